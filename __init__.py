@@ -1,0 +1,1 @@
+"""prejudge: measure what a model prejudges."""

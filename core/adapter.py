@@ -1,0 +1,197 @@
+"""`ModelAdapter`: one model behind one async door. A new backend is one class.
+
+Override what the model can do, one request at a time (`generate`) or many (`generate_batch`); each form is made from
+the other, and the capabilities follow from what is overridden. The scheduler always calls the batch form.
+
+Duties of an adapter: `identity` is known without loading weights; nothing is retried inside (raise a `ModelError`
+and the scheduler decides); blocking work runs in `Worker`, so the event loop never stalls; an answer never depends
+on the other requests of its batch; no key or token stands in an exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, ParamSpec, TypeVar
+
+import msgspec
+
+from .errors import ModelError, UnsupportedOperationError
+from .records import (
+    AnyRequest,
+    AnyResponse,
+    Classification,
+    Classify,
+    Draw,
+    Drawing,
+    Embed,
+    Embedding,
+    Generate,
+    Generation,
+    Likelihood,
+    Likelihoods,
+    PseudoLikelihood,
+    Request,
+    Response,
+    Scalar,
+    TokenScores,
+)
+
+Q = TypeVar("Q", bound=Request)
+R = TypeVar("R", bound=Response)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+OPERATIONS: dict[type[Request], str] = {
+    Generate: "generate",
+    Likelihood: "likelihood",
+    PseudoLikelihood: "pseudo_likelihood",
+    Classify: "classify",
+    Embed: "embed",
+    Draw: "draw",
+}
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a model this model. Never keys, secrets of a url, time-outs, concurrency or device."""
+
+    adapter: str
+    version: str
+    """Version of the adapter's behaviour; raised when its answers change."""
+    model: str
+    digest: str = ""
+    """Digest of the weights, or the revision they came from."""
+    settings: dict[str, Scalar] = {}
+    """All else that changes answers: dtype, quantisation, chat template digest, system prompt ..."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model may be called."""
+
+    concurrency: int = 1
+    """Calls in flight at once."""
+    batch_items: int = 1
+    """Requests per call."""
+    requests_per_minute: float | None = None
+
+
+class Worker:
+    """One thread for an adapter's blocking work: calls run one after another, off the event loop."""
+
+    def __init__(self, name: str) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+
+    async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a blocking call in the thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: call(*args, **kwargs))
+
+    def close(self) -> None:
+        """Finish the call under way and end the thread."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class ModelAdapter(ABC):
+    """One model behind one async door."""
+
+    options: ClassVar[type[msgspec.Struct]]
+    """Settings the catalogue or the user may give; the class is called with one record of this type."""
+    identity: Identity
+    limits: Limits = Limits()
+
+    async def generate(self, request: Generate) -> Generation:
+        """Continue messages."""
+        return await self._one(self.generate_batch, request)
+
+    async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
+        """Continue messages, many at once."""
+        return await self._each(self.generate, requests)
+
+    async def likelihood(self, request: Likelihood) -> Likelihoods:
+        """Score continuations of a prompt."""
+        return await self._one(self.likelihood_batch, request)
+
+    async def likelihood_batch(self, requests: Sequence[Likelihood]) -> Sequence[Likelihoods | ModelError]:
+        """Score continuations of many prompts."""
+        return await self._each(self.likelihood, requests)
+
+    async def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:
+        """Score a sentence token by token, each masked in turn."""
+        return await self._one(self.pseudo_likelihood_batch, request)
+
+    async def pseudo_likelihood_batch(
+        self, requests: Sequence[PseudoLikelihood]
+    ) -> Sequence[TokenScores | ModelError]:
+        """Score many sentences."""
+        return await self._each(self.pseudo_likelihood, requests)
+
+    async def classify(self, request: Classify) -> Classification:
+        """Give a probability per label."""
+        return await self._one(self.classify_batch, request)
+
+    async def classify_batch(self, requests: Sequence[Classify]) -> Sequence[Classification | ModelError]:
+        """Classify many texts."""
+        return await self._each(self.classify, requests)
+
+    async def embed(self, request: Embed) -> Embedding:
+        """Give a vector."""
+        return await self._one(self.embed_batch, request)
+
+    async def embed_batch(self, requests: Sequence[Embed]) -> Sequence[Embedding | ModelError]:
+        """Embed many texts."""
+        return await self._each(self.embed, requests)
+
+    async def draw(self, request: Draw) -> Drawing:
+        """Make an image."""
+        return await self._one(self.draw_batch, request)
+
+    async def draw_batch(self, requests: Sequence[Draw]) -> Sequence[Drawing | ModelError]:
+        """Make many images."""
+        return await self._each(self.draw, requests)
+
+    async def answer(self, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
+        """Answer requests of one kind, in order; a request that failed has its error in its place."""
+        if not requests:
+            return []
+        self.ensure_supports(type(requests[0]))
+        batch: Callable[[Any], Awaitable[Sequence[AnyResponse | ModelError]]]
+        batch = getattr(self, f"{OPERATIONS[type(requests[0])]}_batch")
+        return await batch(requests)
+
+    @classmethod
+    def capabilities(cls) -> frozenset[type[Request]]:
+        """Return the kinds of request this class overrides a method for."""
+        return frozenset(kind for kind, name in OPERATIONS.items() if cls._overrides(name))
+
+    @classmethod
+    def ensure_supports(cls, operation: type[Request]) -> None:
+        """Raise `UnsupportedOperationError` unless this class can do the operation."""
+        if operation not in cls.capabilities():
+            able = ", ".join(sorted(OPERATIONS[kind] for kind in cls.capabilities())) or "nothing"
+            raise UnsupportedOperationError(f"{cls.__name__} cannot do {OPERATIONS[operation]!r}; it can do: {able}.")
+
+    async def aclose(self) -> None:
+        """Free what the adapter holds. Called once; override where there is something to free."""
+
+    @classmethod
+    def _overrides(cls, name: str) -> bool:
+        return any(getattr(cls, form) is not getattr(ModelAdapter, form) for form in (name, f"{name}_batch"))
+
+    async def _one(self, batch: Callable[[Sequence[Q]], Awaitable[Sequence[R | ModelError]]], request: Q) -> R:
+        self.ensure_supports(type(request))
+        (answer,) = await batch([request])
+        if isinstance(answer, ModelError):
+            raise answer
+        return answer
+
+    async def _each(self, single: Callable[[Q], Awaitable[R]], requests: Sequence[Q]) -> Sequence[R | ModelError]:
+        async def settled(request: Q) -> R | ModelError:
+            try:
+                return await single(request)
+            except ModelError as error:
+                return error
+
+        if requests:
+            self.ensure_supports(type(requests[0]))
+        return await asyncio.gather(*(settled(request) for request in requests))

@@ -1,0 +1,143 @@
+"""The contracts between the framework and its plugins: `ModelAdapter`, `Stage`, `Probe`, `Metric`.
+
+An adapter is one model behind one async door and knows no study. A probe turns parameters into trials and reads
+responses; it is pure and knows no adapter. A metric turns observations into estimates; it is pure and knows neither.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from .adapter import Identity, Limits, ModelAdapter
+from .estimates import Chart, Estimate, Example
+from .records import AnyRequest, AnyResponse, Request, Scalar
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "Chart",
+    "Estimate",
+    "Example",
+    "Identity",
+    "Imported",
+    "Limits",
+    "Metric",
+    "ModelAdapter",
+    "Options",
+    "Probe",
+    "Stage",
+    "Trial",
+    "Unreadable",
+]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every plugin's parameters: typed, frozen, and strict about unknown names."""
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """One question of a design."""
+
+    id: str
+    """Stable: the same parameters give the same ids, in every process and on every machine."""
+    factors: dict[str, Scalar]
+    """The cell of the design this trial stands in; flat."""
+    request: AnyRequest
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """Say that a response could not be read as an outcome, and why (a short, countable reason)."""
+
+    reason: str
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """Observations that somebody else collected, and what was noticed while reading them."""
+
+    observations: Any
+    """A polars frame like the one the probe's own stages would give."""
+    notes: tuple[str, ...] = ()
+
+
+class Stage(ABC):
+    """One round of questions to one role. Pure and seeded: it can be counted, replayed and sharded."""
+
+    name: ClassVar[str] = "main"
+    role: ClassVar[str] = "subject"
+    """Who is asked: `subject`, `describer`, `judge`, `sentiment`, `toxicity`, `encoder` ..."""
+    operation: ClassVar[type[Request]]
+    """The kind of request this stage makes."""
+    factors: ClassVar[tuple[str, ...]]
+    """Names every trial's `factors` has, in order."""
+    outcomes: ClassVar[tuple[str, ...]]
+    """Names every readable response yields."""
+    max_attempts: ClassVar[int] = 1
+    """How often an unreadable answer is asked for in all."""
+    count_by: ClassVar[tuple[str, ...]] = ()
+    """Factors that `plan` breaks its counts down by."""
+    unit: ClassVar[str] = "trial"
+    """What a reader counts: `pair`, `item`, `image` ..."""
+    trials_per_unit: ClassVar[int] = 1
+
+    @abstractmethod
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the trials lazily, given the observations of earlier stages by stage name."""
+
+    @abstractmethod
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Turn one response into `outcomes`, or say that it cannot be read."""
+
+    def read_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
+        """Read many responses at once, or return None to have `read` called for each.
+
+        `frame` has the factors and a column `response` (canonical JSON of readable, `ok` responses). The result has
+        the same rows in the same order with the columns of `outcomes`. Override it where a study is large.
+        """
+        return None
+
+
+class Probe(ABC):
+    """An instrument: parameters to stages of trials."""
+
+    options: ClassVar[type[Options]] = Options
+
+    @abstractmethod
+    def stages(self, options: Any) -> Sequence[Stage]:
+        """Return the stages for these options, in the order they are run."""
+
+    def import_scores(self, path: str, options: Any) -> Imported:
+        """Read scores that somebody else published, in place of asking a model."""
+        raise NotImplementedError
+
+
+class Metric(ABC):
+    """A family of measures: observations to estimates. No model, no I/O."""
+
+    options: ClassVar[type[Options]] = Options
+    needs: ClassVar[frozenset[str]]
+    """Observation columns without which nothing can be computed; checked before anything runs."""
+
+    @abstractmethod
+    def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
+        """Return the estimates. `observations` has factors, outcomes, `status`, `reason` and `key`."""
+
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """Answer the study's question in one sentence with its uncertainty."""
+        return ""
+
+    def methods(self, options: Any) -> str:
+        """Describe in words how the estimates were made, for the report."""
+        return ""
+
+    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
+        """Draw the estimates, as the paper does."""
+        return []
+
+    def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:
+        """Pick the exchanges that show best what lies behind the numbers."""
+        return []

@@ -1,0 +1,199 @@
+"""What can be asked of a model, and what it answers: immutable records.
+
+Each operation is one tagged request with one response of its own. A record's canonical encoding (`canonical.py`)
+is part of the store's key, so a field here is a promise: adding one needs a default that is left out of the
+encoding (`omit_defaults`), and changing a meaning needs a new key version.
+
+An image is always named by the sha256 of its bytes; the bytes live once, in the store's blobs.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Scalar = str | int | float | bool | None
+Span = tuple[int, int]
+"""Start and end of a stretch of text, in characters, end excluded."""
+ResponseStatus = Literal["ok", "refused", "filtered"]
+Variant = Literal["original", "within_word_l2r"]
+
+
+class Text(msgspec.Struct, frozen=True, tag="text"):
+    """A piece of text in a message."""
+
+    text: str
+
+
+class Image(msgspec.Struct, frozen=True, tag="image"):
+    """An image in a message, by the sha256 (hex) of its bytes."""
+
+    sha256: str
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    parts: tuple[Text | Image, ...]
+
+
+Prompt = str | tuple[Message, ...]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What every request carries."""
+
+    attempt: int = 0
+    """0 for the first asking; one more each time an unreadable answer is asked again."""
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How to draw an answer. None leaves a choice to the model's own default."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        """Make equal settings equal in the key: 1 and 1.0, -0.0 and 0.0."""
+        for name in ("temperature", "top_p"):
+            if (value := getattr(self, name)) is not None:
+                msgspec.structs.force_setattr(self, name, float(value) + 0.0)
+
+
+class Generate(Request, frozen=True, kw_only=True, tag="generate"):
+    """Ask for a continuation of messages."""
+
+    messages: tuple[Message, ...]
+    sampling: Sampling = Sampling()
+    sample: int = 0
+    """Number of this repeat: each repeat of one prompt is a draw of its own."""
+    top_logprobs: int = 0
+    """How many alternatives per generated token to report; 0 reports none."""
+
+
+class Likelihood(Request, frozen=True, kw_only=True, tag="likelihood"):
+    """Ask how likely each continuation is after one prompt."""
+
+    prompt: Prompt
+    continuations: tuple[str, ...]
+
+
+class PseudoLikelihood(Request, frozen=True, kw_only=True, tag="pseudo_likelihood"):
+    """Ask for the pseudo-log-likelihood of a sentence, given some of its words.
+
+    What is conditioned on, and so never masked nor scored, is either named by character spans (`given`) or found
+    by the model's own tokens: with `contrast`, every token outside the longest matching blocks that this text's
+    token ids share with those of `contrast` (CrowS-Pairs, Nangia et al. 2020).
+    """
+
+    text: str
+    given: tuple[Span, ...] = ()
+    contrast: str | None = None
+    contrast_first: bool = False
+    """Align from `contrast` to `text`: matching blocks depend on the order, and a pair must use one alignment."""
+    variant: Variant = "original"
+    """`original`: Salazar et al. 2020. `within_word_l2r`: Kauf and Ivanova 2023."""
+
+
+class Classify(Request, frozen=True, kw_only=True, tag="classify"):
+    """Ask for a probability per label of a text, or of a text pair."""
+
+    text: str
+    pair: str | None = None
+
+
+class Embed(Request, frozen=True, kw_only=True, tag="embed"):
+    """Ask for a vector that stands for a text."""
+
+    text: str
+
+
+class Draw(Request, frozen=True, kw_only=True, tag="draw"):
+    """Ask for an image of a prompt; the seed belongs to this image alone."""
+
+    prompt: str
+    width: int = 512
+    height: int = 512
+    steps: int | None = None
+    guidance: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Make equal settings equal in the key."""
+        if self.guidance is not None:
+            msgspec.structs.force_setattr(self, "guidance", float(self.guidance) + 0.0)
+
+
+AnyRequest = Generate | Likelihood | PseudoLikelihood | Classify | Embed | Draw
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an answer cost in tokens, as the model counts them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What every response carries."""
+
+    status: ResponseStatus = "ok"
+    usage: Usage = Usage()
+
+
+class TokenScores(Response, frozen=True, kw_only=True, tag="token_scores"):
+    """Log-probabilities (natural logarithm) of the scored tokens of one text."""
+
+    log_probability: float
+    """Sum of `values`."""
+    count: int
+    """Number of scored tokens."""
+    values: tuple[float, ...] = ()
+    """One log-probability per scored token, in the order of the text."""
+
+
+class TopToken(msgspec.Struct, frozen=True):
+    """One alternative for a generated token."""
+
+    token: str
+    log_probability: float
+
+
+class Generation(Response, frozen=True, kw_only=True, tag="generation"):
+    """An answer in words. A refusal keeps its text; an empty text is an answer too."""
+
+    text: str
+    finish_reason: str = ""
+    top_logprobs: tuple[tuple[TopToken, ...], ...] = ()
+
+
+class Likelihoods(Response, frozen=True, kw_only=True, tag="likelihoods"):
+    """One `TokenScores` per continuation, in the order asked."""
+
+    scores: tuple[TokenScores, ...]
+
+
+class Classification(Response, frozen=True, kw_only=True, tag="classification"):
+    """A probability per label."""
+
+    probabilities: dict[str, float]
+
+
+class Embedding(Response, frozen=True, kw_only=True, tag="embedding"):
+    """A vector."""
+
+    vector: tuple[float, ...]
+
+
+class Drawing(Response, frozen=True, kw_only=True, tag="drawing"):
+    """An image by the sha256 (hex) of its bytes; none if it was filtered."""
+
+    image: str | None
+
+
+AnyResponse = TokenScores | Generation | Likelihoods | Classification | Embedding | Drawing
