@@ -1,0 +1,1 @@
+"""The framework: records, contracts, store, scheduler, runs, reports and the command line."""

@@ -171,7 +171,7 @@ class ModelAdapter(ABC):
             able = ", ".join(sorted(OPERATIONS[kind] for kind in cls.capabilities())) or "nothing"
             raise UnsupportedOperationError(f"{cls.__name__} cannot do {OPERATIONS[operation]!r}; it can do: {able}.")
 
-    async def aclose(self) -> None:
+    async def aclose(self) -> None:  # noqa: B027 - freeing nothing is a sound default
         """Free what the adapter holds. Called once; override where there is something to free."""
 
     @classmethod

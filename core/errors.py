@@ -1,20 +1,20 @@
 """Every exception `prejudge` raises, in one tree.
 
-    PrejudgeError
-    ├── UsageError                 a person can mend it: exit code 2, one line, no traceback
-    │   ├── UnknownNameError       a study, model, adapter, metric or key nobody registered
-    │   ├── MissingExtraError      an optional backend is not installed
-    │   ├── DataError              a user's file cannot be used (where, which value)
-    │   ├── ModelLoadError         a model cannot be loaded, or is of the wrong kind
-    │   ├── UnsupportedOperationError  the model cannot do what the study asks
-    │   ├── PluginError            a plugin breaks its contract
-    │   └── StoreError             the store cannot be opened, read or written
-    │       └── ReplayMissError    `replay` met requests that were never answered
-    └── ModelError                 a model did not answer; carries a `RetryDecision`
-        ├── RateLimitError         ask again after the wait the endpoint names
-        ├── TransientError         ask again after a back-off
-        ├── PermanentError         this request will never be answered
-        └── AuthenticationError    nothing will be answered: the run stops at once
+PrejudgeError
+├── UsageError                 a person can mend it: exit code 2, one line, no traceback
+│   ├── UnknownNameError       a study, model, adapter, metric or key nobody registered
+│   ├── MissingExtraError      an optional backend is not installed
+│   ├── DataError              a user's file cannot be used (where, which value)
+│   ├── ModelLoadError         a model cannot be loaded, or is of the wrong kind
+│   ├── UnsupportedOperationError  the model cannot do what the study asks
+│   ├── PluginError            a plugin breaks its contract
+│   └── StoreError             the store cannot be opened, read or written
+│       └── ReplayMissError    `replay` met requests that were never answered
+└── ModelError                 a model did not answer; carries a `RetryDecision`
+    ├── RateLimitError         ask again after the wait the endpoint names
+    ├── TransientError         ask again after a back-off
+    ├── PermanentError         this request will never be answered
+    └── AuthenticationError    nothing will be answered: the run stops at once
 """
 
 from __future__ import annotations

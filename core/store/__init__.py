@@ -1,0 +1,30 @@
+"""The store: one SQLite file (or any SQLAlchemy url) that holds every prompt, response, failure and run."""
+
+from .reading import (
+    Mismatch,
+    RunRow,
+    exchanges_by_model,
+    get_run,
+    list_runs,
+    read_failures,
+    read_trials,
+    statistics,
+    verify_keys,
+)
+from .store import Failure, Found, NewExchange, Store
+
+__all__ = [
+    "Failure",
+    "Found",
+    "Mismatch",
+    "NewExchange",
+    "RunRow",
+    "Store",
+    "exchanges_by_model",
+    "get_run",
+    "list_runs",
+    "read_failures",
+    "read_trials",
+    "statistics",
+    "verify_keys",
+]

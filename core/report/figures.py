@@ -1,0 +1,71 @@
+"""Draw the charts: once as SVG for the page, and as files for papers."""
+
+from __future__ import annotations
+
+import io
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+
+import matplotlib
+import msgspec
+
+from ..estimates import Chart
+
+# Glyphs as paths look the same on every machine; a fixed salt and no date make the same chart the same bytes.
+_STYLE = {"svg.fonttype": "path", "svg.hashsalt": "prejudge", "pdf.fonttype": 42}
+_DATES = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+class Drawing(msgspec.Struct, frozen=True):
+    """A chart as the page shows it."""
+
+    title: str
+    caption: str
+    file: str
+    """Name of the figure's files, without the ending."""
+    width: int
+    height: int
+    """Size in CSS pixels."""
+    svg: bytes
+    problem: str = ""
+    """Why there is no picture."""
+
+    @property
+    def source(self) -> str:
+        """Return the picture as a data url, to be used in <img> only: there no script inside it can run."""
+        return f"data:image/svg+xml;base64,{b64encode(self.svg).decode()}"
+
+    @property
+    def alt(self) -> str:
+        """Return the words for who cannot see the picture."""
+        return f"{self.title}. {self.caption}" if self.caption else self.title
+
+
+def draw(charts: Sequence[Chart]) -> list[Drawing]:
+    """Draw every chart as SVG. One that cannot be drawn is told on the page and costs no other part of it."""
+    return [_drawing(number, chart) for number, chart in enumerate(charts, start=1)]
+
+
+def export(chart: Chart, kind: str) -> bytes:
+    """Return the chart as a file of this kind (`svg`, `pdf`, or another that matplotlib knows)."""
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(_STYLE):
+        chart.figure.savefig(buffer, format=kind, metadata=_DATES.get(kind))
+    return buffer.getvalue()
+
+
+def file_name(number: int, name: str) -> str:
+    """Return a file name that is legal everywhere and differs from every other number's."""
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
+    return f"{number:02d}-{words}".rstrip("-")
+
+
+def _drawing(number: int, chart: Chart) -> Drawing:
+    width, height = (round(96 * inches) for inches in chart.figure.get_size_inches())
+    svg, problem = b"", ""
+    try:
+        svg = export(chart, "svg")
+    except ValueError as error:  # what matplotlib raises for text it cannot set, such as an unpaired `$`
+        problem = f"{type(error).__name__}: {error}"
+    return Drawing(chart.title, chart.caption, file_name(number, chart.name), width, height, svg, problem)

@@ -1,0 +1,71 @@
+"""The shape that every table of the page has, so that one template macro lays out them all."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from ..records import Scalar
+from .content import Table
+from .text import UNDEFINED, scalar
+
+
+class Plot(msgspec.Struct, frozen=True):
+    """A value, its interval and the neutral value as positions from 0 to 100 along the metric's own scale."""
+
+    value: float
+    low: float | None
+    high: float | None
+    neutral: float | None
+    apart: bool
+    """Whether the interval leaves out the neutral value."""
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One cell: what is read, what is sorted by, and the value in full."""
+
+    text: str
+    sort: str | None = None
+    """A number to sort by; empty sorts last; None sorts by the text."""
+    title: str = ""
+    plot: Plot | None = None
+
+    @property
+    def undefined(self) -> bool:
+        """Say whether there is no value."""
+        return self.text == UNDEFINED
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column."""
+
+    label: str
+    numeric: bool = False
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """A table: the first cell of each row heads it."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def sort_key(value: float | None) -> str:
+    """Return the number a script sorts by; nothing for what is undefined."""
+    return "" if value is None or math.isnan(value) else repr(float(value))
+
+
+def scalar_cell(value: Scalar) -> Cell:
+    """Return the cell of a plain value."""
+    if value is None or isinstance(value, int | float) and not isinstance(value, bool):
+        return Cell(scalar(value), sort_key(value), "" if value is None else repr(value))
+    return Cell(scalar(value))
+
+
+def plain_grid(table: Table) -> Grid:
+    """Return the grid of a plain table; a column is numeric if each of its values is a number or missing."""
+    rows = tuple(tuple(scalar_cell(value) for value in row) for row in table.rows)
+    numeric = [all(row[index].sort is not None for row in rows) for index in range(len(table.columns))]
+    return Grid(table.caption, tuple(map(Column, table.columns, numeric)), rows)

@@ -1,0 +1,99 @@
+"""Lay out a `ReportContent` as one HTML page that needs nothing but itself.
+
+Two walls stand between what a model said and the reader's browser: every value is cleaned and escaped on its way
+into the template, and the page's own policy lets no script or style run but the two whose hashes it names.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from ..errors import UsageError
+from .content import ReportContent
+from .figures import Drawing, draw, export
+from .grid import plain_grid
+from .tables import headline, published_grid, sections
+from .text import clean, group_words, number, web_link
+
+
+def render(content: ReportContent) -> str:
+    """Return the page as a string; the same content gives the same page."""
+    return _page(content, draw(content.charts))
+
+
+def write(content: ReportContent, folder: Path, figure_formats: Sequence[str] = ("svg", "pdf")) -> Path:
+    """Write `report.html`, and each figure under `figures/`; return the path of the page.
+
+    Raises `UsageError` if the folder cannot be written.
+    """
+    drawings = draw(content.charts)
+    page = _page(content, drawings)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # newline: the hashes in the policy are of text with bare line feeds.
+        (folder / "report.html").write_text(page, encoding="utf-8", newline="\n")
+        _write_figures(content, drawings, folder / "figures", figure_formats)
+    except OSError as error:
+        raise UsageError(
+            f"the report cannot be written: {error.strerror or error} ({str(folder)!r}). "
+            "Free some space there or name a folder you may write to."
+        ) from error
+    return folder / "report.html"
+
+
+def _write_figures(content: ReportContent, drawings: Sequence[Drawing], folder: Path, formats: Sequence[str]) -> None:
+    for chart, drawing in zip(content.charts, drawings, strict=True):
+        for kind in formats if drawing.svg else ():
+            folder.mkdir(exist_ok=True)
+            data = drawing.svg if kind == "svg" else export(chart, kind)
+            (folder / f"{drawing.file}.{kind}").write_bytes(data)
+
+
+def _page(content: ReportContent, drawings: Sequence[Drawing]) -> str:
+    style, script = _resource("report.css"), _resource("report.js")
+    return _environment().get_template("report.html").render(
+        content=content,
+        drawings=drawings,
+        headline=headline(content.estimates, content.headline),
+        sections=sections(content.estimates),
+        published=published_grid(content.published),
+        missing=[plain_grid(table) for table in content.missing],
+        policy=_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+    )
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_resource),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=clean,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(group_words=group_words, number=number, web_link=web_link)
+    return environment
+
+
+def _resource(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

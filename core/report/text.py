@@ -1,0 +1,84 @@
+"""How values become words: numbers that line up, and text that cannot upset a page.
+
+The invariant: what `clean` returns can be encoded as UTF-8 and shows every character that would change how the
+text around it reads.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
+
+from markupsafe import Markup
+
+from ..records import Scalar
+
+UNDEFINED = "\N{EM DASH}"
+# Control characters, lone surrogates and non-characters: neither HTML nor UTF-8 can carry them.
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# Embeddings, overrides and isolates: they reorder what a reader sees, so evidence shows them by number instead.
+_REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def clean(value: object) -> object:
+    """Return text that is safe to encode; markup made by the templates and other values pass unchanged."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    shown = _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", value)
+    return _REORDERING.sub(lambda found: f"[U+{ord(found.group()):04X}]", shown)
+
+
+def defined(value: float | None) -> bool:
+    """Say whether a number is there: neither None nor NaN."""
+    return value is not None and not math.isnan(value)
+
+
+def decimals_for(values: Iterable[float | None]) -> int:
+    """Return how many decimals let a column of such values line up: 3 below 10, 2 below 1000, else 1."""
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(sizes, default=0.0)
+    return 3 if largest < 10 else 2 if largest < 1000 else 1
+
+
+def number(value: float | None, decimals: int = 3) -> str:
+    """Write a number with so many decimals; whole numbers have none, and what is not zero never reads as zero."""
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    if isinstance(value, int):
+        words = f"{value:,}"
+    elif math.isinf(value):
+        words = "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
+    elif value != 0 and abs(value) < 0.5 * 10**-decimals:
+        words = f"{value:.1e}"
+    else:
+        words = f"{value + 0.0:,.{decimals}f}"
+    return words.replace("-", "\N{MINUS SIGN}")
+
+
+def p_value(value: float | None) -> str:
+    """Write a p-value; the smallest and the largest as bounds."""
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    return "< 0.001" if value < 0.001 else "> 0.999" if 0.999 < value < 1 else f"{value:.3f}"
+
+
+def scalar(value: Scalar) -> str:
+    """Write any plain value."""
+    if value is None or isinstance(value, bool):
+        return {None: UNDEFINED, True: "yes", False: "no"}[value]
+    return number(value, decimals_for([value])) if isinstance(value, int | float) else value
+
+
+def group_words(group: Mapping[str, Scalar]) -> str:
+    """Write the group a number is for."""
+    return ", ".join(f"{name}: {scalar(value)}" for name, value in group.items()) or "whole study"
+
+
+def web_link(url: str) -> str:
+    """Return the url if a browser may follow it, else nothing: a `javascript:` url never becomes a link."""
+    try:
+        return url if urlsplit(url.strip()).scheme in {"http", "https"} else ""
+    except ValueError:
+        return ""

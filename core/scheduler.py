@@ -1,0 +1,208 @@
+"""`Scheduler`: from requests to committed answers, for one model.
+
+One key is asked once, however many trials want it (single-flight). What the store knows is not asked. Requests are
+batched by length; a call in flight holds a slot, a wait holds none. An answer counts only once it is committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from .adapter import OPERATIONS, ModelAdapter
+from .canonical import encode, encode_response, request_key
+from .errors import AuthenticationError, DataError, ModelError, PermanentError
+from .ledger import Ledger
+from .records import AnyRequest, AnyResponse
+from .retry import RetryPolicy
+from .store import Failure, Found, NewExchange
+
+Mode = Literal["use", "replay", "refresh"]
+
+
+@dataclass
+class Counts:
+    """What happened so far to the requests of a stage."""
+
+    trials: int = 0
+    cached: int = 0
+    """Keys the store answered."""
+    asked: int = 0
+    """Keys the model answered, committed."""
+    failed: int = 0
+    refused: int = 0
+    """Answers that were refused or filtered, from store or model."""
+    retried: int = 0
+    missed: int = 0
+    """Keys without an answer in `replay`."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Keyed(NamedTuple):
+    """A request with its canonical encoding and key."""
+
+    key: bytes
+    request: AnyRequest
+    encoded: bytes
+
+
+@dataclass
+class Scheduler:
+    """Settle requests to one model."""
+
+    adapter: ModelAdapter
+    ledger: Ledger
+    model_id: int
+    identity: bytes
+    mode: Mode = "use"
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    counts: Counts = field(default_factory=Counts)
+    on_progress: Callable[[Counts], None] = lambda counts: None
+
+    def __post_init__(self) -> None:
+        """Make the slots and the table of what is in flight."""
+        self._slots = asyncio.Semaphore(self.adapter.limits.concurrency)
+        self._flights: dict[bytes, asyncio.Future[Found | None]] = {}
+        self._renewed: dict[bytes, Found] = {}
+
+    def key(self, request: AnyRequest) -> Keyed:
+        """Return a request with its key."""
+        encoded = encode(request)
+        return Keyed(request_key(self.identity, encoded), request, encoded)
+
+    async def settle(self, requests: Sequence[Keyed]) -> dict[bytes, Found]:
+        """Return an answer to each key; a key that is not in the result failed.
+
+        Raises:
+            AuthenticationError: the model refuses the key or account.
+        """
+        wanted = {keyed.key: keyed for keyed in requests}
+        found = await self._known(list(wanted))
+        self._count_cached(found)
+        missing = {key: keyed for key, keyed in wanted.items() if key not in found}
+        if self.mode == "replay":
+            self.counts.missed += len(missing)
+            return found
+        shared = {key: self._flights[key] for key in missing if key in self._flights}
+        await self._ask([keyed for key, keyed in missing.items() if key not in shared], found)
+        for key, flight in shared.items():
+            if (answer := await asyncio.shield(flight)) is not None:
+                found[key] = answer
+        return found
+
+    async def _known(self, keys: list[bytes]) -> dict[bytes, Found]:
+        if self.mode == "refresh":
+            return {key: self._renewed[key] for key in keys if key in self._renewed}
+        return await self.ledger.find(keys)
+
+    def _count_cached(self, found: Mapping[bytes, Found]) -> None:
+        self.counts.cached += len(found)
+        self.counts.refused += sum(answer.status != "ok" for answer in found.values())
+        self.on_progress(self.counts)
+
+    async def _ask(self, missing: Sequence[Keyed], found: dict[bytes, Found]) -> None:
+        loop = asyncio.get_running_loop()
+        self._flights.update((keyed.key, loop.create_future()) for keyed in missing)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._send(batch)) for batch in self._batches(missing)]
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            # Whoever waits for one of these learns now that no answer came; a failure is not waited for for ever.
+            for keyed in missing:
+                if not (flight := self._flights.pop(keyed.key)).done():
+                    flight.set_result(None)
+        for task in tasks:
+            found.update(task.result())
+
+    def _batches(self, missing: Sequence[Keyed]) -> list[list[Keyed]]:
+        """Group requests of like kind and length: a batch costs what its longest member costs."""
+        size = self.adapter.limits.batch_items
+        by_kind: dict[type, list[Keyed]] = {}
+        for keyed in sorted(missing, key=lambda keyed: len(keyed.encoded)):
+            by_kind.setdefault(type(keyed.request), []).append(keyed)
+        return [kind[i : i + size] for kind in by_kind.values() for i in range(0, len(kind), size)]
+
+    async def _send(self, batch: list[Keyed]) -> dict[bytes, Found]:
+        """Ask until each request of a batch is answered or given up."""
+        found: dict[bytes, Found] = {}
+        retries, pending = 0, batch
+        while pending:
+            async with self._slots:
+                began = time.monotonic()
+                answers = await self._call([keyed.request for keyed in pending])
+                latency = time.monotonic() - began
+            found |= await self._commit(pending, answers, latency)
+            failed = [(k, a) for k, a in zip(pending, answers, strict=True) if isinstance(a, ModelError)]
+            await self._record(failed)
+            self._stop_if_refused(failed)
+            again = [(keyed, error) for keyed, error in failed if self.policy.again(error, retries)]
+            self.counts.failed += len(failed) - len(again)
+            self.counts.retried += len(again)
+            self.on_progress(self.counts)
+            if again:
+                await asyncio.sleep(self.policy.wait((error for _, error in again), retries))
+            pending, retries = [keyed for keyed, _ in again], retries + 1
+        return found
+
+    async def _call(self, requests: list[AnyRequest]) -> list[AnyResponse | ModelError]:
+        try:
+            answers = list(await self.adapter.answer(requests))
+        except ModelError as error:
+            return [error] * len(requests)
+        if len(answers) != len(requests):
+            raise TypeError(f"{type(self.adapter).__name__} gave {len(answers)} answers to {len(requests)} requests")
+        return answers
+
+    async def _commit(
+        self, batch: Sequence[Keyed], answers: list[AnyResponse | ModelError], latency: float
+    ) -> dict[bytes, Found]:
+        rows = []
+        for place, (keyed, answer) in enumerate(zip(batch, answers, strict=True)):
+            if isinstance(answer, ModelError):
+                continue
+            try:
+                rows.append(self._row(keyed, answer, latency))
+            except DataError as error:
+                answers[place] = PermanentError(str(error))
+        found = await self.ledger.add(rows)
+        self._count_asked(rows, found)
+        return found
+
+    def _row(self, keyed: Keyed, answer: AnyResponse, latency: float) -> NewExchange:
+        return NewExchange(
+            keyed.key,
+            self.model_id,
+            OPERATIONS[type(keyed.request)],
+            keyed.encoded,
+            encode_response(answer),
+            answer.status,
+            answer.usage.input_tokens,
+            answer.usage.output_tokens,
+            latency,
+        )
+
+    def _count_asked(self, rows: list[NewExchange], found: dict[bytes, Found]) -> None:
+        self.counts.asked += len(rows)
+        self.counts.refused += sum(row.status != "ok" for row in rows)
+        self.counts.input_tokens += sum(row.input_tokens for row in rows)
+        self.counts.output_tokens += sum(row.output_tokens for row in rows)
+        if self.mode == "refresh":
+            self._renewed |= found
+        for key, answer in found.items():
+            if (flight := self._flights.get(key)) is not None and not flight.done():
+                flight.set_result(answer)
+
+    async def _record(self, failed: Sequence[tuple[Keyed, ModelError]]) -> None:
+        if failed:
+            await self.ledger.fail([Failure(keyed.key, e.decision.value, str(e)) for keyed, e in failed])
+
+    def _stop_if_refused(self, failed: Sequence[tuple[Keyed, ModelError]]) -> None:
+        for _, error in failed:
+            if isinstance(error, AuthenticationError):
+                raise error

@@ -1,0 +1,127 @@
+"""Opening a store: SQLite in WAL mode by default, any SQLAlchemy url by setting.
+
+A committed answer survives `kill -9` and a power cut (`synchronous=FULL`). Writers wait for each other instead of
+failing; readers never wait.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Engine
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from ..errors import StoreError
+from .migrations import MIGRATIONS, migrate, schema_number
+
+BUSY_SECONDS = 60
+
+
+def store_url(where: str | Path) -> sa.URL:
+    """Return the SQLAlchemy url of a path or url.
+
+    Raises:
+        StoreError: the url cannot be understood.
+    """
+    text = str(where)
+    if "://" not in text:
+        return sa.URL.create("sqlite", database=text)
+    try:
+        return sa.make_url(text)
+    except ArgumentError:
+        raise StoreError(f"cannot read the store's url {text!r}. Give a file path or a SQLAlchemy url.") from None
+
+
+def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
+    """Open a store, bring its schema up to date, and return its engine.
+
+    Raises:
+        StoreError: it is not a database, read-only, of something else, or of a newer version.
+    """
+    url = store_url(where)
+    _check_file(url, writable)
+    with translated(url):
+        engine = _create(url)
+        if writable:
+            migrate(engine.execution_options(immediate=True))
+        elif schema_number(engine) != len(MIGRATIONS):
+            raise StoreError(f"the store {url} has another schema than this version reads. Run any writing command.")
+    return engine
+
+
+@contextmanager
+def translated(url: sa.URL) -> Iterator[None]:
+    """Turn the database's errors into `StoreError`: what happened, where, how to mend it."""
+    try:
+        yield
+    except NoSuchModuleError as error:
+        raise StoreError(f"no driver for the store {url.render_as_string()}: {error}") from None
+    except DBAPIError as error:
+        raise StoreError(_explain(url, str(error.orig))) from None
+    except sqlite3.Error as error:
+        raise StoreError(_explain(url, str(error))) from None
+
+
+def _explain(url: sa.URL, problem: str) -> str:
+    mends = {
+        "not a database": "is not a database. Name another file with --store.",
+        "readonly": "is read-only. Make the file and its folder writable, or name another with --store.",
+        "unable to open": "cannot be opened. Does its folder exist, and may you write there?",
+        "locked": f"was locked by another process for over {BUSY_SECONDS} s. Try again when it has finished.",
+        "full": "cannot grow: the disk is full. What was answered is kept; free some space and resume.",
+        "malformed": "is damaged. Restore it from a backup, or name another with --store.",
+    }
+    mend = next((mend for sign, mend in mends.items() if sign in problem), f"failed: {problem}")
+    return f"the store {url.render_as_string()} {mend}"
+
+
+def _check_file(url: sa.URL, writable: bool) -> None:
+    if not url.drivername.startswith("sqlite") or not url.database or url.database == ":memory:":
+        return
+    path = Path(url.database)
+    if not path.exists():
+        if not writable:
+            raise StoreError(f"there is no store at {path}. Run a study first, or name one with --store.")
+        return
+    if path.is_dir():
+        raise StoreError(f"the store {path} is a folder. Name a file with --store.")
+    if writable and not path.stat().st_mode & 0o200:
+        raise StoreError(_explain(url, "readonly"))
+
+
+def _create(url: sa.URL) -> Engine:
+    sqlite = url.drivername.startswith("sqlite")
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS} if sqlite else {})
+    if sqlite:
+        sa.event.listen(engine, "connect", _prepare)
+        sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _prepare(connection: Any, _: Any) -> None:
+    # The driver would begin transactions by its own rules, and none before DDL; `_begin` does it instead.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    try:
+        cursor.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.OperationalError as error:
+        # A store on read-only media can still be read in the mode it was left in.
+        if "readonly" not in str(error):
+            raise
+    for pragma in ("synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: sa.Connection) -> None:
+    # IMMEDIATE takes the write lock at once, so that two writers wait in line instead of failing half-way.
+    immediate = connection.get_execution_options().get("immediate", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+__all__ = ["open_engine", "store_url", "translated"]

@@ -1,0 +1,148 @@
+"""Numbered migrations of the store: appended, never edited, each in one transaction with its own record.
+
+A migration holds a frozen copy of what it makes, so that an old step never changes when the tables do. A test
+migrates from blank and compares with `tables`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+
+from ..errors import StoreError
+
+
+def m001_first(connection: Connection) -> None:
+    """Create the first schema."""
+    frozen = sa.MetaData()
+    _frozen_evidence(frozen)
+    _frozen_runs(frozen)
+    frozen.create_all(connection)
+
+
+def _frozen_evidence(meta: sa.MetaData) -> None:
+    sa.Table(
+        "model",
+        meta,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("digest", sa.LargeBinary, nullable=False, unique=True),
+        sa.Column("identity", sa.Text, nullable=False),
+        sa.Column("created", sa.Float, nullable=False),
+    )
+    sa.Table(
+        "exchange",
+        meta,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("key", sa.LargeBinary, nullable=False),
+        sa.Column("generation", sa.Integer, nullable=False),
+        sa.Column("model_id", sa.Integer, sa.ForeignKey("model.id"), nullable=False),
+        sa.Column("operation", sa.Text, nullable=False),
+        sa.Column("request", sa.Text, nullable=False),
+        sa.Column("response", sa.Text, nullable=False),
+        sa.Column("status", sa.Text, nullable=False),
+        sa.Column("input_tokens", sa.Integer, nullable=False),
+        sa.Column("output_tokens", sa.Integer, nullable=False),
+        sa.Column("latency", sa.Float, nullable=False),
+        sa.Column("created", sa.Float, nullable=False),
+        sa.UniqueConstraint("key", "generation"),
+    )
+    sa.Table(
+        "blob",
+        meta,
+        sa.Column("sha256", sa.Text, primary_key=True),
+        sa.Column("media_type", sa.Text, nullable=False),
+        sa.Column("data", sa.LargeBinary, nullable=False),
+        sa.Column("created", sa.Float, nullable=False),
+    )
+
+
+def _frozen_runs(meta: sa.MetaData) -> None:
+    sa.Table(
+        "run",
+        meta,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("name", sa.Text, nullable=False, unique=True),
+        sa.Column("study", sa.Text, nullable=False),
+        sa.Column("state", sa.Text, nullable=False),
+        sa.Column("manifest", sa.Text, nullable=False),
+        sa.Column("started", sa.Float, nullable=False),
+        sa.Column("finished", sa.Float),
+    )
+    sa.Table(
+        "run_trial",
+        meta,
+        sa.Column("run_id", sa.Integer, sa.ForeignKey("run.id"), primary_key=True),
+        sa.Column("stage", sa.Text, primary_key=True),
+        sa.Column("ordinal", sa.Integer, primary_key=True),
+        sa.Column("trial", sa.Text, nullable=False),
+        sa.Column("factors", sa.Text, nullable=False),
+        sa.Column("key", sa.LargeBinary, nullable=False),
+        sa.Column("exchange_id", sa.Integer, sa.ForeignKey("exchange.id")),
+        sa.Index("ix_run_trial_exchange", "exchange_id"),
+    )
+    sa.Table(
+        "attempt",
+        meta,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("run_id", sa.Integer, sa.ForeignKey("run.id"), nullable=False),
+        sa.Column("key", sa.LargeBinary, nullable=False),
+        sa.Column("decision", sa.Text, nullable=False),
+        sa.Column("message", sa.Text, nullable=False),
+        sa.Column("created", sa.Float, nullable=False),
+        sa.Index("ix_attempt_key", "key"),
+    )
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m001_first,)
+
+_applied = sa.Table(
+    "migration",
+    sa.MetaData(),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("applied", sa.Float, nullable=False),
+)
+
+
+def schema_number(engine: Engine) -> int:
+    """Return the number of the last migration applied; 0 for a blank database.
+
+    Raises:
+        StoreError: the database holds tables of something else.
+    """
+    names = set(sa.inspect(engine).get_table_names())
+    if "migration" not in names:
+        if names:
+            raise StoreError(f"{engine.url} holds tables of something else: {', '.join(sorted(names)[:5])}.")
+        return 0
+    with engine.connect() as connection:
+        return int(connection.scalar(sa.select(sa.func.max(_applied.c.number))) or 0)
+
+
+def migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...] = MIGRATIONS) -> int:
+    """Apply what is missing, each migration and its record in one transaction; return how many were applied.
+
+    Raises:
+        StoreError: the store was written by a newer version.
+    """
+    at = schema_number(engine)
+    if at > len(migrations):
+        raise StoreError(
+            f"the store {engine.url} was written by a newer prejudge (schema {at}; this version knows "
+            f"{len(migrations)}). Upgrade: pip install -U prejudge"
+        )
+    for number, step in enumerate(migrations[at:], start=at + 1):
+        _apply(engine, number, step)
+    return len(migrations) - at
+
+
+def _apply(engine: Engine, number: int, step: Callable[[Connection], None]) -> None:
+    with engine.begin() as connection:
+        _applied.create(connection, checkfirst=True)
+        # Another process may have come first; the transaction makes the check and the step one act.
+        if connection.scalar(sa.select(_applied.c.number).where(_applied.c.number == number)) is None:
+            step(connection)
+            connection.execute(sa.insert(_applied).values(number=number, name=step.__name__, applied=time.time()))

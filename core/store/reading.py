@@ -1,0 +1,139 @@
+"""Bulk reads of the store: a run's trials with their answers, statistics, and the checks of its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+import polars as pl
+import sqlalchemy as sa
+
+from ..adapter import Identity
+from ..canonical import identity_digest, request_key
+from ..errors import DataError, UnknownNameError
+from .engine import translated
+from .store import Store, table_of
+from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
+
+TRIAL_SCHEMA = {
+    "trial": pl.String,
+    "factors": pl.String,
+    "key": pl.Binary,
+    "status": pl.String,
+    "response": pl.String,
+}
+
+
+class RunRow(NamedTuple):
+    """A run as the store has it."""
+
+    id: int
+    name: str
+    study: str
+    state: str
+    manifest: str
+    started: float
+    finished: float | None
+
+
+class Mismatch(NamedTuple):
+    """An exchange whose key does not follow from its parts."""
+
+    exchange_id: int
+    problem: str
+
+
+def list_runs(store: Store) -> list[RunRow]:
+    """Return every run, the newest last."""
+    table = table_of(Run)
+    columns = [table.c[name] for name in RunRow._fields]
+    with translated(store.url), store.engine.connect() as connection:
+        return [RunRow(*row) for row in connection.execute(sa.select(*columns).order_by(table.c.id))]
+
+
+def get_run(store: Store, name: str) -> RunRow:
+    """Return a run by its name, `latest`, or an unambiguous beginning of its name.
+
+    Raises:
+        UnknownNameError: no run has that name.
+        DataError: several runs begin so.
+    """
+    runs = list_runs(store)
+    if name == "latest" and runs:
+        return runs[-1]
+    exact = [run for run in runs if run.name == name]
+    found = exact or [run for run in runs if name and run.name.startswith(name)]
+    if len(found) > 1:
+        raise DataError(f"{len(found)} runs begin with {name!r}, such as {found[0].name} and {found[1].name}.")
+    if not found:
+        raise UnknownNameError("run", name, [run.name for run in runs])
+    return found[0]
+
+
+def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
+    """Return a stage's trials in plan order, each with the answer it got (columns of `TRIAL_SCHEMA`)."""
+    trials, exchanges = table_of(RunTrial), table_of(Exchange)
+    query = (
+        sa.select(trials.c.trial, trials.c.factors, trials.c.key, exchanges.c.status, exchanges.c.response)
+        .join_from(trials, exchanges, trials.c.exchange_id == exchanges.c.id, isouter=True)
+        .where(trials.c.run_id == run_id, trials.c.stage == stage)
+        .order_by(trials.c.ordinal)
+    )
+    with translated(store.url), store.engine.connect() as connection:
+        rows = connection.execute(query).fetchall()
+    columns = list(zip(*rows, strict=True)) or [()] * len(TRIAL_SCHEMA)
+    return pl.DataFrame(dict(zip(TRIAL_SCHEMA, columns, strict=True)), schema=TRIAL_SCHEMA)
+
+
+def read_failures(store: Store, run_id: int) -> dict[bytes, str]:
+    """Return the last failure of each key that failed in a run."""
+    table = table_of(Attempt)
+    query = sa.select(table.c.key, table.c.message).where(table.c.run_id == run_id).order_by(table.c.id)
+    with translated(store.url), store.engine.connect() as connection:
+        return {key: message for key, message in connection.execute(query)}
+
+
+def statistics(store: Store) -> dict[str, int]:
+    """Return how many rows each table has."""
+    with translated(store.url), store.engine.connect() as connection:
+        return {
+            kind.__name__: int(connection.scalar(sa.select(sa.func.count()).select_from(table_of(kind))) or 0)
+            for kind in (Model, Exchange, Attempt, Blob, Run, RunTrial)
+        }
+
+
+def exchanges_by_model(store: Store) -> list[tuple[str, str, str, int]]:
+    """Return (identity JSON, operation, status, exchanges) for each model, operation and status."""
+    exchange, model = table_of(Exchange), table_of(Model)
+    query = (
+        sa.select(model.c.identity, exchange.c.operation, exchange.c.status, sa.func.count())
+        .join_from(exchange, model)
+        .group_by(model.c.identity, exchange.c.operation, exchange.c.status)
+        .order_by(model.c.identity, exchange.c.operation, exchange.c.status)
+    )
+    with translated(store.url), store.engine.connect() as connection:
+        return [row._tuple() for row in connection.execute(query)]
+
+
+def verify_keys(store: Store) -> Iterator[Mismatch]:
+    """Re-derive every model digest and every key, and yield what differs."""
+    models = {}
+    with translated(store.url), store.engine.connect() as connection:
+        table = table_of(Model)
+        for number, digest, identity in connection.execute(sa.select(table.c.id, table.c.digest, table.c.identity)):
+            models[number] = digest
+            if _identity_digest(identity) != digest:
+                yield Mismatch(0, f"model {number}: its digest does not follow from its identity")
+        exchange = table_of(Exchange)
+        query = sa.select(exchange.c.id, exchange.c.key, exchange.c.model_id, exchange.c.request)
+        for number, key, model_id, request in connection.execution_options(yield_per=10_000).execute(query):
+            if request_key(models[model_id], request.encode()) != key:
+                yield Mismatch(number, "its key does not follow from its model and request")
+
+
+def _identity_digest(identity: str) -> bytes | None:
+    try:
+        return identity_digest(msgspec.json.decode(identity, type=Identity))
+    except msgspec.MsgspecError:
+        return None

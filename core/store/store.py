@@ -1,0 +1,221 @@
+"""`Store`: the record of the evidence. Append-only, and written in bulk.
+
+All calls block; the scheduler makes them from one thread. Times are seconds since 1970.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
+
+import sqlalchemy as sa
+from sqlmodel import SQLModel
+
+from ..adapter import Identity
+from ..canonical import decode_request, encode, identity_digest
+from ..errors import DataError
+from ..records import AnyRequest
+from .engine import open_engine, translated
+from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
+
+LOOKUP = 5_000
+"""Keys per query; SQLite allows 32,766 parameters."""
+T = TypeVar("T")
+
+
+class Found(NamedTuple):
+    """A stored answer to a key."""
+
+    exchange_id: int
+    status: str
+
+
+class NewExchange(NamedTuple):
+    """An answer to store."""
+
+    key: bytes
+    model_id: int
+    operation: str
+    request: bytes
+    response: bytes
+    status: str
+    input_tokens: int
+    output_tokens: int
+    latency: float
+
+
+class Failure(NamedTuple):
+    """A call that failed."""
+
+    key: bytes
+    decision: str
+    message: str
+
+
+class Store:
+    """The record of every prompt and response."""
+
+    def __init__(self, where: str | Path, *, writable: bool = True) -> None:
+        self.engine = open_engine(where, writable=writable)
+        self._writer = self.engine.execution_options(immediate=True)
+        self.url = self.engine.url
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+    def ensure_model(self, identity: Identity) -> int:
+        """Return the id of a model, adding it if it is new."""
+        digest = identity_digest(identity)
+        table = table_of(Model)
+        find = sa.select(table.c.id).where(table.c.digest == digest)
+        with translated(self.url), self._writer.begin() as connection:
+            found = connection.scalar(find)
+            if found is None:
+                row = {"digest": digest, "identity": encode(identity).decode(), "created": time.time()}
+                found = _insert_one(connection, table, row)
+            return int(found)
+
+    def find(self, keys: Iterable[bytes]) -> dict[bytes, Found]:
+        """Return the latest answer to each key that has one."""
+        table = table_of(Exchange)
+        query = sa.select(table.c.key, table.c.id, table.c.status).order_by(table.c.generation)
+        found: dict[bytes, Found] = {}
+        with translated(self.url), self.engine.connect() as connection:
+            for part in batched(keys, LOOKUP):
+                rows = connection.execute(query.where(table.c.key.in_(part)))
+                found.update((key, Found(number, status)) for key, number, status in rows)
+        return found
+
+    def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
+        """Return the canonical responses of exchanges."""
+        return {number: response for number, _, response in self.exchanges(exchange_ids)}
+
+    def exchanges(self, exchange_ids: Iterable[int]) -> list[tuple[int, str, str]]:
+        """Return (id, request, response) of exchanges, canonical JSON both."""
+        table = table_of(Exchange)
+        query = sa.select(table.c.id, table.c.request, table.c.response)
+        rows: list[tuple[int, str, str]] = []
+        with translated(self.url), self.engine.connect() as connection:
+            for part in batched(exchange_ids, LOOKUP):
+                rows.extend(row._tuple() for row in connection.execute(query.where(table.c.id.in_(part))))
+        return rows
+
+    def requests(self, keys: Iterable[bytes]) -> dict[bytes, AnyRequest]:
+        """Return the request behind each key that has an answer."""
+        table = table_of(Exchange)
+        with translated(self.url), self.engine.connect() as connection:
+            query = sa.select(table.c.key, table.c.request).where(table.c.key.in_(list(keys)))
+            return {key: decode_request(request) for key, request in connection.execute(query)}
+
+    def add_exchanges(self, rows: Sequence[NewExchange], *, anew: bool = False) -> dict[bytes, Found]:
+        """Commit answers in one transaction and return what now answers each key.
+
+        A key another process answered meanwhile keeps its first answer, unless `anew` asks for a new generation.
+        """
+        if not rows:
+            return {}
+        now, table = time.time(), table_of(Exchange)
+        with translated(self.url), self._writer.begin() as connection:
+            last = _generations(connection, [row.key for row in rows])
+            fresh = [
+                row._asdict() | _text(row) | {"generation": last.get(row.key, -1) + 1, "created": now}
+                for row in rows
+                if anew or row.key not in last
+            ]
+            if fresh:
+                connection.execute(sa.insert(table), fresh)
+        return self.find(row.key for row in rows)
+
+    def add_failures(self, run_id: int, failures: Sequence[Failure]) -> None:
+        """Record calls that failed."""
+        now = time.time()
+        self._insert(Attempt, [failure._asdict() | {"run_id": run_id, "created": now} for failure in failures])
+
+    def add_trials(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Record trials of a run; each row has the columns of `RunTrial`."""
+        self._insert(RunTrial, rows)
+
+    def add_blob(self, sha256: str, media_type: str, data: bytes) -> None:
+        """Keep bytes under their sha256; what is there already stays."""
+        table = table_of(Blob)
+        with translated(self.url), self._writer.begin() as connection:
+            if connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == sha256)) is None:
+                row = {"sha256": sha256, "media_type": media_type, "data": data, "created": time.time()}
+                connection.execute(sa.insert(table).values(row))
+
+    def blob(self, sha256: str) -> bytes:
+        """Return the bytes of a sha256.
+
+        Raises:
+            DataError: they are not in the store.
+        """
+        table = table_of(Blob)
+        with translated(self.url), self.engine.connect() as connection:
+            data = connection.scalar(sa.select(table.c.data).where(table.c.sha256 == sha256))
+        if data is None:
+            raise DataError(f"the store has no image {sha256}.")
+        return bytes(data)
+
+    def begin_run(self, name: str, study: str, manifest: bytes) -> int:
+        """Begin a run and return its id; a run of that name that was interrupted begins again."""
+        table, trials = table_of(Run), table_of(RunTrial)
+        with translated(self.url), self._writer.begin() as connection:
+            values: dict[str, Any] = {"study": study, "state": "running", "manifest": manifest.decode()}
+            values["finished"] = None
+            found = connection.scalar(sa.select(table.c.id).where(table.c.name == name))
+            if found is not None:
+                connection.execute(sa.delete(trials).where(trials.c.run_id == found))
+                connection.execute(sa.update(table).where(table.c.id == found).values(values))
+                return int(found)
+            return _insert_one(connection, table, values | {"name": name, "started": time.time()})
+
+    def end_run(self, run_id: int, state: str, manifest: bytes) -> None:
+        """Say how a run ended."""
+        table = table_of(Run)
+        values = {"state": state, "manifest": manifest.decode(), "finished": time.time()}
+        with translated(self.url), self._writer.begin() as connection:
+            connection.execute(sa.update(table).where(table.c.id == run_id).values(values))
+
+    def _insert(self, kind: type[SQLModel], rows: Sequence[Mapping[str, Any]]) -> None:
+        if rows:
+            with translated(self.url), self._writer.begin() as connection:
+                connection.execute(sa.insert(table_of(kind)), rows)
+
+
+def table_of(kind: type[SQLModel]) -> sa.Table:
+    """Return the SQLAlchemy table of a SQLModel class."""
+    return SQLModel.metadata.tables[str(kind.__tablename__)]
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield lists of at most `size` items."""
+    iterator = iter(items)
+    while part := list(islice(iterator, size)):
+        yield part
+
+
+def _insert_one(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> int:
+    return int(connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one())
+
+
+def _text(row: NewExchange) -> dict[str, str]:
+    return {"request": row.request.decode(), "response": row.response.decode()}
+
+
+def _generations(connection: sa.Connection, keys: list[bytes]) -> dict[bytes, int]:
+    table = table_of(Exchange)
+    query = sa.select(table.c.key, sa.func.max(table.c.generation)).group_by(table.c.key)
+    last: dict[bytes, int] = {}
+    for part in batched(keys, LOOKUP):
+        last.update(row._tuple() for row in connection.execute(query.where(table.c.key.in_(part))))
+    return last

@@ -1,0 +1,143 @@
+"""`Study`: what is asked, of whom, and how it is measured; resolved from the catalogue and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from .adapter import ModelAdapter
+from .contracts import Metric, Options, Probe, Stage
+from .errors import PluginError, UsageError
+from .options import build_options
+from .plugins import Plugins
+from .registry import ModelEntry, Published, Registry, StudyEntry, load_registry
+
+SUBJECT = "subject"
+
+
+class Study(msgspec.Struct, frozen=True, kw_only=True):
+    """A study with every choice made. It stands in the run's manifest, so that a run can be scored again."""
+
+    name: str
+    probe: str
+    options: dict[str, Any]
+    """What was set; the rest are the probe's defaults."""
+    metrics: dict[str, dict[str, Any]]
+    roles: dict[str, str]
+    """Model by role."""
+    title: str = ""
+    summary: str = ""
+    source: str = ""
+    published: tuple[Published, ...] = ()
+    deviations: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+
+
+class Catalogue:
+    """The registry and the plugins, together: names to things."""
+
+    def __init__(self, registry: Registry, plugins: Plugins) -> None:
+        self.registry, self.plugins = registry, plugins
+
+    @classmethod
+    def load(cls, registry: str | None = None) -> Catalogue:
+        """Return the catalogue with the user's registry and the installed plugins."""
+        entries = load_registry(registry)
+        return cls(entries, Plugins(entries))
+
+    def study(self, name: str, models: Mapping[str, str], assignments: Mapping[str, Any]) -> Study:
+        """Return a study with a model for each role, and options set: `per_cell` or `METRIC.resamples`.
+
+        Raises:
+            UnknownNameError: nobody registered the study, a model, or an option.
+        """
+        entry = self.registry.study(name)
+        options, metrics = _assign(entry, assignments)
+        roles = entry.roles | dict(models)
+        for model in roles.values():
+            self.registry.model(model)
+        return Study(
+            name=name,
+            probe=entry.probe,
+            options=options,
+            metrics=metrics,
+            roles=roles,
+            title=entry.title or name,
+            summary=entry.summary,
+            source=entry.source,
+            published=entry.published,
+            deviations=entry.deviations,
+            limits=entry.limits,
+        )
+
+    def instrument(self, study: Study) -> Instrument:
+        """Load the study's probe and metrics, and check that they fit together."""
+        probe = self._make(Probe, "probe", study.probe)
+        instrument = Instrument(
+            probe=probe,
+            options=build_options(study.probe, probe.options, study.options),
+            metrics={
+                name: (metric := self._make(Metric, "metric", name), build_options(name, metric.options, values))
+                for name, values in study.metrics.items()
+            },
+        )
+        instrument.check()
+        return instrument
+
+    def adapter(self, model: str) -> ModelAdapter:
+        """Return a model's adapter. Nothing heavy is loaded yet."""
+        entry: ModelEntry = self.registry.model(model)
+        kind: type[ModelAdapter] = self.plugins.load("adapter", entry.adapter)
+        options = build_options(f"model {model}", kind.options, entry.settings)
+        return kind(options)  # type: ignore[call-arg]  # every adapter takes its options record
+
+    def adapter_class(self, model: str) -> type[ModelAdapter]:
+        """Return the class that answers for a model."""
+        return self.plugins.load("adapter", self.registry.model(model).adapter)  # type: ignore[no-any-return]
+
+    def _make(self, contract: type, kind: str, name: str) -> Any:
+        try:
+            return self.plugins.load(kind, name)()
+        except TypeError as error:
+            owner = self.plugins.offers[kind][name].plugin
+            raise PluginError(owner, f"{kind} {name!r} breaks the contract of {contract.__name__}: {error}.") from error
+
+
+class Instrument(msgspec.Struct, frozen=True):
+    """A probe and metrics with their options."""
+
+    probe: Probe
+    options: Options
+    metrics: dict[str, tuple[Metric, Options]]
+
+    def stages(self) -> list[Stage]:
+        """Return the stages, in order."""
+        return list(self.probe.stages(self.options))
+
+    def check(self) -> None:
+        """Refuse a metric that needs columns the last stage does not give.
+
+        Raises:
+            UsageError: a wrong pairing.
+        """
+        last = self.stages()[-1]
+        given = {*last.factors, *last.outcomes, "status", "reason", "key"}
+        for name, (metric, _) in self.metrics.items():
+            if lacking := sorted(metric.needs - given):
+                raise UsageError(f"metric {name!r} needs {', '.join(lacking)}; the probe gives {', '.join(last.factors)}.")
+
+
+def _assign(
+    entry: StudyEntry, assignments: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Share `name=value` out between the probe and `metric.name=value` between the metrics."""
+    options, metrics = dict(entry.options), {name: dict(values) for name, values in entry.metrics.items()}
+    for name, value in assignments.items():
+        metric, dot, option = name.partition(".")
+        if dot and metric in metrics:
+            metrics[metric][option] = value
+        else:
+            options[name] = value
+    return options, metrics
