@@ -1,0 +1,151 @@
+"""The generated BIStereo pairs: frames and word lists from `data/bistereo_pairs`, combined without a word diff.
+
+A sentence is `<opening> [a|an] [attribute] <descriptor> <noun> [phrase].`, so the place of the descriptor, the only
+thing in which the two sentences of a pair differ, is known while they are written.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from importlib import resources
+from itertools import product
+from typing import Literal
+
+import msgspec
+
+from ..core.records import Scalar
+from ._pairs import Pair
+
+Number = Literal["singular", "plural"]
+
+
+class DescriptorPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A stereotypically desirable and undesirable descriptor."""
+
+    name: str
+    desirable: str
+    undesirable: str
+    genders: tuple[str, ...]
+    """Whose nouns the pair is combined with."""
+
+
+class Axis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A dimension of body image."""
+
+    name: str
+    key: str
+    """Short name in template ids."""
+    pairs: tuple[DescriptorPair, ...]
+
+
+class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What may follow the noun."""
+
+    location: tuple[str, ...]
+    action_location: tuple[str, ...]
+
+
+class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that the pairs are combined from."""
+
+    axes: tuple[Axis, ...]
+    openings: dict[Number, tuple[str, ...]]
+    phrases: dict[str, Phrases]
+    """By the axis's key."""
+    nouns: dict[str, dict[Number, tuple[str, ...]]]
+    """By gender."""
+    attributes: dict[str, tuple[str, ...]]
+    """By sentiment; neutral has none."""
+
+
+class Template(msgspec.Struct, frozen=True):
+    """A frame: axis, number, opening and phrase."""
+
+    id: str
+    axis: Axis
+    number: Number
+    opening: str
+    kind: str
+    """`none`, `location` or `action_location`."""
+    tail: str
+    """The phrase with a leading space, and the full stop."""
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """The part of the design that is asked for."""
+
+    axes: tuple[str, ...]
+    genders: tuple[str, ...]
+    sentiments: tuple[str, ...]
+
+
+@functools.cache
+def load_design() -> Design:
+    """Read the shipped data files."""
+    parts: dict[str, object] = {}
+    for name in ("templates", "descriptors", "words"):
+        file = resources.files("prejudge.probes") / "data" / "bistereo_pairs" / f"{name}.toml"
+        parts |= msgspec.toml.decode(file.read_bytes())
+    return msgspec.convert(parts, Design)
+
+
+def templates(design: Design) -> Iterator[Template]:
+    """Yield the templates in the order of their ids' parts (paper 000, section 3.1: 450)."""
+    for axis in design.axes:
+        phrases = [("none", "")]
+        phrases += [("location", f" {text}") for text in design.phrases[axis.key].location]
+        phrases += [("action_location", f" {text}") for text in design.phrases[axis.key].action_location]
+        for number, openings in design.openings.items():
+            for (at, opening), (place, (kind, text)) in product(enumerate(openings, 1), enumerate(phrases)):
+                name = f"{axis.key}-{number[0]}-{at:02}-{place:02}"
+                yield Template(name, axis, number, opening, kind, f"{text}.")
+
+
+def generate(design: Design, selection: Selection) -> Iterator[Pair]:
+    """Yield the pairs of a selection lazily, template by template."""
+    attributes = [
+        (sentiment, word)
+        for sentiment in selection.sentiments
+        for word in (design.attributes[sentiment] if sentiment in design.attributes else (None,))
+    ]
+    for template in templates(design):
+        if template.axis.name not in selection.axes:
+            continue
+        for gender in selection.genders:
+            nouns = design.nouns[gender][template.number]
+            for noun, descriptors in product(nouns, template.axis.pairs):
+                if gender in descriptors.genders:
+                    for sentiment, attribute in attributes:
+                        yield _pair(template, descriptors, (gender, noun), (sentiment, attribute))
+
+
+def _pair(template: Template, descriptors: DescriptorPair, who: tuple[str, str], what: tuple[str, str | None]) -> Pair:
+    (gender, noun), (sentiment, attribute) = who, what
+    name = f"{template.id}/{noun}/{attribute or sentiment}/{descriptors.name}"
+    good, bad = descriptors.desirable, descriptors.undesirable
+    head, other = (_head(template, attribute, descriptor) for descriptor in (good, bad))
+    tail = f" {noun}{template.tail}"
+    factors: dict[str, Scalar] = {
+        "axis": template.axis.name,
+        "gender": gender,
+        "sentiment": sentiment,
+        "number": template.number,
+        "phrase": template.kind,
+        "template": template.id,
+        "noun": noun,
+        "attribute": attribute,
+        "descriptors": descriptors.name,
+    }
+    spans = (((len(head), len(head) + len(good)),), ((len(other), len(other) + len(bad)),))
+    return Pair(name, ("desirable", "undesirable"), (f"{head}{good}{tail}", f"{other}{bad}{tail}"), factors, spans)
+
+
+def _head(template: Template, attribute: str | None, descriptor: str) -> str:
+    """Return all that stands before the descriptor."""
+    between = f"{attribute} " if attribute else ""
+    if template.number == "plural":
+        return f"{template.opening} {between}"
+    # The first letter decides the article of every word in the lists; a test holds new words to it.
+    article = "an" if (attribute or descriptor)[0] in "aeiou" else "a"
+    return f"{template.opening} {article} {between}"
