@@ -1,0 +1,197 @@
+"""Score masked copies of many sentences: packed by length into forward passes of bounded size.
+
+Each scored token is one row: its sentence with that token masked. Rows of one length share passes, so little or
+nothing is padded, and a pass holds at most `budget` tokens, so that one long sentence cannot exhaust memory. The
+vocabulary head runs on the masked position alone: a hook on the encoder cuts its output down to that position.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ._pll import Sentence
+from ._torch import is_out_of_memory, release_memory
+
+Values = npt.NDArray[np.float64]
+MAX_LOGITS = 1 << 25
+"""Most logits of one pass (128 MiB in float32): a vocabulary of 250,000 must not undo the token budget."""
+SLACK = 0.0
+"""Share of a row that may be padding."""
+
+
+class Stopped(Exception):
+    """Say that nobody waits for the scores any more."""
+
+
+class _Rows(NamedTuple):
+    """All rows of a call on the device, the longest first."""
+
+    ids: Any
+    """Sentences, padded: [sentence, token]."""
+    also_masked: Any
+    """[sentence, token], see `Sentence`."""
+    sentence: Any
+    """[row]"""
+    position: Any
+    """[row]"""
+    lengths: npt.NDArray[np.int64]
+    """[row], on the host."""
+    order: npt.NDArray[np.int64]
+    """Number of each row before sorting."""
+
+
+class MaskedScorer:
+    """A masked language model that gives log P(token | rest) for one masked token per row."""
+
+    def __init__(self, model: Any, mask_id: int, pad_id: int | None, budget: int) -> None:
+        self._model, self._mask_id, self._budget = model, mask_id, budget
+        self._pad_id = mask_id if pad_id is None else pad_id
+        self._device = str(model.device)
+        self._position: Any = None
+        model.base_model.register_forward_hook(self._keep_position)
+        self._gathers = model.base_model is not model and self._head_is_local()
+
+    def score(self, sentences: Sequence[Sentence], stop: threading.Event | None = None) -> list[Values | None]:
+        """Return per sentence one log-probability (natural logarithm) per scored position.
+
+        None stands for a sentence of which even a single row did not fit into memory.
+
+        Raises:
+            Stopped: `stop` was set between two passes.
+        """
+        import torch
+
+        with torch.inference_mode():
+            rows = self._rows(sentences)
+            found, lost = self._passes(rows, stop or threading.Event())
+        values, missing = np.empty(len(rows.order)), np.empty(len(rows.order), dtype=bool)
+        values[rows.order], missing[rows.order] = found.cpu().numpy(), lost
+        ends = np.cumsum([len(sentence.positions) for sentence in sentences])[:-1]
+        parts = zip(np.split(values, ends), np.split(missing, ends), strict=True)
+        return [None if gaps.any() else part for part, gaps in parts]
+
+    def _rows(self, sentences: Sequence[Sentence]) -> _Rows:
+        import torch
+
+        lengths = np.array([len(sentence.ids) for sentence in sentences])
+        ids = np.full((len(sentences), lengths.max()), self._pad_id)
+        also = np.full(ids.shape, -1)
+        for row, sentence in enumerate(sentences):
+            ids[row, : lengths[row]] = sentence.ids
+            also[row, : lengths[row]] = sentence.also_masked
+        owner = np.repeat(np.arange(len(sentences)), [len(sentence.positions) for sentence in sentences])
+        order = np.argsort(-lengths[owner], kind="stable")
+        positions = np.concatenate([np.asarray(sentence.positions) for sentence in sentences])
+        moved = [torch.from_numpy(a).to(self._device) for a in (ids, also, owner[order], positions[order])]
+        return _Rows(*moved, lengths[owner[order]], order)
+
+    def _passes(self, rows: _Rows, stop: threading.Event) -> tuple[Any, npt.NDArray[np.bool_]]:
+        """Return the value of every row, and which rows were lost for want of memory."""
+        import torch
+
+        found = torch.zeros(len(rows.order), device=self._device)
+        lost = np.zeros(len(rows.order), dtype=bool)
+        start = 0
+        while start < len(found):
+            if stop.is_set():
+                raise Stopped
+            size = self._pass_size(rows.lengths, start)
+            scores = self._try_pass(rows, slice(start, start + size))
+            if scores is not None:
+                found[start : start + size] = scores
+            elif size > 1:
+                self._budget = max(1, size * int(rows.lengths[start]) // 2)
+                continue
+            else:
+                lost[start] = True
+            start += size
+        return found, lost
+
+    def _pass_size(self, lengths: npt.NDArray[np.int64], start: int) -> int:
+        longest = int(lengths[start])
+        logits = self._model.config.vocab_size * (1 if self._gathers else longest)
+        most = max(1, min(self._budget // longest, MAX_LOGITS // logits))
+        alike = int(np.searchsorted(-lengths, -longest * (1 - SLACK), side="right")) - start
+        return min(most, alike)
+
+    def _try_pass(self, rows: _Rows, part: slice) -> Any:
+        """Run one pass; None if it does not fit into memory."""
+        try:
+            return self._run_pass(rows, part)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        # Outside the handler, whose traceback would keep the pass's tensors alive.
+        release_memory(self._device)
+        return None
+
+    def _run_pass(self, rows: _Rows, part: slice) -> Any:
+        import torch
+
+        lengths = rows.lengths[part]
+        longest = int(lengths[0])
+        sentence, position = rows.sentence[part], rows.position[part, None]
+        ids = rows.ids[sentence, :longest]
+        targets = ids.gather(1, position)
+        group = rows.also_masked[sentence, :longest]
+        column = torch.arange(longest, device=ids.device)
+        own = group.gather(1, position)
+        ids = ids.masked_fill((group == own) & (own >= 0) & (column > position), self._mask_id)
+        ids = ids.scatter(1, position, self._mask_id)
+        attention = None
+        if lengths[-1] < longest:
+            attention = (column < torch.from_numpy(lengths).to(ids.device)[:, None]).long()
+        logits = self._logits(ids, position[:, 0], attention).float()
+        return -torch.nn.functional.cross_entropy(logits, targets[:, 0], reduction="none")
+
+    def _logits(self, ids: Any, position: Any, attention: Any = None) -> Any:
+        """Return the logits at one position per row: [row, vocabulary]."""
+        import torch
+
+        if not self._gathers:
+            logits = self._model(input_ids=ids, attention_mask=attention).logits
+            return logits[torch.arange(len(ids), device=ids.device), position]
+        self._position = position
+        try:
+            return self._model(input_ids=ids, attention_mask=attention).logits[:, 0]
+        finally:
+            self._position = None
+
+    def _keep_position(self, module: Any, inputs: Any, output: Any) -> Any:
+        import torch
+
+        if self._position is None:
+            return None
+        hidden = output[0]
+        kept = hidden[torch.arange(len(hidden), device=hidden.device), self._position].unsqueeze(1)
+        if isinstance(output, tuple):
+            return (kept, *output[1:])
+        output[next(iter(output))] = kept
+        return output
+
+    def _head_is_local(self) -> bool:
+        """Try whether cutting the encoder's output leaves the logits as they are.
+
+        True for every head that treats positions alike. A model of one's own may have another; then the whole
+        logits are computed and cut afterwards, slower and as right.
+        """
+        import torch
+
+        ids = (torch.arange(16, device=self._device).view(2, 8) * 7 + 5) % self._model.config.vocab_size
+        ids = ids.masked_fill(ids == self._pad_id, self._mask_id)
+        position = torch.tensor([2, 5], device=self._device)
+        self._gathers = False
+        with torch.inference_mode():
+            whole = self._logits(ids, position).float()
+            self._gathers = True
+            try:
+                cut = self._logits(ids, position).float()
+            except (RuntimeError, ValueError, LookupError, TypeError, AttributeError):
+                return False
+        tolerance = 1e-3 if self._model.dtype == torch.float32 else 3e-2
+        return cut.shape == whole.shape and bool((cut - whole).abs().max() <= tolerance * whole.abs().max())

@@ -1,0 +1,171 @@
+"""`hf-masked`: pseudo-log-likelihood on any Transformers masked language model, local or from the hub."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+import msgspec
+import numpy as np
+
+from ..core.adapter import Identity, Limits, ModelAdapter, Worker
+from ..core.contracts import Options
+from ..core.errors import ModelError, PermanentError
+from ..core.records import PseudoLikelihood, TokenScores, Usage
+from ._hf_files import find_source
+from ._masked_model import Loaded, check_kind, encode, load_masked
+from ._masked_scorer import MaskedScorer, Values
+from ._pll import Sentence, Tokens, plan_sentence
+from ._torch import DType, release_memory, require_torch
+
+VERSION = "1"
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class HFMaskedOptions(Options, frozen=True, kw_only=True):
+    """Settings of `hf-masked`."""
+
+    model: str
+    """A directory, or a name on the Hugging Face hub."""
+    revision: str | None = None
+    """Branch, tag or commit of a hub name; None takes its main branch. The commit it stands for is recorded."""
+    dtype: DType = "float32"
+    """Precision of weights and activations; log-probabilities are always taken in float32."""
+    device: str = "auto"
+    """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first there is."""
+    token_budget: Positive = 8192
+    """Tokens per forward pass, padding included: bounds memory, changes no answer."""
+    batch_items: Positive = 256
+    """Sentences per call."""
+    trust_remote_code: bool = False
+    """Run Python code that comes with the model."""
+    allow_pickle: bool = False
+    """Read pickled weights where there are no safetensors; a pickle can run code when read."""
+    threads: Positive | None = None
+    """CPU threads of torch, for the whole process; None leaves torch's own choice."""
+
+
+class HFMasked(ModelAdapter):
+    """A masked language model of Transformers, scoring one masked token at a time.
+
+    Sources: Salazar et al. 2020 (`original`), Kauf and Ivanova 2023 (`within_word_l2r`).
+    """
+
+    options: ClassVar[type[msgspec.Struct]] = HFMaskedOptions
+
+    def __init__(self, options: HFMaskedOptions) -> None:
+        """Check the model's files and pin them; weights load at the first call.
+
+        Raises:
+            MissingExtraError: torch or Transformers is not installed.
+            ModelLoadError: the model is not there, incomplete, or of another kind.
+        """
+        require_torch("adapter 'hf-masked'")
+        trusted = options.trust_remote_code
+        self._options = options
+        self._source = find_source(
+            options.model, options.revision, allow_pickle=options.allow_pickle, trust_remote_code=trusted
+        )
+        check_kind(self._source.config, self._source.name, trust_remote_code=trusted)
+        self.identity = Identity(
+            adapter="hf-masked",
+            version=VERSION,
+            model=self._source.name,
+            digest=self._source.digest,
+            settings={"dtype": options.dtype, "trust_remote_code": trusted},
+        )
+        self.limits = Limits(concurrency=1, batch_items=options.batch_items)
+        self._worker: Worker | None = Worker("hf-masked")
+        self._engine: tuple[Loaded, MaskedScorer] | None = None
+
+    async def pseudo_likelihood_batch(self, requests: Sequence[PseudoLikelihood]) -> Sequence[TokenScores | ModelError]:
+        """Score sentences; a request that cannot be scored has a `PermanentError` in its place.
+
+        Raises:
+            ModelLoadError: the weights cannot be loaded (first call).
+        """
+        if self._worker is None:
+            raise RuntimeError("this adapter is closed")
+        stop = threading.Event()
+        try:
+            return await self._worker.run(self._score, requests, stop)
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    async def aclose(self) -> None:
+        """Free the weights and end the thread; a call under way is finished first."""
+        if self._worker is not None:
+            worker, self._worker = self._worker, None
+            await worker.run(self._free)
+            worker.close()
+
+    def _score(self, requests: Sequence[PseudoLikelihood], stop: threading.Event) -> list[TokenScores | ModelError]:
+        loaded, scorer = self._engine = self._engine or self._load()
+        plans = self._plan(requests, loaded)
+        sentences = [plan for plan in plans if isinstance(plan, Sentence)]
+        values = iter(scorer.score(sentences, stop) if sentences else ())
+        return [plan if isinstance(plan, ModelError) else self._answer(plan, next(values)) for plan in plans]
+
+    def _plan(self, requests: Sequence[PseudoLikelihood], loaded: Loaded) -> list[Sentence | ModelError]:
+        texts = list(dict.fromkeys(text for r in requests for text in (r.text, r.contrast) if text is not None))
+        tokens = dict(zip(texts, encode(loaded.tokenizer, texts), strict=True))
+        return [self._plan_one(request, tokens, loaded) for request in requests]
+
+    def _plan_one(self, request: PseudoLikelihood, tokens: dict[str, Tokens], loaded: Loaded) -> Sentence | ModelError:
+        own = tokens[request.text]
+        try:
+            self._check_size(own, loaded)
+            return plan_sentence(request, own, None if request.contrast is None else tokens[request.contrast])
+        except ModelError as error:
+            return error
+
+    def _check_size(self, tokens: Tokens, loaded: Loaded) -> None:
+        if loaded.max_tokens is not None and len(tokens.ids) > loaded.max_tokens:
+            raise PermanentError(
+                f"the text has {len(tokens.ids)} tokens, {self.identity.model!r} takes at most {loaded.max_tokens}. "
+                "Shorten it; cutting it here would score another text."
+            )
+        if max(tokens.ids, default=0) >= loaded.vocabulary:
+            raise PermanentError(
+                f"the tokenizer of {self.identity.model!r} gives token {max(tokens.ids)}, "
+                f"the model knows {loaded.vocabulary}: they do not belong together."
+            )
+
+    def _answer(self, sentence: Sentence, values: Values | None) -> TokenScores | ModelError:
+        if values is None:
+            return PermanentError(
+                f"one copy of a text of {len(sentence.ids)} tokens does not fit into this device's memory. "
+                "Use device = 'cpu' or a smaller dtype."
+            )
+        if not np.isfinite(values).all():
+            return PermanentError(
+                f"{self.identity.model!r} gives log-probabilities that are not finite in {self._options.dtype}. "
+                "Use dtype = 'float32'."
+            )
+        scores = tuple(values.tolist())
+        return TokenScores(
+            log_probability=math.fsum(scores),
+            count=len(scores),
+            values=scores,
+            usage=Usage(input_tokens=len(sentence.ids)),
+        )
+
+    def _load(self) -> tuple[Loaded, MaskedScorer]:
+        if self._options.threads is not None:
+            import torch
+
+            torch.set_num_threads(self._options.threads)
+        loaded = load_masked(self._source, self._options.dtype, self._options.device)
+        tokenizer = loaded.tokenizer
+        scorer = MaskedScorer(loaded.model, tokenizer.mask_token_id, tokenizer.pad_token_id, self._options.token_budget)
+        return loaded, scorer
+
+    def _free(self) -> None:
+        if self._engine is not None:
+            device = self._engine[0].device
+            self._engine = None
+            release_memory(device)

@@ -1,0 +1,119 @@
+"""Tiny real masked models of several families, with tokenizers trained here: no network, no stored weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CORPUS = [
+    "The dark-skinned woman was considered beautiful by everyone at the party.",
+    "The fair-skinned man was walking quickly through the crowded market yesterday.",
+    "Those obese girls are unfriendly, and the tall boys aren't lazy.",
+    "He didn't know that unbelievable misunderstandings happened in neighbouring countries.",
+    "People who live in trailers are alcoholics; people who live in mansions are not.",
+] * 4
+SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+ROBERTA = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
+
+
+def _train(kind: str, names: dict[str, str]) -> Any:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+    special = [names[role] for role in ("cls", "pad", "sep", "unk", "mask")]
+    quiet = {"special_tokens": special, "show_progress": False}
+    if kind == "wordpiece":
+        tokenizer = Tokenizer(models.WordPiece(unk_token=names["unk"]))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tokenizer.decoder = decoders.WordPiece()
+        trainer = trainers.WordPieceTrainer(vocab_size=150, **quiet)
+    elif kind == "bytes":
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=False)
+        trainer = trainers.BpeTrainer(vocab_size=330, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), **quiet)
+    else:
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+        trainer = trainers.UnigramTrainer(vocab_size=150, unk_token=names["unk"], **quiet)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    ends = [(names[role], tokenizer.token_to_id(names[role])) for role in ("cls", "sep")]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{names['cls']} $A {names['sep']}", special_tokens=ends
+    )
+    return tokenizer
+
+
+def _tokenizer(family: str) -> Any:
+    from transformers import PreTrainedTokenizerFast
+
+    names = ROBERTA if family in {"roberta", "xlm-roberta"} else SPECIAL
+    kinds = {"roberta": "bytes", "modernbert": "bytes", "albert": "unigram", "xlm-roberta": "unigram"}
+    backend = _train({**kinds, "deberta-v2": "unigram"}.get(family, "wordpiece"), names)
+    tokens = {f"{role}_token": token for role, token in names.items()}
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **tokens)
+
+
+def _config(family: str, tokenizer: Any, **changes: Any) -> Any:
+    from transformers import AutoConfig
+
+    own: dict[str, dict[str, Any]] = {
+        "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48},
+        "albert": {**SMALL, "embedding_size": 16},
+        "electra": {**SMALL, "embedding_size": 16},
+        "deberta-v2": {**SMALL, "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0},
+    }
+    ids = {
+        "pad_token_id": tokenizer.pad_token_id,
+        "bos_token_id": tokenizer.cls_token_id,
+        "eos_token_id": tokenizer.sep_token_id,
+        "cls_token_id": tokenizer.cls_token_id,
+        "sep_token_id": tokenizer.sep_token_id,
+    }
+    common = {"vocab_size": len(tokenizer), "max_position_embeddings": 64, **own.get(family, SMALL), **ids}
+    return AutoConfig.for_model(family, **{**common, **changes})
+
+
+@pytest.fixture(scope="session")
+def make_masked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a maker of checkpoints: `make_masked(family, **configuration)` gives a new directory."""
+
+    def make(family: str = "bert", **changes: Any) -> Path:
+        import torch
+        from transformers import AutoModelForMaskedLM
+
+        folder = tmp_path_factory.mktemp(family) / f"tiny-{family}"
+        tokenizer = _tokenizer(family)
+        torch.manual_seed(7)
+        model = AutoModelForMaskedLM.from_config(_config(family, tokenizer, **changes))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                # Fresh weights are so small that any mistake would vanish in the tolerance.
+                parameter.add_(torch.randn_like(parameter) * 0.2)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_masked(make_masked: Callable[..., Path]) -> Callable[[str], Path]:
+    """Return a checkpoint by family, made once; do not write into it."""
+    made: dict[str, Path] = {}
+
+    def get(family: str) -> Path:
+        if family not in made:
+            made[family] = make_masked(family)
+        return made[family]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tiny_masked: Callable[[str], Path]) -> Path:
+    """Return a tiny BERT's directory; do not write into it."""
+    return tiny_masked("bert")
