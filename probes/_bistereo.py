@@ -91,7 +91,7 @@ def load_design() -> Design:
 
 
 def templates(design: Design) -> Iterator[Template]:
-    """Yield the templates in the order of their ids' parts (paper 000, section 3.1: 450)."""
+    """Yield the templates in the order of their ids' parts (BIStereo, section 3.1: 450)."""
     for axis in design.axes:
         phrases = [("none", "")]
         phrases += [("location", f" {text}") for text in design.phrases[axis.key].location]

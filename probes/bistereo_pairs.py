@@ -1,7 +1,7 @@
 """BIStereo-Pairs: does a model prefer bodies called desirable, and does praise or blame change that?
 
 Two sentences differ in one body image descriptor, and each is scored by the pseudo-log-likelihood of the words they
-share (paper 000, "BIStereo", sections 3.1 and 4.1). The pairs are generated from `data/bistereo_pairs`, or read from
+share (the BIStereo paper, sections 3.1 and 4.1). The pairs are generated from `data/bistereo_pairs`, or read from
 a file of one's own with the columns of `REQUIRED` and `OPTIONAL`.
 """
 
