@@ -12,8 +12,6 @@ import msgspec
 
 from ..estimates import Chart
 
-# Glyphs as paths look the same on every machine; a fixed salt and no date make the same chart the same bytes.
-_STYLE = {"svg.fonttype": "path", "svg.hashsalt": "prejudge", "pdf.fonttype": 42}
 _DATES = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
@@ -50,7 +48,9 @@ def draw(charts: Sequence[Chart]) -> list[Drawing]:
 def export(chart: Chart, kind: str) -> bytes:
     """Return the chart as a file of this kind (`svg`, `pdf`, or another that matplotlib knows)."""
     buffer = io.BytesIO()
-    with matplotlib.rc_context(_STYLE):
+    # Glyphs as paths look the same on every machine; a fixed salt and no date make the same chart the same bytes.
+    # Type 42: conferences refuse PDFs with Type 3 fonts.
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "prejudge", "pdf.fonttype": 42}):
         chart.figure.savefig(buffer, format=kind, metadata=_DATES.get(kind))
     return buffer.getvalue()
 

@@ -8,7 +8,7 @@ import msgspec
 
 from ..records import Scalar
 from .content import Table
-from .text import UNDEFINED, scalar
+from .text import UNDEFINED, label, scalar
 
 
 class Plot(msgspec.Struct, frozen=True):
@@ -29,6 +29,8 @@ class Cell(msgspec.Struct, frozen=True):
     sort: str | None = None
     """A number to sort by; empty sorts last; None sorts by the text."""
     title: str = ""
+    detail: str = ""
+    """What stands below it in small letters."""
     plot: Plot | None = None
 
     @property
@@ -62,6 +64,11 @@ def scalar_cell(value: Scalar) -> Cell:
     if value is None or isinstance(value, int | float) and not isinstance(value, bool):
         return Cell(scalar(value), sort_key(value), "" if value is None else repr(value))
     return Cell(scalar(value))
+
+
+def label_cell(value: Scalar) -> Cell:
+    """Return the cell of a factor's value."""
+    return msgspec.structs.replace(scalar_cell(value), text=label(value), title="")
 
 
 def plain_grid(table: Table) -> Grid:

@@ -58,7 +58,8 @@ def _write_figures(content: ReportContent, drawings: Sequence[Drawing], folder: 
 
 def _page(content: ReportContent, drawings: Sequence[Drawing]) -> str:
     style, script = _resource("report.css"), _resource("report.js")
-    return _environment().get_template("report.html").render(
+    template = _environment().get_template("report.html")
+    return template.render(
         content=content,
         drawings=drawings,
         headline=headline(content.estimates, content.headline),

@@ -71,9 +71,14 @@ def scalar(value: Scalar) -> str:
     return number(value, decimals_for([value])) if isinstance(value, int | float) else value
 
 
+def label(value: Scalar) -> str:
+    """Write a factor's value: a name rather than a quantity, so 1990 has no comma and 0.02 no added zeros."""
+    return f"{value:.12g}" if isinstance(value, int | float) and not isinstance(value, bool) else scalar(value)
+
+
 def group_words(group: Mapping[str, Scalar]) -> str:
     """Write the group a number is for."""
-    return ", ".join(f"{name}: {scalar(value)}" for name, value in group.items()) or "whole study"
+    return ", ".join(f"{name}: {label(value)}" for name, value in group.items()) or "whole study"
 
 
 def web_link(url: str) -> str:

@@ -1,0 +1,133 @@
+"""The columns of a table of estimates: what each shows, and when it is worth its place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from ..estimates import Estimate
+from .grid import Cell, Plot, sort_key
+from .text import UNDEFINED, decimals_for, defined, number, p_value
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """What the rows of one metric share: decimals, the ends of the drawn axis, and whether families differ."""
+
+    decimals: int
+    low: float
+    high: float
+    families: bool
+
+    def place(self, value: float | None) -> float | None:
+        """Return a position from 0 to 100; an infinite value stands at the end of the axis."""
+        if value is None or math.isnan(value):
+            return None
+        inside = min(max(value, self.low), self.high)
+        return round(100 * (inside - self.low) / (self.high - self.low), 1) if self.high > self.low else 50.0
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One column: its heading and the cell it makes of an estimate."""
+
+    label: str
+    cell: Callable[[Estimate, Scale], Cell]
+    present: Callable[[Estimate], bool] | None = None
+    """The column is left out where this holds for no row; None keeps it always."""
+    numeric: bool = True
+
+
+def scale_of(estimates: Sequence[Estimate]) -> Scale:
+    """Return the scale that the rows of one metric share."""
+    ends = [end for e in estimates for end in (e.value, e.low, e.high, e.neutral)]
+    finite = [end for end in ends if end is not None and math.isfinite(end)]
+    families = {(e.family, e.correction) for e in estimates if e.p_adjusted is not None}
+    return Scale(decimals_for(finite), min(finite, default=0.0), max(finite, default=0.0), len(families) > 1)
+
+
+def fields_for(estimates: Iterable[Estimate]) -> list[Field]:
+    """Return the columns that have something to say about these estimates."""
+    shown = list(estimates)
+    return [field for field in _FIELDS if field.present is None or any(map(field.present, shown))]
+
+
+def number_cell(value: float | None, decimals: int) -> Cell:
+    """Return the cell of one number, sorted by and titled with its full value."""
+    return Cell(number(value, decimals), sort_key(value), repr(value) if defined(value) else "")
+
+
+def _range_cell(low: float | None, high: float | None, decimals: int) -> Cell:
+    if not defined(low) and not defined(high):
+        return Cell(UNDEFINED, "")
+    return Cell(f"{number(low, decimals)} to {number(high, decimals)}", sort_key(low), f"{low!r} to {high!r}")
+
+
+def _neutral_cell(e: Estimate, scale: Scale) -> Cell:
+    # A neutral value is exact by definition: 0 or 0.5, without the decimals of what is measured.
+    text = UNDEFINED if not defined(e.neutral) else f"{e.neutral:g}".replace("-", "\N{MINUS SIGN}")
+    return Cell(text, sort_key(e.neutral))
+
+
+def _plot_cell(e: Estimate, scale: Scale) -> Cell:
+    value, low, high, neutral = (scale.place(x) for x in (e.value, e.low, e.high, e.neutral))
+    if value is None:
+        return Cell("", "")
+    apart = e.neutral is not None and e.low is not None and e.high is not None and not e.low <= e.neutral <= e.high
+    return Cell("", sort_key(e.value), plot=Plot(value, low, high, neutral, apart))
+
+
+def _n_cell(e: Estimate, scale: Scale) -> Cell:
+    return Cell(number(e.n), sort_key(e.n), f"{e.clusters:,} clusters" if e.clusters is not None else "")
+
+
+def _missing_cell(e: Estimate, scale: Scale) -> Cell:
+    total = sum(e.missing.values())
+    parts = ", ".join(f"{number(count)} {status}" for status, count in e.missing.items())
+    if len(e.missing) == 1:
+        return Cell(parts, sort_key(total))
+    return Cell(number(total), sort_key(total), detail=parts)
+
+
+def _test_cell(e: Estimate, scale: Scale) -> Cell:
+    if not e.test:
+        return Cell(UNDEFINED)
+    return Cell(e.test, detail=f"statistic {number(e.statistic)}" if defined(e.statistic) else "")
+
+
+def _p_cell(e: Estimate, scale: Scale) -> Cell:
+    return Cell(p_value(e.p), sort_key(e.p), repr(e.p) if defined(e.p) else "")
+
+
+def _adjusted_cell(e: Estimate, scale: Scale) -> Cell:
+    if not defined(e.p_adjusted):
+        return Cell(UNDEFINED, "")
+    return Cell(p_value(e.p_adjusted), sort_key(e.p_adjusted), repr(e.p_adjusted), e.family if scale.families else "")
+
+
+def _effect_cell(e: Estimate, scale: Scale) -> Cell:
+    if not defined(e.effect):
+        return Cell(UNDEFINED, "")
+    ends = f"{number(e.effect_low)} to {number(e.effect_high)}" if e.effect_low is not None else ""
+    return Cell(number(e.effect), sort_key(e.effect), e.effect_name, ends)
+
+
+_FIELDS = (
+    Field("Value", lambda e, s: number_cell(e.value, s.decimals)),
+    Field("Interval", lambda e, s: _range_cell(e.low, e.high, s.decimals)),
+    Field("Neutral", _neutral_cell, lambda e: e.neutral is not None),
+    Field("Plot", _plot_cell, lambda e: defined(e.value), numeric=False),
+    Field("n", _n_cell),
+    Field("Clusters", lambda e, s: number_cell(e.clusters, 0), lambda e: e.clusters is not None),
+    Field("Missing", _missing_cell),
+    Field(
+        "Worst case",
+        lambda e, s: _range_cell(e.bound_low, e.bound_high, s.decimals),
+        lambda e: e.bound_low is not None or e.bound_high is not None,
+    ),
+    Field("Test", _test_cell, lambda e: bool(e.test), numeric=False),
+    Field("p", _p_cell, lambda e: e.p is not None or bool(e.test)),
+    Field("Adjusted p", _adjusted_cell, lambda e: e.p_adjusted is not None),
+    Field("Effect", _effect_cell, lambda e: e.effect is not None),
+    Field("Note", lambda e, s: Cell(e.note), lambda e: bool(e.note), numeric=False),
+)

@@ -1,0 +1,77 @@
+"use strict";
+// Everything can be read without this script: it only sorts, filters and opens.
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+  function sortBy(header) {
+    const body = header.closest("table").tBodies[0];
+    const index = header.cellIndex;
+    const sign = header.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    for (const other of all("th[aria-sort]", header.parentNode)) other.removeAttribute("aria-sort");
+    header.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
+    const key = (row) => row.cells[index].dataset.sort ?? row.cells[index].textContent.trim();
+    const compare = (a, b) => {
+      if (a === "" || b === "") return (a === "") - (b === ""); // what is undefined stays last, either way
+      const difference = a - b;
+      return sign * (Number.isNaN(difference) ? a.localeCompare(b, undefined, { numeric: true }) : difference);
+    };
+    const rows = [...body.rows].map((row) => [key(row), row]);
+    body.append(...rows.sort((a, b) => compare(a[0], b[0])).map((pair) => pair[1]));
+  }
+
+  for (const header of all("table.sortable thead th")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = header.textContent;
+    button.addEventListener("click", () => sortBy(header));
+    header.replaceChildren(button);
+  }
+
+  function setUp(list) {
+    const [input, output, toggle] = ["input", "output", "[data-toggle]"].map((name) => list.querySelector(name));
+    const folds = all("details", list);
+    const items = all("[data-item]", list).map((node) => {
+      const group = node.closest("[data-group]");
+      return { node, group, words: `${group ? group.dataset.group : ""} ${node.textContent}`.toLowerCase() };
+    });
+    const start = folds.map((fold) => fold.open);
+    const labels = toggle.textContent === "Open all" ? ["Open all", "Close all"] : ["Show all", "Cover all"];
+
+    input.addEventListener("input", () => {
+      const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const found = new Map();
+      let count = 0;
+      for (const { node, group, words } of items) {
+        const match = wanted.every((word) => words.includes(word));
+        node.hidden = !match;
+        count += match;
+        if (group) found.set(group, found.get(group) || match);
+      }
+      for (const [group, match] of found) {
+        group.hidden = !match;
+        group.open = wanted.length ? match : start[folds.indexOf(group)];
+      }
+      output.value = wanted.length ? `${count} of ${items.length}` : "";
+    });
+
+    toggle.addEventListener("click", () => {
+      const open = toggle.getAttribute("aria-pressed") !== "true";
+      for (const fold of folds) fold.open = open;
+      toggle.setAttribute("aria-pressed", String(open));
+      toggle.textContent = labels[Number(open)];
+    });
+  }
+
+  for (const node of all("[data-script]")) node.hidden = false;
+  for (const list of all("[data-list]")) setUp(list);
+
+  // Paper cannot be clicked: estimates print in full, examples only if their reader opened them.
+  let closed = [];
+  window.addEventListener("beforeprint", () => {
+    closed = all("details.metric:not([open])");
+    for (const fold of closed) fold.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const fold of closed) fold.open = false;
+  });
+})();
