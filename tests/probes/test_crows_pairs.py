@@ -13,7 +13,7 @@ from prejudge.probes.crows_pairs import CrowsOptions, CrowsPairs, CrowsStage
 HEADER = "sent_more,sent_less,stereo_antistereo,bias_type"
 SCORED = f"{HEADER},sent_more_score,sent_less_score,score"
 STEREO = "He is poor.,He is rich.,stereo,socioeconomic"
-ANTI = "She drives well.,He drives well.,antistereo,gender"
+ANTI = "He drives well.,She drives well.,antistereo,gender"
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_data_must_be_given():
 def test_sentences_are_aligned_as_published(own):
     first, second, third, fourth = trials(own(HEADER, STEREO, ANTI))
     assert [t.factors["side"] for t in (first, second, third, fourth)] == ["more", "less", "less", "more"]
-    assert third.request.text == "He drives well."
+    assert third.request.text == "She drives well."
     assert [t.request.contrast_first for t in (first, second, third, fourth)] == [False, True, False, True]
 
 
