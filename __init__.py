@@ -1,1 +1,65 @@
-"""prejudge: measure what a model prejudges."""
+"""prejudge: measure what a model prejudges.
+
+The door for users and for authors of plugins. Names are loaded on first use, so that importing the package is light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .core.adapter import Identity, Limits, ModelAdapter, Worker
+    from .core.api import Run, Settings, arun, import_scores, plan, run, score
+    from .core.contracts import Imported, Metric, Options, Probe, Stage, Trial, Unreadable
+    from .core.estimates import Chart, Estimate, Example
+    from .core.plugins import Plugged, hookimpl
+    from .core.version import VERSION as __version__
+
+_HOMES = {
+    "adapter": ("Identity", "Limits", "ModelAdapter", "Worker"),
+    "api": ("Run", "Settings", "arun", "import_scores", "plan", "run", "score"),
+    "contracts": ("Imported", "Metric", "Options", "Probe", "Stage", "Trial", "Unreadable"),
+    "estimates": ("Chart", "Estimate", "Example"),
+    "plugins": ("Plugged", "hookimpl"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Chart",
+    "Estimate",
+    "Example",
+    "Identity",
+    "Imported",
+    "Limits",
+    "Metric",
+    "ModelAdapter",
+    "Options",
+    "Plugged",
+    "Probe",
+    "Run",
+    "Settings",
+    "Stage",
+    "Trial",
+    "Unreadable",
+    "Worker",
+    "__version__",
+    "arun",
+    "hookimpl",
+    "import_scores",
+    "plan",
+    "run",
+    "score",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module(".core.version", __name__).VERSION
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".core.{_HOME[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

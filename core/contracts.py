@@ -36,6 +36,10 @@ __all__ = [
 ]
 
 
+HEADLINE = 40
+"""Estimates a reader can still take in at a glance."""
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every plugin's parameters: typed, frozen, and strict about unknown names."""
 
@@ -129,6 +133,10 @@ class Metric(ABC):
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer the study's question in one sentence with its uncertainty."""
         return ""
+
+    def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
+        """Pick the few estimates a reader should see first; by default all, if there are few."""
+        return list(estimates) if len(estimates) <= HEADLINE else []
 
     def methods(self, options: Any) -> str:
         """Describe in words how the estimates were made, for the report."""

@@ -55,8 +55,10 @@ class Ledger:
         """Record trials of the run."""
         await self._run(self.store.add_trials, rows)
 
-    def close(self) -> None:
-        """Finish the write under way."""
+    async def aclose(self) -> None:
+        """Commit what has arrived, and end the thread."""
+        if self._commits is not None:
+            await self._commits
         self._thread.close()
 
     async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

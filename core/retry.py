@@ -29,4 +29,4 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         named = [e.retry_after for e in errors if isinstance(e, RateLimitError) and e.retry_after is not None]
         if named:
             return max(named)
-        return min(self.cap_seconds, self.base_seconds * 2**retries) * random.uniform(0.5, 1.0)
+        return min(self.cap_seconds, self.base_seconds * 2.0**retries) * random.uniform(0.5, 1.0)

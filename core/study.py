@@ -126,7 +126,8 @@ class Instrument(msgspec.Struct, frozen=True):
         given = {*last.factors, *last.outcomes, "status", "reason", "key"}
         for name, (metric, _) in self.metrics.items():
             if lacking := sorted(metric.needs - given):
-                raise UsageError(f"metric {name!r} needs {', '.join(lacking)}; the probe gives {', '.join(last.factors)}.")
+                gives = ", ".join(sorted(given))
+                raise UsageError(f"metric {name!r} needs {', '.join(lacking)}; the probe gives {gives}.")
 
 
 def _assign(

@@ -117,6 +117,9 @@ _FIELDS = (
     Field("Interval", lambda e, s: _range_cell(e.low, e.high, s.decimals)),
     Field("Neutral", _neutral_cell, lambda e: e.neutral is not None),
     Field("Plot", _plot_cell, lambda e: defined(e.value), numeric=False),
+    Field("p", _p_cell, lambda e: e.p is not None or bool(e.test)),
+    Field("Adjusted p", _adjusted_cell, lambda e: e.p_adjusted is not None),
+    Field("Effect", _effect_cell, lambda e: e.effect is not None),
     Field("n", _n_cell),
     Field("Clusters", lambda e, s: number_cell(e.clusters, 0), lambda e: e.clusters is not None),
     Field("Missing", _missing_cell),
@@ -126,8 +129,5 @@ _FIELDS = (
         lambda e: e.bound_low is not None or e.bound_high is not None,
     ),
     Field("Test", _test_cell, lambda e: bool(e.test), numeric=False),
-    Field("p", _p_cell, lambda e: e.p is not None or bool(e.test)),
-    Field("Adjusted p", _adjusted_cell, lambda e: e.p_adjusted is not None),
-    Field("Effect", _effect_cell, lambda e: e.effect is not None),
     Field("Note", lambda e, s: Cell(e.note), lambda e: bool(e.note), numeric=False),
 )

@@ -66,6 +66,6 @@ def _drawing(number: int, chart: Chart) -> Drawing:
     svg, problem = b"", ""
     try:
         svg = export(chart, "svg")
-    except ValueError as error:  # what matplotlib raises for text it cannot set, such as an unpaired `$`
-        problem = f"{type(error).__name__}: {error}"
+    except (TypeError, ValueError) as error:  # what matplotlib raises for text it cannot set, such as `$\frac{$`
+        problem = " ".join(f"{type(error).__name__}: {error}".split())[:200]
     return Drawing(chart.title, chart.caption, file_name(number, chart.name), width, height, svg, problem)

@@ -32,7 +32,7 @@
     const folds = all("details", list);
     const items = all("[data-item]", list).map((node) => {
       const group = node.closest("[data-group]");
-      return { node, group, words: `${group ? group.dataset.group : ""} ${node.textContent}`.toLowerCase() };
+      return { node, group, words: `${group ? group.dataset.group : ""} ${node.textContent}`.toLowerCase().replace(/\s+/g, " ") };
     });
     const start = folds.map((fold) => fold.open);
     const labels = toggle.textContent === "Open all" ? ["Open all", "Close all"] : ["Show all", "Cover all"];
@@ -42,7 +42,8 @@
       const found = new Map();
       let count = 0;
       for (const { node, group, words } of items) {
-        const match = wanted.every((word) => words.includes(word));
+        // Digits match from the start of a word, or "2" would find every 0.12.
+        const match = wanted.every((word) => words.includes(/^[\d\u2212]/.test(word) ? ` ${word}` : word));
         node.hidden = !match;
         count += match;
         if (group) found.set(group, found.get(group) || match);

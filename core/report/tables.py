@@ -62,8 +62,9 @@ def published_grid(values: Sequence[Published]) -> Grid:
     """Return published values beside measured ones."""
     labels = ("Published", "Measured", "Difference", "Tolerance")
     columns = (Column("Metric"), *(Column(label, True) for label in labels), Column("Replicated"))
-    rows = tuple((*_published_row(value), Cell(value.note)) for value in values)
-    return Grid("Published values beside the measured ones", (*columns, Column("Note")), rows)
+    noted = any(value.note for value in values)
+    rows = tuple((*_published_row(value), *([Cell(value.note)] if noted else [])) for value in values)
+    return Grid("Published values beside the measured ones", (*columns, *([Column("Note")] if noted else [])), rows)
 
 
 def _published_row(value: Published) -> tuple[Cell, ...]:

@@ -15,9 +15,8 @@ import sqlalchemy as sa
 from sqlmodel import SQLModel
 
 from ..adapter import Identity
-from ..canonical import decode_request, encode, identity_digest
+from ..canonical import encode, identity_digest
 from ..errors import DataError
-from ..records import AnyRequest
 from .engine import open_engine, translated
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 
@@ -109,13 +108,6 @@ class Store:
             for part in batched(exchange_ids, LOOKUP):
                 rows.extend(row._tuple() for row in connection.execute(query.where(table.c.id.in_(part))))
         return rows
-
-    def requests(self, keys: Iterable[bytes]) -> dict[bytes, AnyRequest]:
-        """Return the request behind each key that has an answer."""
-        table = table_of(Exchange)
-        with translated(self.url), self.engine.connect() as connection:
-            query = sa.select(table.c.key, table.c.request).where(table.c.key.in_(list(keys)))
-            return {key: decode_request(request) for key, request in connection.execute(query)}
 
     def add_exchanges(self, rows: Sequence[NewExchange], *, anew: bool = False) -> dict[bytes, Found]:
         """Commit answers in one transaction and return what now answers each key.

@@ -1,0 +1,149 @@
+"""The same from Python: five lines, async or blocking, also inside a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import polars as pl
+
+from .output import write_output
+from .plan import StagePlan
+from .plan import plan as plan_study
+from .progress import Progress
+from .runs import RunOptions, execute
+from .scheduler import Mode
+from .scoring import Scores, estimates_frame, score_published
+from .scoring import score as score_run
+from .store import Store
+from .study import SUBJECT, Catalogue, Study
+
+T = TypeVar("T")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where things are, and how to run."""
+
+    store: str = "prejudge.db"
+    """A file, or any SQLAlchemy url."""
+    runs: str = "runs"
+    """The folder that reports go to."""
+    registry: str | None = None
+    """A registry.toml of your own; None takes the one in the working directory, if there is one."""
+    mode: Mode = "use"
+    """`use` the cache, `replay` it without asking anything, or `refresh` it."""
+    progress: Progress | None = None
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A scored run."""
+
+    scores: Scores
+    report: Path
+    """The HTML report."""
+
+    @property
+    def name(self) -> str:
+        """Return the run's name."""
+        return self.scores.run.name
+
+    @property
+    def estimates(self) -> pl.DataFrame:
+        """Return the estimates as a tidy frame, one row each."""
+        return estimates_frame([estimate for group in self.scores.estimates.values() for estimate in group])
+
+    @property
+    def observations(self) -> pl.DataFrame:
+        """Return the observations behind the estimates."""
+        return self.scores.last
+
+    @property
+    def conclusions(self) -> dict[str, str]:
+        """Return one sentence per metric."""
+        return self.scores.conclusions
+
+
+def _resolve(
+    catalogue: Catalogue, study: str, model: str | Mapping[str, str] | None, options: Mapping[str, Any]
+) -> Study:
+    models = {SUBJECT: model} if isinstance(model, str) else dict(model or {})
+    return catalogue.study(study, models, options)
+
+
+async def arun(
+    study: str, model: str | Mapping[str, str] | None = None, settings: Settings | None = None, **options: Any
+) -> Run:
+    """Run a study on a model, score it, and write its report.
+
+    Args:
+        study: a study's name, such as `bistereo-pairs`.
+        model: the model of the role `subject`, or a model per role.
+        settings: where things are, and how to run.
+        options: options of the probe, such as `per_cell=60`.
+
+    Raises:
+        UsageError: something a person can mend; nothing that was answered is lost.
+    """
+    settings = settings or Settings()
+    catalogue = Catalogue.load(settings.registry)
+    resolved = _resolve(catalogue, study, model, options)
+    with Store(settings.store) as store:
+        name = await execute(catalogue, resolved, store, RunOptions(mode=settings.mode), settings.progress)
+        return _scored(catalogue, store, name, settings)
+
+
+def run(
+    study: str, model: str | Mapping[str, str] | None = None, settings: Settings | None = None, **options: Any
+) -> Run:
+    """Do what `arun` does, and block until it is done; also where an event loop is running, as in a notebook."""
+    return _block(arun(study, model, settings, **options))
+
+
+def score(name: str = "latest", settings: Settings | None = None) -> Run:
+    """Score a run from the store alone and write its report: no model, no backend, nothing is asked."""
+    settings = settings or Settings()
+    with Store(settings.store, writable=False) as store:
+        return _scored(Catalogue.load(settings.registry), store, name, settings)
+
+
+def plan(
+    study: str, model: str | Mapping[str, str] | None = None, settings: Settings | None = None, **options: Any
+) -> list[StagePlan]:
+    """Count what a study would ask, and how much of it the store already answers."""
+    settings = settings or Settings()
+    catalogue = Catalogue.load(settings.registry)
+    resolved = _resolve(catalogue, study, model, options)
+    if model is None or not Path(settings.store).exists():
+        return plan_study(catalogue, resolved)
+    with Store(settings.store, writable=False) as store:
+        return plan_study(catalogue, resolved, store)
+
+
+def import_scores(study: str, path: str, settings: Settings | None = None, **options: Any) -> Run:
+    """Measure scores that somebody else published, in place of asking a model.
+
+    Raises:
+        UsageError: the study's probe reads no published scores, or cannot read these.
+    """
+    settings = settings or Settings()
+    catalogue = Catalogue.load(settings.registry)
+    scores = score_published(catalogue, _resolve(catalogue, study, None, options), path)
+    return Run(scores, write_output(scores, None, Path(settings.runs)))
+
+
+def _scored(catalogue: Catalogue, store: Store, name: str, settings: Settings) -> Run:
+    scores = score_run(catalogue, store, name)
+    return Run(scores, write_output(scores, store, Path(settings.runs)))
+
+
+def _block(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1, thread_name_prefix="prejudge-run") as pool:
+        return pool.submit(asyncio.run, work).result()

@@ -1,0 +1,54 @@
+"""`prejudge list`."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from ..store import Store, list_runs
+from ..study import Catalogue
+from .shared import registry_option, store_option
+
+KINDS = ("studies", "models", "probes", "metrics", "adapters", "runs", "plugins")
+
+
+@click.command("list")
+@click.argument("kind", type=click.Choice(KINDS), required=False)
+@click.option("--plugins", is_flag=True, help="List the plugins, and why any is disabled.")
+@store_option
+@registry_option
+def list_all(kind: str | None, plugins: bool, store: str, registry: str | None) -> None:
+    """List what there is: all kinds, or one."""
+    catalogue = Catalogue.load(registry)
+    kinds = ["plugins"] if plugins else [kind] if kind else ["studies", "models", "probes", "metrics", "adapters"]
+    console = Console(highlight=False)
+    for name in kinds:
+        console.print(_table(name, rows_of(name, catalogue, store)))
+
+
+def rows_of(kind: str, catalogue: Catalogue, store: str) -> list[tuple[str, ...]]:
+    """Return a row per thing of a kind: its name, and what to know of it."""
+    registry, plugins = catalogue.registry, catalogue.plugins
+    if kind == "studies":
+        return [(name, study.title, study.source) for name, study in sorted(registry.studies.items())]
+    if kind == "models":
+        return [(name, model.adapter, model.summary) for name, model in sorted(registry.models.items())]
+    if kind == "runs":
+        with Store(store, writable=False) as opened:
+            return [(run.name, run.study, run.state) for run in list_runs(opened)]
+    if kind == "plugins":
+        disabled = [("", "disabled", why) for why in plugins.problems]
+        return [*((name, "loaded", "") for name in plugins.loaded), *disabled]
+    offers = plugins.offers[{"probes": "probe", "metrics": "metric", "adapters": "adapter"}[kind]]
+    return [(name, offer.plugged.summary, offer.plugin) for name, offer in sorted(offers.items())]
+
+
+def _table(kind: str, rows: list[tuple[str, ...]]) -> Table:
+    heads = {"studies": ("title", "source"), "models": ("adapter", "summary"), "runs": ("study", "state")}
+    table = Table(title=kind, title_justify="left")
+    for head in ("name", *heads.get(kind, ("state", "why") if kind == "plugins" else ("summary", "plugin"))):
+        table.add_column(head, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,100 @@
+"""The group of commands, and what becomes of an error: one line, exit code 2; `--debug` shows the traceback.
+
+Exit codes: 0 done; 1 a check failed (`cache verify`); 2 something a person can mend, or a run that was interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from ..errors import PrejudgeError
+
+COMMANDS = {
+    "run": ("run:run", "Run a study on a model, score it and write its report."),
+    "resume": ("run:resume", "Take up a run that was interrupted."),
+    "score": ("score:score", "Score a run again from the store, or scores somebody published."),
+    "plan": ("plan:plan", "Count what a study would ask, before anything is spent."),
+    "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
+    "cache": ("cache:cache", "Look into the store: stats, verify, explain."),
+    "demo": ("demo:demo", "Run a study on the two reference models that come with the package."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are known by name and summary, and imported when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, in the order a newcomer needs them."""
+        return [*COMMANDS, *(name for name in plugin_commands() if name not in COMMANDS)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name in COMMANDS:
+            module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+            command: click.Command = getattr(import_module(f".{module}", __package__), attribute)
+            return command
+        return load_plugin_command(cmd_name) if cmd_name in plugin_commands() else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list without importing a command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+        if others := {name: text for name, text in plugin_commands().items() if name not in COMMANDS}:
+            with formatter.section("Commands of plugins"):
+                formatter.write_dl(list(others.items()))
+
+
+def plugin_commands() -> dict[str, str]:
+    """Return the names and summaries of the commands that installed plugins add."""
+    plugins = import_module("..plugins", __package__)
+    if not plugins.found_plugins():
+        return {}
+    registry = import_module("..registry", __package__)
+    offers = plugins.Plugins(registry.Registry()).offers["command"]
+    return {name: registered.plugged.summary for name, registered in offers.items()}
+
+
+def load_plugin_command(name: str) -> click.Command:
+    """Import a plugin's command."""
+    plugins = import_module("..plugins", __package__)
+    registry = import_module("..registry", __package__)
+    command: click.Command = plugins.Plugins(registry.Registry()).load("command", name)
+    return command
+
+
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        click.echo(f"prejudge {import_module('..version', __package__).VERSION}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
+)
+def cli(debug: bool) -> None:
+    """Measure what a model prejudges: social bias studies, every answer kept, every number with its uncertainty."""
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    debug = "--debug" in sys.argv[1:]
+    try:
+        result: Any = cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("prejudge: interrupted.", err=True)
+        sys.exit(2)
+    except PrejudgeError as error:
+        if debug:
+            raise
+        click.echo(f"prejudge: {error}", err=True)
+        sys.exit(2)
+    sys.exit(result if isinstance(result, int) else 0)

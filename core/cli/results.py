@@ -1,0 +1,70 @@
+"""What a command shows when a run is scored: conclusions, a table of estimates, where the report is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from ..contracts import Estimate
+from ..output import write_output
+from ..scoring import Scores, score
+from ..store import Store
+from ..study import Catalogue
+
+
+def finish(catalogue: Catalogue, store: Store, name: str, runs: str) -> None:
+    """Score a run, write its output, and show it."""
+    scores = score(catalogue, store, name)
+    show(scores, write_output(scores, store, Path(runs)))
+
+
+def show(scores: Scores, report: Path) -> None:
+    """Print the table of estimates, the conclusions and the report's path."""
+    console = Console(highlight=False)
+    for note in scores.manifest.notes:
+        console.print(f"Note: {note}", markup=False)
+    if scores.headline:
+        console.print(estimates_table(scores.headline))
+    for sentence in scores.conclusions.values():
+        console.print(sentence, markup=False)
+    console.print(f"Run:    {scores.run.name}", markup=False)
+    console.print(f"Report: {report}", markup=False, soft_wrap=True)
+
+
+def estimates_table(estimates: Sequence[Estimate]) -> Table:
+    """Return a table of estimates for a terminal."""
+    table = Table(caption="p: adjusted within its family", caption_justify="left")
+    for name in ("measure", "for"):
+        table.add_column(name)
+    for name in ("value", "interval", "neutral", "n", "missing", "p"):
+        table.add_column(name, justify="right")
+    for estimate in estimates:
+        table.add_row(*_row(estimate))
+    return table
+
+
+def _row(estimate: Estimate) -> tuple[str, ...]:
+    unit = f" {estimate.unit}" if estimate.unit else ""
+    return (
+        estimate.metric,
+        ", ".join(str(level) for level in estimate.group.values()),
+        f"{number(estimate.value)}{unit if estimate.value is not None else ''}",
+        f"{number(estimate.low)} to {number(estimate.high)}" if estimate.low is not None else "–",
+        number(estimate.neutral),
+        str(estimate.n),
+        str(sum(estimate.missing.values())),
+        p_value(estimate.p_adjusted if estimate.p_adjusted is not None else estimate.p),
+    )
+
+
+def number(value: float | None) -> str:
+    """Write a number for a table; what is undefined is a dash."""
+    return "–" if value is None else f"{value:.3g}" if abs(value) < 1 else f"{value:.2f}"
+
+
+def p_value(p: float | None) -> str:
+    """Write a p-value."""
+    return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"

@@ -1,0 +1,63 @@
+"""Options that several commands take, and how they become settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from ..errors import UsageError
+from ..options import parse_assignments
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+store_option = click.option(
+    "--store",
+    default="prejudge.db",
+    envvar="PREJUDGE_STORE",
+    show_default=True,
+    show_envvar=True,
+    help="The store: a file, or a SQLAlchemy url.",
+)
+registry_option = click.option(
+    "--registry", default=None, help="A registry.toml of your own. Default: the one in the working directory."
+)
+runs_option = click.option("--runs", default="runs", show_default=True, help="The folder that reports go to.")
+set_option = click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set an option of the probe (per_cell=60) or of a metric (METRIC.resamples=999). Repeatable.",
+)
+data_option = click.option("--data", default=None, metavar="FILE", help="Your own data, or a published data set.")
+model_option = click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="[ROLE=]NAME",
+    help="The model to study, by its name or as ADAPTER:MODEL; other roles as ROLE=NAME. Repeatable.",
+)
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+
+
+def read_assignments(assignments: tuple[str, ...], data: str | None) -> dict[str, Any]:
+    """Return the options set on the command line."""
+    return parse_assignments(assignments) | ({"data": data} if data is not None else {})
+
+
+def read_models(models: tuple[str, ...]) -> dict[str, str]:
+    """Return the model of each role.
+
+    Raises:
+        UsageError: two models for one role.
+    """
+    roles: dict[str, str] = {}
+    for text in models:
+        role, equals, name = text.partition("=")
+        role, name = (role, name) if equals else ("subject", text)
+        if role in roles:
+            raise UsageError(f"two models for the role {role!r}: {roles[role]!r} and {name!r}. Run the study twice.")
+        roles[role] = name
+    return roles

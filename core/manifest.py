@@ -1,0 +1,80 @@
+"""`Manifest`: what a run was, complete enough to score it again, and to say how it came about."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import secrets
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .adapter import Identity
+from .study import Study
+from .version import VERSION
+
+PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy", "tokenizers", "torch", "transformers")
+
+
+class StageRecord(msgspec.Struct, frozen=True):
+    """What happened in a stage."""
+
+    planned: int
+    counts: dict[str, int] = {}
+    """Fields of `scheduler.Counts`."""
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in the store's `run` table and in `manifest.json`."""
+
+    run: str
+    study: Study
+    identities: dict[str, Identity]
+    """By role."""
+    stages: dict[str, StageRecord] = {}
+    data: dict[str, str] = {}
+    """sha256 of each file the options name."""
+    notes: tuple[str, ...] = ()
+    """What was noticed while reading the data."""
+    mode: str = "use"
+    command: str = ""
+    prejudge: str = VERSION
+    python: str = ""
+    platform: str = ""
+    packages: dict[str, str] = {}
+
+
+def new_name(study: str, model: str) -> str:
+    """Return a name for a new run: time (UTC), study, model, and four random characters."""
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in model).strip("-.")[-40:]
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{study}-{plain}-{secrets.token_hex(2)}"
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return the fields that say what a run was made with."""
+    return {
+        "python": platform.python_version(),
+        "platform": f"{sys.platform}-{platform.machine()}",
+        "packages": dict(_versions(PACKAGES)),
+    }
+
+
+def digest_files(options: dict[str, Any]) -> dict[str, str]:
+    """Return the sha256 of each file that an option named `data` points to."""
+    path = options.get("data")
+    if not isinstance(path, str) or not Path(path).is_file():
+        return {}
+    return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest()}
+
+
+def _versions(names: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for name in names:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            continue

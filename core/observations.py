@@ -1,0 +1,58 @@
+"""From stored answers to observations: a frame of factors, outcomes, `status`, `reason` and `key`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+
+import polars as pl
+
+from .canonical import decode_response
+from .contracts import Stage, Unreadable
+from .records import Scalar
+
+
+def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[bytes, str]) -> pl.DataFrame:
+    """Return one row per trial, in plan order.
+
+    Args:
+        stage: reads the responses.
+        trials: `trial`, `factors` (JSON), `key`, `status` (null where no answer came) and `response` (JSON).
+        failures: why a key has no answer.
+    """
+    factors = _factors(stage, trials)
+    known = pl.Series("reason", [failures.get(key) for key in trials["key"]], dtype=pl.String)
+    frame = factors.with_columns(trials["trial"], trials["key"], trials["status"].fill_null("failed"), known)
+    readable = frame["status"] == "ok"
+    outcomes = _read(stage, factors.filter(readable), trials.filter(readable)["response"])
+    rows = frame.with_row_index("_row")
+    read = rows.filter(readable).select("_row").hstack(outcomes)
+    joined = rows.join(read, on="_row", how="left", maintain_order="left")
+    unreadable = pl.col("_unreadable").is_not_null()
+    return joined.with_columns(
+        status=pl.when(unreadable).then(pl.lit("unreadable")).otherwise(pl.col("status")),
+        reason=pl.coalesce("_unreadable", "reason"),
+    ).drop("_row", "_unreadable")
+
+
+def _factors(stage: Stage, trials: pl.DataFrame) -> pl.DataFrame:
+    if trials.is_empty():
+        return pl.DataFrame(schema=dict.fromkeys(stage.factors, pl.String))
+    lines = "\n".join(trials["factors"].to_list())
+    return pl.read_ndjson(BytesIO(lines.encode()), infer_schema_length=None)
+
+
+def _read(stage: Stage, factors: pl.DataFrame, responses: pl.Series) -> pl.DataFrame:
+    """Return the outcomes of readable answers, with `_unreadable` holding the reason of the others."""
+    if (quick := stage.read_frame(factors.with_columns(responses))) is not None:
+        return quick.with_columns(pl.lit(None, dtype=pl.String).alias("_unreadable"))
+    rows: list[dict[str, Scalar]] = []
+    for cell, response in zip(factors.iter_rows(named=True), responses, strict=True):
+        outcome = stage.read(cell, decode_response(response))
+        if isinstance(outcome, Unreadable):
+            rows.append({"_unreadable": outcome.reason})
+        else:
+            rows.append({**outcome, "_unreadable": None})
+    columns = [*stage.outcomes, "_unreadable"]
+    frame = pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
+    return frame.with_columns(pl.col("_unreadable").cast(pl.String))

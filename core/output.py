@@ -1,0 +1,159 @@
+"""What a run leaves in `runs/<name>/`: the report, the frames, the manifest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from .canonical import decode_request, decode_response
+from .contracts import Estimate, Example, Stage
+from .errors import UsageError
+from .manifest import Manifest
+from .registry import Published as PublishedValue
+from .report import Published, ReportContent, ShownExample, StudyInfo, Table, write
+from .scoring import Scores, estimates_frame
+from .showing import show_request, show_response
+from .store import RunRow, Store
+
+INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
+
+
+def write_output(scores: Scores, store: Store | None, folder: Path) -> Path:
+    """Write everything a run leaves, and return the path of the report.
+
+    Raises:
+        UsageError: the folder cannot be written.
+    """
+    place = folder / scores.run.name
+    frame = estimates_frame([estimate for estimates in scores.estimates.values() for estimate in estimates])
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        frame.write_parquet(place / "estimates.parquet")
+        frame.write_csv(place / "estimates.csv")
+        scores.last.write_parquet(place / "observations.parquet")
+        (place / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(scores.manifest), indent=2))
+    except OSError as error:
+        raise UsageError(f"cannot write {str(place)!r}: {error.strerror or error}. Name another with --runs.") from None
+    return write(build_content(scores, store), place)
+
+
+def build_content(scores: Scores, store: Store | None) -> ReportContent:
+    """Gather what the report says."""
+    study, manifest = scores.manifest.study, scores.manifest
+    return ReportContent(
+        title=study.title,
+        study=StudyInfo(name=study.name, summary=study.summary, citation=study.source),
+        models=dict(manifest.identities),
+        estimates=[estimate for estimates in scores.estimates.values() for estimate in estimates],
+        headline=scores.headline or None,
+        conclusions={name: sentence for name, sentence in scores.conclusions.items() if sentence},
+        warnings=_warnings(scores),
+        charts=scores.charts,
+        published=published_beside_measured(scores),
+        missing=[table for stage in scores.stages for table in missing_tables(stage, scores.observations[stage.name])],
+        examples=_show_examples(scores.examples, store) if store is not None else (),
+        methods=[text for text in scores.methods if text],
+        limits=study.limits,
+        deviations=study.deviations,
+        provenance=_provenance(scores.run, manifest) | _where(store),
+    )
+
+
+def _warnings(scores: Scores) -> list[str]:
+    warnings = list(scores.manifest.notes)
+    if scores.run.state == "imported":
+        return warnings
+    for stage in scores.stages:
+        done, record = scores.observations[stage.name].height, scores.manifest.stages.get(stage.name)
+        if scores.run.state != "finished" or record is None or done < record.planned:
+            planned = record.planned if record else "an unknown number"
+            mend = f"Resume it: prejudge resume {scores.run.name}"
+            warnings.append(INCOMPLETE.format(done=done, planned=planned, stage=stage.name, mend=mend))
+    return warnings
+
+
+def published_beside_measured(scores: Scores) -> list[Published]:
+    """Return the published values with what was measured, where this run measured it."""
+    stage = scores.stages[-1]
+    estimates = [estimate for group in scores.estimates.values() for estimate in group]
+    return [
+        Published(
+            metric=value.measure,
+            group=value.group,
+            published=value.value,
+            measured=_beside(value, estimates, stage, scores.last),
+            tolerance=value.tolerance,
+            note=" ".join(filter(None, [value.model, value.source])),
+        )
+        for value in scores.manifest.study.published
+    ]
+
+
+def _beside(
+    value: PublishedValue, estimates: list[Estimate], stage: Stage, observations: pl.DataFrame
+) -> float | None:
+    """Return what this run says of a published value: an estimate, or a count of its units; None if neither."""
+    if value.measure != f"{stage.unit}s":
+        matches = [e.value for e in estimates if e.metric == value.measure and e.group == value.group]
+        return matches[0] if len(matches) == 1 else None
+    if not set(value.group) <= set(observations.columns):
+        return None
+    cell = observations.filter(*(pl.col(name) == level for name, level in value.group.items()))
+    return cell.height / stage.trials_per_unit
+
+
+def missing_tables(stage: Stage, observations: pl.DataFrame) -> list[Table]:
+    """Return the answers of a stage by status, and by reason where some are missing."""
+    by = [*stage.count_by, "status"]
+    counts = observations.group_by(by, maintain_order=True).len("answers").sort(by)
+    tables = [Table.from_frame(f"Answers by status, stage {stage.name!r}", counts)]
+    missing = observations.filter(pl.col("status") != "ok")
+    if not missing.is_empty():
+        reasons = missing.group_by("status", "reason").len("answers").sort("answers", descending=True).head(20)
+        tables.append(Table.from_frame(f"Why answers are missing, stage {stage.name!r} (20 most frequent)", reasons))
+    return tables
+
+
+def _show_examples(examples: tuple[Example, ...], store: Store) -> list[ShownExample]:
+    keys = {key for example in examples for key in example.keys}
+    found = store.find(keys)
+    exchanges = store.exchanges(answer.exchange_id for answer in found.values())
+    shown = {number: _texts(request, response) for number, request, response in exchanges}
+    texts = {key: shown[answer.exchange_id] for key, answer in found.items()}
+    return [ShownExample(e, tuple(text for key in e.keys for text in texts.get(key, ()))) for e in examples]
+
+
+def _texts(request: str, response: str) -> list[tuple[str, str]]:
+    return [*show_request(decode_request(request)), *show_response(decode_response(response))]
+
+
+def _provenance(run: RunRow, manifest: Manifest) -> dict[str, Any]:
+    return {
+        "run": run.name,
+        "state": run.state,
+        "started": _moment(run.started),
+        "finished": _moment(run.finished),
+        "command": manifest.command,
+        "prejudge": manifest.prejudge,
+        "python": manifest.python,
+        "platform": manifest.platform,
+        "packages": manifest.packages,
+        "cache mode": manifest.mode,
+        "answers by stage": {name: record.counts for name, record in manifest.stages.items()},
+        "options of the probe": manifest.study.options,
+        "options of the metrics": manifest.study.metrics,
+        "models by role": manifest.study.roles,
+        "data files (sha256)": manifest.data,
+    }
+
+
+def _where(store: Store | None) -> dict[str, Any]:
+    return {"store": store.url.render_as_string()} if store is not None else {}
+
+
+def _moment(seconds: float | None) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds is not None else "not yet"

@@ -1,0 +1,230 @@
+"""A run: study to trials to settled requests, recorded in plan order within a bounded window."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from .adapter import OPERATIONS, ModelAdapter
+from .canonical import decode_response, encode, identity_digest
+from .contracts import Stage, Trial, Unreadable
+from .errors import ReplayMissError, UnsupportedOperationError, UsageError
+from .ledger import Ledger
+from .manifest import Manifest, StageRecord, describe_machine, digest_files, new_name
+from .observations import build_observations
+from .progress import Progress, Silent
+from .scheduler import Keyed, Mode, Scheduler
+from .store import Found, Store, read_failures, read_trials
+from .store.store import batched
+from .study import Catalogue, Instrument, Study
+
+WINDOW = 4096
+"""Trials planned at a time."""
+OPEN_WINDOWS = 2
+"""Windows under way at once: the next one fills the slots that the last requests of this one leave empty."""
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to run."""
+
+    mode: Mode = "use"
+    name: str | None = None
+    """Name of the run to take up again; None begins a new one."""
+    command: str = ""
+    """What was typed, for the manifest."""
+
+
+async def execute(
+    catalogue: Catalogue, study: Study, store: Store, options: RunOptions, progress: Progress | None = None
+) -> str:
+    """Run a study to its end and return the run's name. What is answered is in the store, whatever happens.
+
+    Raises:
+        UsageError: the study cannot be run as it is; nothing was asked.
+        ReplayMissError: `replay` met requests that were never answered.
+        ModelError: the model refuses the key or account.
+    """
+    instrument = catalogue.instrument(study)
+    ensure_capable(catalogue, study, instrument.stages())
+    adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
+    try:
+        run = _Run(study, instrument, store, options, progress or Silent(), adapters)
+        return await run.execute()
+    finally:
+        for adapter in adapters.values():
+            await adapter.aclose()
+
+
+def ensure_capable(catalogue: Catalogue, study: Study, stages: Iterable[Stage]) -> None:
+    """Refuse, before the first call, a study whose roles lack a model or whose models lack an operation.
+
+    Raises:
+        UsageError: a role without a model.
+        UnsupportedOperationError: with the models that could do it.
+    """
+    for stage in stages:
+        if stage.role not in study.roles:
+            raise UsageError(f"study {study.name!r} asks a {stage.role}: name it with --model NAME.")
+        model = study.roles[stage.role]
+        if stage.operation not in catalogue.adapter_class(model).capabilities():
+            able = [n for n in catalogue.registry.models if _can(catalogue, n, stage.operation)]
+            raise UnsupportedOperationError(
+                f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}, which model {model!r} cannot do. "
+                f"Models that can: {', '.join(sorted(able)) or 'none in the registry'}."
+            )
+
+
+def _can(catalogue: Catalogue, model: str, operation: type) -> bool:
+    return operation in catalogue.adapter_class(model).capabilities()
+
+
+class _Run:
+    def __init__(
+        self,
+        study: Study,
+        instrument: Instrument,
+        store: Store,
+        options: RunOptions,
+        progress: Progress,
+        adapters: Mapping[str, ModelAdapter],
+    ) -> None:
+        self.study, self.instrument, self.store = study, instrument, store
+        self.options, self.progress, self.adapters = options, progress, adapters
+        self.records: dict[str, StageRecord] = {}
+        self.planned: dict[str, int] = {}
+        self.earlier: dict[str, pl.DataFrame] = {}
+        self.name = options.name or new_name(study.name, study.roles.get("subject", "model"))
+
+    async def execute(self) -> str:
+        base = self._manifest()
+        first = self.instrument.stages()[0]
+        # Planning reads the data: what is wrong with it is said before a run stands in the store.
+        self.planned = {first.name: sum(1 for _ in first.trials({}))}
+        run_id = self.store.begin_run(self.name, self.study.name, encode(base))
+        self.progress.begin(self.name)
+        ledger = Ledger(self.store, run_id, anew=self.options.mode == "refresh")
+        state = "failed"
+        try:
+            await self._stages(ledger)
+            state = "finished"
+        except asyncio.CancelledError:
+            state = "interrupted"
+            raise
+        finally:
+            await ledger.aclose()
+            self.store.end_run(run_id, state, encode(msgspec.structs.replace(base, stages=self.records)))
+        return self.name
+
+    async def _stages(self, ledger: Ledger) -> None:
+        stages = self.instrument.stages()
+        for stage in stages:
+            await self._stage(stage, ledger)
+            if stage is not stages[-1]:
+                failures = read_failures(self.store, ledger.run_id)
+                self.earlier[stage.name] = build_observations(
+                    stage, read_trials(self.store, ledger.run_id, stage.name), failures
+                )
+
+    async def _stage(self, stage: Stage, ledger: Ledger) -> None:
+        planned = self.planned.get(stage.name) or sum(1 for _ in stage.trials(self.earlier))
+        self.progress.stage(stage.name, stage.role, planned)
+        adapter = self.adapters[self.study.roles[stage.role]]
+        scheduler = Scheduler(
+            adapter=adapter,
+            ledger=ledger,
+            model_id=await ledger.ensure_model(adapter.identity),
+            identity=identity_digest(adapter.identity),
+            mode=self.options.mode,
+            on_progress=self.progress.update,
+        )
+        try:
+            await self._windows(stage, scheduler)
+        finally:
+            self.records[stage.name] = StageRecord(planned, asdict(scheduler.counts))
+        if scheduler.counts.missed:
+            raise ReplayMissError(scheduler.counts.missed, planned)
+
+    async def _windows(self, stage: Stage, scheduler: Scheduler) -> None:
+        under_way: deque[asyncio.Task[None]] = deque()
+        try:
+            ordinal = 0
+            for trials in batched(stage.trials(self.earlier), WINDOW):
+                window = _Window(stage, scheduler, ordinal, trials)
+                under_way.append(asyncio.create_task(window.settle()))
+                ordinal += len(trials)
+                if len(under_way) == OPEN_WINDOWS:
+                    await under_way.popleft()
+            while under_way:
+                await under_way.popleft()
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+
+    def _manifest(self) -> Manifest:
+        return Manifest(
+            run=self.name,
+            study=self.study,
+            identities={role: self.adapters[model].identity for role, model in self.study.roles.items()},
+            data=digest_files(msgspec.structs.asdict(self.instrument.options)),
+            mode=self.options.mode,
+            command=self.options.command,
+            **describe_machine(),
+        )
+
+
+class _Window:
+    """Some trials of a stage, in plan order from `ordinal` on."""
+
+    def __init__(self, stage: Stage, scheduler: Scheduler, ordinal: int, trials: list[Trial]) -> None:
+        self.stage, self.scheduler, self.ordinal, self.trials = stage, scheduler, ordinal, trials
+        self.keyed: list[Keyed] = [scheduler.key(trial.request) for trial in trials]
+        self.found: dict[bytes, Found] = {}
+
+    async def settle(self) -> None:
+        await self._ask(range(len(self.trials)))
+        for attempt in range(1, self.stage.max_attempts):
+            if not (unreadable := await self._unreadable(attempt - 1)):
+                break
+            for place in unreadable:
+                request = msgspec.structs.replace(self.trials[place].request, attempt=attempt)
+                self.keyed[place] = self.scheduler.key(request)
+            await self._ask(unreadable)
+        await self.scheduler.ledger.add_trials([self._row(place) for place in range(len(self.trials))])
+        self.scheduler.counts.trials += len(self.trials)
+        self.scheduler.on_progress(self.scheduler.counts)
+
+    async def _ask(self, places: Iterable[int]) -> None:
+        self.found |= await self.scheduler.settle([self.keyed[place] for place in places])
+
+    async def _unreadable(self, attempt: int) -> list[int]:
+        """Return the trials whose latest answer, given at this attempt, could not be read."""
+        latest = {
+            place: self.found[keyed.key]
+            for place, keyed in enumerate(self.keyed)
+            if keyed.request.attempt == attempt and keyed.key in self.found
+        }
+        answers = {place: found.exchange_id for place, found in latest.items() if found.status == "ok"}
+        responses = await self.scheduler.ledger.responses(set(answers.values()))
+        return [place for place, number in answers.items() if self._is_unreadable(place, responses[number])]
+
+    def _is_unreadable(self, place: int, response: str) -> bool:
+        return isinstance(self.stage.read(self.trials[place].factors, decode_response(response)), Unreadable)
+
+    def _row(self, place: int) -> dict[str, Any]:
+        found = self.found.get(self.keyed[place].key)
+        return {
+            "run_id": self.scheduler.ledger.run_id,
+            "stage": self.stage.name,
+            "ordinal": self.ordinal + place,
+            "trial": self.trials[place].id,
+            "factors": encode(self.trials[place].factors).decode(),
+            "key": self.keyed[place].key,
+            "exchange_id": found.exchange_id if found else None,
+        }

@@ -1,0 +1,116 @@
+"""From the store to estimates: needs no model and no backend, only the study's probe and metrics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from .contracts import Chart, Estimate, Example, Stage
+from .errors import DataError, UsageError
+from .manifest import Manifest, describe_machine, digest_files, new_name
+from .observations import build_observations
+from .store import RunRow, Store, get_run, read_failures, read_trials
+from .study import Catalogue, Instrument, Study
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """All that a run's answers say."""
+
+    run: RunRow
+    manifest: Manifest
+    stages: tuple[Stage, ...]
+    observations: dict[str, Any]
+    """A polars frame by stage."""
+    estimates: dict[str, list[Estimate]]
+    """By metric."""
+    headline: tuple[Estimate, ...]
+    conclusions: dict[str, str]
+    methods: tuple[str, ...]
+    charts: tuple[Chart, ...]
+    examples: tuple[Example, ...]
+
+    @property
+    def last(self) -> pl.DataFrame:
+        """Return the observations that the metrics were computed from."""
+        frame: pl.DataFrame = self.observations[self.stages[-1].name]
+        return frame
+
+
+def score(catalogue: Catalogue, store: Store, name: str) -> Scores:
+    """Score a run from the store alone.
+
+    Raises:
+        UnknownNameError: there is no such run, or its probe or metrics are not installed.
+        DataError: the run recorded nothing yet.
+    """
+    run = get_run(store, name)
+    manifest = msgspec.json.decode(run.manifest, type=Manifest)
+    instrument = catalogue.instrument(manifest.study)
+    stages = tuple(instrument.stages())
+    failures = read_failures(store, run.id)
+    observations = {s.name: build_observations(s, read_trials(store, run.id, s.name), failures) for s in stages}
+    if observations[stages[-1].name].is_empty():
+        raise DataError(f"run {run.name} has no trials recorded yet. Finish it: prejudge resume {run.name}")
+    return _measure(Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)
+
+
+def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
+    """Score what somebody else measured, from their file.
+
+    Raises:
+        UsageError: the study's probe reads no published scores, or cannot read these.
+    """
+    study = msgspec.structs.replace(study, options=study.options | {"data": path})
+    instrument = catalogue.instrument(study)
+    try:
+        imported = instrument.probe.import_scores(path, instrument.options)
+    except NotImplementedError:
+        raise UsageError(f"study {study.name!r} reads no published scores; run it on a model.") from None
+    name = new_name(study.name, "published")
+    manifest = Manifest(
+        run=name,
+        study=study,
+        identities={},
+        data=digest_files({"data": path}),
+        notes=imported.notes,
+        **describe_machine(),
+    )
+    stages = tuple(instrument.stages())
+    run = RunRow(0, name, study.name, "imported", "", time.time(), None)
+    observations = {stages[-1].name: imported.observations}
+    return _measure(Scores(run, manifest, stages[-1:], observations, {}, (), {}, (), (), ()), instrument)
+
+
+def _measure(scores: Scores, instrument: Instrument) -> Scores:
+    estimates = {name: m.compute(scores.last, o) for name, (m, o) in instrument.metrics.items()}
+    return msgspec.structs.replace(
+        scores,
+        estimates=estimates,
+        headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
+        conclusions={name: m.conclude(estimates[name]) for name, (m, _) in instrument.metrics.items()},
+        methods=tuple(m.methods(o) for m, o in instrument.metrics.values()),
+        charts=tuple(chart for name, (m, _) in instrument.metrics.items() for chart in m.figures(estimates[name])),
+        examples=tuple(e for m, o in instrument.metrics.values() for e in m.examples(scores.last, o)),
+    )
+
+
+def estimates_frame(estimates: Sequence[Estimate]) -> pl.DataFrame:
+    """Return estimates as a tidy frame: a column per group factor, then the fields of `Estimate`.
+
+    `missing` becomes a column `missing_STATUS` per status that occurs.
+    """
+    factors = list(dict.fromkeys(name for estimate in estimates for name in estimate.group))
+    statuses = list(dict.fromkeys(status for estimate in estimates for status in estimate.missing))
+    rows = [_estimate_row(estimate, factors, statuses) for estimate in estimates]
+    return pl.DataFrame(rows, infer_schema_length=None, orient="row")
+
+
+def _estimate_row(estimate: Estimate, factors: list[str], statuses: list[str]) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(estimate)
+    group, missing = fields.pop("group"), fields.pop("missing")
+    row = {"metric": fields.pop("metric")} | {name: group.get(name) for name in factors}
+    return row | fields | {f"missing_{status}": missing.get(status, 0) for status in statuses}
