@@ -1,0 +1,124 @@
+import math
+
+import polars as pl
+import pytest
+from prejudge.core.estimates import Estimate
+from prejudge.core.report.content import Published, Table
+from prejudge.core.report.fields import scale_of
+from prejudge.core.report.grid import plain_grid
+from prejudge.core.report.tables import HEADLINE_ROWS, OPEN_ROWS, headline, published_grid, sections
+
+
+def estimate(**changes):
+    return Estimate(**{"metric": "z1", "group": {}, "value": 0.5, **changes})
+
+
+def cells(estimates, column):
+    (section,) = sections(estimates)
+    index = [head.label for head in section.grid.columns].index(column)
+    return [row[index] for row in section.grid.rows]
+
+
+def labels(grid):
+    return [column.label for column in grid.columns]
+
+
+def test_sections_follow_the_metrics():
+    found = sections([estimate(metric="b"), estimate(metric="a"), estimate(metric="b")])
+    assert [(section.id, section.name, len(section.grid.rows)) for section in found] == [
+        ("metric-1", "b", 2),
+        ("metric-2", "a", 1),
+    ]
+
+
+def test_each_group_key_is_a_column():
+    (section,) = sections([estimate(group={"axis": "height"}), estimate(group={"axis": "height", "gender": "men"})])
+    assert labels(section.grid)[:2] == ["axis", "gender"]
+    assert [row[1].text for row in section.grid.rows] == ["all", "men"]
+
+
+def test_absent_measures_have_no_column():
+    (section,) = sections([estimate()])
+    assert labels(section.grid) == ["Group", "Value", "Interval", "Plot", "n", "Missing"]
+
+
+def test_undefined_value_is_neither_zero_nor_sorted_as_one():
+    cell = cells([estimate(value=None), estimate()], "Value")[0]
+    assert cell.undefined
+    assert cell.sort == ""
+
+
+def test_nan_is_undefined():
+    assert cells([estimate(value=math.nan, neutral=0.0)], "Value")[0].undefined
+
+
+def test_full_value_stays_within_reach():
+    (cell,) = cells([estimate(value=0.123456789)], "Value")
+    assert (cell.text, cell.title) == ("0.123", "0.123456789")
+
+
+def test_undefined_p_of_a_test_is_a_dash():
+    assert cells([estimate(test="binomial")], "p")[0].undefined
+
+
+def test_family_is_named_where_families_differ():
+    rows = [estimate(p=0.1, p_adjusted=0.2, family=name, correction="Holm") for name in ("one", "two")]
+    assert [cell.detail for cell in cells(rows, "Adjusted p")] == ["one", "two"]
+    assert [cell.detail for cell in cells(rows[:1], "Adjusted p")] == [""]
+
+
+def test_notes_say_how_numbers_were_made():
+    row = estimate(low=0.1, high=0.9, level=0.9, interval="BCa", p_adjusted=0.1, family="axes", correction="Holm")
+    assert sections([row, row])[0].notes == ("Interval: 90 % BCa", "Adjusted p: Holm within axes")
+
+
+def test_missing_is_counted_by_status():
+    (cell,) = cells([estimate(missing={"refused": 2, "failed": 1})], "Missing")
+    assert (cell.text, cell.detail) == ("3", "2 refused, 1 failed")
+
+
+@pytest.mark.parametrize(("low", "apart"), [(0.1, True), (-0.1, False)])
+def test_plot_marks_intervals_without_the_neutral_value(low, apart):
+    (cell,) = cells([estimate(value=0.2, low=low, high=0.3, neutral=0.0)], "Plot")
+    assert cell.plot.apart is apart
+
+
+def test_plot_spans_the_metric():
+    first, second = cells([estimate(value=-1.0, neutral=0.0), estimate(value=1.0, neutral=0.0)], "Plot")
+    assert (first.plot.value, first.plot.neutral, second.plot.value) == (0.0, 50.0, 100.0)
+
+
+def test_infinite_value_stays_in_the_plot():
+    scale = scale_of([estimate(value=math.inf), estimate(value=0.0), estimate(value=1.0)])
+    assert (scale.place(math.inf), scale.place(-math.inf), scale.place(None)) == (100.0, 0.0, None)
+
+
+def test_headline_takes_the_broadest_groups():
+    grid = headline([estimate(value=0.7), estimate(group={"axis": "height"}), estimate(metric="z2", group={"a": 1})])
+    assert [(row[0].text, row[0].detail) for row in grid.rows] == [("z1", "whole study"), ("z2", "a: 1")]
+
+
+def test_headline_picks_none_of_too_many():
+    assert not headline([estimate(group={"a": i}) for i in range(HEADLINE_ROWS + 1)]).rows
+
+
+def test_headline_can_be_chosen():
+    chosen = [estimate(metric="other", value=0.1)]
+    assert [row[0].text for row in headline([estimate()], chosen).rows] == ["other"]
+
+
+def test_long_reports_start_closed():
+    assert sections([estimate()] * OPEN_ROWS)[0].open
+    assert not sections([estimate()] * (OPEN_ROWS + 1))[0].open
+
+
+@pytest.mark.parametrize(("measured", "expected"), [(60.47, "yes"), (60.46, "no"), (None, "\u2014")])
+def test_published_value_is_compared(measured, expected):
+    grid = published_grid([Published(metric="score", published=60.48, measured=measured, tolerance=0.01)])
+    assert grid.rows[0][labels(grid).index("Replicated")].text == expected
+
+
+def test_frame_becomes_a_table():
+    grid = plain_grid(Table.from_frame("counts", pl.DataFrame({"stage": ["main"], "ok": [1508], "failed": [None]})))
+    assert [cell.text for cell in grid.rows[0]] == ["main", "1,508", "\u2014"]
+    assert [column.numeric for column in grid.columns] == [False, True, True]
