@@ -1,0 +1,171 @@
+"""Draw with matplotlib and nothing global: `Figure` objects, no pyplot, no rcParams.
+
+Colours are Okabe and Ito's, told apart by any kind of colour vision; hatches say the same in black and white.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+SKY, ORANGE, BLUE, GREY, INK = "#56B4E9", "#E69F00", "#0072B2", "#EDEDED", "#222222"
+LEAST_LABEL = 4.0
+"""Per cent below which a segment is too low for its number."""
+SMALL, MEDIUM = 8.5, 10.0
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """One stacked bar: percentages from the bottom up, and the mark above it."""
+
+    label: str
+    parts: tuple[float | None, ...]
+    mark: str = ""
+    group: str = ""
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """How one part of every bar looks."""
+
+    label: str
+    colour: str
+    hatch: str = ""
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One bar with its interval and the mark beside it."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    mark: str = ""
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One row of a forest plot; drawn full where `shown`, hollow otherwise."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    shown: bool = False
+
+
+class Panel(msgspec.Struct, frozen=True):
+    """One forest plot: rows from the top down, and the value an unbiased model would give."""
+
+    title: str
+    xlabel: str
+    points: Sequence[Point]
+    neutral: float = 0.0
+
+
+def stacked_bars(title: str, bars: Sequence[Bar], layers: Sequence[Layer]) -> Figure:
+    """Draw percentages as stacked bars with their numbers; a bar without numbers says `no data`."""
+    figure = Figure(figsize=(max(4.5, 1.15 * len(bars) + 1.4), 4.8), layout="constrained")
+    axes = figure.add_subplot()
+    places = _places(bars)
+    for place, bar in zip(places, bars, strict=True):
+        _stack(axes, place, bar, layers)
+    axes.set_xticks(places, [bar.label for bar in bars], fontsize=MEDIUM)
+    axes.set_ylim(0, 109)
+    axes.set_yticks(range(0, 101, 20))
+    axes.set_ylabel("pairs (%)", fontsize=MEDIUM)
+    axes.set_title(title, fontsize=MEDIUM + 1.5, loc="left")
+    _plain(axes)
+    keys = [Patch(facecolor=x.colour, edgecolor=INK, hatch=x.hatch, label=x.label, linewidth=0.6) for x in layers]
+    figure.legend(handles=keys, loc="outside lower center", ncols=len(layers), frameon=False, fontsize=SMALL)
+    return figure
+
+
+def forest(panels: Sequence[Panel]) -> Figure:
+    """Draw estimates with their intervals as one forest plot per panel, side by side."""
+    rows = max(len(panel.points) for panel in panels)
+    width = 7.2 if len(panels) == 1 else 5.0 * len(panels)
+    figure = Figure(figsize=(width, 0.3 * rows + 1.7), layout="constrained")
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        _forest(axes, panel)
+    return figure
+
+
+def columns(title: str, xlabel: str, bars: Sequence[Column], neutral: float) -> Figure:
+    """Draw percentages as lying bars with whiskers, so that long labels stay level, and a line at `neutral`."""
+    figure = Figure(figsize=(7.6, 0.42 * len(bars) + 1.5), layout="constrained")
+    axes = figure.add_subplot()
+    for row, bar in enumerate(bars):
+        _column(axes, row, bar)
+    axes.axvline(neutral, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
+    axes.set_yticks(range(len(bars)), [bar.label for bar in bars], fontsize=MEDIUM)
+    axes.set_ylim(len(bars) - 0.4, -0.6)
+    axes.set_xlim(0, 108)
+    axes.set_xticks(range(0, 101, 10))
+    axes.set_xlabel(xlabel, fontsize=MEDIUM)
+    axes.set_title(title, fontsize=MEDIUM + 1.5, loc="left")
+    _plain(axes)
+    return figure
+
+
+def _column(axes: Axes, row: int, bar: Column) -> None:
+    if bar.value is None:
+        axes.text(1, row, "no data", va="center", fontsize=SMALL, color=INK)
+        return
+    axes.barh(row, bar.value, 0.7, color=SKY, edgecolor=INK, linewidth=0.6)
+    axes.text(1.5, row, f"{bar.value:.1f}", va="center", fontsize=SMALL, color=INK)
+    end = bar.value
+    if bar.low is not None and bar.high is not None:
+        axes.plot([bar.low, bar.high], [row, row], color=INK, linewidth=1.4, marker="|", markersize=6)
+        end = bar.high
+    axes.text(end + 1.5, row, bar.mark, va="center", fontsize=MEDIUM + 2, color=INK)
+
+
+def _places(bars: Sequence[Bar]) -> list[float]:
+    """Leave a gap where the group changes."""
+    places, gap = [], 0.0
+    for index, bar in enumerate(bars):
+        gap += 0.5 if index and bar.group != bars[index - 1].group else 0.0
+        places.append(index + gap)
+    return places
+
+
+def _stack(axes: Axes, place: float, bar: Bar, layers: Sequence[Layer]) -> None:
+    base = 0.0
+    for part, layer in zip(bar.parts, layers, strict=True):
+        if part is None:
+            axes.text(place, 3, "no data", ha="center", rotation=90, fontsize=SMALL, color=INK)
+            return
+        axes.bar(place, part, 0.78, base, color=layer.colour, hatch=layer.hatch, edgecolor=INK, linewidth=0.6)
+        if part >= LEAST_LABEL:
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1.4}
+            axes.text(place, base + part / 2, f"{part:.1f}", ha="center", va="center", fontsize=SMALL, bbox=box)
+        base += part
+    axes.text(place, 101, bar.mark, ha="center", va="bottom", fontsize=MEDIUM + 2, color=INK)
+
+
+def _forest(axes: Axes, panel: Panel) -> None:
+    axes.axvline(panel.neutral, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
+    for row, point in enumerate(panel.points):
+        if point.value is None:
+            axes.text(panel.neutral, row, " no data", va="center", fontsize=SMALL, color=INK)
+            continue
+        if point.low is not None and point.high is not None:
+            axes.plot([point.low, point.high], [row, row], color=BLUE, linewidth=1.6, solid_capstyle="butt")
+        face = BLUE if point.shown else "white"
+        axes.plot(point.value, row, "o", markersize=6, markerfacecolor=face, markeredgecolor=BLUE)
+    axes.set_yticks(range(len(panel.points)), [point.label for point in panel.points], fontsize=SMALL)
+    axes.set_ylim(len(panel.points) - 0.4, -0.6)
+    axes.margins(x=0.08)
+    axes.set_xlabel(panel.xlabel, fontsize=SMALL)
+    axes.set_title(panel.title, fontsize=MEDIUM, loc="left")
+    axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
+    axes.set_axisbelow(True)
+    _plain(axes)
+
+
+def _plain(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=MEDIUM if axes.get_ylabel() else SMALL)

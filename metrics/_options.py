@@ -1,0 +1,68 @@
+"""Options of the metrics on sentence pairs."""
+
+from __future__ import annotations
+
+from ..core.contracts import Options
+from ..core.errors import UsageError
+from ._cluster import Resampling
+from ._families import NAMES, Correction
+
+
+class TestingOptions(Options, frozen=True, kw_only=True):
+    """How to resample, test and correct."""
+
+    alpha: float = 0.05
+    """Adjusted p-values up to this count as shown."""
+    level: float = 0.95
+    """Confidence level of every interval."""
+    resamples: int = 9999
+    seed: int = 0
+    correction: Correction = "bh"
+    examples: int = 3
+    """Pairs to show per group and direction."""
+
+    def __post_init__(self) -> None:
+        """Refuse values with which nothing can be computed."""
+        for name, value in (("alpha", self.alpha), ("level", self.level)):
+            if not 0 < value < 1:
+                raise UsageError(f"{name} is {value}. Give a number between 0 and 1.")
+        if self.resamples < 99:
+            raise UsageError(f"resamples is {self.resamples}. Give at least 99; 9999 is the default.")
+        if self.seed < 0:
+            raise UsageError(f"seed is {self.seed}. Give 0 or more.")
+        if self.correction not in NAMES:
+            raise UsageError(f"correction is {self.correction!r}. Choose one of {', '.join(map(repr, NAMES))}.")
+
+    @property
+    def plan(self) -> Resampling:
+        """Return how to resample."""
+        return Resampling(self.resamples, self.seed, self.level)
+
+
+class TriSentBiasOptions(TestingOptions, frozen=True, kw_only=True):
+    """What paper 000 leaves open."""
+
+    thresholds: tuple[float, ...] = (0.02, 0.04, 0.06)
+    """Differences in NPLL up to which a pair counts as undecided (the paper's delta)."""
+    threshold_main: float = 0.02
+    """The threshold of headlines and figures; one of `thresholds`."""
+    cluster: str = "template"
+    """Observation column whose values are resampled whole."""
+
+    def __post_init__(self) -> None:
+        """Refuse values with which nothing can be computed."""
+        super().__post_init__()
+        listed = ", ".join(map(str, self.thresholds))
+        if not self.thresholds or not all(0 <= t < 1 for t in self.thresholds):
+            raise UsageError(f"thresholds are [{listed}]. Give one or more numbers from 0 to below 1.")
+        if len(set(self.thresholds)) < len(self.thresholds):
+            raise UsageError(f"thresholds are [{listed}]. Give each once.")
+        if self.threshold_main not in self.thresholds:
+            raise UsageError(f"threshold_main is {self.threshold_main}. Choose one of thresholds [{listed}].")
+
+
+class CrowsPairsOptions(TestingOptions, frozen=True, kw_only=True):
+    """How to count a pair of CrowS-Pairs."""
+
+    decimals: int | None = 3
+    """Round log-probabilities to so many decimals before they are compared, as published; None does not round."""

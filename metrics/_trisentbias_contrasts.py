@@ -1,0 +1,131 @@
+"""Favouritism and discrimination: positive contexts against negative ones, by axis and gender."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..core.estimates import Estimate
+from ._blocks import POINTS, Block, merge, swap_tested
+from ._cluster import Array, bootstrap, swap_test
+from ._options import TriSentBiasOptions
+from ._proportions import worst_case
+from ._tally import FIRST, Tally, contrast_statistics
+
+
+class Contrasts(msgspec.Struct, frozen=True):
+    """Positive and negative cells side by side."""
+
+    absent: list[tuple[int, int]]
+    """Missing pairs in the positive and in the negative context."""
+    sums: Array
+    """Shape (clusters, contrasts, 2, columns)."""
+    block: Block
+    p: Array
+
+
+def contrast_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estimate]:
+    """Yield favouritism, discrimination and their magnitude wherever a group has both contexts."""
+    found = counts.contrasts()
+    if not found:
+        return
+    contrasts = _contrasts(counts, found, options)
+    for unit in range(len(found)):
+        yield _log_odds(contrasts, unit, options)
+        for step, threshold in enumerate(options.thresholds):
+            yield _difference(contrasts, unit, Measure("favouritism", threshold, step, 0), options)
+            yield _difference(contrasts, unit, Measure("discrimination", threshold, step, 1), options)
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """One contrast of shares: where its numbers stand."""
+
+    name: str
+    threshold: float
+    step: int
+    """Number of the threshold."""
+    side: int
+    """0 compares the preference for the desirable side (n2), 1 that for the undesirable side (n3)."""
+
+    @property
+    def column(self) -> int:
+        """Return the column of the statistic; its effect size stands two further on."""
+        return 2 + 4 * self.step + self.side
+
+    @property
+    def counted(self) -> int:
+        """Return the column of the counted pairs in the sums."""
+        return FIRST + 2 * self.step + self.side
+
+
+def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], options: TriSentBiasOptions) -> Contrasts:
+    pairs = [(positive, negative) for _, positive, negative in found]
+    sums = np.stack([counts.sums[:, list(side)] for side in zip(*pairs, strict=True)], axis=2)
+    totals = sums.sum(axis=0)
+    low, high = bootstrap(sums, contrast_statistics, options.plan)
+    block = Block(
+        groups=[group for group, _, _ in found],
+        value=contrast_statistics(totals),
+        low=low,
+        high=high,
+        n=[int(n) for n in totals[..., 0].sum(axis=1)],
+        clusters=[int(n) for n in (sums[..., 0] > 0).any(axis=2).sum(axis=0)],
+        missing=[dict(Counter(counts.missing[one]) + Counter(counts.missing[other])) for one, other in pairs],
+        interval=f"cluster bootstrap ({options.cluster})",
+        level=options.level,
+    )
+    absent = [(sum(counts.missing[one].values()), sum(counts.missing[other].values())) for one, other in pairs]
+    return Contrasts(absent, sums, block, swap_test(sums, contrast_statistics, options.plan))
+
+
+def _log_odds(contrasts: Contrasts, unit: int, options: TriSentBiasOptions) -> Estimate:
+    block = contrasts.block
+    row = merge(block.row(unit, 0), swap_tested(contrasts.p[unit, 0], options))
+    bound = None if block.missing[unit] else row["value"]
+    return Estimate(
+        metric="favouritism_log_odds",
+        group=dict(block.groups[unit]),
+        neutral=0.0,
+        unit="nats",
+        bound_low=bound,
+        bound_high=bound,
+        statistic=row["value"] if "p" in row else None,
+        family="favouritism_log_odds, cluster permutation",
+        **block.effect(unit, 1, "Cohen's d"),
+        **row,
+    )
+
+
+def _difference(contrasts: Contrasts, unit: int, measure: Measure, options: TriSentBiasOptions) -> Estimate:
+    block = contrasts.block
+    row = merge(block.row(unit, measure.column, 100), swap_tested(contrasts.p[unit, measure.column], options))
+    low, high = _bounds(contrasts, unit, measure)
+    return Estimate(
+        metric=measure.name,
+        group={**block.groups[unit], "threshold": measure.threshold},
+        neutral=0.0,
+        unit=POINTS,
+        bound_low=low,
+        bound_high=high,
+        statistic=row["value"] if "p" in row else None,
+        family=f"{measure.name}, cluster permutation, threshold {measure.threshold:g}",
+        **block.effect(unit, measure.column + 2, "Cohen's h"),
+        **row,
+    )
+
+
+def _bounds(contrasts: Contrasts, unit: int, measure: Measure) -> tuple[float | None, float | None]:
+    """Take every missing pair of one context as a hit and of the other as none, and the other way round."""
+    totals = contrasts.sums[:, unit].sum(axis=0)
+    shares = [
+        worst_case(int(totals[side, measure.counted]), int(totals[side, 0]), contrasts.absent[unit][side])
+        for side in ((0, 1) if measure.side == 0 else (1, 0))
+    ]
+    (more_low, more_high), (less_low, less_high) = shares
+    if more_low is None or more_high is None or less_low is None or less_high is None:
+        return None, None
+    return 100 * (more_low - less_high), 100 * (more_high - less_low)

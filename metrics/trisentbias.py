@@ -1,0 +1,68 @@
+"""TriSentBias: does a model prefer the desirable description more where the context is praise than where it is blame?
+
+The measure of paper 000 (BIStereo), section 4.1.1, with what the paper leaves open stated and reported side by side:
+its significance star as an exact binomial test of pairs and as a permutation test of whole templates; and the
+magnitudes that its limitations section asks for. `docs/statistics.md` has every formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from ..core.contracts import Metric, Options
+from ..core.errors import DataError
+from ..core.estimates import Chart, Estimate, Example
+from ._options import TriSentBiasOptions
+from ._pairs import pair_up, with_keys
+from ._tally import CELL, SENTIMENTS, tally
+from ._trisentbias_charts import draw
+from ._trisentbias_estimates import estimate_all
+from ._trisentbias_words import conclude, examples_of, methods
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["TriSentBias", "TriSentBiasOptions"]
+
+SIDES = ("desirable", "undesirable")
+
+
+class TriSentBias(Metric):
+    """Shares of pairs beyond a threshold by axis, gender and sentiment, and what they say about bias."""
+
+    options: ClassVar[type[Options]] = TriSentBiasOptions
+    needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
+    """And the column that the option `cluster` names."""
+
+    def compute(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> list[Estimate]:
+        """Return the estimates: contrasts by axis and gender, then every cell at every threshold.
+
+        `observations` has two rows per pair, one per `side` (`desirable`, `undesirable`), with `axis`, `gender`,
+        `sentiment` (`positive`, `negative`, `neutral`), `log_probability` in nats and the cluster column.
+
+        Raises:
+            DataError: a column is absent, a side or a sentiment has an unknown name, or a row stands twice.
+        """
+        keep = list(dict.fromkeys([*CELL, options.cluster]))
+        pairs = pair_up(observations, SIDES, keep)
+        if unknown := sorted(set(pairs["sentiment"].unique().to_list()) - set(SENTIMENTS), key=str):
+            raise DataError(f"unknown sentiment {unknown[0]!r}. Use {', '.join(map(repr, SENTIMENTS))}.")
+        return estimate_all(tally(pairs, options.cluster, options.thresholds), options)
+
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """Answer in one sentence whether favouritism was shown; see `docs/statistics.md` for the rule."""
+        return conclude(estimates)
+
+    def methods(self, options: TriSentBiasOptions) -> str:
+        """Describe in words how the estimates were made."""
+        return methods(options)
+
+    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
+        """Draw stacked bars per axis (paper 000, Figure 2) and forest plots, at the main threshold."""
+        return draw(estimates)
+
+    def examples(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> list[Example]:
+        """Pick per axis and gender the pairs that lean furthest the paper's way, in praise and in blame."""
+        keep = list(dict.fromkeys([*CELL, options.cluster]))
+        return examples_of(with_keys(pair_up(observations, SIDES, keep), observations, SIDES), options)
