@@ -68,6 +68,7 @@ class Scheduler:
         self._slots = asyncio.Semaphore(self.adapter.limits.concurrency)
         self._flights: dict[bytes, asyncio.Future[Found | None]] = {}
         self._renewed: dict[bytes, Found] = {}
+        self._refused: AuthenticationError | None = None
 
     def key(self, request: AnyRequest) -> Keyed:
         """Return a request with its key."""
@@ -134,13 +135,17 @@ class Scheduler:
         retries, pending = 0, batch
         while pending:
             async with self._slots:
+                if self._refused is not None:
+                    raise self._refused
                 began = time.monotonic()
                 answers = await self._call([keyed.request for keyed in pending])
                 latency = time.monotonic() - began
+                self._refused = self._refused or _refusal(answers)
             found |= await self._commit(pending, answers, latency)
             failed = [(k, a) for k, a in zip(pending, answers, strict=True) if isinstance(a, ModelError)]
             await self._record(failed)
-            self._stop_if_refused(failed)
+            if self._refused is not None:
+                raise self._refused
             again = [(keyed, error) for keyed, error in failed if self.policy.again(error, retries)]
             self.counts.failed += len(failed) - len(again)
             self.counts.retried += len(again)
@@ -202,7 +207,6 @@ class Scheduler:
         if failed:
             await self.ledger.fail([Failure(keyed.key, e.decision.value, str(e)) for keyed, e in failed])
 
-    def _stop_if_refused(self, failed: Sequence[tuple[Keyed, ModelError]]) -> None:
-        for _, error in failed:
-            if isinstance(error, AuthenticationError):
-                raise error
+
+def _refusal(answers: Sequence[AnyResponse | ModelError]) -> AuthenticationError | None:
+    return next((answer for answer in answers if isinstance(answer, AuthenticationError)), None)

@@ -1,0 +1,1 @@
+"""Instruments: one file per study, word lists and templates as data files beside them."""

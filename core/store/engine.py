@@ -7,6 +7,7 @@ failing; readers never wait.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -107,15 +108,25 @@ def _prepare(connection: Any, _: Any) -> None:
     # The driver would begin transactions by its own rules, and none before DDL; `_begin` does it instead.
     connection.isolation_level = None
     cursor = connection.cursor()
-    try:
-        cursor.execute("PRAGMA journal_mode=WAL")
-    except sqlite3.OperationalError as error:
-        # A store on read-only media can still be read in the mode it was left in.
-        if "readonly" not in str(error):
-            raise
+    _enter_wal(cursor)
     for pragma in ("synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _enter_wal(cursor: Any) -> None:
+    # Two processes that open a new store at once meet here, and SQLite answers "locked" without waiting.
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "readonly" in str(error):
+                return  # a store on read-only media is read in the mode it was left in
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _begin(connection: sa.Connection) -> None:

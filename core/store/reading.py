@@ -105,15 +105,15 @@ def statistics(store: Store) -> dict[str, int]:
 
 def exchanges_by_model(store: Store) -> list[tuple[str, str, str, int]]:
     """Return (identity JSON, operation, status, exchanges) for each model, operation and status."""
-    exchange, model = table_of(Exchange), table_of(Model)
+    exchange, models = table_of(Exchange), table_of(Model)
     query = (
-        sa.select(model.c.identity, exchange.c.operation, exchange.c.status, sa.func.count())
-        .join_from(exchange, model)
-        .group_by(model.c.identity, exchange.c.operation, exchange.c.status)
-        .order_by(model.c.identity, exchange.c.operation, exchange.c.status)
+        sa.select(models.c.identity, exchange.c.operation, exchange.c.status, sa.func.count())
+        .join_from(exchange, models)
+        .group_by(models.c.identity, exchange.c.operation, exchange.c.status)
+        .order_by(models.c.identity, exchange.c.operation, exchange.c.status)
     )
     with translated(store.url), store.engine.connect() as connection:
-        return [row._tuple() for row in connection.execute(query)]
+        return [(model, kind, status, count) for model, kind, status, count in connection.execute(query)]
 
 
 def verify_keys(store: Store) -> Iterator[Mismatch]:

@@ -106,7 +106,7 @@ class Store:
         rows: list[tuple[int, str, str]] = []
         with translated(self.url), self.engine.connect() as connection:
             for part in batched(exchange_ids, LOOKUP):
-                rows.extend(row._tuple() for row in connection.execute(query.where(table.c.id.in_(part))))
+                rows.extend((i, q, r) for i, q, r in connection.execute(query.where(table.c.id.in_(part))))
         return rows
 
     def add_exchanges(self, rows: Sequence[NewExchange], *, anew: bool = False) -> dict[bytes, Found]:
@@ -209,5 +209,5 @@ def _generations(connection: sa.Connection, keys: list[bytes]) -> dict[bytes, in
     query = sa.select(table.c.key, sa.func.max(table.c.generation)).group_by(table.c.key)
     last: dict[bytes, int] = {}
     for part in batched(keys, LOOKUP):
-        last.update(row._tuple() for row in connection.execute(query.where(table.c.key.in_(part))))
+        last.update((key, number) for key, number in connection.execute(query.where(table.c.key.in_(part))))
     return last

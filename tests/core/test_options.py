@@ -1,0 +1,37 @@
+"""Options: typed, strict, and helpful."""
+
+from __future__ import annotations
+
+import pytest
+from fakes import CountOptions
+
+from prejudge.core.errors import UnknownNameError, UsageError
+from prejudge.core.options import build_options, parse_assignments
+
+
+def test_text_becomes_the_type_of_the_option():
+    assert build_options("count", CountOptions, {"n": "7"}) == CountOptions(n=7)
+
+
+def test_list_may_be_written_with_commas():
+    assert build_options("count", CountOptions, {"words": "a b, c"}).words == ("a b", "c")
+
+
+def test_unknown_option_offers_the_nearest():
+    with pytest.raises(UnknownNameError, match="unknown option of count 'distnct'. Did you mean 'distinct'"):
+        build_options("count", CountOptions, {"distnct": 1})
+
+
+def test_wrong_type_says_which():
+    with pytest.raises(UsageError, match=r"count: Expected `int`, got `str` - at `\$.n`"):
+        build_options("count", CountOptions, {"n": "many"})
+
+
+def test_assignments_are_toml_or_text():
+    read = parse_assignments(["a=3", "b=true", 'c=["x"]', "d=body shape", "e=a=b"])
+    assert read == {"a": 3, "b": True, "c": ["x"], "d": "body shape", "e": "a=b"}
+
+
+def test_assignment_without_equals_is_refused():
+    with pytest.raises(UsageError, match="Write NAME=VALUE"):
+        parse_assignments(["per_cell"])
