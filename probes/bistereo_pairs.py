@@ -51,17 +51,25 @@ class BIStereoStage(PairStage):
 
     def __init__(self, options: BIStereoOptions) -> None:
         super().__init__(options)
-        self._per_cell, self._seed = options.per_cell, options.seed
-        self._own = None if options.data is None else read_pairs(options.data)
-        self._selection = _select(options, self._own)
+        self._chosen = options
 
     def pairs(self) -> Iterable[Pair]:
-        """Return the selected pairs, generated while they are asked for unless a sample is drawn."""
-        chosen = generate(load_design(), self._selection) if self._own is None else self._filtered(self._own)
-        return chosen if self._per_cell is None else sample_cells(chosen, CELL, self._per_cell, self._seed)
+        """Return the selected pairs, generated while they are asked for unless a sample is drawn.
 
-    def _filtered(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        wanted = (self._selection.axes, self._selection.genders, self._selection.sentiments)
+        A file is read only here: answers are scored again without it.
+
+        Raises:
+            DataError: The file cannot be used.
+            UnknownNameError: An axis, gender or sentiment that the pairs do not have.
+        """
+        own = None if self._chosen.data is None else read_pairs(self._chosen.data)
+        selection = _select(self._chosen, own)
+        chosen = generate(load_design(), selection) if own is None else self._filtered(own, selection)
+        per_cell, seed = self._chosen.per_cell, self._chosen.seed
+        return chosen if per_cell is None else sample_cells(chosen, CELL, per_cell, seed)
+
+    def _filtered(self, pairs: Iterable[Pair], selection: Selection) -> Iterator[Pair]:
+        wanted = (selection.axes, selection.genders, selection.sentiments)
         for pair in pairs:
             if all(pair.factors[name] in names for name, names in zip(CELL, wanted, strict=True)):
                 yield pair
@@ -76,8 +84,6 @@ class BIStereoPairs(Probe):
         """Return the one stage.
 
         Raises:
-            DataError: `options.data` cannot be used.
-            UnknownNameError: An axis, gender or sentiment that the pairs do not have.
             UsageError: `per_cell` is below 1.
         """
         if options.per_cell is not None and options.per_cell < 1:

@@ -42,11 +42,11 @@ class CrowsStage(PairStage):
 
     def __init__(self, options: CrowsOptions, path: str) -> None:
         super().__init__(options)
-        self._pairs = read_pairs(path)
+        self._path = path
 
     def pairs(self) -> Iterable[Pair]:
-        """Return the pairs of the file."""
-        return self._pairs
+        """Return the pairs of the file, which is read only here: answers are scored again without it."""
+        return read_pairs(self._path)
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class CrowsPairs(Probe):
         """Return the one stage.
 
         Raises:
-            DataError: `options.data` is not given or cannot be used.
+            DataError: `options.data` is not given.
         """
         if options.data is None:
             raise DataError(f"crows-pairs needs its sentences: get {SOURCE} and give it with --data FILE.")

@@ -1,0 +1,58 @@
+# The commands of the project. `make demo` and `make test` do all the set-up on a fresh machine.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# The package is mapped onto the root of the repository; checkers find it by its name through this link.
+LINK := .build/src/prejudge
+
+.PHONY: demo test check fmt wheel bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/prejudge demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev $(LINK)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	cd .build/src && MYPYPATH=. ../../$(BIN)/mypy --config-file prejudge/pyproject.toml -p prejudge.core -p prejudge.adapters -p prejudge.probes -p prejudge.metrics
+	$(BIN)/lint-imports
+
+fmt: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+wheel: $(VENV)/.dev
+	$(BIN)/python -m build --wheel --no-isolation
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/pll.py
+	$(BIN)/python benchmarks/pll.py --base
+	$(BIN)/python benchmarks/study.py
+
+clean:
+	rm -rf $(VENV) .build build dist *.egg-info
+
+# torch comes first and by its exact version: a looser first install may bring gigabytes of CUDA packages.
+$(VENV)/.python:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.torch: $(VENV)/.python constraints.txt
+	$(PIP) "$$(grep '^torch==' constraints.txt)"
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.torch pyproject.toml
+	$(PIP) -e '.[hf]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.torch pyproject.toml
+	$(PIP) -e '.[dev]'
+	touch $@ $(VENV)/.demo
+
+$(LINK):
+	mkdir -p $(dir $@)
+	ln -sfn ../.. $@
