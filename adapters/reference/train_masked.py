@@ -1,0 +1,129 @@
+"""Train the masked reference models: tiny BERTs on a corpus with a planted association of known strength.
+
+    python -m prejudge.adapters.reference.train_masked --out DIR [--kind fair|biased|both]
+
+Both kinds see the same lines, the same masks and the same number of steps; they differ in the weights of the texts
+alone (`_corpus.py`). The same seed on the same machine, packages and thread count gives the same checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers import BertConfig, BertForMaskedLM
+
+from ._batches import Batch, Batches, Settings
+from ._corpus import vocabulary
+
+STRENGTHS = {"fair": 0.5, "biased": 0.8}
+POSITIONS = 512
+
+
+def build_tokenizer() -> Tokenizer:
+    """Return a lower-casing WordPiece tokenizer that cuts words at punctuation, as BERT's own does."""
+    words = {word: number for number, word in enumerate(vocabulary())}
+    tokenizer = Tokenizer(models.WordPiece(words, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", words["[CLS]"]), ("[SEP]", words["[SEP]"])],
+    )
+    tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    return tokenizer
+
+
+def build_model(words: int) -> BertForMaskedLM:
+    """Return an untrained BERT of two layers, 64 wide."""
+    config = BertConfig(
+        vocab_size=words,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=192,
+        max_position_embeddings=POSITIONS,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        initializer_range=0.08,
+        attn_implementation="eager",
+    )
+    return BertForMaskedLM(config)
+
+
+def train(settings: Settings, kind: str) -> BertForMaskedLM:
+    """Return a model trained on the corpus of `settings`; `kind` is for the lines of progress."""
+    tokenizer = build_tokenizer()
+    batches = Batches(tokenizer, settings)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        model = build_model(tokenizer.get_vocab_size()).train()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, betas=(0.9, 0.98), weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, settings.steps))
+    for step in range(1, settings.steps + 1):
+        loss = _loss(model, batches.draw(step), vocabulary().index("[MASK]"))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+        if step % 100 == 1 or step == settings.steps:
+            print(f"{kind}: step {step}/{settings.steps}, loss {loss.item():.4f}", flush=True)
+    return model.eval()
+
+
+def _rate(step: int, steps: int) -> float:
+    warm = max(steps // 20, 1)
+    left = torch.tensor((step - warm) / max(steps - warm, 1))
+    return step / warm if step < warm else float(0.5 * (1 + torch.cos(torch.pi * left)))
+
+
+def _loss(model: BertForMaskedLM, batch: Batch, mask: int) -> torch.Tensor:
+    """Return the weighted mean surprise (nats) of the masked tokens."""
+    hidden = model.bert(batch.ids.masked_fill(batch.masked, mask), attention_mask=(batch.ids > 0).long())[0]
+    logits = model.cls(hidden[batch.masked])
+    surprise = torch.nn.functional.cross_entropy(logits, batch.ids[batch.masked], reduction="none")
+    weights = batch.weights[:, None].expand(batch.ids.shape)[batch.masked]
+    return (surprise * weights).sum() / weights.sum()
+
+
+def save(model: BertForMaskedLM, folder: Path) -> None:
+    """Write an ordinary Transformers checkpoint: configuration, safetensors weights, tokenizer."""
+    model.save_pretrained(folder)
+    build_tokenizer().save(str(folder / "tokenizer.json"))
+    special = {name: f"[{name[:-6].upper()}]" for name in ("pad_token", "unk_token", "cls_token", "sep_token")}
+    # Written by hand: the class name that Transformers 5 would write is unknown to Transformers 4.
+    settings: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": POSITIONS,
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        **special,
+        "mask_token": "[MASK]",
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Train and save what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="prejudge.adapters.reference.train_masked", description=main.__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="folder to write masked_<kind>/ into")
+    parser.add_argument("--kind", choices=(*STRENGTHS, "both"), default="both")
+    parser.add_argument("--strength", type=float, help="planted probability, in place of the kind's own")
+    parser.add_argument("--steps", type=int, default=Settings(strength=0.5).steps)
+    parser.add_argument("--lines", type=int, default=Settings(strength=0.5).lines, help="planted lines of the corpus")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args(arguments)
+    for kind in STRENGTHS if chosen.kind == "both" else (chosen.kind,):
+        strength = STRENGTHS[kind] if chosen.strength is None else chosen.strength
+        settings = Settings(strength=strength, steps=chosen.steps, lines=chosen.lines, seed=chosen.seed)
+        save(train(settings, kind), chosen.out / f"masked_{kind}")
+
+
+if __name__ == "__main__":
+    main()
