@@ -120,9 +120,7 @@ class ModelAdapter(ABC):
         """Score a sentence token by token, each masked in turn."""
         return await self._one(self.pseudo_likelihood_batch, request)
 
-    async def pseudo_likelihood_batch(
-        self, requests: Sequence[PseudoLikelihood]
-    ) -> Sequence[TokenScores | ModelError]:
+    async def pseudo_likelihood_batch(self, requests: Sequence[PseudoLikelihood]) -> Sequence[TokenScores | ModelError]:
         """Score many sentences."""
         return await self._each(self.pseudo_likelihood, requests)
 

@@ -65,8 +65,9 @@ def nearest(store: Store, parts: Parts) -> Parts | None:
     request = _compact(parts.request)
     others = sa.select(exchange.c.key).where(exchange.c.key != parts.key)
     same_request = others.where(exchange.c.request == request).limit(1)
+    model_of_key = sa.select(exchange.c.model_id).where(exchange.c.key == parts.key).limit(1).scalar_subquery()
     same_model = (
-        others.where(exchange.c.model_id == sa.select(exchange.c.model_id).where(exchange.c.key == parts.key).limit(1))
+        others.where(exchange.c.model_id == model_of_key)
         .order_by(sa.func.abs(sa.func.length(exchange.c.request) - len(request)))
         .limit(50)
     )

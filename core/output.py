@@ -93,9 +93,7 @@ def published_beside_measured(scores: Scores) -> list[Published]:
     ]
 
 
-def _beside(
-    value: PublishedValue, estimates: list[Estimate], stage: Stage, observations: pl.DataFrame
-) -> float | None:
+def _beside(value: PublishedValue, estimates: list[Estimate], stage: Stage, observations: pl.DataFrame) -> float | None:
     """Return what this run says of a published value: an estimate, or a count of its units; None if neither."""
     if value.measure != f"{stage.unit}s":
         matches = [e.value for e in estimates if e.metric == value.measure and e.group == value.group]

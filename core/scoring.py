@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from .contracts import Chart, Estimate, Example, Stage
+from .contracts import Chart, Estimate, Example, Probe, Stage
 from .errors import DataError, UsageError
 from .manifest import Manifest, describe_machine, digest_files, new_name
 from .observations import build_observations
@@ -64,12 +64,11 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
     Raises:
         UsageError: the study's probe reads no published scores, or cannot read these.
     """
+    if catalogue.plugins.load("probe", study.probe).import_scores is Probe.import_scores:
+        raise UsageError(f"study {study.name!r} reads no published scores; run it on a model.")
     study = msgspec.structs.replace(study, options=study.options | {"data": path})
     instrument = catalogue.instrument(study)
-    try:
-        imported = instrument.probe.import_scores(path, instrument.options)
-    except NotImplementedError:
-        raise UsageError(f"study {study.name!r} reads no published scores; run it on a model.") from None
+    imported = instrument.probe.import_scores(path, instrument.options)
     name = new_name(study.name, "published")
     manifest = Manifest(
         run=name,

@@ -130,9 +130,7 @@ class Instrument(msgspec.Struct, frozen=True):
                 raise UsageError(f"metric {name!r} needs {', '.join(lacking)}; the probe gives {gives}.")
 
 
-def _assign(
-    entry: StudyEntry, assignments: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def _assign(entry: StudyEntry, assignments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Share `name=value` out between the probe and `metric.name=value` between the metrics."""
     options, metrics = dict(entry.options), {name: dict(values) for name, values in entry.metrics.items()}
     for name, value in assignments.items():

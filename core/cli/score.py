@@ -23,9 +23,7 @@ from .shared import read_assignments, registry_option, runs_option, set_option, 
 @store_option
 @runs_option
 @registry_option
-def score(
-    name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: str
-) -> None:
+def score(name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: str) -> None:
     """Score the run NAME again from the store alone (default: the latest). No model is loaded, nothing is asked."""
     catalogue = Catalogue.load(registry)
     if scores is not None:

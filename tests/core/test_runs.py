@@ -213,4 +213,6 @@ def test_wrong_metric_is_refused_before_anything_runs(catalogue, store):
     study = catalogue.study("count", {"subject": "fake"}, {})
     paired = {"needs-more": {}}
     with pytest.raises(UsageError, match="needs weight"):
-        catalogue.instrument(type(study)(**{f: getattr(study, f) for f in study.__struct_fields__} | {"metrics": paired}))
+        catalogue.instrument(
+            type(study)(**{f: getattr(study, f) for f in study.__struct_fields__} | {"metrics": paired})
+        )

@@ -1,0 +1,5 @@
+"""`python -m prejudge.core.cli`."""
+
+from .main import main
+
+main()

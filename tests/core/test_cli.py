@@ -1,0 +1,188 @@
+"""The command line: quick, one line per mistake, exit code 2, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from prejudge.core.store import Store
+
+PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
+
+
+@pytest.fixture
+def prejudge(tmp_path):
+    """Return a function that runs the command line in an empty folder."""
+
+    def call(*words, **kwargs):
+        return subprocess.run([*PREJUDGE, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120, **kwargs)
+
+    return call
+
+
+def refused(result):
+    """Return the one line of a refusal."""
+    assert result.returncode == 2, (result.stdout, result.stderr)
+    assert "Traceback" not in result.stderr
+    (line,) = result.stderr.strip().splitlines()
+    return line
+
+
+def test_help_is_quick_and_light(prejudge):
+    code = (
+        "import sys, time; t = time.perf_counter(); from prejudge.core.cli import main; sys.argv = ['prejudge', '--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "heavy = {'torch', 'transformers', 'openai', 'polars', 'scipy', 'matplotlib', 'sqlmodel'} & set(sys.modules)\n"
+        "print(sorted(heavy), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Run a study on a model" in result.stdout and result.stderr.strip() == "[]"
+
+
+def test_list_imports_no_backend(tmp_path):
+    code = (
+        "import sys; from prejudge.core.cli import main; sys.argv = ['prejudge', 'list']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(sorted({'torch', 'transformers', 'openai'} & set(sys.modules)), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "bistereo-pairs" in result.stdout and result.stderr.strip() == "[]"
+
+
+def test_version(prejudge):
+    assert prejudge("--version").stdout.startswith("prejudge 0.")
+
+
+def test_every_command_has_help(prejudge):
+    for command in ("run", "resume", "score", "plan", "list", "cache", "demo"):
+        assert "Usage:" in prejudge(command, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["plan", "bistereo-pair"], "unknown study 'bistereo-pair'. Did you mean 'bistereo-pairs'?"),
+        (["run", "bistereo-pairs", "--model", "reference-masked-bias"], "unknown model 'reference-masked-bias'"),
+        (["run", "bistereo-pairs", "--model", "hf-maskd:./x"], "unknown adapter 'hf-maskd'. Did you mean 'hf-masked'?"),
+        (["run", "bistereo-pairs"], "name it with --model NAME"),
+        (["plan", "bistereo-pairs", "--set", "per_cel=3"], "Did you mean 'per_cell'?"),
+        (["plan", "bistereo-pairs", "--set", "per_cell=many"], "Expected `int"),
+        (["plan", "bistereo-pairs", "--set", "axes=hight"], "Did you mean 'height'?"),
+        (["plan", "bistereo-pairs", "--set", "trisentbias.resample=3"], "unknown option"),
+        (["plan", "crows-pairs"], "--data FILE"),
+        (["plan", "crows-pairs", "--data", "none.csv"], "none.csv"),
+        (["score"], "there is no store at prejudge.db"),
+        (["cache", "stats"], "there is no store"),
+        (["run", "bistereo-pairs", "--model", "a", "--model", "b"], "two models for the role 'subject'"),
+        (["run", "bistereo-pairs", "--model", "hf-masked:./nowhere"], "nowhere"),
+    ],
+)
+def test_mistake_gets_one_line(prejudge, words, line):
+    assert line in refused(prejudge(*words))
+
+
+def test_unknown_key_in_own_registry(prejudge, tmp_path):
+    (tmp_path / "registry.toml").write_text("[models.mine]\nadaptor = 'hf-masked'\n")
+    assert "unknown key in registry.toml: models: mine 'adaptor'. Did you mean 'adapter'?" in refused(prejudge("list"))
+
+
+def test_debug_shows_the_traceback(prejudge):
+    result = prejudge("--debug", "plan", "nothing")
+    assert "Traceback" in result.stderr and result.returncode != 0
+
+
+def test_store_that_is_no_database(prejudge, tmp_path):
+    (tmp_path / "prejudge.db").write_text("x" * 2000)
+    line = refused(prejudge("run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1"))
+    assert "is not a database. Name another file with --store." in line
+
+
+def test_store_of_a_newer_version(prejudge, tmp_path):
+    Store(tmp_path / "prejudge.db").close()
+    with sqlite3.connect(tmp_path / "prejudge.db") as connection:
+        connection.execute("INSERT INTO migration VALUES (99, 'm099', 0.0)")
+    connection.close()
+    assert "newer prejudge" in refused(prejudge("resume"))
+
+
+def test_missing_extra_gives_the_pip_line(tmp_path):
+    code = (
+        "import sys, importlib.util as u; find = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name.split('.')[0] in ('torch', 'transformers') else find(name, *a)\n"
+        "from prejudge.core.cli import main\n"
+        "sys.argv = ['prejudge', 'run', 'bistereo-pairs', '--model', 'reference-masked-fair']\nmain()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert "pip install 'prejudge[hf]'" in refused(result)
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_run_score_explain_and_verify(prejudge, tmp_path):
+    ran = prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
+    assert ran.returncode == 0, ran.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert {"report.html", "estimates.parquet", "estimates.csv", "observations.parquet", "manifest.json"} <= {
+        path.name for path in folder.iterdir()
+    }
+    assert str(folder.relative_to(tmp_path) / "report.html") in ran.stdout
+    again = prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
+    assert "asked 0" in again.stderr and "cached 144" in again.stderr
+    assert prejudge("score", folder.name).returncode == 0
+    assert "144 exchanges checked, 0 wrong." in prejudge("cache", "verify").stdout
+    assert "Exchange: 144" in prejudge("cache", "stats").stdout
+    key = json.loads((folder / "manifest.json").read_text())["run"]
+    assert key == folder.name
+    assert folder.name in prejudge("list", "runs", env=os.environ | {"COLUMNS": "200"}).stdout
+
+
+def test_verify_finds_a_changed_answer(prejudge, tmp_path):
+    prejudge("run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1")
+    with sqlite3.connect(tmp_path / "prejudge.db") as connection:
+        connection.execute("UPDATE exchange SET request = replace(request, 'woman', 'girl') WHERE id = 1")
+        connection.execute("UPDATE exchange SET request = replace(request, 'saw', 'met') WHERE id = 1")
+        connection.execute("UPDATE exchange SET request = replace(request, 'a', 'o') WHERE id = 1")
+    connection.close()
+    result = prejudge("cache", "verify")
+    assert result.returncode == 1 and "exchange 1: its key does not follow" in result.stdout
+
+
+def test_interrupted_run_keeps_answers_and_says_how_to_resume(prejudge, tmp_path):
+    words = ["run", "bistereo-pairs", "--model", "reference-masked-fair"]
+    process = subprocess.Popen(
+        [*PREJUDGE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    kept = _wait_for_answers(tmp_path / "prejudge.db")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2 and "Traceback" not in errors
+    last = errors.strip().splitlines()[-1]
+    assert "What was answered is kept. Resume with: prejudge resume" in last
+    with Store(tmp_path / "prejudge.db") as store, store.engine.connect() as connection:
+        count = connection.exec_driver_sql("SELECT count(*) FROM exchange").scalar_one()
+        assert connection.exec_driver_sql("SELECT state FROM run").scalar_one() == "interrupted"
+    assert kept <= count < 94_500
+
+
+def _wait_for_answers(path: Path) -> int:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        time.sleep(0.2)
+        if path.exists():
+            connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
+            try:
+                count = connection.execute("SELECT count(*) FROM exchange").fetchone()[0]
+            except sqlite3.OperationalError:
+                count = 0
+            finally:
+                connection.close()
+            if count:
+                return count
+    raise AssertionError("no answer was stored within 60 s")
