@@ -85,10 +85,12 @@ def flip_test(sums: Array, plan: Resampling) -> Array:
     """
     p = np.full((sums.shape[1], sums.shape[3] - 1), np.nan)
     for number, (units, pattern) in enumerate(_alike(sums)):
+        if (pattern > 0).sum() < 2:
+            continue
         part = sums[pattern > 0][:, units, 0, 1:] / sums[:, units, 0, :1].sum(axis=0)
         keeps = _assignments(np.full(len(part), BOTH), plan, number)
         replicates = (np.abs(_product(2 * keep.astype(np.float64) - 1, part)) for keep in keeps)
-        p[units] = _p_values(np.abs(part.sum(axis=0)), replicates, plan, len(part))
+        p[units] = _p_values(np.abs(part.sum(axis=0)), replicates, plan)
     return p
 
 
@@ -101,10 +103,12 @@ def swap_test(sums: Array, statistics: Statistics, plan: Resampling) -> Array:
     observed = np.abs(statistics(sums.sum(axis=0)))
     p = np.full(observed.shape, np.nan)
     for number, (units, pattern) in enumerate(_alike(sums)):
+        if _free(pattern) < 2:
+            continue
         part = sums[pattern > 0][:, units]
         keeps = _assignments(pattern[pattern > 0], plan, number)
         replicates = (np.abs(statistics(_swapped(keep, part))) for keep in keeps)
-        p[units] = _p_values(observed[units], replicates, plan, _free(pattern[pattern > 0]))
+        p[units] = _p_values(observed[units], replicates, plan)
     return p
 
 
@@ -167,14 +171,14 @@ def _percentiles(replicates: Array, tail: float) -> tuple[Array, Array]:
     return low, high
 
 
-def _p_values(observed: Array, replicates: Iterator[Array], plan: Resampling, free: int) -> Array:
+def _p_values(observed: Array, replicates: Iterator[Array], plan: Resampling) -> Array:
     """Count the replicates at least as far from 0; a hair of slack keeps exact ties ties after rounding."""
     beyond, total = np.zeros(observed.shape), 0
     for block in replicates:
         beyond += (block >= observed * (1 - 1e-9) - SLACK).sum(axis=0)
         total += len(block)
     p = (1 + beyond) / (1 + total) if total == plan.resamples else beyond / max(total, 1)
-    return np.where(np.isnan(observed) | (free < 2), np.nan, p)
+    return np.where(np.isnan(observed), np.nan, p)
 
 
 def _free(pattern: Codes) -> int:

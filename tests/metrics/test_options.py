@@ -1,0 +1,40 @@
+"""Options that no statistic can be computed with are refused in one line."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from prejudge.core.errors import UsageError
+from prejudge.metrics.crows_pairs import CrowsPairsOptions
+from prejudge.metrics.trisentbias import TriSentBiasOptions
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"alpha": 0.0}, "alpha is 0.0"),
+        ({"level": 95}, "level is 95"),
+        ({"resamples": 10}, "resamples is 10"),
+        ({"seed": -1}, "seed is -1"),
+        ({"correction": "none"}, "correction is 'none'. Choose one of 'bh', 'holm'"),
+        ({"thresholds": ()}, "thresholds are"),
+        ({"thresholds": (0.02, 1.0)}, "from 0 to below 1"),
+        ({"thresholds": (0.02, 0.02)}, "Give each once"),
+        ({"threshold_main": 0.5}, r"threshold_main is 0.5. Choose one of thresholds \[0.02, 0.04, 0.06\]"),
+    ],
+)
+def test_wrong_option_is_refused(wrong, message):
+    with pytest.raises(UsageError, match=message):
+        TriSentBiasOptions(**wrong)
+
+
+@pytest.mark.parametrize("kind", [TriSentBiasOptions, CrowsPairsOptions])
+def test_unknown_option_is_refused(kind):
+    with pytest.raises(msgspec.ValidationError, match="treshold"):
+        msgspec.convert({"treshold": 0.1}, kind)
+
+
+def test_options_read_from_plain_data():
+    read = msgspec.convert({"thresholds": [0.1], "threshold_main": 0.1, "correction": "holm"}, TriSentBiasOptions)
+    assert (read.thresholds, read.correction, read.plan.level) == ((0.1,), "holm", 0.95)
