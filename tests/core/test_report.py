@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 from matplotlib.figure import Figure
+
 from prejudge.core import report
 from prejudge.core.adapter import Identity
 from prejudge.core.errors import UsageError

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+
 from prejudge.core.estimates import Estimate, Example
 from prejudge.core.report import ReportContent, ShownExample, StudyInfo, render
 

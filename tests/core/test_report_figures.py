@@ -2,6 +2,7 @@ import base64
 
 import pytest
 from matplotlib.figure import Figure
+
 from prejudge.core.estimates import Chart
 from prejudge.core.report.figures import draw, export, file_name
 

@@ -2,6 +2,7 @@ import math
 
 import polars as pl
 import pytest
+
 from prejudge.core.estimates import Estimate
 from prejudge.core.report.content import Published, Table
 from prejudge.core.report.fields import scale_of

@@ -1,6 +1,7 @@
 import math
 
 import pytest
+
 from prejudge.core.report.text import clean, decimals_for, group_words, label, number, p_value, scalar, web_link
 
 
