@@ -72,7 +72,7 @@ def fetch(source: Source) -> Path:
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    wanted = (CONFIG, *TOKENIZER, *TOKENIZER_MORE, *SAFE)
+    wanted: tuple[str, ...] = (CONFIG, *TOKENIZER, *TOKENIZER_MORE, *SAFE)
     wanted += (PICKLED if source.allow_pickle else ()) + (CODE if source.trust_remote_code else ())
     try:
         with _no_bars():
@@ -186,12 +186,14 @@ def _resolve(model: str, revision: str | None) -> tuple[str, dict[str, Any]]:
 
 @contextmanager
 def _no_bars() -> Iterator[None]:
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    import huggingface_hub.utils
 
-    before = are_progress_bars_disabled()
-    disable_progress_bars()
+    # The functions are public, but the package does not re-export them for type checkers.
+    hub: Any = huggingface_hub.utils
+    before = hub.are_progress_bars_disabled()
+    hub.disable_progress_bars()
     try:
         yield
     finally:
         if not before:
-            enable_progress_bars()
+            hub.enable_progress_bars()

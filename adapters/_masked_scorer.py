@@ -53,8 +53,7 @@ class MaskedScorer:
         self._pad_id = mask_id if pad_id is None else pad_id
         self._device = str(model.device)
         self._position: Any = None
-        model.base_model.register_forward_hook(self._keep_position)
-        self._gathers = model.base_model is not model and self._head_is_local()
+        self._gathers = self._install_cuts()
 
     def score(self, sentences: Sequence[Sentence], stop: threading.Event | None = None) -> list[Values | None]:
         """Return per sentence one log-probability (natural logarithm) per scored position.
@@ -87,8 +86,14 @@ class MaskedScorer:
         owner = np.repeat(np.arange(len(sentences)), [len(sentence.positions) for sentence in sentences])
         order = np.argsort(-lengths[owner], kind="stable")
         positions = np.concatenate([np.asarray(sentence.positions) for sentence in sentences])
-        moved = [torch.from_numpy(a).to(self._device) for a in (ids, also, owner[order], positions[order])]
-        return _Rows(*moved, lengths[owner[order]], order)
+        return _Rows(
+            ids=torch.from_numpy(ids).to(self._device),
+            also_masked=torch.from_numpy(also).to(self._device),
+            sentence=torch.from_numpy(owner[order]).to(self._device),
+            position=torch.from_numpy(positions[order]).to(self._device),
+            lengths=lengths[owner[order]],
+            order=order,
+        )
 
     def _passes(self, rows: _Rows, stop: threading.Event) -> tuple[Any, npt.NDArray[np.bool_]]:
         """Return the value of every row, and which rows were lost for want of memory."""
@@ -114,7 +119,7 @@ class MaskedScorer:
 
     def _pass_size(self, lengths: npt.NDArray[np.int64], start: int) -> int:
         longest = int(lengths[start])
-        logits = self._model.config.vocab_size * (1 if self._gathers else longest)
+        logits = int(self._model.config.vocab_size) * (1 if self._gathers else longest)
         most = max(1, min(self._budget // longest, MAX_LOGITS // logits))
         alike = int(np.searchsorted(-lengths, -longest * (1 - SLACK), side="right")) - start
         return min(most, alike)
@@ -162,36 +167,66 @@ class MaskedScorer:
         finally:
             self._position = None
 
-    def _keep_position(self, module: Any, inputs: Any, output: Any) -> Any:
-        import torch
+    def _install_cuts(self) -> bool:
+        """Hook the earliest cut that leaves the logits as they are; return whether there is any.
 
-        if self._position is None:
+        After the last attention all is done position by position, so one position is enough from there on; the
+        encoder's end comes next. A model of one's own may have a head that mixes positions: then the whole logits
+        are computed and cut afterwards, slower and as right.
+        """
+        model, ids, position = self._model, *self._trial()
+        self._gathers = False
+        whole = self._trial_logits(ids, position)
+        self._gathers = True
+        last = [module for name, module in model.named_modules() if name.endswith("attention.output")][-1:]
+        hooks = [module.register_forward_pre_hook(self._cut_inputs) for module in last]
+        if model.base_model is not model:
+            hooks.append(model.base_model.register_forward_hook(self._cut_output))
+        for hook in hooks:
+            if self._same(self._trial_logits(ids, position), whole):
+                return True
+            hook.remove()
+        return False
+
+    def _cut_inputs(self, module: Any, inputs: Any) -> Any:
+        return None if self._position is None else tuple(self._cut(hidden) for hidden in inputs)
+
+    def _cut_output(self, module: Any, inputs: Any, output: Any) -> Any:
+        if self._position is None or output[0].shape[1] == 1:
             return None
-        hidden = output[0]
-        kept = hidden[torch.arange(len(hidden), device=hidden.device), self._position].unsqueeze(1)
         if isinstance(output, tuple):
-            return (kept, *output[1:])
-        output[next(iter(output))] = kept
+            return (self._cut(output[0]), *output[1:])
+        output[next(iter(output))] = self._cut(output[0])
         return output
 
-    def _head_is_local(self) -> bool:
-        """Try whether cutting the encoder's output leaves the logits as they are.
+    def _cut(self, hidden: Any) -> Any:
+        """Keep one position per row: [row, token, width] to [row, 1, width]."""
+        import torch
 
-        True for every head that treats positions alike. A model of one's own may have another; then the whole
-        logits are computed and cut afterwards, slower and as right.
-        """
+        return hidden[torch.arange(len(hidden), device=hidden.device), self._position].unsqueeze(1)
+
+    def _trial(self) -> tuple[Any, Any]:
+        """Return two rows of differing tokens and a position in each."""
         import torch
 
         ids = (torch.arange(16, device=self._device).view(2, 8) * 7 + 5) % self._model.config.vocab_size
-        ids = ids.masked_fill(ids == self._pad_id, self._mask_id)
-        position = torch.tensor([2, 5], device=self._device)
-        self._gathers = False
+        return ids.masked_fill(ids == self._pad_id, self._mask_id), torch.tensor([2, 5], device=self._device)
+
+    def _trial_logits(self, ids: Any, position: Any) -> Any:
+        import torch
+
         with torch.inference_mode():
-            whole = self._logits(ids, position).float()
-            self._gathers = True
             try:
-                cut = self._logits(ids, position).float()
+                return self._logits(ids, position).float()
             except (RuntimeError, ValueError, LookupError, TypeError, AttributeError):
-                return False
+                if not self._gathers:
+                    raise
+                return None
+
+    def _same(self, cut: Any, whole: Any) -> bool:
+        import torch
+
+        if cut is None or cut.shape != whole.shape:
+            return False
         tolerance = 1e-3 if self._model.dtype == torch.float32 else 3e-2
-        return cut.shape == whole.shape and bool((cut - whole).abs().max() <= tolerance * whole.abs().max())
+        return bool((cut - whole).abs().max() <= tolerance * whole.abs().max())

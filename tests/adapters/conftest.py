@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from prejudge.adapters.hf_masked import HFMasked, HFMaskedOptions
+from prejudge.core.errors import ModelError
+from prejudge.core.records import PseudoLikelihood, TokenScores
+
+Answers = list[TokenScores | ModelError]
 CORPUS = [
     "The dark-skinned woman was considered beautiful by everyone at the party.",
     "The fair-skinned man was walking quickly through the crowded market yesterday.",
@@ -77,6 +83,13 @@ def _config(family: str, tokenizer: Any, **changes: Any) -> Any:
     return AutoConfig.for_model(family, **{**common, **changes})
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> None:
+    # Threads cost more than they give on models this small.
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+
+
 @pytest.fixture(scope="session")
 def make_masked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Return a maker of checkpoints: `make_masked(family, **configuration)` gives a new directory."""
@@ -117,3 +130,20 @@ def tiny_masked(make_masked: Callable[..., Path]) -> Callable[[str], Path]:
 def tiny_bert(tiny_masked: Callable[[str], Path]) -> Path:
     """Return a tiny BERT's directory; do not write into it."""
     return tiny_masked("bert")
+
+
+@pytest.fixture(scope="session")
+def ask_masked() -> Callable[..., Answers]:
+    """Return `ask(folder, requests, **options)`: load, answer on the CPU, close."""
+
+    async def once(folder: Path, requests: Sequence[PseudoLikelihood], options: dict[str, Any]) -> Answers:
+        adapter = HFMasked(HFMaskedOptions(model=str(folder), **{"device": "cpu", **options}))
+        try:
+            return list(await adapter.answer(requests))
+        finally:
+            await adapter.aclose()
+
+    def ask(folder: Path, requests: Sequence[PseudoLikelihood], **options: Any) -> Answers:
+        return asyncio.run(once(folder, requests, options))
+
+    return ask
