@@ -46,13 +46,15 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        super().__init__(" ".join(filter(None, [f"unknown {kind} {name!r}.", self._mend(), hint])))
+        super().__init__(" ".join(filter(None, [f"unknown {kind} {name!r}.", self._mend(hint), hint])))
 
-    def _mend(self) -> str:
+    def _mend(self, hint: str) -> str:
         near = difflib.get_close_matches(self.name, self.known, n=1, cutoff=0.5)
         if near:
             return f"Did you mean {near[0]!r}?"
-        return f"Known: {', '.join(self.known)}." if self.known else "None is registered."
+        if self.known:
+            return f"Known: {', '.join(self.known)}."
+        return "" if hint else "There is none."
 
 
 class MissingExtraError(UsageError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -36,11 +37,11 @@ def show(scores: Scores, report: Path) -> None:
 
 def estimates_table(estimates: Sequence[Estimate]) -> Table:
     """Return a table of estimates for a terminal."""
-    table = Table(caption="p: adjusted within its family", caption_justify="left")
-    for name in ("measure", "for"):
-        table.add_column(name)
+    table = Table(caption="p: adjusted within its family", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("measure", no_wrap=True)
+    table.add_column("for")
     for name in ("value", "interval", "neutral", "n", "missing", "p"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=name != "missing")
     for estimate in estimates:
         table.add_row(*_row(estimate))
     return table

@@ -84,3 +84,10 @@ def test_built_ins_come_through_the_hooks():
     assert plugins.offers["adapter"]["hf-masked"].plugin == "prejudge"
     with pytest.raises(UnknownNameError, match="Did you mean 'trisentbias'"):
         plugins.load("metric", "trisentbais")
+
+
+def test_every_built_in_can_be_loaded():
+    plugins = Plugins(load_registry(), [])
+    for kind, offers in plugins.offers.items():
+        for name in offers:
+            assert plugins.load(kind, name)
