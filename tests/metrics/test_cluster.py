@@ -8,6 +8,7 @@ from scipy import stats
 
 from prejudge.metrics._cluster import (
     Resampling,
+    _weights,
     bootstrap,
     expanded_tail,
     flip_test,
@@ -82,6 +83,17 @@ def test_bootstrap_of_unpaired_sides_agrees_with_scipy():
         rng=np.random.default_rng(0),
     ).confidence_interval
     assert (low[0, 0], high[0, 0]) == pytest.approx((theirs.low, theirs.high), abs=0.08)
+
+
+def test_unpaired_sides_keep_their_clusters():
+    (weights,) = _weights(np.random.default_rng(0), np.array([1, 1, 1, 2, 2]), 50)
+    assert set(weights[:, :3].sum(axis=1)) == {3.0}
+    assert set(weights[:, 3:].sum(axis=1)) == {2.0}
+
+
+def test_lone_cluster_is_drawn_with_the_others():
+    (weights,) = _weights(np.random.default_rng(0), np.array([3, 3, 3, 1]), 50)
+    assert len(set(weights[:, 3])) > 1
 
 
 def test_bootstrap_ignores_clusters_of_other_units(clusters):
