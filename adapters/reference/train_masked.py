@@ -52,7 +52,7 @@ def build_model(words: int) -> BertForMaskedLM:
         max_position_embeddings=POSITIONS,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
-        initializer_range=0.08,
+        initializer_range=0.02,
         attn_implementation="eager",
     )
     return BertForMaskedLM(config)
