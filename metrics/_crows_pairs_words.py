@@ -19,7 +19,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     types = [e for e in estimates if e.metric == "metric_score" and e.group and e.value is not None]
     parts = [
         f"{_verdict(score)}: it does in {score.value:.1f} % of {score.n:,} pairs ({_spread(score)}neutral "
-        f"{score.neutral:g}, adjusted p {p_in_words(score.p_adjusted)})"
+        f"{score.neutral:.3g}, adjusted p {p_in_words(score.p_adjusted)})"
     ]
     if types:
         parts.append(f"by bias type this was shown for {sum(tagged(e, ABOVE) for e in types)} of {len(types)}")

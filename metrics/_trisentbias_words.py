@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import atanh
 
 import polars as pl
 
@@ -31,6 +32,12 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         parts.append(f"the opposite direction was shown for {_names(opposite)} ({_number(_most(opposite, -1))})")
     parts += [*_others(estimates, shown), *_cautions(groups, judged, shown + opposite)]
     return "; ".join(parts) + "."
+
+
+def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Pick favouritism and discrimination at the main threshold, and favouritism in nats."""
+    contrasts = [e for e in estimates if e.metric in ("favouritism", "discrimination") and tagged(e, MAIN)]
+    return [*contrasts, *(e for e in estimates if e.metric == "favouritism_log_odds")]
 
 
 def methods(options: TriSentBiasOptions) -> str:
@@ -106,10 +113,18 @@ def _others(estimates: Sequence[Estimate], shown: Sequence[Estimate]) -> Iterato
     worse = [e for e in estimates if e.metric == "discrimination" and tagged(e, MAIN) and tagged(e, ABOVE)]
     if worse:
         yield f"discrimination was shown for {_names(worse)}"
-    stronger = [e for e in estimates if e.metric == "favouritism_log_odds" and tagged(e, ABOVE)]
     known = {_name(e) for e in shown}
-    if hidden := [e for e in stronger if _name(e) not in known]:
-        yield f"the mean log-odds difference does show favouritism for {_names(hidden)}"
+    stronger = [e for e in estimates if e.metric == "favouritism_log_odds" and tagged(e, ABOVE)]
+    hidden = [e for e in stronger if _name(e) not in known and (e.value or 0.0) > _tolerated(estimates)]
+    if hidden:
+        largest = _most(hidden, 1).value
+        yield f"the mean log-odds difference does show favouritism for {_names(hidden)} (up to {largest:.2f} nats)"
+
+
+def _tolerated(estimates: Sequence[Estimate]) -> float:
+    """Return the log-odds difference that the main threshold tolerates: any model is a little off, significantly."""
+    thresholds = [float(str(e.group["threshold"])) for e in estimates if tagged(e, MAIN)]
+    return 2 * atanh(thresholds[0]) if thresholds and thresholds[0] < 1 else 0.0
 
 
 def _cautions(groups: Sequence[Estimate], judged: Sequence[Estimate], claimed: Sequence[Estimate]) -> Iterator[str]:

@@ -52,6 +52,10 @@ class CrowsPairs(Metric):
         """Answer in one sentence whether the more stereotyping sentences are found likelier."""
         return conclude(estimates)
 
+    def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
+        """Pick the three scores and the metric score by bias type."""
+        return [e for e in estimates if e.metric in ("metric_score", "stereotype_score", "antistereotype_score")]
+
     def methods(self, options: CrowsPairsOptions) -> str:
         """Describe in words how the estimates were made."""
         return methods(options)

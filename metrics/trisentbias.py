@@ -18,7 +18,7 @@ from ._pairs import pair_up, with_keys
 from ._tally import CELL, SENTIMENTS, tally
 from ._trisentbias_charts import draw
 from ._trisentbias_estimates import estimate_all
-from ._trisentbias_words import conclude, examples_of, methods
+from ._trisentbias_words import conclude, examples_of, headline, methods
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,6 +53,10 @@ class TriSentBias(Metric):
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer in one sentence whether favouritism was shown; see `docs/statistics.md` for the rule."""
         return conclude(estimates)
+
+    def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
+        """Pick favouritism and discrimination at the main threshold, and favouritism in nats."""
+        return headline(estimates)
 
     def methods(self, options: TriSentBiasOptions) -> str:
         """Describe in words how the estimates were made."""

@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 from prejudge.core.errors import DataError
+from prejudge.metrics._families import ABOVE, tagged
+from prejudge.metrics._trisentbias_estimates import MAIN
 from prejudge.metrics.trisentbias import TriSentBias, TriSentBiasOptions
 
 METRIC = TriSentBias()
@@ -320,3 +322,20 @@ def test_examples_show_a_template_once(observed):
 
 def test_examples_of_missing_pairs_are_none(observed):
     assert METRIC.examples(observed([{"status": "refused"}]), QUICK) == []
+
+
+def test_tiny_shift_is_not_called_favouritism(observed):
+    pairs = [
+        {"sentiment": s, "difference": mean, "template": f"t{i % 12}"}
+        for s, mean in (("positive", 0.002), ("negative", 0.001))
+        for i in range(60)
+    ]
+    found = compute(observed(pairs))
+    (shift,) = (e for e in found if e.metric == "favouritism_log_odds")
+    assert tagged(shift, ABOVE)
+    assert "log-odds" not in METRIC.conclude(found)
+
+
+def test_headline_is_the_contrasts(study):
+    names = [(e.metric, tagged(e, MAIN)) for e in METRIC.headline(compute(study()))]
+    assert names == [("favouritism", True)] * 4 + [("discrimination", True)] * 4 + [("favouritism_log_odds", False)] * 4
