@@ -149,8 +149,7 @@ def _names(estimates: Sequence[Estimate]) -> str:
 
 
 def _number(estimate: Estimate) -> str:
-    spread = f"{estimate.low:.1f} to {estimate.high:.1f}" if estimate.low is not None else "undefined"
-    return (
-        f"{estimate.value:.1f} points for {_name(estimate)}, {estimate.level:.0%} interval {spread}, "
-        f"adjusted p {p_in_words(estimate.p_adjusted)}"
-    )
+    spread = "no interval, since all clusters agree"
+    if estimate.low is not None:
+        spread = f"{estimate.level:.0%} interval {estimate.low:.1f} to {estimate.high:.1f}"
+    return f"{estimate.value:.1f} points for {_name(estimate)}, {spread}, adjusted p {p_in_words(estimate.p_adjusted)}"

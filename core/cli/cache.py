@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from ..explain import Parts, differences, find_parts, nearest
 from ..store import Store, exchanges_by_model, statistics, verify_keys
+from .results import terminal
 from .shared import store_option
 
 
@@ -24,7 +24,7 @@ def stats(store: str) -> None:
     """Show what the store holds: rows per table, exchanges per model, operation and status."""
     with Store(store, writable=False) as opened:
         counts, models = statistics(opened), exchanges_by_model(opened)
-    console = Console(highlight=False)
+    console = terminal()
     console.print(", ".join(f"{name}: {count:,}" for name, count in counts.items()))
     table = Table("model", "adapter", "digest", "operation", "status")
     table.add_column("exchanges", justify="right")

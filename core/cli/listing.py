@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from ..store import Store, list_runs
 from ..study import Catalogue
+from .results import terminal
 from .shared import registry_option, store_option
 
 KINDS = ("studies", "models", "probes", "metrics", "adapters", "runs", "plugins")
@@ -22,7 +22,7 @@ def list_all(kind: str | None, plugins: bool, store: str, registry: str | None) 
     """List what there is: all kinds, or one."""
     catalogue = Catalogue.load(registry)
     kinds = ["plugins"] if plugins else [kind] if kind else ["studies", "models", "probes", "metrics", "adapters"]
-    console = Console(highlight=False)
+    console = terminal()
     for name in kinds:
         console.print(_table(name, rows_of(name, catalogue, store)))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from ..plan import StagePlan
 from ..plan import plan as plan_study
 from ..store import Store
 from ..study import Catalogue
+from .results import terminal
 from .shared import (
     data_option,
     model_option,
@@ -51,7 +51,7 @@ def plan(
 
 
 def _show(stage: StagePlan) -> None:
-    console = Console(highlight=False)
+    console = terminal()
     table = Table(title=f"stage {stage.stage}, asked of: {stage.role}")
     names = list(stage.cells[0].group) if stage.cells else []
     for name in names:

@@ -15,6 +15,8 @@ from ..scoring import Scores, score
 from ..store import Store
 from ..study import Catalogue
 
+UNITS = {"percentage points": "pp"}
+
 
 def finish(catalogue: Catalogue, store: Store, name: str, runs: str) -> None:
     """Score a run, write its output, and show it."""
@@ -24,7 +26,7 @@ def finish(catalogue: Catalogue, store: Store, name: str, runs: str) -> None:
 
 def show(scores: Scores, report: Path) -> None:
     """Print the table of estimates, the conclusions and the report's path."""
-    console = Console(highlight=False)
+    console = terminal()
     for note in scores.manifest.notes:
         console.print(f"Note: {note}", markup=False)
     if scores.headline:
@@ -35,24 +37,29 @@ def show(scores: Scores, report: Path) -> None:
     console.print(f"Report: {report}", markup=False, soft_wrap=True)
 
 
+def terminal() -> Console:
+    """Return a console; where there is no terminal, lines are long enough for a table."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=max(console.width, 120))
+
+
 def estimates_table(estimates: Sequence[Estimate]) -> Table:
     """Return a table of estimates for a terminal."""
     table = Table(caption="p: adjusted within its family", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("measure", no_wrap=True)
+    table.add_column("measure")
     table.add_column("for")
     for name in ("value", "interval", "neutral", "n", "missing", "p"):
-        table.add_column(name, justify="right", no_wrap=name != "missing")
+        table.add_column(name, justify="right")
     for estimate in estimates:
         table.add_row(*_row(estimate))
     return table
 
 
 def _row(estimate: Estimate) -> tuple[str, ...]:
-    unit = f" {estimate.unit}" if estimate.unit else ""
     return (
-        estimate.metric,
+        f"{estimate.metric} ({UNITS.get(estimate.unit, estimate.unit)})" if estimate.unit else estimate.metric,
         ", ".join(str(level) for level in estimate.group.values()),
-        f"{number(estimate.value)}{unit if estimate.value is not None else ''}",
+        number(estimate.value),
         f"{number(estimate.low)} to {number(estimate.high)}" if estimate.low is not None else "–",
         number(estimate.neutral),
         str(estimate.n),
@@ -63,7 +70,9 @@ def _row(estimate: Estimate) -> tuple[str, ...]:
 
 def number(value: float | None) -> str:
     """Write a number for a table; what is undefined is a dash."""
-    return "–" if value is None else f"{value:.3g}" if abs(value) < 1 else f"{value:.2f}"
+    if value is None or value == 0:
+        return "–" if value is None else "0"
+    return f"{value:.1e}" if abs(value) < 0.001 else f"{value:.3f}" if abs(value) < 1 else f"{value:.2f}"
 
 
 def p_value(p: float | None) -> str:

@@ -11,9 +11,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
-from prejudge.core.store import Store
+from prejudge.core.store import Store, get_run, statistics
 
 PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
 
@@ -169,6 +171,27 @@ def test_interrupted_run_keeps_answers_and_says_how_to_resume(prejudge, tmp_path
         count = connection.exec_driver_sql("SELECT count(*) FROM exchange").scalar_one()
         assert connection.exec_driver_sql("SELECT state FROM run").scalar_one() == "interrupted"
     assert kept <= count < 94_500
+
+
+def test_killed_run_is_resumed_without_asking_again(prejudge, tmp_path):
+    words = ["run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=200"]
+    process = subprocess.Popen([*PREJUDGE, *words], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _wait_for_answers(tmp_path / "prejudge.db")
+    process.kill()
+    process.wait()
+    with Store(tmp_path / "prejudge.db") as store:
+        kept = statistics(store)["Exchange"]
+        assert get_run(store, "latest").state == "running"
+    assert 0 < kept < 7200
+    resumed = prejudge("resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"asked {7200 - kept}, cached {kept}" in resumed.stderr
+    assert "0 wrong" in prejudge("cache", "verify").stdout
+    undisturbed = prejudge(*words, "--store", "other.db", "--runs", "other")
+    assert undisturbed.returncode == 0
+    one, other = (pl.read_parquet(next(tmp_path.glob(f"{runs}/*/estimates.parquet"))) for runs in ("runs", "other"))
+    assert one.select("metric", "n").equals(other.select("metric", "n"))
+    assert np.allclose(one["value"].to_numpy(), other["value"].to_numpy(), atol=1e-4, equal_nan=True)
 
 
 def _wait_for_answers(path: Path) -> int:
