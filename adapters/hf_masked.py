@@ -45,7 +45,7 @@ class HFMaskedOptions(Options, frozen=True, kw_only=True):
     allow_pickle: bool = False
     """Read pickled weights where there are no safetensors; a pickle can run code when read."""
     threads: Positive | None = None
-    """CPU threads of torch, for the whole process; None leaves torch's own choice."""
+    """CPU threads of this model's forward passes; None leaves torch's own choice."""
 
 
 class HFMasked(ModelAdapter):

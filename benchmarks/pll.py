@@ -149,7 +149,11 @@ def compare(folder: Path, sentences: Sequence[str], arguments: argparse.Namespac
     """Time every way in turn."""
     found = {}
     clock = time.process_time if arguments.cpu_time else time.perf_counter
-    adapter = HFMasked(HFMaskedOptions(model=str(folder), device=arguments.device, token_budget=arguments.token_budget))
+    adapter = HFMasked(
+        HFMaskedOptions(
+            model=str(folder), device=arguments.device, threads=arguments.threads, token_budget=arguments.token_budget
+        )
+    )
     found["adapter"] = timed(by_adapter(adapter), sentences, arguments.repeats, clock)
     asyncio.run(adapter.aclose())
     scorer = load_minicons(folder, arguments.device)

@@ -137,7 +137,7 @@ def ask_masked() -> Callable[..., Answers]:
     """Return `ask(folder, requests, **options)`: load, answer on the CPU, close."""
 
     async def once(folder: Path, requests: Sequence[PseudoLikelihood], options: dict[str, Any]) -> Answers:
-        adapter = HFMasked(HFMaskedOptions(model=str(folder), **{"device": "cpu", **options}))
+        adapter = HFMasked(HFMaskedOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options}))
         try:
             return list(await adapter.answer(requests))
         finally:
