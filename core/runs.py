@@ -105,7 +105,7 @@ class _Run:
         base = self._manifest()
         first = self.instrument.stages()[0]
         # Planning reads the data: what is wrong with it is said before a run stands in the store.
-        self.planned = {first.name: sum(1 for _ in first.trials({}))}
+        self.planned = {first.name: first.count({})}
         run_id = self.store.begin_run(self.name, self.study.name, encode(base))
         self.progress.begin(self.name)
         ledger = Ledger(self.store, run_id, anew=self.options.mode == "refresh")
@@ -132,7 +132,7 @@ class _Run:
                 )
 
     async def _stage(self, stage: Stage, ledger: Ledger) -> None:
-        planned = self.planned.get(stage.name) or sum(1 for _ in stage.trials(self.earlier))
+        planned = self.planned.get(stage.name) or stage.count(self.earlier)
         self.progress.stage(stage.name, stage.role, planned)
         adapter = self.adapters[self.study.roles[stage.role]]
         scheduler = Scheduler(

@@ -162,6 +162,10 @@ class PairStage(Stage):
         for pair in self.pairs():
             yield from pair_trials(pair, self._options)
 
+    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
+        """Count two trials per pair."""
+        return 2 * sum(1 for _ in self.pairs())
+
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Take the summed log-probability (natural logarithm) and the number of scored tokens."""
         if not isinstance(response, TokenScores):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 import msgspec
@@ -80,8 +81,11 @@ def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
         .where(trials.c.run_id == run_id, trials.c.stage == stage)
         .order_by(trials.c.ordinal)
     )
-    with translated(store.url), store.engine.connect() as connection:
-        rows = connection.execute(query).fetchall()
+    # A cursor of the driver: rows as plain tuples cost half of what rows with names do.
+    statement = str(query.compile(dialect=store.engine.dialect, compile_kwargs={"literal_binds": True}))
+    with translated(store.url), store.engine.connect() as connection, closing(connection.connection.cursor()) as cursor:
+        cursor.execute(statement)
+        rows = cursor.fetchall()
     columns = list(zip(*rows, strict=True)) or [()] * len(TRIAL_SCHEMA)
     return pl.DataFrame(dict(zip(TRIAL_SCHEMA, columns, strict=True)), schema=TRIAL_SCHEMA)
 

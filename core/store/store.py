@@ -86,14 +86,18 @@ class Store:
 
     def find(self, keys: Iterable[bytes]) -> dict[bytes, Found]:
         """Return the latest answer to each key that has one."""
-        table = table_of(Exchange)
-        query = sa.select(table.c.key, table.c.id, table.c.status).order_by(table.c.generation)
-        found: dict[bytes, Found] = {}
+        latest: dict[bytes, tuple[int, Found]] = {}
         with translated(self.url), self.engine.connect() as connection:
             for part in batched(keys, LOOKUP):
-                rows = connection.execute(query.where(table.c.key.in_(part)))
-                found.update((key, Found(number, status)) for key, number, status in rows)
-        return found
+                for key, number, status, generation in connection.exec_driver_sql(self._lookup(len(part)), tuple(part)):
+                    if key not in latest or generation > latest[key][0]:
+                        latest[bytes(key)] = generation, Found(number, status)
+        return {key: found for key, (_, found) in latest.items()}
+
+    def _lookup(self, keys: int) -> str:
+        # Written out: building a statement of thousands of parameters costs more than answering it.
+        mark = "?" if self.engine.dialect.paramstyle == "qmark" else "%s"
+        return f"SELECT key, id, status, generation FROM exchange WHERE key IN ({', '.join([mark] * keys)})"
 
     def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
         """Return the canonical responses of exchanges."""
@@ -125,7 +129,7 @@ class Store:
                 if anew or row.key not in last
             ]
             if fresh:
-                connection.execute(sa.insert(table), fresh)
+                insert_many(connection, table, fresh)
         return self.find(row.key for row in rows)
 
     def add_failures(self, run_id: int, failures: Sequence[Failure]) -> None:
@@ -181,7 +185,15 @@ class Store:
     def _insert(self, kind: type[SQLModel], rows: Sequence[Mapping[str, Any]]) -> None:
         if rows:
             with translated(self.url), self._writer.begin() as connection:
-                connection.execute(sa.insert(table_of(kind)), rows)
+                insert_many(connection, table_of(kind), rows)
+
+
+def insert_many(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows that all have the same plain columns, past the per-row work of building statements."""
+    statement = sa.insert(table).compile(dialect=connection.dialect, column_keys=list(rows[0]))
+    names = statement.positiontup
+    values: Any = list(rows) if names is None else [tuple(row[name] for name in names) for row in rows]
+    connection.exec_driver_sql(str(statement), values)
 
 
 def table_of(kind: type[SQLModel]) -> sa.Table:

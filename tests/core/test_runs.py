@@ -179,7 +179,8 @@ def test_interrupted_run_is_resumed_under_its_name(catalogue, store):
     async def interrupted():
         study = catalogue.study("count", {"subject": "fake"}, {"n": 100})
         task = asyncio.create_task(execute(catalogue, study, store, RunOptions()))
-        await asyncio.sleep(0.3)
+        while statistics(store)["Exchange"] == 0:
+            await asyncio.sleep(0.01)
         task.cancel()
         await task
 
