@@ -1,0 +1,1 @@
+"""Backends: one file per way to reach a model."""

@@ -36,8 +36,9 @@ class HFMaskedOptions(Options, frozen=True, kw_only=True):
     """Precision of weights and activations; log-probabilities are always taken in float32."""
     device: str = "auto"
     """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first there is."""
-    token_budget: Positive = 8192
-    """Tokens per forward pass, padding included: bounds memory, changes no answer."""
+    token_budget: Positive | None = None
+    """Tokens per forward pass, padding included: bounds memory, changes no answer. None takes 8,192 on a processor
+    and 65,536 on an accelerator."""
     batch_items: Positive = 256
     """Sentences per call."""
     trust_remote_code: bool = False

@@ -31,7 +31,8 @@ from prejudge.core.records import PseudoLikelihood, TokenScores
 
 VOCABULARY = 30_522
 TOLERANCE = 1e-3
-TARGETS = {"loop": 8.0, "minicons": 4.0}
+TARGETS = {"4 x 256": {"loop": 8.0, "minicons": 4.0}}
+"""Times slower the rivals should be, by shape. They are shown, not enforced: machines differ."""
 SHAPES = {
     "4 x 256": {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024},
     "12 x 768": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072},
@@ -165,7 +166,7 @@ def compare(folder: Path, sentences: Sequence[str], arguments: argparse.Namespac
     return found
 
 
-def report(found: dict[str, tuple[float, Sums]], sentences: int) -> bool:
+def report(found: dict[str, tuple[float, Sums]], sentences: int, targets: dict[str, float]) -> bool:
     """Print the table; return whether all values agree."""
     own, values = found["adapter"]
     print(f"{'way':<22}{'seconds':>9}{'sentences/s':>13}{'adapter is':>12}{'largest difference':>20}")
@@ -174,7 +175,7 @@ def report(found: dict[str, tuple[float, Sums]], sentences: int) -> bool:
         gap = max(abs(a - b) for a, b in zip(values, sums, strict=True))
         agree = agree and gap <= TOLERANCE
         print(f"{way:<22}{seconds:>9.2f}{sentences / seconds:>13.1f}{seconds / own:>11.1f}x{gap:>20.1e}")
-    for rival, target in TARGETS.items():
+    for rival, target in targets.items():
         ratio = min(seconds for way, (seconds, _) in found.items() if way.startswith(rival)) / own
         print(f"{rival} at its best: {ratio:.1f} times slower (target {target:.0f})")
     return agree
@@ -199,7 +200,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         sentences = make_pairs(make_model(Path(place), shape), pairs)
         print(f"{pairs} pairs, BERT {shape}, {arguments.device}, {arguments.threads} threads", flush=True)
-        agree = report(compare(Path(place), sentences, arguments), len(sentences))
+        agree = report(compare(Path(place), sentences, arguments), len(sentences), TARGETS.get(shape, {}))
     if not agree:
         print(f"values differ by more than {TOLERANCE}", file=sys.stderr)
     return 0 if agree else 1
