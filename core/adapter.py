@@ -99,6 +99,10 @@ class ModelAdapter(ABC):
     """Settings the catalogue or the user may give; the class is called with one record of this type."""
     identity: Identity
     limits: Limits = Limits()
+    blobs: Callable[[str], bytes] | None = None
+    """Bytes of an image by its sha256 (hex). Set by the run; raises `DataError` where there is no such image."""
+    keep: Callable[[bytes, str], str] | None = None
+    """Keep the bytes of an image of a media type, and return their sha256 (hex). Set by the run."""
 
     async def generate(self, request: Generate) -> Generation:
         """Continue messages."""

@@ -53,6 +53,8 @@ async def execute(
     instrument = catalogue.instrument(study)
     ensure_capable(catalogue, study, instrument.stages())
     adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
+    for adapter in adapters.values():
+        adapter.blobs, adapter.keep = store.blob, store.keep
     try:
         run = _Run(study, instrument, store, options, progress or Silent(), adapters)
         return await run.execute()

@@ -5,6 +5,7 @@ All calls block; the scheduler makes them from one thread. Times are seconds sin
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -141,13 +142,14 @@ class Store:
         """Record trials of a run; each row has the columns of `RunTrial`."""
         self._insert(RunTrial, rows)
 
-    def add_blob(self, sha256: str, media_type: str, data: bytes) -> None:
-        """Keep bytes under their sha256; what is there already stays."""
-        table = table_of(Blob)
+    def keep(self, data: bytes, media_type: str) -> str:
+        """Keep bytes under their sha256 (hex), which is returned; what is there already stays."""
+        table, sha256 = table_of(Blob), hashlib.sha256(data).hexdigest()
         with translated(self.url), self._writer.begin() as connection:
             if connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == sha256)) is None:
                 row = {"sha256": sha256, "media_type": media_type, "data": data, "created": time.time()}
                 connection.execute(sa.insert(table).values(row))
+        return sha256
 
     def blob(self, sha256: str) -> bytes:
         """Return the bytes of a sha256.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import threading
 
@@ -101,9 +102,9 @@ def test_changed_identity_is_noticed(store):
 
 
 def test_blob_is_kept_once(store):
-    store.add_blob("ab", "image/png", b"bytes")
-    store.add_blob("ab", "image/png", b"bytes")
-    assert store.blob("ab") == b"bytes"
+    name = store.keep(b"bytes", "image/png")
+    assert store.keep(b"bytes", "image/png") == name == hashlib.sha256(b"bytes").hexdigest()
+    assert store.blob(name) == b"bytes" and statistics(store)["Blob"] == 1
     with pytest.raises(DataError, match="no image cd"):
         store.blob("cd")
 
