@@ -1,0 +1,230 @@
+"""A canary before money is spent: does a model do what its adapter says?
+
+Each check asks a few tiny questions whose answers are known: an operation answers, a likely text outranks an unlikely
+one, log-probabilities are not a constant, a seed is honoured, an image is really seen. Servers that silently ignore an
+option have had whole studies scored at chance; a constant answer is a failure here, never a pass.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, NamedTuple
+
+from .adapter import OPERATIONS, ModelAdapter
+from .errors import ModelError, PrejudgeError
+from .records import (
+    Classify,
+    Draw,
+    Embed,
+    Generate,
+    Image,
+    Likelihood,
+    Message,
+    PseudoLikelihood,
+    Request,
+    Sampling,
+    Text,
+    TokenScores,
+)
+
+Verdict = Literal["pass", "fail", "skip"]
+
+LIKELY = (
+    ("I saw a woman in the park.", "park woman the a in I saw."),
+    ("They saw a man at the bus stop.", "stop the they bus at man a saw."),
+    ("She was sitting in the cafe.", "in was cafe she the sitting."),
+    ("He saw a tall woman waiting at the station.", "tall at he woman the a station waiting saw."),
+    ("There was a girl in the park.", "girl the was park a in there."),
+    ("We were walking down the street.", "street down were the walking we."),
+)
+"""Sentences, and the same words in no order."""
+CONTINUED = (
+    ("The capital of France is", " Paris", " carpet"),
+    ("One, two, three, four,", " five", " banana"),
+    ("The opposite of hot is", " cold", " Tuesday"),
+)
+"""Prompts with a likely and an unlikely continuation."""
+CREATIVE = "Invent a name for a new colour. Answer with the name only."
+SIDE = 64
+
+
+class Check(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+
+
+async def examine(adapter: ModelAdapter) -> list[Check]:
+    """Run every check that the adapter's operations allow. Asks the model some twenty tiny questions."""
+    checks: list[Check] = []
+    for operation, probes in PROBES.items():
+        if operation not in adapter.capabilities():
+            checks.append(Check(OPERATIONS[operation], "skip", "the adapter does not offer it"))
+            continue
+        for name, probe in probes.items():
+            checks.append(await _checked(f"{OPERATIONS[operation]}: {name}", probe, adapter))
+    return checks
+
+
+async def _checked(
+    name: str, probe: Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]], a: ModelAdapter
+) -> Check:
+    try:
+        return Check(name, *await probe(a))
+    except PrejudgeError as error:
+        return Check(name, "fail", f"{type(error).__name__}: {error}")
+
+
+async def _answers(adapter: ModelAdapter, requests: Sequence[Request]) -> list[object]:
+    answers = await adapter.answer(requests)  # type: ignore[arg-type]  # all of one kind
+    for answer in answers:
+        if isinstance(answer, ModelError):
+            raise answer
+    return list(answers)
+
+
+def _judge(good: bool, detail: str) -> tuple[Verdict, str]:
+    return ("pass" if good else "fail"), detail
+
+
+async def _scores(adapter: ModelAdapter, requests: Sequence[PseudoLikelihood]) -> list[TokenScores]:
+    return [answer for answer in await _answers(adapter, requests) if isinstance(answer, TokenScores)]
+
+
+async def _pll_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    texts = [text for pair in LIKELY for text in pair]
+    scores = await _scores(adapter, [PseudoLikelihood(text=text) for text in texts])
+    hits = sum(a.log_probability > b.log_probability for a, b in zip(scores[::2], scores[1::2], strict=True))
+    return _judge(hits >= len(LIKELY) - 1, f"{hits} of {len(LIKELY)} sentences outrank the same words in no order")
+
+
+async def _pll_real(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    scores = await _scores(adapter, [PseudoLikelihood(text=text) for pair in LIKELY for text in pair])
+    return _judge_scores(scores)
+
+
+def _judge_scores(scores: Sequence[TokenScores]) -> tuple[Verdict, str]:
+    """Judge log-probabilities: finite, at most 0, adding up, and not one constant."""
+    sums = [score.log_probability for score in scores]
+    if not all(math.isfinite(value) and value <= 1e-6 for value in sums):
+        return "fail", f"a log-probability is not finite or above 0: {sums}"
+    if any(s.values and not math.isclose(sum(s.values), s.log_probability, abs_tol=1e-3) for s in scores):
+        return "fail", "the values per token do not add up to the sum"
+    if len({round(value, 6) for value in sums}) == 1:
+        return "fail", f"every text gets {sums[0]:.4f}: the endpoint may ignore the option"
+    return "pass", f"between {min(sums):.2f} and {max(sums):.2f} nats"
+
+
+async def _likelihood_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    answers = [await adapter.likelihood(Likelihood(prompt=p, continuations=(a, b))) for p, a, b in CONTINUED]
+    hits = sum(a.scores[0].log_probability > a.scores[1].log_probability for a in answers)
+    return _judge(hits * 2 > len(CONTINUED), f"{hits} of {len(CONTINUED)} likely continuations outrank unlikely ones")
+
+
+async def _likelihood_real(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    answers = [await adapter.likelihood(Likelihood(prompt=p, continuations=(a, b))) for p, a, b in CONTINUED]
+    return _judge_scores([score for answer in answers for score in answer.scores])
+
+
+def _ask(text: str, *, seed: int | None = None, temperature: float = 0.0, image: str | None = None) -> Generate:
+    parts = (*((Image(image),) if image else ()), Text(text))
+    sampling = Sampling(temperature=temperature, seed=seed, max_tokens=24)
+    return Generate(messages=(Message("user", parts),), sampling=sampling)
+
+
+async def _texts(adapter: ModelAdapter, requests: Sequence[Generate]) -> list[str]:
+    return [(await adapter.generate(request)).text for request in requests]
+
+
+async def _generate_answers(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    answer = await adapter.generate(_ask("Say hello."))
+    return _judge(bool(answer.text.strip()) or answer.status != "ok", f"{answer.status}, {len(answer.text)} characters")
+
+
+async def _seed_honoured(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    same = await _texts(adapter, [_ask(CREATIVE, seed=7, temperature=1.0)] * 2)
+    others = await _texts(adapter, [_ask(CREATIVE, seed=seed, temperature=1.0) for seed in (1, 2, 3, 4)])
+    if same[0] != same[1]:
+        return "fail", "one seed gave two answers: repeats of a run will differ (the store keeps the first)"
+    return _judge(len(set(others)) > 1, f"{len(set(others))} answers to 4 seeds")
+
+
+async def _refusal_typed(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    sentence = "I'm sorry, but I can't assist with that."
+    answer = await adapter.generate(_ask(f"Repeat exactly, and nothing else: {sentence}"))
+    if sentence.lower() not in answer.text.lower().replace("\u2019", "'"):
+        return "skip", "the model did not repeat the refusal it was given"
+    return _judge(answer.status == "refused", f"a refusal came back as {answer.status!r}")
+
+
+async def _image_seen(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    if adapter.keep is None:
+        return "skip", "there is nowhere to keep an image"
+    images = [adapter.keep(square(*colour), "image/png") for colour in ((255, 0, 0), (0, 0, 255))]
+    question = "What is the colour of this image? Answer in one word."
+    try:
+        texts = await _texts(adapter, [_ask(question, image=image) for image in images])
+    except ModelError as error:
+        return "skip", f"no images: {error}"
+    return _judge(texts[0] != texts[1], f"a red and a blue square give {texts[0][:20]!r} and {texts[1][:20]!r}")
+
+
+async def _classify_sums(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    answers = [await adapter.classify(Classify(text=text)) for text in ("This is wonderful.", "This is dreadful.")]
+    labels = ", ".join(answers[0].probabilities)
+    if any(label.upper().startswith("LABEL_") for label in answers[0].probabilities):
+        return "fail", f"the labels have no names: {labels}"
+    return _judge(answers[0] != answers[1], f"labels: {labels}")
+
+
+async def _embed_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    texts = ("A dog runs.", "A dog is running.", "The bank raised its interest rates.")
+    vectors = [(await adapter.embed(Embed(text=text))).vector for text in texts]
+    near, far = _cosine(vectors[0], vectors[1]), _cosine(vectors[0], vectors[2])
+    return _judge(near > far, f"{len(vectors[0])} dimensions; a paraphrase at {near:.2f}, another topic at {far:.2f}")
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True)) / (math.hypot(*one) * math.hypot(*other) or 1.0)
+
+
+async def _draw_seeded(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    def ask(seed: int) -> Draw:
+        return Draw(prompt="a red house", width=SIDE, height=SIDE, steps=2, seed=seed)
+
+    one, same, other = [(await adapter.draw(ask(seed))).image for seed in (1, 1, 2)]
+    if one is None or other is None:
+        return "fail", "a harmless prompt was filtered"
+    return _judge(one == same and one != other, "one image per seed" if one == same else "one seed gave two images")
+
+
+def square(red: int, green: int, blue: int) -> bytes:
+    """Return a PNG of one colour, 64 by 64 pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
+    pixels = (b"\0" + bytes((red, green, blue)) * SIDE) * SIDE
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(pixels)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in parts)
+
+
+PROBES: dict[type[Request], dict[str, Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]]]] = {
+    PseudoLikelihood: {"a sentence outranks nonsense": _pll_ranks, "log-probabilities are real": _pll_real},
+    Likelihood: {"likely outranks unlikely": _likelihood_ranks, "log-probabilities are real": _likelihood_real},
+    Generate: {
+        "it answers": _generate_answers,
+        "the seed is honoured": _seed_honoured,
+        "refusals are typed": _refusal_typed,
+        "an image is seen": _image_seen,
+    },
+    Classify: {"labels are named and differ": _classify_sums},
+    Embed: {"a paraphrase is nearer": _embed_ranks},
+    Draw: {"one image per seed": _draw_seeded},
+}
