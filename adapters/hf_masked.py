@@ -14,8 +14,9 @@ import numpy as np
 from ..core.adapter import Identity, Limits, ModelAdapter, Worker
 from ..core.contracts import Options
 from ..core.errors import ModelError, PermanentError
-from ..core.records import PseudoLikelihood, TokenScores, Usage
+from ..core.records import Embed, Embedding, PseudoLikelihood, TokenScores, Usage
 from ._hf_files import find_source
+from ._masked_embed import Vector, mean_states
 from ._masked_model import Loaded, check_kind, encode, load_masked
 from ._masked_scorer import MaskedScorer, Values
 from ._pll import Sentence, Tokens, plan_sentence
@@ -97,6 +98,16 @@ class HFMasked(ModelAdapter):
             stop.set()
             raise
 
+    async def embed_batch(self, requests: Sequence[Embed]) -> Sequence[Embedding | ModelError]:
+        """Give the mean of the last hidden states over all tokens; a text that is too long has an error in its place.
+
+        Raises:
+            ModelLoadError: the weights cannot be loaded (first call).
+        """
+        if self._worker is None:
+            raise RuntimeError("this adapter is closed")
+        return await self._worker.run(self._embed, requests)
+
     async def aclose(self) -> None:
         """Free the weights and end the thread; a call under way is finished first."""
         if self._worker is not None:
@@ -110,6 +121,26 @@ class HFMasked(ModelAdapter):
         sentences = [plan for plan in plans if isinstance(plan, Sentence)]
         values = iter(scorer.score(sentences, stop) if sentences else ())
         return [plan if isinstance(plan, ModelError) else self._answer(plan, next(values)) for plan in plans]
+
+    def _embed(self, requests: Sequence[Embed]) -> list[Embedding | ModelError]:
+        loaded, _ = self._engine = self._engine or self._load()
+        tokens = encode(loaded.tokenizer, [request.text for request in requests])
+        errors = [self._misfit(own, loaded) for own in tokens]
+        fitting = [own.ids for own, error in zip(tokens, errors, strict=True) if error is None]
+        vectors = iter(mean_states(loaded.model, fitting))
+        return [error or self._vector(next(vectors), own) for own, error in zip(tokens, errors, strict=True)]
+
+    def _vector(self, values: Vector, tokens: Tokens) -> Embedding | ModelError:
+        if not np.isfinite(values).all():
+            return PermanentError(f"{self.identity.model!r} gives a vector that is not finite. Use dtype = 'float32'.")
+        return Embedding(vector=tuple(values.tolist()), usage=Usage(input_tokens=len(tokens.ids)))
+
+    def _misfit(self, tokens: Tokens, loaded: Loaded) -> PermanentError | None:
+        try:
+            self._check_size(tokens, loaded)
+        except PermanentError as error:
+            return error
+        return None
 
     def _plan(self, requests: Sequence[PseudoLikelihood], loaded: Loaded) -> list[Sentence | ModelError]:
         texts = list(dict.fromkeys(text for r in requests for text in (r.text, r.contrast) if text is not None))
