@@ -39,10 +39,17 @@ class Source(msgspec.Struct, frozen=True):
     """The directory; None for a hub name, whose files are fetched at the first use."""
     allow_pickle: bool = False
     trust_remote_code: bool = False
+    more: tuple[str, ...] = ()
+    """Patterns of further files that change this kind of model's answers."""
 
 
 def find_source(
-    model: str, revision: str | None = None, *, allow_pickle: bool = False, trust_remote_code: bool = False
+    model: str,
+    revision: str | None = None,
+    *,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    more: tuple[str, ...] = (),
 ) -> Source:
     """Find a model by directory or hub name and say what pins it.
 
@@ -55,14 +62,16 @@ def find_source(
     folder = Path(model).expanduser()
     if not folder.is_dir():
         commit, config = _resolve(model, revision)
-        return Source(model, commit, config, None, allow_pickle, trust_remote_code)
+        return Source(model, commit, config, None, allow_pickle, trust_remote_code, more)
     if revision is not None:
         raise ModelLoadError(
             f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one."
         )
     files = model_files(folder, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    there = [path for path in folder.iterdir() if path.is_file()]
+    files = sorted({*files, *_matching(there, more)})
     config = read_config(folder / CONFIG)
-    return Source(folder.resolve().name, digest_files(files), config, folder, allow_pickle, trust_remote_code)
+    return Source(folder.resolve().name, digest_files(files), config, folder, allow_pickle, trust_remote_code, more)
 
 
 def fetch(source: Source) -> Path:
@@ -72,7 +81,7 @@ def fetch(source: Source) -> Path:
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    wanted: tuple[str, ...] = (CONFIG, *TOKENIZER, *TOKENIZER_MORE, *SAFE)
+    wanted: tuple[str, ...] = (CONFIG, *TOKENIZER, *TOKENIZER_MORE, *SAFE, *source.more)
     wanted += (PICKLED if source.allow_pickle else ()) + (CODE if source.trust_remote_code else ())
     try:
         with _no_bars():
@@ -81,6 +90,28 @@ def fetch(source: Source) -> Path:
         raise ModelLoadError(f"cannot download {source.name!r} at {source.digest}: {one_line(error)}") from error
     model_files(Path(folder), allow_pickle=source.allow_pickle, name=source.name)
     return Path(folder)
+
+
+def find_file(source: Source, name: str) -> Path | None:
+    """Return one small file of a model, downloading it if need be; None if the model has none of that name.
+
+    Raises:
+        ModelLoadError: the hub does not answer for it.
+    """
+    if source.folder is not None:
+        path = source.folder / name
+        return path if path.is_file() else None
+    import huggingface_hub
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
+
+    try:
+        with _no_bars():
+            return Path(huggingface_hub.hf_hub_download(source.name, name, revision=source.digest))
+    # Offline, a file that is not cached counts as not there: what then loads is the same.
+    except EntryNotFoundError:
+        return None
+    except (HfHubHTTPError, OSError) as error:
+        raise ModelLoadError(f"cannot download {name} of {source.name!r}: {one_line(error)}") from error
 
 
 def model_files(

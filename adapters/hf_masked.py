@@ -16,8 +16,9 @@ from ..core.contracts import Options
 from ..core.errors import ModelError, PermanentError
 from ..core.records import Embed, Embedding, PseudoLikelihood, TokenScores, Usage
 from ._hf_files import find_source
+from ._hf_kinds import check_kind
 from ._masked_embed import Vector, mean_states
-from ._masked_model import Loaded, check_kind, encode, load_masked
+from ._masked_model import MASKED, Loaded, encode, load_masked
 from ._masked_scorer import MaskedScorer, Values
 from ._pll import Sentence, Tokens, plan_sentence
 from ._torch import DType, release_memory, require_torch
@@ -71,7 +72,7 @@ class HFMasked(ModelAdapter):
         self._source = find_source(
             options.model, options.revision, allow_pickle=options.allow_pickle, trust_remote_code=trusted
         )
-        check_kind(self._source.config, self._source.name, trust_remote_code=trusted)
+        check_kind(MASKED, self._source.config, self._source.name, trust_remote_code=trusted)
         self.identity = Identity(
             adapter="hf-masked",
             version=VERSION,
