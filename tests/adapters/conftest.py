@@ -147,3 +147,58 @@ def ask_masked() -> Callable[..., Answers]:
         return asyncio.run(once(folder, requests, options))
 
     return ask
+
+
+def _pair_tokenizer(family: str) -> Any:
+    from tokenizers import processors
+
+    tokenizer = _tokenizer(family)
+    backend = tokenizer.backend_tokenizer
+    ends = [(token, tokenizer.convert_tokens_to_ids(token)) for token in (tokenizer.cls_token, tokenizer.sep_token)]
+    cls, sep = tokenizer.cls_token, tokenizer.sep_token
+    second = f"{sep} $B:0 {sep}" if family == "roberta" else f"$B:1 {sep}:1"
+    backend.post_processor = processors.TemplateProcessing(
+        single=f"{cls} $A {sep}", pair=f"{cls} $A {sep} {second}", special_tokens=ends
+    )
+    blind = family in {"roberta", "distilbert", "gpt2", "bart"}
+    inputs = ["input_ids", "attention_mask", *([] if blind else ["token_type_ids"])]
+    special = dict(tokenizer.special_tokens_map)
+    return type(tokenizer)(tokenizer_object=backend, model_input_names=inputs, **special)
+
+
+@pytest.fixture(scope="session")
+def make_classifier(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a maker of classifiers: `make_classifier(family, labels, **configuration)` gives a new directory."""
+
+    def make(family: str = "bert", labels: Sequence[str] | None = None, **changes: Any) -> Path:
+        import torch
+        from transformers import AutoModelForSequenceClassification
+
+        folder = tmp_path_factory.mktemp(f"classifier-{family}") / f"tiny-{family}-classifier"
+        tokenizer = _pair_tokenizer(family)
+        named = {} if labels is None else {"id2label": dict(enumerate(labels))}
+        named |= {} if labels is None else {"label2id": {label: number for number, label in enumerate(labels)}}
+        torch.manual_seed(11)
+        model = AutoModelForSequenceClassification.from_config(_config(family, tokenizer, **named, **changes))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter) * 0.2)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_nli(make_classifier: Callable[..., Path]) -> Callable[[str], Path]:
+    """Return an NLI classifier by family, its labels in no usual order; do not write into it."""
+    made: dict[str, Path] = {}
+
+    def get(family: str) -> Path:
+        if family not in made:
+            labels = ("neutral", "contradiction", "entailment")
+            made[family] = make_classifier(family, labels, max_position_embeddings=160)
+        return made[family]
+
+    return get
