@@ -1,0 +1,153 @@
+"""`openai`: any endpoint that speaks OpenAI's API.
+
+OpenAI itself, vLLM, llama.cpp's server, `transformers serve`, Ollama, LM Studio and others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import ClassVar
+
+import msgspec
+
+from ..core.adapter import Limits, ModelAdapter, Worker
+from ..core.errors import PermanentError, TransientError, UnsupportedOperationError
+from ..core.records import (
+    Classification,
+    Classify,
+    Draw,
+    Drawing,
+    Embed,
+    Embedding,
+    Generate,
+    Generation,
+    Image,
+    Likelihood,
+    Likelihoods,
+    Message,
+)
+from ._openai_call import Caller
+from ._openai_chat import ChatBodies, read_generation
+from ._openai_classify import Classifier
+from ._openai_errors import FilteredError, Scrubber
+from ._openai_images import ImageUrls, keep_image
+from ._openai_likelihood import Scorer
+from ._openai_options import OpenAIOptions, check_options, find_address, find_key, make_identity
+from ._openai_replies import ChatReply, EmbeddingReply, ImageReply, usage_of
+from ._openai_wire import Endpoint, make_wire, require_openai
+
+
+class OpenAIApi(ModelAdapter):
+    """A model behind an endpoint that speaks OpenAI's API."""
+
+    options: ClassVar[type[msgspec.Struct]] = OpenAIOptions
+
+    def __init__(self, options: OpenAIOptions) -> None:
+        """Find address and key; nothing is sent.
+
+        Raises:
+            MissingExtraError: the openai package or aiohttp is not installed.
+            UsageError: a setting cannot work, or there is no key where the settings say.
+        """
+        require_openai()
+        check_options(options)
+        address, key = find_address(options), find_key(options)
+        self.identity = make_identity(options, address)
+        self.limits = Limits(concurrency=options.concurrency, batch_items=1)
+        endpoint = Endpoint(
+            address=address,
+            key=key,
+            organization=options.organization,
+            project=options.project,
+            connections=options.concurrency,
+            timeout_seconds=options.timeout_seconds,
+        )
+        scrub = Scrubber(key)
+        wire = make_wire(endpoint, options.transport, scrub)
+        self._options = options
+        self._caller = Caller(wire, endpoint.where, scrub, options.model, options.extra_body)
+        self._bodies = ChatBodies(options, address)
+        way = options.likelihood
+        self._scorer = None if way is None else Scorer(self._caller, self._bodies, way, options.alternatives)
+        self._classifier = Classifier(self._caller, options, self._scorer)
+        self._images = ImageUrls()
+        self._worker = Worker("openai-images")
+
+    async def generate(self, request: Generate) -> Generation:
+        """Continue messages of text and images; what a content filter stops is an answer of status `filtered`."""
+        urls = await self._urls(request.messages)
+        try:
+            reply = await self._caller.ask("/chat/completions", self._bodies.generate(request, urls), ChatReply)
+        except FilteredError as stopped:
+            return Generation(text="", status="filtered", finish_reason=stopped.reason)
+        return read_generation(reply, request, self._caller.where, refusal_rule=self._options.refusal_rule)
+
+    async def likelihood(self, request: Likelihood) -> Likelihoods:
+        """Score continuations in the way that the settings name.
+
+        Raises:
+            UnsupportedOperationError: the settings name none.
+        """
+        if self._scorer is None:
+            raise UnsupportedOperationError(
+                f"model {self._options.model!r} of adapter 'openai' has no way to log-probabilities: endpoints differ. "
+                "Set likelihood = 'prompt_logprobs' (vLLM), 'echo' (completions that echo) or 'first_token'."
+            )
+        urls = await self._urls(() if isinstance(request.prompt, str) else request.prompt)
+        return await self._scorer.score(request, urls)
+
+    async def classify(self, request: Classify) -> Classification:
+        """Give a probability per label of the settings.
+
+        Raises:
+            UnsupportedOperationError: the settings name no way or no labels.
+        """
+        if self._options.classify is None:
+            raise UnsupportedOperationError(
+                f"model {self._options.model!r} of adapter 'openai' has no labels to classify by. "
+                "Set labels and classify = 'likelihood', 'decisions' or 'systemone'."
+            )
+        return await self._classifier.classify(request)
+
+    async def embed(self, request: Embed) -> Embedding:
+        """Give a vector, as long as the model makes it."""
+        body = {"input": request.text, "encoding_format": "float"}
+        reply = await self._caller.ask("/embeddings", body, EmbeddingReply)
+        if not reply.data:
+            raise TransientError(f"{self._caller.where} sent no vector.")
+        vector = tuple(reply.data[0].embedding)
+        if not vector or not all(map(math.isfinite, vector)):
+            raise PermanentError(f"{self._caller.where} sent a vector of {len(vector)} numbers that is none.")
+        return Embedding(vector=vector, usage=usage_of(reply.usage))
+
+    async def draw(self, request: Draw) -> Drawing:
+        """Make an image and keep it; one that a filter stops has status `filtered`."""
+        if request.steps is not None or request.guidance is not None:
+            raise PermanentError("images of an endpoint have no steps and no guidance to set; leave both open.")
+        body = {"prompt": request.prompt, "size": f"{request.width}x{request.height}", "response_format": "b64_json"}
+        seed = {"seed": request.seed} if self._options.send_draw_seed else {}
+        try:
+            reply = await self._caller.ask("/images/generations", {**body, **seed}, ImageReply)
+        except FilteredError:
+            return Drawing(image=None, status="filtered")
+        if not reply.data:
+            raise TransientError(f"{self._caller.where} sent no image.")
+        if reply.data[0].b64_json is None:
+            raise PermanentError(f"{self._caller.where} sends no image itself (b64_json), at most a link to one.")
+        image = await self._worker.run(keep_image, reply.data[0].b64_json, self.keep)
+        return Drawing(image=image, usage=usage_of(reply.usage))
+
+    async def aclose(self) -> None:
+        """Close the connections; calls under way fail."""
+        await self._caller.aclose()
+        self._worker.close()
+
+    async def _urls(self, messages: tuple[Message, ...]) -> Callable[[str], str]:
+        """Return a look-up of the urls of the images in some messages."""
+        names = {part.sha256 for message in messages for part in message.parts if isinstance(part, Image)}
+        urls: dict[str, str] = {}
+        for name in names:
+            url = self._images.recall(name)
+            urls[name] = url or await self._worker.run(self._images.make, name, self.blobs)
+        return urls.__getitem__
