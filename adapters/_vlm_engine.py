@@ -1,0 +1,187 @@
+"""Answer encoded prompts: in batches after a shared image where the model allows it, else one by one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from ..core.errors import PermanentError
+from ..core.records import Generate
+from ._torch import is_out_of_memory, release_memory
+from ._vlm_answers import Answer
+from ._vlm_cache import Batch, Stem, Stems, open_rows, select_rows, step_rows
+from ._vlm_model import Encoded, Loaded
+from ._vlm_plain import continue_plainly, score_plainly
+from ._vlm_sampling import choose
+
+MAX_LOGITS, MAX_LOGITS_CPU = 1 << 28, 1 << 24
+"""Most logits of one pass."""
+BUDGET, BUDGET_CPU = 65_536, 16_384
+"""Tokens of one pass, the image's included, if nobody says otherwise."""
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """Say that nobody waits for the answers any more."""
+
+
+class Asked(NamedTuple):
+    """A prompt with the names of its images."""
+
+    images: tuple[str, ...]
+    prompt: Encoded
+
+
+class Engine:
+    """A loaded model that answers encoded prompts."""
+
+    def __init__(self, loaded: Loaded, shares: bool, budget: int | None = None) -> None:
+        self._loaded, self.shares = loaded, shares
+        slow = loaded.device == "cpu"
+        self._budget = budget or (BUDGET_CPU if slow else BUDGET)
+        self._most_logits = MAX_LOGITS_CPU if slow else MAX_LOGITS
+        self._stems = Stems(loaded)
+
+    def generate(self, asked: Sequence[Asked], requests: Sequence[Generate], stop: threading.Event) -> list[Answer]:
+        """Answer prompts that share image and stem.
+
+        Raises:
+            PermanentError: not even one row fits into memory.
+            Stopped: `stop` was set.
+        """
+        if not self._can_share(asked[0].prompt):
+            return [self._plainly(one, request, stop) for one, request in zip(asked, requests, strict=True)]
+        stem = self._stem(asked[0])
+        answers: dict[int, Answer] = {}
+
+        def run(part: Sequence[int]) -> None:
+            made = [self._answer(requests[number], asked[number]) for number in part]
+            rows = [asked[number].prompt.ids[stem.length :] for number in part]
+            self._follow(open_rows(self._loaded, stem, rows, 1), made, stop)
+            answers.update(zip(part, made, strict=True))
+
+        # Alike in length, so that little is padded.
+        order = sorted(range(len(asked)), key=lambda number: len(asked[number].prompt.ids))
+        self._in_parts(order, lambda number: len(asked[number].prompt.ids), 1, run, stop)
+        return [answers[number] for number in range(len(asked))]
+
+    def score(self, asked: Sequence[Asked], starts: Sequence[int], stop: threading.Event) -> list[list[float]]:
+        """Return log P of every token from `starts` on, for prompts that share image and stem."""
+        if not self._can_share(asked[0].prompt) or min(starts) <= asked[0].prompt.stem:
+            plain = []
+            for one, start in zip(asked, starts, strict=True):
+                _check(stop)
+                plain.append(self._guard(lambda o=one, s=start: score_plainly(self._loaded, o.prompt, s)))  # type: ignore[misc]
+            return plain
+        stem = self._stem(asked[0])
+        # The last token is only predicted, so continuations that differ in it share one row.
+        sharing: dict[tuple[int, ...], list[int]] = {}
+        for number, one in enumerate(asked):
+            sharing.setdefault(one.prompt.ids[:-1], []).append(number)
+        rows = sorted(sharing, key=len)
+        keep = max(len(one.prompt.ids) - start for one, start in zip(asked, starts, strict=True))
+        found: list[list[float]] = [[] for _ in asked]
+
+        def run(part: Sequence[tuple[int, ...]]) -> None:
+            most = min(keep, max(len(row) for row in part) - stem.length)
+            batch = open_rows(self._loaded, stem, [row[stem.length :] for row in part], most)
+            table = batch.logits.log_softmax(-1)
+            for place, row in enumerate(part):
+                for number in sharing[row]:
+                    wanted = asked[number].prompt.ids[starts[number] :]
+                    found[number] = _pick(table[place, -len(wanted) :], wanted)
+
+        self._in_parts(rows, len, keep, run, stop)
+        return found
+
+    def clear(self) -> None:
+        """Free what is kept between calls."""
+        self._stems.clear()
+
+    def _can_share(self, prompt: Encoded) -> bool:
+        # With nothing after the image there is nothing to ask from.
+        return self.shares and prompt.stem < len(prompt.ids)
+
+    def _answer(self, request: Generate, asked: Asked) -> Answer:
+        most = self._loaded.max_tokens
+        room = None if most is None else most - len(asked.prompt.ids)
+        return Answer(request, asked.prompt.ids, self._loaded.defaults, room)
+
+    def _plainly(self, asked: Asked, request: Generate, stop: threading.Event) -> Answer:
+        _check(stop)
+        return self._guard(lambda: continue_plainly(self._loaded, asked.prompt, self._answer(request, asked)))
+
+    def _stem(self, asked: Asked) -> Stem:
+        return self._guard(lambda: self._stems.find(asked.images, asked.prompt))
+
+    def _follow(self, batch: Batch, answers: list[Answer], stop: threading.Event) -> None:
+        tokenizer = self._loaded.processor.tokenizer
+        while True:
+            _check(stop)
+            logits = batch.logits[:, -1]
+            tokens = choose(logits, [answer.chooser for answer in answers])
+            for answer, token, row in zip(answers, tokens, logits, strict=True):
+                if not answer.done:
+                    answer.add(token, row, tokenizer)
+            live = [number for number, answer in enumerate(answers) if not answer.done]
+            if not live:
+                return
+            if len(live) <= len(answers) * 3 // 4:
+                batch, answers, tokens = select_rows(batch, live), [answers[n] for n in live], [tokens[n] for n in live]
+            batch = step_rows(self._loaded, batch, tokens)
+
+    def _in_parts(
+        self,
+        rows: Sequence[T],
+        size: Callable[[T], int],
+        keep: int,
+        run: Callable[[Sequence[T]], None],
+        stop: threading.Event,
+    ) -> None:
+        """Run rows, the shortest first, in parts that fit the budget; halve it where memory runs out."""
+        vocabulary, start = self._loaded.model.get_input_embeddings().num_embeddings, 0
+        while start < len(rows):
+            _check(stop)
+            end = start + 1
+            while end < len(rows) and (end + 1 - start) * size(rows[end]) <= self._budget:
+                end += 1
+            end = max(start + 1, min(end, start + self._most_logits // (vocabulary * keep)))
+            part = rows[start:end]
+            if self._fits(lambda part=part: run(part)):  # type: ignore[misc]
+                start = end
+            elif len(part) == 1:
+                raise PermanentError(f"one prompt of {size(part[0])} tokens does not fit into this device's memory.")
+            else:
+                self._budget = max(1, len(part) * size(part[-1]) // 2)
+
+    def _fits(self, run: Callable[[], None]) -> bool:
+        try:
+            run()
+            return True
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        # Outside the handler, whose traceback would keep the pass's tensors alive.
+        release_memory(self._loaded.device)
+        return False
+
+    def _guard(self, run: Callable[[], T]) -> T:
+        made: list[T] = []
+        if self._fits(lambda: made.append(run())):
+            return made[0]
+        raise PermanentError(
+            "one prompt does not fit into this device's memory. Use a smaller dtype or another device."
+        )
+
+
+def _check(stop: threading.Event) -> None:
+    if stop.is_set():
+        raise Stopped
+
+
+def _pick(table: Any, wanted: Sequence[int]) -> list[float]:
+    import torch
+
+    index = torch.tensor(wanted, device=table.device)[:, None]
+    return [float(value) for value in table.gather(1, index)[:, 0].tolist()]
