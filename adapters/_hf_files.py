@@ -84,7 +84,7 @@ def fetch(source: Source) -> Path:
     wanted: tuple[str, ...] = (CONFIG, *TOKENIZER, *TOKENIZER_MORE, *SAFE, *source.more)
     wanted += (PICKLED if source.allow_pickle else ()) + (CODE if source.trust_remote_code else ())
     try:
-        with _no_bars():
+        with no_bars():
             folder = huggingface_hub.snapshot_download(source.name, revision=source.digest, allow_patterns=list(wanted))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise ModelLoadError(f"cannot download {source.name!r} at {source.digest}: {one_line(error)}") from error
@@ -105,7 +105,7 @@ def find_file(source: Source, name: str) -> Path | None:
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 
     try:
-        with _no_bars():
+        with no_bars():
             return Path(huggingface_hub.hf_hub_download(source.name, name, revision=source.digest))
     # Offline, a file that is not cached counts as not there: what then loads is the same.
     except EntryNotFoundError:
@@ -190,13 +190,22 @@ def _digest_file(path: Path) -> str:
 
 
 def _resolve(model: str, revision: str | None) -> tuple[str, dict[str, Any]]:
-    # The file's path in the cache names the commit, online and offline alike.
+    path = pin_file(model, revision, CONFIG)
+    return path.parent.name, read_config(path)
+
+
+def pin_file(model: str, revision: str | None, name: str) -> Path:
+    """Return a file in the root of a hub model; its folder in the cache is named by the commit, even offline.
+
+    Raises:
+        ModelLoadError: no hub name, no such file, or the hub does not give it.
+    """
     import huggingface_hub
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        with _no_bars():
-            path = Path(huggingface_hub.hf_hub_download(model, CONFIG, revision=revision))
+        with no_bars():
+            return Path(huggingface_hub.hf_hub_download(model, name, revision=revision))
     except HFValidationError:
         raise ModelLoadError(f"{model!r} is neither a directory nor a hub name (owner/name).") from None
     except LocalEntryNotFoundError:
@@ -205,18 +214,18 @@ def _resolve(model: str, revision: str | None) -> tuple[str, dict[str, Any]]:
             "Check the spelling and the connection, or give a directory."
         ) from None
     except EntryNotFoundError:
-        raise ModelLoadError(f"hub model {model!r} has no {CONFIG}, so Transformers cannot load it.") from None
+        raise ModelLoadError(f"hub model {model!r} has no {name}, so it cannot be loaded here.") from None
     except (HfHubHTTPError, OSError) as error:
         at = f" at revision {revision!r}" if revision else ""
         raise ModelLoadError(
             f"{model!r}{at} is no directory, and the hub does not give it: {type(error).__name__}. Check the spelling; "
             "a private or gated model needs the environment variable HF_TOKEN."
         ) from None
-    return path.parent.name, read_config(path)
 
 
 @contextmanager
-def _no_bars() -> Iterator[None]:
+def no_bars() -> Iterator[None]:
+    """Keep the hub's progress bars off the console while files are fetched."""
     import huggingface_hub.utils
 
     # The functions are public, but the package does not re-export them for type checkers.
