@@ -1,0 +1,185 @@
+"""Load a diffusers text-to-image pipeline, refusing whatever would give other images than asked for."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..core.errors import MissingExtraError, ModelLoadError, UnknownNameError
+from ._diffusion_files import components, fetch_files
+from ._hf_files import CONFIG, Source, one_line
+from ._torch import DType, choose_device, quiet_loading, require_torch
+
+EXTRA = "diffusers"
+NEEDED = ("prompt", "generator", "width", "height", "num_inference_steps", "guidance_scale", "output_type")
+
+
+class Recipe(NamedTuple):
+    """What to load, and how."""
+
+    source: Source
+    vae: Source | None
+    """A decoder in place of the pipeline's own."""
+    scheduler: str | None
+    checked: bool
+    """Whether the pipeline's safety checker is used."""
+    dtype: DType
+    device: str
+
+
+class Loaded(NamedTuple):
+    """A pipeline on its device."""
+
+    pipeline: Any
+    device: str
+    accepts: frozenset[str]
+    """Names of the arguments its call takes."""
+
+
+def require_diffusers(what: str) -> None:
+    """Raise `MissingExtraError` unless diffusers and what it needs are installed; imports nothing."""
+    require_torch(what, EXTRA)
+    if any(find_spec(package) is None for package in ("diffusers", "PIL")):
+        raise MissingExtraError(what, EXTRA)
+
+
+def check_scheduler(name: str) -> None:
+    """Raise `UnknownNameError`, with the nearest name, unless diffusers has a scheduler class of this name."""
+    import diffusers.schedulers
+
+    known = [kind for kind in dir(diffusers.schedulers) if kind.endswith("Scheduler") and not kind.startswith("Flax")]
+    if name not in known:
+        raise UnknownNameError("scheduler", name, known)
+
+
+def left_out(recipe: Recipe) -> frozenset[str]:
+    """Return the components of the pipeline that are not loaded from its own files."""
+    return frozenset(
+        name for name, out in (("vae", recipe.vae is not None), ("safety_checker", not recipe.checked)) if out
+    )
+
+
+def load_pipeline(recipe: Recipe) -> Loaded:
+    """Load a pipeline whole, with the scheduler and decoder asked for, on its device.
+
+    Raises:
+        ModelLoadError: no text-to-image pipeline, weights broken or missing, or a scheduler that does not fit.
+    """
+    import diffusers
+
+    device = choose_device(recipe.device)
+    name, kind = recipe.source.name, recipe.source.config["_class_name"]
+    with quiet_loading(), quiet_diffusers():
+        cls = getattr(diffusers, kind, None)
+        accepts = _arguments(cls, name, kind)
+        folder = fetch_files(recipe.source, components(recipe.source.config, left_out(recipe)))
+        parts = _load_parts(folder, recipe)
+        try:
+            pipeline = cls.from_pretrained(str(folder), **parts, local_files_only=True)  # type: ignore[union-attr]
+        # Configurations of components fail in every way that their classes can.
+        except Exception as error:
+            raise ModelLoadError(f"cannot load {name!r} as {kind}: {one_line(error)}") from error
+        _set_scheduler(pipeline, recipe)
+        pipeline.set_progress_bar_config(disable=True)
+        return Loaded(pipeline.to(device), device, accepts)
+
+
+@contextmanager
+def quiet_diffusers() -> Iterator[None]:
+    """Keep the warnings and progress bars of diffusers off the console."""
+    from diffusers.utils import logging as chatter
+
+    level, bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
+    chatter.set_verbosity(logging.CRITICAL)
+    chatter.disable_progress_bar()
+    try:
+        yield
+    finally:
+        chatter.set_verbosity(level)
+        if bars:
+            chatter.enable_progress_bar()
+
+
+def _arguments(cls: Any, name: str, kind: str) -> frozenset[str]:
+    parameters = frozenset(inspect.signature(cls.__call__).parameters) if isinstance(cls, type) else frozenset[str]()
+    missing = [needed for needed in NEEDED if needed not in parameters]
+    if missing or parameters & {"image", "video", "num_frames"}:
+        raise ModelLoadError(f"{name!r} is no text-to-image pipeline that this diffusers knows: its class is {kind}.")
+    return parameters
+
+
+def _load_parts(folder: Path, recipe: Recipe) -> dict[str, Any]:
+    index = recipe.source.config
+    parts: dict[str, Any] = {}
+    for part in components(index, left_out(recipe)):
+        if (folder / part / CONFIG).is_file():
+            parts[part] = _load_part(folder / part, index[part][0], index[part][1], recipe)
+    if recipe.vae is not None:
+        kind = recipe.vae.config.get("_class_name", "AutoencoderKL")
+        parts["vae"] = _load_part(fetch_files(recipe.vae), "diffusers", kind, recipe)
+    if not recipe.checked and "safety_checker" in index:
+        parts |= {"safety_checker": None, "requires_safety_checker": False}
+    return parts
+
+
+def _load_part(folder: Path, library: str, kind: str, recipe: Recipe) -> Any:
+    import torch
+
+    shown = f"{folder.name!r} of {recipe.source.name!r}"
+    try:
+        cls = _part_class(library, kind)
+    except (ImportError, AttributeError):
+        raise ModelLoadError(
+            f"{shown} is of the class {library}.{kind}, which neither diffusers nor Transformers has here. If it is "
+            "its own code, it is not run; if it is newer than the packages, upgrade them."
+        ) from None
+    try:
+        part, info = cls.from_pretrained(
+            str(folder),
+            torch_dtype=getattr(torch, recipe.dtype),
+            use_safetensors=None if recipe.source.allow_pickle else True,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    # Broken weights raise whatever their reader raises.
+    except Exception as error:
+        raise ModelLoadError(f"cannot load {shown} as {kind}: {one_line(error)}") from error
+    tensors = part.state_dict(keep_vars=True)
+    missing = set(info["missing_keys"])
+    loaded = {id(tensor) for key, tensor in tensors.items() if key not in missing}
+    # A key may be reported although its tensor is tied to one that was loaded.
+    lost = sorted(key for key in missing if key in tensors and id(tensors[key]) not in loaded)
+    lost += [str(key[0]) for key in info.get("mismatched_keys") or ()]
+    if lost:
+        more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
+        raise ModelLoadError(f"the weights of {shown} lack {', '.join(lost[:3])}{more}: images would be noise.")
+    return part.eval()
+
+
+def _part_class(library: str, kind: str) -> Any:
+    # The index names a package, or a pipeline's module in diffusers; anything else is code of the model's own.
+    place = library if library in ("diffusers", "transformers") else f"diffusers.pipelines.{library}"
+    return getattr(importlib.import_module(place), kind)
+
+
+def _set_scheduler(pipeline: Any, recipe: Recipe) -> None:
+    import diffusers
+
+    if recipe.scheduler is not None:
+        cls = getattr(diffusers, recipe.scheduler)
+        fitting = {*pipeline.scheduler.compatibles, type(pipeline.scheduler)}
+        if len(fitting) > 1 and cls not in fitting:
+            able = ", ".join(sorted(kind.__name__ for kind in fitting))
+            raise ModelLoadError(
+                f"scheduler {recipe.scheduler!r} does not fit {recipe.source.name!r}; these do: {able}."
+            )
+        pipeline.scheduler = cls.from_config(pipeline.scheduler.config)
+    if hasattr(pipeline.scheduler, "noise_sampler_seed"):
+        kind = type(pipeline.scheduler).__name__
+        raise ModelLoadError(f"{kind} draws noise that no seed of an image governs; set another scheduler.")
