@@ -202,3 +202,83 @@ def tiny_nli(make_classifier: Callable[..., Path]) -> Callable[[str], Path]:
         return made[family]
 
     return get
+
+
+CHAT_TEMPLATE = (
+    "<s>{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}</s>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def _causal_tokenizer(template: str | None, bos: bool) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    special = ["<s>", "</s>", "<pad>", "<|user|>", "<|assistant|>", "<|system|>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=420, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    backend.train_from_iterator([*CORPUS, *["A line:\n  an indented one"] * 9], trainer)
+    # Trimmed offsets are what Llama 3 and GPT-2 have.
+    steps: list[Any] = [processors.ByteLevel(trim_offsets=True)]
+    if bos:
+        steps.append(processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)]))
+    backend.post_processor = processors.Sequence(steps)
+    roles = {"eos_token": "</s>", "pad_token": "<pad>", **({"bos_token": "<s>"} if bos else {})}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, additional_special_tokens=special[3:], **roles)
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+@pytest.fixture(scope="session")
+def make_causal(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a maker of causal models: `make_causal(family, template=, bos=, **configuration)` gives a directory."""
+
+    def make(family: str = "llama", template: str | None = CHAT_TEMPLATE, bos: bool = True, **changes: Any) -> Path:
+        import torch
+        from transformers import AutoConfig, AutoModelForCausalLM
+
+        folder = tmp_path_factory.mktemp(f"causal-{family}") / f"tiny-{family}"
+        tokenizer = _causal_tokenizer(template, bos)
+        small = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
+        ids = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
+        common = {"vocab_size": len(tokenizer), "max_position_embeddings": 160, **ids, **small}
+        torch.manual_seed(5)
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **{**common, **changes}))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                # Fresh weights are so small that any mistake would vanish in the tolerance.
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_llama(make_causal: Callable[..., Path]) -> Path:
+    """Return a tiny Llama's directory, with a chat template; do not write into it."""
+    return make_causal()
+
+
+@pytest.fixture(scope="session")
+def ask_causal() -> Callable[..., list[Any]]:
+    """Return `ask(folder, requests, **options)`: load, answer on the CPU, close."""
+    from prejudge.adapters.hf_causal import HFCausal, HFCausalOptions
+
+    async def once(folder: Path, requests: Sequence[Any], options: dict[str, Any]) -> list[Any]:
+        adapter = HFCausal(HFCausalOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options}))
+        try:
+            return list(await adapter.answer(requests))
+        finally:
+            await adapter.aclose()
+
+    def ask(folder: Path, requests: Sequence[Any], **options: Any) -> list[Any]:
+        return asyncio.run(once(folder, requests, options))
+
+    return ask
