@@ -17,6 +17,7 @@ from ._llamacpp_chat import FILE, PLAIN, Rendered, read_turns, render_builtin, r
 from ._llamacpp_model import Engine
 from ._llamacpp_sampling import Row, draw, seed_of, uniform
 from ._llamacpp_split import first_scored
+from ._refusals import reads_as_refusal
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +27,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     template: str
     system_prompt: str | None
     max_tokens: int
+    refusal_rule: bool
     n_ctx: int
     name: str
 
@@ -69,8 +71,12 @@ class Answers:
         most = self._asking.max_tokens if request.sampling.max_tokens is None else request.sampling.max_tokens
         if not tokens:
             raise PermanentError("the messages hold no text, and the model has no token to begin a text with.")
+        if most < 0 or (request.sampling.temperature or 0) < 0:
+            raise PermanentError("max_tokens and temperature cannot be negative.")
         self._check_size(len(tokens), most)
-        return _Drawing(self.engine, request, tokens).run(most, cancelled)
+        answer = _Drawing(self.engine, request, tokens).run(most, cancelled)
+        refused = self._asking.refusal_rule and reads_as_refusal(answer.text)
+        return msgspec.structs.replace(answer, status="refused") if refused else answer
 
     def _score_all(self, encoded: Sequence[Encoded]) -> list[TokenScores]:
         shared = _shared(encoded)

@@ -46,6 +46,18 @@ def default_threads() -> int:
     return max(1, count // 2)
 
 
+def find_library() -> Any:
+    """Import llama-cpp-python.
+
+    Raises:
+        ModelLoadError: it is installed, and yet does not load.
+    """
+    try:
+        return importlib.import_module("llama_cpp")
+    except (ImportError, OSError, RuntimeError) as error:
+        raise ModelLoadError(f"llama-cpp-python does not load: {error}. Install it anew.") from error
+
+
 class Engine:
     """A loaded model. Not for two threads at once."""
 
@@ -55,7 +67,7 @@ class Engine:
         Raises:
             ModelLoadError: with llama.cpp's own words.
         """
-        self.lib: Any = importlib.import_module("llama_cpp")
+        self.lib = find_library()
         self._name = source.name
         self._said = _quiet()
         self._model = self._load_weights(source, setup)
@@ -213,7 +225,7 @@ class _Log(collections.deque[str]):
 @cache
 def _quiet() -> _Log:
     """Keep llama.cpp's log off the console, and its errors for messages. The log is one per process."""
-    lib: Any = importlib.import_module("llama_cpp")
+    lib = find_library()
     said = _Log(maxlen=20)
 
     @lib.llama_log_callback  # type: ignore[untyped-decorator]

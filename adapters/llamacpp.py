@@ -18,7 +18,8 @@ from ..core.records import Generate, Generation, Likelihood, Likelihoods, Scalar
 from ._llamacpp_answers import Answers, Asking
 from ._llamacpp_chat import FILE, PLAIN, check_builtin
 from ._llamacpp_gguf import GGUF, find_gguf
-from ._llamacpp_model import Engine, Setup, default_threads
+from ._llamacpp_model import Engine, Setup, default_threads, find_library
+from ._refusals import RULE_VERSION
 
 VERSION = "1"
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -39,6 +40,8 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     """`file`: the file's own template; `plain`: none; or a name llama.cpp knows. None: `file` if it has one."""
     system_prompt: str | None = None
     """Goes before every prompt; before messages as the system message, joined with their own."""
+    refusal_rule: bool = True
+    """Take answers that open like a refusal as refused."""
     cache_dtype: Literal["float32", "float16"] = "float32"
     """Precision of cached keys and values. float16 halves their memory, and moves log-probabilities by about 1e-3."""
     flash_attention: bool = False
@@ -140,18 +143,18 @@ class LlamaCpp(ModelAdapter):
             flash_attention=options.flash_attention,
             full_cache=options.cache_dtype == "float32",
         )
-        engine = Engine(self._source, setup)
         if self._format not in (FILE, PLAIN):
-            check_builtin(engine.lib, self._format)
+            check_builtin(find_library(), self._format)
         asking = Asking(
             chat_format=self._format,
             template=self._source.chat_template or "",
             system_prompt=options.system_prompt,
             max_tokens=options.max_tokens,
+            refusal_rule=options.refusal_rule,
             n_ctx=n_ctx,
             name=self._source.name,
         )
-        return Answers(engine, asking)
+        return Answers(Engine(self._source, setup), asking)
 
     def _free(self) -> None:
         if self._answers is not None:
@@ -170,6 +173,7 @@ def _settings(options: LlamaCppOptions, source: GGUF, chat_format: str) -> dict[
         "flash_attention": options.flash_attention,
         "max_tokens": options.max_tokens,
         "quantisation": source.quantisation,
+        "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
     }
     if chat_format == FILE:
         settings["chat_template"] = hashlib.sha256((source.chat_template or "").encode()).hexdigest()

@@ -32,6 +32,33 @@ def write_pair(folder: Path, *, template: str | None = TEMPLATE, add_bos: bool =
     return file, checkpoint
 
 
+def write_sentencepiece(folder: Path) -> Path:
+    """Write the same shape of model with a SentencePiece vocabulary, which puts a space before each text."""
+    import gguf
+
+    file = folder / "tiny-spm.gguf"
+    kinds = gguf.TokenType
+    words = ["\u2581", "\u2581The", "\u2581capital", "\u2581is", "\u2581Paris", "Paris", "ly", "\u2581friend"]
+    letters = sorted({letter for word in words for letter in word.replace("\u2581", "")})
+    # Pieces are merged two by two, so every step to a word needs a token.
+    steps = sorted({word[:end] for word in words for end in range(2, len(word))} - set(words))
+    pieces = list(dict.fromkeys([*words, *steps, *letters]))
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *pieces]
+    writer = gguf.GGUFWriter(file, "llama")
+    model = _model(len(tokens))
+    _write_shape(writer, model.config)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([0.0] * 259 + [float(len(piece)) for piece in pieces])
+    own = [kinds.UNKNOWN, kinds.CONTROL, kinds.CONTROL, *([kinds.BYTE] * 256)]
+    writer.add_token_types([*own, *([kinds.NORMAL] * len(pieces))])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_add_bos_token(True)
+    _write_tensors(writer, model)
+    return file
+
+
 def _tokenizer(template: str | None, add_bos: bool) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
@@ -81,6 +108,10 @@ def _write_gguf(file: Path, model: Any, tokenizer: Any, settings: dict[str, Any]
     writer = gguf.GGUFWriter(file, "llama")
     _write_shape(writer, model.config)
     _write_vocabulary(writer, tokenizer, settings)
+    _write_tensors(writer, model)
+
+
+def _write_tensors(writer: Any, model: Any) -> None:
     for name, tensor in _tensors(model):
         writer.add_tensor(name, tensor)
     writer.write_header_to_file()

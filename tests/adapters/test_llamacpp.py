@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import math
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,12 @@ from prejudge.core.records import (
 pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
 pytest.importorskip("gguf", reason="gguf, which writes the tiny model, is not installed")
 
+testing = pytest.importorskip("prejudge.testing", reason="the contract kit is not there")
+
 from prejudge.adapters._llamacpp_split import first_scored
 from prejudge.adapters.llamacpp import LlamaCpp, LlamaCppOptions
 
-from .gguf_files import CONTEXT, write_pair
+from .gguf_files import CONTEXT, write_pair, write_sentencepiece
 
 FRANCE = "The capital of France is"
 CONTINUATIONS = (" Paris", " unbelievably friendly", "n't", " Par", " Rome, one two three")
@@ -44,6 +47,11 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
 @pytest.fixture(scope="session")
 def plain_pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
     return write_pair(tmp_path_factory.mktemp("gguf-plain"), template=None, add_bos=False)
+
+
+@pytest.fixture(scope="session")
+def spm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_sentencepiece(tmp_path_factory.mktemp("gguf-spm"))
 
 
 def ask(file: Path, requests: Sequence[Any], **options: Any) -> list[Any]:
@@ -147,6 +155,28 @@ def test_continuations_without_common_token(plain_pair: Pair) -> None:
     assert values(both) == [values(one)[0] for one in alone]
 
 
+def test_sentencepiece_border_is_found(spm: Path) -> None:
+    continuations = (" Paris", " friendly", "ly", " 日", "\n")
+    (answer,) = ask(spm, [Likelihood(prompt="The capital is", continuations=continuations)])
+    assert [score.count for score in answer.scores] == [1, 2, 1, 4, 1]
+
+
+def test_sentencepiece_straddling_token_is_scored(spm: Path) -> None:
+    split, whole = ask(
+        spm,
+        [
+            Likelihood(prompt="The capital ", continuations=("is",)),
+            Likelihood(prompt="The capital", continuations=(" is",)),
+        ],
+    )
+    assert split == whole
+
+
+def test_text_without_prompt_is_scored(spm: Path, plain_pair: Pair) -> None:
+    (answer,), (other,) = (ask(file, [Likelihood(prompt="", continuations=("The",))]) for file in (spm, plain_pair[0]))
+    assert [answer.scores[0].count, other.scores[0].count] == [1, 1]
+
+
 def test_characters_of_many_bytes_are_scored(pair: Pair) -> None:
     (answer,) = ask(pair[0], [Likelihood(prompt="naïve ", continuations=("日本",))])
     assert values(answer)[0] == pytest.approx(expected(pair[1], "naïve ", "日本"), abs=1e-4)
@@ -223,6 +253,31 @@ def test_stop_cuts_the_text(pair: Pair) -> None:
     (cut,) = ask(pair[0], [say("one two", temperature=0.0, stop=(stop, "never"))])
     assert cut.text == whole.text[: whole.text.index(stop)]
     assert cut.finish_reason == "stop"
+
+
+def test_refusal_keeps_its_text(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prejudge.adapters._llamacpp_answers.reads_as_refusal", lambda text: True)
+    request = say("one two", temperature=0.0)
+    (refused,), (kept,) = ask(pair[0], [request]), ask(pair[0], [request], refusal_rule=False)
+    assert (refused.status, kept.status) == ("refused", "ok")
+    assert refused.text == kept.text
+
+
+def test_cancelling_stops_the_work(pair: Pair) -> None:
+    async def cancel() -> float:
+        adapter = LlamaCpp(LlamaCppOptions(model=str(pair[0]), threads=1))
+        await adapter.answer([say("one", max_tokens=1)])
+        task = asyncio.create_task(adapter.answer([say("one", max_tokens=450)] * 50))  # type: ignore[arg-type]
+        await asyncio.sleep(0.05)
+        task.cancel()
+        start = time.perf_counter()
+        await adapter.answer([say("one", max_tokens=1)])
+        waited = time.perf_counter() - start
+        await adapter.aclose()
+        return waited
+
+    # Fifty answers of 450 tokens take far longer.
+    assert asyncio.run(cancel()) < 1.0
 
 
 def test_length_is_reported(pair: Pair) -> None:
@@ -366,6 +421,7 @@ def test_identity_follows_the_bytes(pair: Pair, tmp_path: Path) -> None:
         {"cache_dtype": "float16"},
         {"flash_attention": True},
         {"max_tokens": 9},
+        {"refusal_rule": False},
     ],
 )
 def test_identity_follows_settings(pair: Pair, change: dict[str, Any]) -> None:
@@ -418,6 +474,30 @@ def test_event_loop_keeps_turning(pair: Pair) -> None:
         return turns
 
     assert asyncio.run(count()) > 5
+
+
+@pytest.fixture(scope="class")
+def _kit_model(request: pytest.FixtureRequest, pair: Pair) -> None:
+    def maker(**options: Any) -> Callable[[], LlamaCpp]:
+        return lambda: LlamaCpp(LlamaCppOptions(model=str(pair[0]), threads=1, **options))
+
+    request.cls.make = staticmethod(maker())
+    request.cls.others = [maker(chat_format="plain"), maker(system_prompt="two"), maker(cache_dtype="float16")]
+    request.cls.recipe = (
+        "from prejudge.adapters.llamacpp import *\n"
+        f"adapter = LlamaCpp(LlamaCppOptions(model={str(pair[0])!r}, threads=1))"
+    )
+
+
+@pytest.mark.usefixtures("_kit_model")
+class TestLlamaCppContract(testing.AdapterContract):
+    requests = (
+        say("one", temperature=0.0),
+        say("one two three", seed=1, temperature=1.0),
+        say("She was considered unbelievably friendly", "by", seed=2),
+        *(Likelihood(prompt=FRANCE[:size], continuations=CONTINUATIONS) for size in (3, 11, 24)),
+    )
+    tolerance = 0.0
 
 
 @pytest.mark.parametrize(
