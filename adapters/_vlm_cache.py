@@ -1,4 +1,9 @@
-"""Encode an image once and ask many questions about it: its keys and values are copied to every question's row."""
+"""Encode an image once and ask many questions about it.
+
+The questions stand one behind the other in a single sequence after the image, each numbered as if it came right after
+it, and a mask lets each see the image and itself only. So the image's keys and values exist once, however many
+questions there are; copying them to a row per question costs more than the questions themselves.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +29,17 @@ class Stem(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Rows under way: one prompt each, padded on the left between the stem and their own tokens."""
+    """Questions under way, in one sequence."""
 
     logits: Any
-    """[row, kept position, vocabulary]; the last position is the row's last token."""
+    """[question, kept position, vocabulary]; the last position is the question's last token."""
     cache: Any
-    mask: Any
-    """[row, token]"""
+    owners: Any
+    """The question each token of the sequence belongs to, -1 for the image's: [token]."""
+    rows: Any
+    """The questions still under way: [question]."""
     positions: Any
-    """Position of each row's last token: [row, 1]."""
+    """Position of each question's last token: [question]."""
 
 
 class Stems:
@@ -79,54 +86,54 @@ def encode_stem(loaded: Loaded, prompt: Encoded) -> Stem:
 
 
 def open_rows(loaded: Loaded, stem: Stem, rows: Sequence[Sequence[int]], keep: int) -> Batch:
-    """Run rows of tokens after a stem; keep the logits of the last `keep` positions."""
+    """Run questions after a stem; keep the logits of the last `keep` positions of each."""
     import torch
 
-    longest = max(map(len, rows))
-    pads = torch.tensor([[longest - len(row)] for row in rows], device=loaded.device)
-    # Padding is never attended to, so any token will do; an image's placeholder would ask for pixels.
-    filler = rows[0][0]
-    ids = torch.tensor([[filler] * (longest - len(row)) + list(row) for row in rows], device=loaded.device)
-    column = torch.arange(longest, device=loaded.device)
-    own = (column >= pads).long()
-    mask = torch.cat([own.new_ones(len(rows), stem.length), own], 1)
-    positions = (stem.length + column - pads).clamp(min=0)
+    device = loaded.device
+    lengths = torch.tensor([len(row) for row in rows], device=device)
+    numbers = torch.arange(len(rows), device=device)
+    own = numbers.repeat_interleave(lengths)
+    ends = lengths.cumsum(0)
+    starts = ends - lengths
+    positions = stem.length + torch.arange(len(own), device=device) - starts[own]
+    owners = torch.cat([own.new_full((stem.length,), -1), own])
+    kept = torch.maximum(ends[:, None] - torch.arange(keep, 0, -1, device=device), starts[:, None])
+    cache = _copy(stem)
     with torch.inference_mode():
         made = loaded.model(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=_spread(stem, len(rows)),
+            input_ids=torch.tensor([[token for row in rows for token in row]], device=device),
+            attention_mask=_mask(loaded, owners, own, stem.length),
+            position_ids=positions[None],
+            past_key_values=cache,
             use_cache=True,
-            logits_to_keep=keep,
+            logits_to_keep=kept.flatten(),
         )
-    return Batch(made.logits[:, -keep:].float(), made.past_key_values, mask, positions[:, -1:])
+    logits = made.logits[0].view(len(rows), keep, -1).float()
+    return Batch(logits, made.past_key_values, owners, numbers, positions[ends - 1])
 
 
 def step_rows(loaded: Loaded, batch: Batch, tokens: Sequence[int]) -> Batch:
-    """Append one token to every row."""
+    """Append one token to every question under way."""
     import torch
 
-    mask = torch.cat([batch.mask, batch.mask.new_ones(len(tokens), 1)], 1)
-    positions = batch.positions + 1
+    owners, positions = torch.cat([batch.owners, batch.rows]), batch.positions + 1
     with torch.inference_mode():
         made = loaded.model(
-            input_ids=torch.tensor(tokens, device=loaded.device)[:, None],
-            attention_mask=mask,
-            position_ids=positions,
+            input_ids=torch.tensor([tokens], device=loaded.device),
+            attention_mask=_mask(loaded, owners, batch.rows, len(batch.owners)),
+            position_ids=positions[None],
             past_key_values=batch.cache,
             use_cache=True,
         )
-    return Batch(made.logits[:, -1:].float(), made.past_key_values, mask, positions)
+    return Batch(made.logits[0][:, None].float(), made.past_key_values, owners, batch.rows, positions)
 
 
 def select_rows(batch: Batch, rows: Sequence[int]) -> Batch:
-    """Keep some rows."""
+    """Go on with some of the questions."""
     import torch
 
-    chosen = torch.tensor(rows, device=batch.mask.device)
-    batch.cache.batch_select_indices(chosen)
-    return Batch(batch.logits[chosen], batch.cache, batch.mask[chosen], batch.positions[chosen])
+    chosen = torch.tensor(rows, device=batch.rows.device)
+    return Batch(batch.logits[chosen], batch.cache, batch.owners, batch.rows[chosen], batch.positions[chosen])
 
 
 def place_media(loaded: Loaded, media: dict[str, Any]) -> dict[str, Any]:
@@ -156,10 +163,23 @@ def _layers(cache: Any, length: int) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _spread(stem: Stem, rows: int) -> Any:
+def _copy(stem: Stem) -> Any:
     from transformers import DynamicCache
 
     cache = DynamicCache()
     for number, (keys, values) in enumerate(stem.layers):
-        cache.update(keys.expand(rows, -1, -1, -1), values.expand(rows, -1, -1, -1), number)
+        cache.update(keys, values, number)
     return cache
+
+
+def _mask(loaded: Loaded, owners: Any, own: Any, before: int) -> Any:
+    """Let tokens see the image and what came before in their own question: [1, 1, new token, token]."""
+    import torch
+
+    place = torch.arange(len(owners), device=owners.device)
+    past = place <= before + torch.arange(len(own), device=owners.device)[:, None]
+    seen = ((owners < 0) | (owners == own[:, None])) & past
+    lowest = torch.finfo(loaded.model.dtype).min
+    return torch.zeros(seen.shape, dtype=loaded.model.dtype, device=owners.device).masked_fill(~seen, lowest)[
+        None, None
+    ]

@@ -17,8 +17,10 @@ from ._vlm_sampling import choose
 
 MAX_LOGITS, MAX_LOGITS_CPU = 1 << 28, 1 << 24
 """Most logits of one pass."""
-BUDGET, BUDGET_CPU = 65_536, 16_384
-"""Tokens of one pass, the image's included, if nobody says otherwise."""
+BUDGET, BUDGET_CPU = 4096, 512
+"""Tokens of the questions of one pass, if nobody says otherwise: each is compared with all others and with the image,
+so a processor fares best with about as many as the image has."""
+LOST = "not even one prompt fits into this device's memory. Use a smaller dtype or another device."
 T = TypeVar("T")
 
 
@@ -63,7 +65,7 @@ class Engine:
 
         # Alike in length, so that little is padded.
         order = sorted(range(len(asked)), key=lambda number: len(asked[number].prompt.ids))
-        self._in_parts(order, lambda number: len(asked[number].prompt.ids), 1, run, stop)
+        self._in_parts(order, lambda number: len(asked[number].prompt.ids) - stem.length, 1, run, stop)
         return [answers[number] for number in range(len(asked))]
 
     def score(self, asked: Sequence[Asked], starts: Sequence[int], stop: threading.Event) -> list[list[float]]:
@@ -92,7 +94,7 @@ class Engine:
                     wanted = asked[number].prompt.ids[starts[number] :]
                     found[number] = _pick(table[place, -len(wanted) :], wanted)
 
-        self._in_parts(rows, len, keep, run, stop)
+        self._in_parts(rows, lambda row: len(row) - stem.length, keep, run, stop)
         return found
 
     def clear(self) -> None:
@@ -143,17 +145,17 @@ class Engine:
         vocabulary, start = self._loaded.model.get_input_embeddings().num_embeddings, 0
         while start < len(rows):
             _check(stop)
-            end = start + 1
-            while end < len(rows) and (end + 1 - start) * size(rows[end]) <= self._budget:
+            end, tokens = start + 1, size(rows[start])
+            while end < len(rows) and (tokens := tokens + size(rows[end])) <= self._budget:
                 end += 1
             end = max(start + 1, min(end, start + self._most_logits // (vocabulary * keep)))
             part = rows[start:end]
             if self._fits(lambda part=part: run(part)):  # type: ignore[misc]
                 start = end
             elif len(part) == 1:
-                raise PermanentError(f"one prompt of {size(part[0])} tokens does not fit into this device's memory.")
+                raise PermanentError(LOST)
             else:
-                self._budget = max(1, len(part) * size(part[-1]) // 2)
+                self._budget = max(1, sum(map(size, part)) // 2)
 
     def _fits(self, run: Callable[[], None]) -> bool:
         try:

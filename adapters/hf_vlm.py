@@ -45,8 +45,8 @@ class HFVLMOptions(Options, frozen=True, kw_only=True):
     device: str = "auto"
     """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first there is."""
     token_budget: Positive | None = None
-    """Tokens per forward pass, images included: bounds memory. None takes 16,384 on a processor and 65,536 on an
-    accelerator."""
+    """Tokens of questions per forward pass, beside their image: bounds memory, changes no answer. None takes 512 on a
+    processor and 4,096 on an accelerator."""
     batch_items: Positive = 512
     """Requests per call: those about one image share it."""
     trust_remote_code: bool = False

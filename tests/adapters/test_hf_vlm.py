@@ -188,6 +188,20 @@ def test_prefix_is_shared_on_llava(llava, monkeypatch):
     assert len(seen) == 2
 
 
+def test_trial_rejects_wrong_sharing(llava, monkeypatch):
+    import torch
+
+    def blind(loaded: Any, owners: Any, own: Any, before: int) -> Any:
+        return torch.zeros(1, 1, len(own), len(owners)).masked_fill(owners < 0, -1e9)
+
+    wanted, seen = ask(llava, greedy()), []
+    original = _vlm_cache.encode_stem
+    monkeypatch.setattr(_vlm_cache, "_mask", blind)
+    monkeypatch.setattr(_vlm_cache, "encode_stem", lambda *given: seen.append(1) or original(*given))
+    assert ask(llava, greedy()) == wanted
+    assert not seen
+
+
 def test_plain_path_answers_alike(llava, monkeypatch):
     sampled = [msgspec.structs.replace(r, sampling=Sampling(temperature=1.0, max_tokens=6, seed=3)) for r in greedy()]
     requests = [*greedy(), *sampled]
@@ -262,16 +276,9 @@ def test_decompression_bomb_is_permanent(llava, monkeypatch):
     from PIL import Image as Pictures
 
     monkeypatch.setattr(Pictures, "MAX_IMAGE_PIXELS", 1000)
-    found = ask_engine_error(llava)
+    (found,) = ask(llava, [Generate(messages=about("Who?"), sampling=GREEDY)])
+    assert isinstance(found, PermanentError)
     assert RED_NAME in str(found) and "40 x 30 pixels" in str(found)
-
-
-def ask_engine_error(folder: Path) -> Any:
-    from prejudge.adapters._vlm_images import open_image
-
-    with pytest.raises(PermanentError) as caught:
-        open_image(RED_NAME, look_up)
-    return caught.value
 
 
 @pytest.mark.parametrize("blobs", [None, look_up])
