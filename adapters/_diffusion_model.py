@@ -11,13 +11,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core.errors import MissingExtraError, ModelLoadError, UnknownNameError
+from ..core.errors import MissingExtraError, ModelLoadError, UnknownNameError, UsageError
 from ._diffusion_files import components, fetch_files
 from ._hf_files import CONFIG, Source, one_line
 from ._torch import DType, choose_device, quiet_loading, require_torch
 
 EXTRA = "diffusers"
 NEEDED = ("prompt", "generator", "width", "height", "num_inference_steps", "guidance_scale", "output_type")
+
+UNSEEDED = "DPMSolverSDEScheduler"
+DISTILLED = frozenset({"LCMScheduler", "TCDScheduler"})
+"""Schedulers for distilled weights: they fit pipelines of the Karras family, but are not listed there."""
 
 
 class Recipe(NamedTuple):
@@ -50,12 +54,20 @@ def require_diffusers(what: str) -> None:
 
 
 def check_scheduler(name: str) -> None:
-    """Raise `UnknownNameError`, with the nearest name, unless diffusers has a scheduler class of this name."""
-    import diffusers.schedulers
+    """Refuse a scheduler whose noise cannot be seeded, or that is none.
+
+    Raises:
+        UnknownNameError: diffusers has none of this name; the nearest is named.
+        UsageError: its noise does not follow an image's seed.
+    """
+    with quiet_loading():
+        import diffusers.schedulers
 
     known = [kind for kind in dir(diffusers.schedulers) if kind.endswith("Scheduler") and not kind.startswith("Flax")]
     if name not in known:
         raise UnknownNameError("scheduler", name, known)
+    if name == UNSEEDED:
+        raise UsageError(f"scheduler {_unseeded(name)}")
 
 
 def left_out(recipe: Recipe) -> frozenset[str]:
@@ -169,17 +181,27 @@ def _part_class(library: str, kind: str) -> Any:
 
 
 def _set_scheduler(pipeline: Any, recipe: Recipe) -> None:
+    if recipe.scheduler is not None:
+        pipeline.scheduler = _make_scheduler(recipe.scheduler, pipeline.scheduler, recipe.source.name)
+    kind = type(pipeline.scheduler).__name__
+    if kind == UNSEEDED:
+        raise ModelLoadError(f"the pipeline's own scheduler {_unseeded(kind)}")
+
+
+def _make_scheduler(name: str, own: Any, model: str) -> Any:
     import diffusers
 
-    if recipe.scheduler is not None:
-        cls = getattr(diffusers, recipe.scheduler)
-        fitting = {*pipeline.scheduler.compatibles, type(pipeline.scheduler)}
-        if len(fitting) > 1 and cls not in fitting:
-            able = ", ".join(sorted(kind.__name__ for kind in fitting))
-            raise ModelLoadError(
-                f"scheduler {recipe.scheduler!r} does not fit {recipe.source.name!r}; these do: {able}."
-            )
-        pipeline.scheduler = cls.from_config(pipeline.scheduler.config)
-    if hasattr(pipeline.scheduler, "noise_sampler_seed"):
-        kind = type(pipeline.scheduler).__name__
-        raise ModelLoadError(f"{kind} draws noise that no seed of an image governs; set another scheduler.")
+    fitting = {*own.compatibles, type(own)}
+    able = {kind.__name__ for kind in fitting} | DISTILLED
+    # A scheduler that names no others says nothing about what fits it.
+    if len(fitting) > 1 and name not in able:
+        raise ModelLoadError(f"scheduler {name!r} does not fit {model!r}; these do: {', '.join(sorted(able))}.")
+    try:
+        return getattr(diffusers, name).from_config(own.config)
+    # Some schedulers need packages of their own; others take no such configuration.
+    except Exception as error:
+        raise ModelLoadError(f"cannot use scheduler {name!r}: {one_line(error)}") from error
+
+
+def _unseeded(name: str) -> str:
+    return f"{name!r} draws noise that the seed of an image does not govern. Set another scheduler."

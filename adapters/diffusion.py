@@ -66,7 +66,7 @@ class Diffusers(ModelAdapter):
 
         Raises:
             MissingExtraError: torch, Transformers, diffusers or Pillow is not installed.
-            UnknownNameError: diffusers has no such scheduler.
+            UsageError: diffusers has no such scheduler, or its noise cannot be seeded.
             ModelLoadError: the pipeline is not there, incomplete, or of another kind.
         """
         require_diffusers("adapter 'diffusers'")

@@ -6,6 +6,8 @@ import importlib.util
 import io
 import json
 import shutil
+import subprocess
+import sys
 
 import msgspec
 import numpy as np
@@ -397,6 +399,15 @@ def test_scheduler_of_other_family_is_refused(tiny):
     assert "does not fit" in refusal(tiny, scheduler="VQDiffusionScheduler")
 
 
+def test_scheduler_without_seed_is_refused(tiny):
+    with pytest.raises(UsageError, match="the seed of an image does not govern"):
+        build(tiny, scheduler="DPMSolverSDEScheduler")
+
+
+def test_scheduler_for_distilled_weights_fits(tiny):
+    assert not np.array_equal(pixels(tiny, ASK, scheduler="LCMScheduler"), pixels(tiny, ASK))
+
+
 def test_vae_replaces_own(tiny, tmp_path):
     torch.manual_seed(99)
     _vae().save_pretrained(tmp_path / "other-vae")
@@ -523,9 +534,32 @@ def test_missing_extra_names_pip_line(tiny, monkeypatch, package):
         build(tiny)
 
 
-def test_loading_and_drawing_print_nothing(make_pipeline, capfd):
-    draw(make_pipeline(True), ASK)
-    assert capfd.readouterr() == ("", "")
+def test_loading_and_drawing_print_nothing(make_pipeline):
+    # In a process of its own, for the packages talk most while they are imported.
+    code = f"""
+import asyncio
+from prejudge.adapters.diffusion import Diffusers, DiffusersOptions
+from prejudge.core.records import Draw
+options = DiffusersOptions(
+    model={str(make_pipeline(True))!r}, device="cpu", threads=1, scheduler="EulerDiscreteScheduler"
+)
+adapter = Diffusers(options)
+adapter.keep = lambda data, media_type: "kept"
+answer = asyncio.run(adapter.draw(Draw(prompt="a dog", width=16, height=16, steps=2)))
+assert answer.status == "filtered", answer
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_identity_needs_no_torch(tiny):
+    code = f"""
+import sys
+from prejudge.adapters.diffusion import Diffusers, DiffusersOptions
+print(Diffusers(DiffusersOptions(model={str(tiny)!r})).identity.digest, "torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [build(tiny).identity.digest, "False"]
 
 
 def test_cancelled_drawing_stops_between_steps(tiny):
@@ -555,3 +589,26 @@ def test_closed_adapter_refuses(tiny):
 
     with pytest.raises(RuntimeError, match="closed"):
         asyncio.run(once())
+
+
+def test_hub_name_is_pinned_to_cached_commit(tiny, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "models--someone--tiny"
+    shutil.copytree(tiny, repository / "snapshots" / commit)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    own = build("someone/tiny").identity
+    assert (own.model, own.digest) == ("someone/tiny", commit)
+    assert np.array_equal(pixels("someone/tiny", ASK), pixels(tiny, ASK))
+
+
+def test_unknown_hub_name_is_refused(tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    assert "neither cached nor reachable" in refusal("someone/tiny")
