@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from prejudge.core.errors import MissingExtraError, ModelError, ModelLoadError, PermanentError
@@ -27,12 +28,13 @@ from prejudge.core.records import (
 pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
 pytest.importorskip("gguf", reason="gguf, which writes the tiny model, is not installed")
 
-testing = pytest.importorskip("prejudge.testing", reason="the contract kit is not there")
-
+from prejudge.adapters._llamacpp_sampling import draw, log_softmax
 from prejudge.adapters._llamacpp_split import first_scored
 from prejudge.adapters.llamacpp import LlamaCpp, LlamaCppOptions
 
 from .gguf_files import CONTEXT, write_pair, write_sentencepiece
+
+testing = pytest.importorskip("prejudge.testing", reason="the contract kit is not there")
 
 FRANCE = "The capital of France is"
 CONTINUATIONS = (" Paris", " unbelievably friendly", "n't", " Par", " Rome, one two three")
@@ -240,6 +242,18 @@ def test_draws_follow_the_distribution(pair: Pair) -> None:
     share = sum(answer.text == top.token for answer in draws) / len(draws)
     chance = math.exp(top.log_probability)
     assert share == pytest.approx(chance, abs=4 * math.sqrt(chance * (1 - chance) / len(draws)))
+
+
+@pytest.mark.parametrize(("temperature", "share"), [(1.0, 0.75), (0.5, 0.9), (2.0, 0.634)])
+def test_temperature_sharpens_the_draw(temperature: float, share: float) -> None:
+    row = log_softmax(np.log(np.array([0.25, 0.75])))
+    sampling = Sampling(temperature=temperature)
+    assert [draw(row, sampling, share - 0.01), draw(row, sampling, share + 0.01)] == [1, 0]
+
+
+def test_top_p_keeps_the_likeliest() -> None:
+    row = log_softmax(np.log(np.array([0.2, 0.5, 0.3])))
+    assert {draw(row, Sampling(top_p=0.6), point / 100) for point in range(100)} == {1, 2}
 
 
 def test_small_top_p_is_greedy(pair: Pair) -> None:
