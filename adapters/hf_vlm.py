@@ -18,6 +18,7 @@ from ..core.errors import MissingExtraError, ModelError, PermanentError
 from ..core.records import Generate, Generation, Likelihood, Likelihoods, Prompt, TokenScores, Usage
 from ._hf_files import find_source
 from ._hf_kinds import Kind, check_kind
+from ._refusals import RULE_VERSION, reads_as_refusal
 from ._torch import DType, release_memory, require_torch
 from ._vlm_engine import Asked, Engine
 from ._vlm_images import open_image
@@ -49,6 +50,8 @@ class HFVLMOptions(Options, frozen=True, kw_only=True):
     processor and 4,096 on an accelerator."""
     batch_items: Positive = 512
     """Requests per call: those about one image share it."""
+    refusal_rule: bool = True
+    """Take answers that open like a refusal as refused."""
     trust_remote_code: bool = False
     """Run Python code that comes with the model."""
     allow_pickle: bool = False
@@ -96,6 +99,7 @@ class HFVLM(ModelAdapter):
             settings={
                 "dtype": options.dtype,
                 "trust_remote_code": trusted,
+                "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
                 "chat_template": hashlib.sha256(self._template.encode()).hexdigest(),
             },
         )
@@ -146,7 +150,7 @@ class HFVLM(ModelAdapter):
             asked = [work.asked for work in works]
             made = engine.generate(asked, [requests[work.request] for work in works], stop)
             for work, one in zip(works, made, strict=True):
-                found[work.request] = one.finish(loaded.processor.tokenizer)
+                found[work.request] = self._judged(one.finish(loaded.processor.tokenizer))
 
         self._by_image([(request.messages, None) for request in requests], answer, found)
         return [found[number] for number in range(len(requests))]
@@ -221,6 +225,10 @@ class HFVLM(ModelAdapter):
             whole = encode(loaded, text + continuation, opened)
             works.append(_Work(number, Asked(names, whole), _boundary(context, whole, continuation)))
         return works
+
+    def _judged(self, answer: Generation) -> Generation:
+        refused = self._options.refusal_rule and reads_as_refusal(answer.text)
+        return msgspec.structs.replace(answer, status="refused") if refused else answer
 
     def _token_scores(self, work: _Work, values: Sequence[float]) -> TokenScores:
         usage = Usage(input_tokens=len(work.asked.prompt.ids))

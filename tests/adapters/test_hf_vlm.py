@@ -17,6 +17,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("PIL")
 
+from prejudge import testing
 from prejudge.adapters import _vlm_cache, _vlm_engine, hf_vlm
 from prejudge.adapters.hf_vlm import HFVLM, HFVLMOptions
 from prejudge.core.errors import DataError, MissingExtraError, ModelLoadError, PermanentError
@@ -356,3 +357,28 @@ def test_memory_shortage_halves_batch(llava, monkeypatch):
     monkeypatch.setattr(_vlm_engine, "open_rows", scarce)
     assert ask(llava, greedy()) == wanted
     assert max(sizes) > 1
+
+
+def test_refusal_keeps_text(llava, monkeypatch):
+    monkeypatch.setattr(hf_vlm, "reads_as_refusal", lambda text: True)
+    (refused,) = ask(llava, greedy()[:1])
+    (taken,) = ask(llava, greedy()[:1], refusal_rule=False)
+    assert (refused.status, taken.status) == ("refused", "ok")
+    assert refused.text == taken.text != ""
+
+
+class TestHFVLMContract(testing.AdapterContract):
+    requests = (
+        *greedy(QUESTIONS[:3], [RED_NAME]),
+        *(Likelihood(prompt=about(question), continuations=(" yes", " no person")) for question in QUESTIONS[:3]),
+    )
+    tolerance = 1e-4
+
+    @pytest.fixture(autouse=True)
+    def _model(self, llava):
+        def make() -> HFVLM:
+            adapter = HFVLM(HFVLMOptions(model=str(llava), device="cpu", threads=1))
+            adapter.blobs = look_up
+            return adapter
+
+        type(self).make = staticmethod(make)
