@@ -15,6 +15,7 @@ from ._hf_files import Source, find_file, one_line
 Chat = Literal["auto", "template", "plain"]
 TODAY = datetime.datetime(2024, 7, 26, tzinfo=datetime.UTC)
 """The day templates are told: an answer must not depend on the day it was asked."""
+_CLOCK = "strftime_now"
 JOINT = "\n\n"
 
 
@@ -105,13 +106,21 @@ def _fill(template: str, turns: Sequence[dict[str, str]], tokenizer: Any) -> str
     try:
         filled = tokenizer.apply_chat_template(
             list(turns),
-            chat_template=template,
+            chat_template=_stop_clock(template),
             tokenize=False,
             add_generation_prompt=not open_turn,
             continue_final_message=open_turn,
-            strftime_now=TODAY.strftime,
         )
     # A template is a program: it raises what it likes.
     except Exception as error:
         raise PermanentError(f"the model's chat template refuses the messages: {one_line(error)}") from error
     return str(filled)
+
+
+def _stop_clock(template: str) -> str:
+    """Give a template that asks for the date a clock of its own."""
+    if _CLOCK not in template:
+        return template
+    told = "".join(f" | replace('%{sign}', '{TODAY.strftime('%' + sign)}')" for sign in "aAbBdHIjmMpSyY")
+    # Transformers takes no function as an argument, but a macro of that name goes before its own.
+    return f"{{%- macro {_CLOCK}(pattern) -%}}{{{{ pattern{told} }}}}{{%- endmacro %}}{template}"
