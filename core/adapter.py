@@ -14,6 +14,7 @@ import asyncio
 from abc import ABC
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import msgspec
@@ -164,7 +165,7 @@ class ModelAdapter(ABC):
     @classmethod
     def capabilities(cls) -> frozenset[type[Request]]:
         """Return the kinds of request this class overrides a method for."""
-        return frozenset(kind for kind, name in OPERATIONS.items() if cls._overrides(name))
+        return _overridden(cls)
 
     @classmethod
     def ensure_supports(cls, operation: type[Request]) -> None:
@@ -175,10 +176,6 @@ class ModelAdapter(ABC):
 
     async def aclose(self) -> None:  # noqa: B027 - freeing nothing is a sound default
         """Free what the adapter holds. Called once; override where there is something to free."""
-
-    @classmethod
-    def _overrides(cls, name: str) -> bool:
-        return any(getattr(cls, form) is not getattr(ModelAdapter, form) for form in (name, f"{name}_batch"))
 
     async def _one(self, batch: Callable[[Sequence[Q]], Awaitable[Sequence[R | ModelError]]], request: Q) -> R:
         self.ensure_supports(type(request))
@@ -196,4 +193,16 @@ class ModelAdapter(ABC):
 
         if requests:
             self.ensure_supports(type(requests[0]))
+        if len(requests) == 1:
+            return [await settled(requests[0])]
         return await asyncio.gather(*(settled(request) for request in requests))
+
+
+@cache
+def _overridden(kind: type[ModelAdapter]) -> frozenset[type[Request]]:
+    # Looked up for every call, so found out once per class.
+    return frozenset(
+        operation
+        for operation, name in OPERATIONS.items()
+        if any(getattr(kind, form) is not getattr(ModelAdapter, form) for form in (name, f"{name}_batch"))
+    )
