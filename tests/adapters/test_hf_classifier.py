@@ -254,6 +254,19 @@ def test_out_of_memory_halves_the_pass(nli, monkeypatch):
     assert sizes == [8, 4, 2, 2, 2, 2]
 
 
+def test_budget_bounds_the_tokens_of_a_pass(nli, monkeypatch):
+    forward, passes = ClassifierScorer._forward, []
+
+    def watched(self, texts, rows):
+        passes.append([len(texts[row].ids) for row in rows])
+        return forward(self, texts, rows)
+
+    monkeypatch.setattr(ClassifierScorer, "_forward", watched)
+    ask(nli, SINGLES * 5, token_budget=60)
+    assert max(map(sum, passes)) <= 60 and max(map(len, passes)) > 1
+    assert all(len(set(lengths)) == 1 for lengths in passes)
+
+
 def test_one_text_beyond_memory_leaves_the_others(nli, monkeypatch):
     forward = ClassifierScorer._forward
 

@@ -401,3 +401,12 @@ def test_closed_adapter_answers_nothing(tiny):
 
     with pytest.raises(RuntimeError, match="closed"):
         asyncio.run(late())
+
+
+def test_module_names_of_older_versions_load(tiny, copied):
+    path = copied / "modules.json"
+    modules = json.loads(path.read_text())
+    for module in modules:
+        module["type"] = "sentence_transformers.models." + module["type"].rpartition(".")[2]
+    path.write_text(json.dumps(modules))
+    assert ask(copied) == ask(tiny)
