@@ -12,6 +12,7 @@ from ._openai_options import OPENAI_URL, OpenAIOptions
 from ._openai_replies import ChatChoice, ChatReply, usage_of
 from ._refusals import reads_as_refusal
 
+JOINT = "\n\n"
 Urls = Callable[[str], str]
 ABSENT = -9999.0
 """What OpenAI writes where it does not tell a log-probability."""
@@ -43,9 +44,18 @@ class ChatBodies:
     def messages(self, messages: Sequence[Message], urls: Urls) -> list[dict[str, Any]]:
         """Return messages as the API writes them, behind the system prompt of the settings."""
         made = [{"role": message.role, "content": self._content(message, urls)} for message in messages]
-        if self._options.system_prompt is not None:
-            made.insert(0, {"role": "system", "content": self._options.system_prompt})
-        return made
+        system = self._options.system_prompt
+        if system is None:
+            return made
+        if made and made[0]["role"] == "system" and isinstance(own := made[0]["content"], str):
+            # Templates know one system message at most.
+            return [{"role": "system", "content": system + JOINT + own}, *made[1:]]
+        return [{"role": "system", "content": system}, *made]
+
+    def text(self, prompt: str) -> str:
+        """Return a plain prompt behind the system prompt of the settings."""
+        system = self._options.system_prompt
+        return prompt if system is None else system + JOINT + prompt
 
     def _content(self, message: Message, urls: Urls) -> str | list[dict[str, Any]]:
         # One text goes as plain text: not every server knows parts.

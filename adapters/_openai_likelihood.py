@@ -13,6 +13,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from ..core.errors import PermanentError, TransientError
 from ..core.records import Likelihood, Likelihoods, Message, TokenScores, Usage
 from ._openai_call import Caller
@@ -39,6 +41,8 @@ class Scorer:
         """
         if not all(request.continuations):
             raise PermanentError("a continuation is empty; there is nothing to score.")
+        if isinstance(request.prompt, str):
+            request = msgspec.structs.replace(request, prompt=self._bodies.text(request.prompt))
         if self._way == "first_token":
             return await self._first_token(request, urls)
         # One after another: the server keeps the prompt of the first one for the others.

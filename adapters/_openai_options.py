@@ -51,7 +51,7 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     transport: Literal["lean", "sdk"] = "lean"
     """`sdk` sends every call through the package's own stack: slower, for networks the lean path cannot pass."""
     system_prompt: str | None = None
-    """Put before every conversation."""
+    """Goes before every prompt; before messages as the system message, joined with their own."""
     max_tokens: Positive | None = None
     """Tokens to generate where the request does not say."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None

@@ -84,11 +84,9 @@ def make_wire(endpoint: Endpoint, transport: str, scrub: Scrubber) -> Wire:
 
 
 def make_client(endpoint: Endpoint, **more: Any) -> AsyncOpenAI:
-    """Return the package's client for an endpoint, with its retries off."""
-    from openai import AsyncOpenAI, Omit
+    """Return the package's client for an endpoint, with its retries off. Without a key it holds a stand-in."""
+    from openai import AsyncOpenAI
 
-    if endpoint.key is None:
-        more["default_headers"] = {"Authorization": Omit()}
     return AsyncOpenAI(
         api_key=endpoint.key or "none",
         base_url=endpoint.address,
@@ -105,13 +103,14 @@ class SdkWire:
 
     def __init__(self, endpoint: Endpoint, scrub: Scrubber) -> None:
         import httpx2
-        from openai import DefaultAsyncHttpxClient
+        from openai import DefaultAsyncHttpxClient, Omit
 
         limits = httpx2.Limits(
             max_connections=endpoint.connections, max_keepalive_connections=endpoint.connections, keepalive_expiry=60
         )
         self._client = make_client(endpoint, http_client=DefaultAsyncHttpxClient(limits=limits, follow_redirects=False))
         self._where, self._seconds, self._scrub = endpoint.where, endpoint.timeout_seconds, scrub
+        self._options: Any = {} if endpoint.key is not None else {"headers": {"Authorization": Omit()}}
 
     async def post(self, path: str, body: bytes) -> Reply:
         """Send a body; see `Wire`."""
@@ -121,7 +120,7 @@ class SdkWire:
         failure: TransientError | None = None
         try:
             async with asyncio.timeout(self._seconds):
-                response = await self._client.post(path, cast_to=httpx2.Response, content=body)
+                response = await self._client.post(path, cast_to=httpx2.Response, content=body, options=self._options)
         except APIStatusError as error:
             response = error.response
         except (TimeoutError, APITimeoutError):
@@ -189,7 +188,8 @@ class LeanWire:
 
     def _headers(self) -> dict[str, str]:
         """Return what the package sends, without its telemetry."""
-        both = {**self._client.auth_headers, **self._client.default_headers}
+        auth = self._client.auth_headers if self._endpoint.key is not None else {}
+        both = {**auth, **self._client.default_headers}
         return {
             name: value
             for name, value in both.items()

@@ -52,6 +52,8 @@ UNSURE: tuple[str, ...] = tuple(
 
 _LOOKED_AT = 240
 _LEAD = re.compile(r"^[\s\"'*_>#-]+")
+_FIRST = frozenset("iwsamvtr")
+"""First letters of I, we, sorry, as an, my apologies, very, truly, really: most answers need no further look."""
 _MARKS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "`": "'"})
 _SAME: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bwe\b"), "i"),
@@ -77,8 +79,9 @@ def normalise(text: str) -> str:
 
 def reads_as_refusal(text: str) -> bool:
     """Tell whether a text opens like an English refusal; case, apostrophes and spacing do not matter."""
-    opening = normalise(text)
-    rest = opening
+    if _LEAD.sub("", text[:_LOOKED_AT])[:1].lower() not in _FIRST:
+        return False
+    rest = opening = normalise(text)
     for preamble in (_APOLOGY, _AS_AI):
         if found := preamble.match(rest):
             rest = rest[found.end() :]

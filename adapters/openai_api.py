@@ -148,6 +148,6 @@ class OpenAIApi(ModelAdapter):
         names = {part.sha256 for message in messages for part in message.parts if isinstance(part, Image)}
         urls: dict[str, str] = {}
         for name in names:
-            url = self._images.recall(name)
-            urls[name] = url or await self._worker.run(self._images.make, name, self.blobs)
+            known = self._images.recall(name)
+            urls[name] = await self._worker.run(self._images.make, name, self.blobs) if known is None else known
         return urls.__getitem__

@@ -14,7 +14,7 @@ import re
 import struct
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +50,8 @@ class Seen:
     """A request that arrived."""
 
     path: str
-    headers: dict[str, str]
+    headers: Mapping[str, str]
+    """Looked up in any case."""
     body: Json
 
 
@@ -96,7 +97,7 @@ class FaultServer:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read() or b"{}")
         path = request.path.removeprefix("/v1")
-        self.seen.append(Seen(path, dict(request.headers), body))
+        self.seen.append(Seen(path, request.headers.copy(), body))
         answer = self.plan.pop(0) if self.plan else Answer(body=self.model(path, body), delay=self.delay)
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)

@@ -70,6 +70,15 @@ def test_system_prompt_comes_first(ask, server):
     assert server.seen[0].body["messages"][0] == {"role": "system", "content": "Be brief."}
 
 
+def test_system_prompts_become_one(ask, server):
+    own = Message("system", (Text("Be kind."),))
+    ask(Generate(messages=(own, Message("user", (Text("q"),)))), system_prompt="Be brief.")
+    assert [(m["role"], m["content"]) for m in server.seen[0].body["messages"]] == [
+        ("system", "Be brief.\n\nBe kind."),
+        ("user", "q"),
+    ]
+
+
 def test_extra_body_is_sent_and_null_drops(ask, server):
     ask(say("a", sampling=Sampling(temperature=0.5)), extra_body={"top_k": 20, "temperature": None})
     assert server.seen[0].body["top_k"] == 20
