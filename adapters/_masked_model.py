@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 from ..core.errors import ModelLoadError
 from ._hf_files import Source, fetch
 from ._hf_kinds import Kind
-from ._hf_load import dtype_name, load_tokenizer, load_weights, most_tokens, truly_missing
+from ._hf_load import load_tokenizer, load_weights, most_tokens
 from ._pll import Tokens
 from ._torch import DType, choose_device, quiet_loading
-
-_dtype_name, _max_tokens, _truly_missing = dtype_name, most_tokens, truly_missing
 
 
 def _fits(architecture: str) -> bool:
