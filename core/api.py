@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 import polars as pl
 
+from .errors import UnknownNameError
 from .output import write_output
 from .plan import StagePlan
 from .plan import plan as plan_study
@@ -38,6 +39,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`use` the cache, `replay` it without asking anything, or `refresh` it."""
     progress: Progress | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a mode there is not."""
+        if self.mode not in (modes := get_args(Mode)):
+            raise UnknownNameError("mode", str(self.mode), modes)
+
 
 class Run(msgspec.Struct, frozen=True):
     """A scored run."""
@@ -45,6 +51,11 @@ class Run(msgspec.Struct, frozen=True):
     scores: Scores
     report: Path
     """The HTML report."""
+
+    def __repr__(self) -> str:
+        """Return the run's name, its conclusions and where its report is."""
+        lines = [f"Run {self.name}", *self.conclusions.values(), f"Report: {self.report}"]
+        return "\n".join(lines)
 
     @property
     def name(self) -> str:
@@ -103,11 +114,14 @@ def run(
     return _block(arun(study, model, settings, **options))
 
 
-def score(name: str = "latest", settings: Settings | None = None) -> Run:
-    """Score a run from the store alone and write its report: no model, no backend, nothing is asked."""
+def score(name: str = "latest", settings: Settings | None = None, assignments: Mapping[str, Any] | None = None) -> Run:
+    """Score a run from the store alone and write its report: no model, no backend, nothing is asked.
+
+    `assignments` such as `{"trisentbias.cluster": "attribute"}` override how it is measured.
+    """
     settings = settings or Settings()
     with Store(settings.store, writable=False) as store:
-        return _scored(Catalogue.load(settings.registry), store, name, settings)
+        return _scored(Catalogue.load(settings.registry), store, name, settings, assignments)
 
 
 def plan(
@@ -135,8 +149,10 @@ def import_scores(study: str, path: str, settings: Settings | None = None, **opt
     return Run(scores, write_output(scores, None, Path(settings.runs)))
 
 
-def _scored(catalogue: Catalogue, store: Store, name: str, settings: Settings) -> Run:
-    scores = score_run(catalogue, store, name)
+def _scored(
+    catalogue: Catalogue, store: Store, name: str, settings: Settings, assignments: Mapping[str, Any] | None = None
+) -> Run:
+    scores = score_run(catalogue, store, name, assignments)
     return Run(scores, write_output(scores, store, Path(settings.runs)))
 
 

@@ -130,6 +130,10 @@ class Metric(ABC):
     needs: ClassVar[frozenset[str]]
     """Observation columns without which nothing can be computed; checked before anything runs."""
 
+    def columns(self, options: Any) -> frozenset[str]:
+        """Return the columns these options need; override it where an option names a column."""
+        return self.needs
+
     @abstractmethod
     def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
         """Return the estimates. `observations` has factors, outcomes, `status`, `reason` and `key`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -27,7 +28,18 @@ def build_options(owner: str, kind: type[S], values: Mapping[str, Any]) -> S:
     try:
         return msgspec.convert(_split_lists(kind, values), kind, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{owner}: {error}. Mend it with --set NAME=VALUE or in the registry.") from None
+        raise UsageError(_explain(owner, kind, values, str(error))) from None
+
+
+def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], problem: str) -> str:
+    """Say which option has which wrong value, and what it may be."""
+    place = re.search(r"`\$\.(\w+)", problem)
+    if place is None or place[1] not in values:
+        return f"{owner}: {problem}."
+    name, hint = place[1], get_type_hints(kind).get(place[1])
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    may = f"It may be: {', '.join(map(repr, choices))}." if choices else f"{problem.partition(' - at')[0]}."
+    return f"{owner}: option {name!r} is {values[name]!r}. {may}"
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:

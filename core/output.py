@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,22 @@ def write_output(scores: Scores, store: Store | None, folder: Path) -> Path:
     return write(build_content(scores, store), place)
 
 
+def ensure_writable(folder: Path) -> None:
+    """Refuse a folder for reports that cannot be written, before anything is asked.
+
+    Raises:
+        UsageError: naming the folder.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {str(folder)!r}: {error.strerror or error}. Name another with --runs."
+        ) from None
+
+
 def build_content(scores: Scores, store: Store | None) -> ReportContent:
     """Gather what the report says."""
     study, manifest = scores.manifest.study, scores.manifest
@@ -51,7 +68,7 @@ def build_content(scores: Scores, store: Store | None) -> ReportContent:
         estimates=[estimate for estimates in scores.estimates.values() for estimate in estimates],
         headline=scores.headline or None,
         conclusions={name: sentence for name, sentence in scores.conclusions.items() if sentence},
-        warnings=_warnings(scores),
+        warnings=warnings_of(scores),
         charts=scores.charts,
         published=published_beside_measured(scores),
         missing=[table for stage in scores.stages for table in missing_tables(stage, scores.observations[stage.name])],
@@ -63,16 +80,29 @@ def build_content(scores: Scores, store: Store | None) -> ReportContent:
     )
 
 
-def _warnings(scores: Scores) -> list[str]:
-    warnings = list(scores.manifest.notes)
+def warnings_of(scores: Scores) -> list[str]:
+    """Return what a reader must know before believing a number."""
+    warnings = [*scores.manifest.notes, *_unanswered(scores)]
     if scores.run.state == "imported":
         return warnings
     for stage in scores.stages:
         done, record = scores.observations[stage.name].height, scores.manifest.stages.get(stage.name)
         if scores.run.state != "finished" or record is None or done < record.planned:
-            planned = record.planned if record else "an unknown number"
+            planned = f"{record.planned}" if record else "an unknown number of"
             mend = f"Resume it: prejudge resume {scores.run.name}"
             warnings.append(INCOMPLETE.format(done=done, planned=planned, stage=stage.name, mend=mend))
+    return warnings
+
+
+def _unanswered(scores: Scores) -> list[str]:
+    """Say how many trials the model never answered, and the most frequent reason."""
+    warnings = []
+    for name, frame in scores.observations.items():
+        failed = frame.filter(pl.col("status") == "failed")
+        if failed.height:
+            reason, count = failed["reason"].fill_null("no reason recorded").value_counts(sort=True).row(0)
+            shares = f"{failed.height} of {frame.height} trials of stage {name!r} were not answered"
+            warnings.append(f"{shares}; most often ({count} times): {reason}")
     return warnings
 
 
@@ -90,6 +120,8 @@ def published_beside_measured(scores: Scores) -> list[Published]:
             note=" ".join(filter(None, [value.model, value.source])),
         )
         for value in scores.manifest.study.published
+        # A count beside the paper's says something of the whole design only.
+        if value.measure != f"{stage.unit}s" or not scores.manifest.study.options
     ]
 
 

@@ -57,7 +57,8 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
     model = study.roles.get(stage.role)
     identity = identity_digest(catalogue.adapter(model).identity) if model is not None and store is not None else None
     tally = _count(stage, identity, store)
-    published = [value for value in study.published if value.measure == f"{stage.unit}s"]
+    own = study.options.get("data") is not None
+    published = [value for value in study.published if value.measure == f"{stage.unit}s" and not own]
     return StagePlan(
         stage=stage.name,
         role=stage.role,

@@ -120,7 +120,7 @@ class Plugins:
             offered = _ask(load(), plugin)
             for kind, things in offered.items():
                 self._check_names(kind, things)
-        except Exception as error:  # a stranger's module may raise anything; only it may suffer for it
+        except (Exception, SystemExit) as error:  # a stranger's module may raise anything; only it may suffer for it
             self.problems.append(f"plugin {plugin!r} is disabled: {type(error).__name__}: {error}")
             return
         self.loaded.append(plugin)

@@ -14,7 +14,7 @@ import polars as pl
 from .adapter import OPERATIONS, ModelAdapter
 from .canonical import decode_response, encode, identity_digest
 from .contracts import Stage, Trial, Unreadable
-from .errors import ReplayMissError, UnsupportedOperationError, UsageError
+from .errors import ReplayMissError, UnknownNameError, UnsupportedOperationError, UsageError
 from .ledger import Ledger
 from .manifest import Manifest, StageRecord, describe_machine, digest_files, new_name
 from .observations import build_observations
@@ -70,6 +70,10 @@ def ensure_capable(catalogue: Catalogue, study: Study, stages: Iterable[Stage]) 
         UsageError: a role without a model.
         UnsupportedOperationError: with the models that could do it.
     """
+    stages = list(stages)
+    for role in study.roles:
+        if role not in (roles := [stage.role for stage in stages]):
+            raise UnknownNameError(f"role of {study.name}", role, roles)
     for stage in stages:
         if stage.role not in study.roles:
             raise UsageError(f"study {study.name!r} asks a {stage.role}: name it with --model NAME.")
@@ -108,7 +112,9 @@ class _Run:
         first = self.instrument.stages()[0]
         # Planning reads the data: what is wrong with it is said before a run stands in the store.
         self.planned = {first.name: first.count({})}
-        run_id = self.store.begin_run(self.name, self.study.name, encode(base))
+        self.records = {name: StageRecord(planned) for name, planned in self.planned.items()}
+        begun = encode(msgspec.structs.replace(base, stages=self.records))
+        run_id = self.store.begin_run(self.name, self.study.name, begun)
         self.progress.begin(self.name)
         ledger = Ledger(self.store, run_id, anew=self.options.mode == "refresh")
         state = "failed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -40,15 +40,17 @@ class Scores(msgspec.Struct, frozen=True):
         return frame
 
 
-def score(catalogue: Catalogue, store: Store, name: str) -> Scores:
-    """Score a run from the store alone.
+def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[str, Any] | None = None) -> Scores:
+    """Score a run from the store alone; `METRIC.option` in `assignments` overrides how it is measured.
 
     Raises:
+        UsageError: an assignment to anything but a metric of the study: what was asked stays asked.
         UnknownNameError: there is no such run, or its probe or metrics are not installed.
         DataError: the run recorded nothing yet.
     """
     run = get_run(store, name)
     manifest = msgspec.json.decode(run.manifest, type=Manifest)
+    manifest = msgspec.structs.replace(manifest, study=_remeasured(manifest.study, assignments or {}))
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     failures = read_failures(store, run.id)
@@ -56,6 +58,17 @@ def score(catalogue: Catalogue, store: Store, name: str) -> Scores:
     if observations[stages[-1].name].is_empty():
         raise DataError(f"run {run.name} has no trials recorded yet. Finish it: prejudge resume {run.name}")
     return _measure(Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)
+
+
+def _remeasured(study: Study, assignments: Mapping[str, Any]) -> Study:
+    metrics = {name: dict(options) for name, options in study.metrics.items()}
+    for name, value in assignments.items():
+        metric, _, option = name.partition(".")
+        if metric not in metrics or not option:
+            known = ", ".join(f"{name}.OPTION" for name in metrics)
+            raise UsageError(f"{name!r} cannot be set when a run is scored again; what can: {known}.")
+        metrics[metric][option] = value
+    return msgspec.structs.replace(study, metrics=metrics)
 
 
 def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:

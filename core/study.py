@@ -124,8 +124,8 @@ class Instrument(msgspec.Struct, frozen=True):
         """
         last = self.stages()[-1]
         given = {*last.factors, *last.outcomes, "status", "reason", "key"}
-        for name, (metric, _) in self.metrics.items():
-            if lacking := sorted(metric.needs - given):
+        for name, (metric, options) in self.metrics.items():
+            if lacking := sorted(metric.columns(options) - given):
                 gives = ", ".join(sorted(given))
                 raise UsageError(f"metric {name!r} needs {', '.join(lacking)}; the probe gives {gives}.")
 

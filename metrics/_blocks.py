@@ -72,15 +72,21 @@ def tested(p: float, clusters: int, options: TriSentBiasOptions) -> dict[str, An
     """Return the test of an estimate; nothing where it is undefined."""
     if not math.isfinite(p):
         return {}
-    least = smallest_p(clusters, options.resamples)
-    warning = f"too few clusters: p cannot be below {least:.3g}" if least > options.alpha else ""
-    return {"test": f"sign-flip permutation ({options.cluster})", "p": float(p), "note": warning}
+    test = f"sign-flip permutation ({options.cluster})"
+    return {"test": test, "p": float(p), "note": _too_few(clusters, options)}
 
 
-def swap_tested(p: float, options: TriSentBiasOptions) -> dict[str, Any]:
+def swap_tested(p: float, clusters: int, options: TriSentBiasOptions) -> dict[str, Any]:
     """Return the test of a contrast; nothing where it is undefined."""
+    if not math.isfinite(p):
+        return {}
     test = f"permutation of positive and negative within cluster ({options.cluster})"
-    return {"test": test, "p": float(p)} if math.isfinite(p) else {}
+    return {"test": test, "p": float(p), "note": _too_few(clusters, options)}
+
+
+def _too_few(clusters: int, options: TriSentBiasOptions) -> str:
+    least = smallest_p(clusters, options.resamples)
+    return f"too few clusters: p cannot be below {least:.3g}" if least > options.alpha else ""
 
 
 def merge(*parts: dict[str, Any]) -> dict[str, Any]:

@@ -82,9 +82,13 @@ def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], opti
     return Contrasts(absent, sums, block, swap_test(sums, contrast_statistics, options.plan))
 
 
+def _clusters(block: Block, unit: int) -> int:
+    return int(block.clusters[unit] or 0)
+
+
 def _log_odds(contrasts: Contrasts, unit: int, options: TriSentBiasOptions) -> Estimate:
     block = contrasts.block
-    row = merge(block.row(unit, 0), swap_tested(contrasts.p[unit, 0], options))
+    row = merge(block.row(unit, 0), swap_tested(contrasts.p[unit, 0], _clusters(block, unit), options))
     bound = None if block.missing[unit] else row["value"]
     return Estimate(
         metric="favouritism_log_odds",
@@ -102,7 +106,10 @@ def _log_odds(contrasts: Contrasts, unit: int, options: TriSentBiasOptions) -> E
 
 def _difference(contrasts: Contrasts, unit: int, measure: Measure, options: TriSentBiasOptions) -> Estimate:
     block = contrasts.block
-    row = merge(block.row(unit, measure.column, 100), swap_tested(contrasts.p[unit, measure.column], options))
+    row = merge(
+        block.row(unit, measure.column, 100),
+        swap_tested(contrasts.p[unit, measure.column], _clusters(block, unit), options),
+    )
     low, high = _bounds(contrasts, unit, measure)
     return Estimate(
         metric=measure.name,

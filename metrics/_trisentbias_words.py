@@ -12,6 +12,7 @@ from ._families import ABOVE, BELOW, NAMES, p_in_words, tagged
 from ._options import TriSentBiasOptions
 from ._trisentbias_estimates import MAIN
 
+FEW = "too few clusters"
 FAVOUR = "the stereotypically desirable description more in positive contexts than in negative ones"
 
 
@@ -102,6 +103,11 @@ def _not_shown(judged: Sequence[Estimate], opposite: Sequence[Estimate]) -> str:
         return (
             f"No favouritism for the stereotypically desirable description was shown at threshold {threshold}, but "
             f"the opposite direction was, for {_names(opposite)} (strongest {_number(_most(opposite, -1))})"
+        )
+    if all(any(word.startswith(FEW) for word in e.note.split("; ")) for e in judged):
+        return (
+            f"Nothing can be shown with {judged[0].clusters} clusters, whatever the answers: the largest favouritism "
+            f"of {len(judged)} groups at threshold {threshold} is {_number(_most(judged, 1))}; ask more of them"
         )
     return (
         f"No favouritism for the stereotypically desirable description was shown at threshold {threshold}: the "

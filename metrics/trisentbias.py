@@ -35,6 +35,10 @@ class TriSentBias(Metric):
     needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
     """And the column that the option `cluster` names."""
 
+    def columns(self, options: TriSentBiasOptions) -> frozenset[str]:
+        """Return the columns of every study, and the cluster's."""
+        return self.needs | {options.cluster}
+
     def compute(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> list[Estimate]:
         """Return the estimates: contrasts by axis and gender, then every cell at every threshold.
 

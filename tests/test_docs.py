@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from prejudge.core.cli.main import cli
+from prejudge.core.plugins import Plugged, Registered
+from prejudge.core.registry import StudyEntry
+from prejudge.core.runs import RunOptions, execute
+from prejudge.core.scoring import score
+from prejudge.core.store import Store
+from prejudge.core.study import Catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -31,7 +39,7 @@ def commands() -> list[tuple[str, str]]:
     return [(page, line.split("#")[0].strip()) for page, line in shown if line.startswith("prejudge ")]
 
 
-RUNNABLE = [(page, text) for page, text in blocks("python") if "import prejudge" in text and "hookimpl" not in text]
+RUNNABLE = [(page, text) for page, text in blocks("python") if "prejudge.run(" in text]
 
 
 def test_there_is_something_to_test():
@@ -64,3 +72,19 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_probe_of_the_plugin_page_works(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra hf")
+    (text,) = (text for page, text in blocks("python") if "class MyProbe" in text)
+    names: dict[str, Any] = {}
+    exec(compile(text, "my_bias/probe.py", "exec"), names)
+    catalogue = Catalogue.load()
+    for kind, name in (("probe", "MyProbe"), ("metric", "MyMetric")):
+        catalogue.plugins.offers[kind][name] = Registered(Plugged(name, names[name]), "my-bias")
+    catalogue.registry.studies["my-study"] = StudyEntry(probe="MyProbe", metrics={"MyMetric": {}})
+    study = catalogue.study("my-study", {"subject": "reference-masked-fair"}, {})
+    with Store(tmp_path / "s.db") as store:
+        scores = score(catalogue, store, asyncio.run(execute(catalogue, study, store, RunOptions())))
+    (estimate,) = scores.estimates["MyMetric"]
+    assert estimate.n == 2 and estimate.value is not None

@@ -54,7 +54,8 @@ def verify(store: str) -> int:
 def explain(first: str, second: str | None, store: str) -> None:
     """Show what the key FIRST was made from, and where it differs from SECOND or from the nearest stored key.
 
-    A key is given in hexadecimal (its first digits are enough), or as RUN/TRIAL, such as latest/skin-s-03-11/desirable.
+    A key is given in hexadecimal (its first digits are enough), or as RUN/TRIAL, where TRIAL is as in the column
+    `trial` of observations.parquet.
     """
     with Store(store, writable=False) as opened:
         one = find_parts(opened, first)

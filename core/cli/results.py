@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from ..contracts import Estimate
-from ..output import write_output
+from ..output import warnings_of, write_output
 from ..scoring import Scores, score
 from ..store import Store
 from ..study import Catalogue
@@ -18,23 +19,27 @@ from ..study import Catalogue
 UNITS = {"percentage points": "pp"}
 
 
-def finish(catalogue: Catalogue, store: Store, name: str, runs: str) -> None:
-    """Score a run, write its output, and show it."""
-    scores = score(catalogue, store, name)
-    show(scores, write_output(scores, store, Path(runs)))
+def finish(
+    catalogue: Catalogue, store: Store, name: str, runs: str, assignments: Mapping[str, Any] | None = None
+) -> int:
+    """Score a run, write its output, show it, and return the exit code."""
+    scores = score(catalogue, store, name, assignments)
+    return show(scores, write_output(scores, store, Path(runs)))
 
 
-def show(scores: Scores, report: Path) -> None:
-    """Print the table of estimates, the conclusions and the report's path."""
+def show(scores: Scores, report: Path) -> int:
+    """Print the table of estimates, the conclusions and the report's path; return 1 if no trial could be read."""
     console = terminal()
-    for note in scores.manifest.notes:
-        console.print(f"Note: {note}", markup=False)
+    for warning in warnings_of(scores):
+        console.print(f"Note: {warning}", markup=False)
     if scores.headline:
         console.print(estimates_table(scores.headline))
     for sentence in scores.conclusions.values():
         console.print(sentence, markup=False)
-    console.print(f"Run:    {scores.run.name}", markup=False)
+    if scores.run.state != "imported":
+        console.print(f"Run:    {scores.run.name}", markup=False)
     console.print(f"Report: {report}", markup=False, soft_wrap=True)
+    return 0 if (scores.last["status"] == "ok").any() else 1
 
 
 def terminal() -> Console:

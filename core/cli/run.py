@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from pathlib import Path
 from typing import Any, cast
 
 import click
 import msgspec
 
 from ..errors import UsageError
-from ..manifest import Manifest
+from ..manifest import Manifest, digest_files
+from ..output import ensure_writable
 from ..runs import RunOptions, execute
 from ..scheduler import Mode
 from ..store import Store, get_run
@@ -47,7 +49,7 @@ from .shared import (
 @runs_option
 @registry_option
 @quiet_option
-def run(study: str, models: tuple[str, ...], data: str | None, assignments: tuple[str, ...], **where: Any) -> None:
+def run(study: str, models: tuple[str, ...], data: str | None, assignments: tuple[str, ...], **where: Any) -> int:
     """Run STUDY on a model, score it and write its report.
 
     What the store already answers is not asked again. Ctrl-C keeps what was answered.
@@ -55,7 +57,7 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data))
     options = RunOptions(mode=cast("Mode", where["mode"]), command=shlex.join(["prejudge", *sys.argv[1:]]))
-    perform(catalogue, chosen, options, where)
+    return perform(catalogue, chosen, options, where)
 
 
 @click.command()
@@ -64,22 +66,36 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
 @runs_option
 @registry_option
 @quiet_option
-def resume(name: str, **where: Any) -> None:
+def resume(name: str, **where: Any) -> int:
     """Take up the run NAME where it was interrupted, or the latest run."""
     catalogue = Catalogue.load(where["registry"])
-    with Store(where["store"]) as store:
+    with Store(where["store"], writable=False) as store:
         found = get_run(store, name)
     manifest = msgspec.json.decode(found.manifest, type=Manifest)
-    mode = cast("Mode", "use" if manifest.mode == "refresh" else manifest.mode)
-    perform(catalogue, manifest.study, RunOptions(mode=mode, name=found.name, command=manifest.command), where)
+    ensure_same_data(manifest)
+    return perform(catalogue, manifest.study, RunOptions(name=found.name, command=manifest.command), where)
 
 
-def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict[str, Any]) -> None:
-    """Run a study with its progress on the terminal, and show what came out.
+def ensure_same_data(manifest: Manifest) -> None:
+    """Refuse to resume a run whose data file is not what it was: its answers would be to other questions.
+
+    Raises:
+        UsageError: naming the file.
+    """
+    now = digest_files(manifest.study.options)
+    for path, digest in manifest.data.items():
+        if now.get(path) != digest:
+            what = "is not there any more" if path not in now else "changed since"
+            raise UsageError(f"run {manifest.run} cannot be resumed: its data file {path!r} {what}. Start a new run.")
+
+
+def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict[str, Any]) -> int:
+    """Run a study with its progress on the terminal, show what came out, and return the exit code.
 
     Raises:
         UsageError: it was interrupted; the message has the command that resumes it.
     """
+    ensure_writable(Path(where["runs"]))
     with Store(where["store"]) as store:
         progress = TerminalProgress(quiet=where["quiet"])
         try:
@@ -88,7 +104,7 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict
             raise UsageError(_interrupted(progress.run, where["store"])) from None
         finally:
             progress.close()
-        finish(catalogue, store, name, where["runs"])
+        return finish(catalogue, store, name, where["runs"])
 
 
 def _interrupted(run: str | None, store: str) -> str:

@@ -23,12 +23,11 @@ from .shared import read_assignments, registry_option, runs_option, set_option, 
 @store_option
 @runs_option
 @registry_option
-def score(name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: str) -> None:
+def score(name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: str) -> int:
     """Score the run NAME again from the store alone (default: the latest). No model is loaded, nothing is asked."""
     catalogue = Catalogue.load(registry)
     if scores is not None:
         published = score_published(catalogue, catalogue.study(name, {}, read_assignments(assignments, None)), scores)
-        show(published, write_output(published, None, Path(where["runs"])))
-        return
+        return show(published, write_output(published, None, Path(where["runs"])))
     with Store(where["store"], writable=False) as store:
-        finish(catalogue, store, name, where["runs"])
+        return finish(catalogue, store, name, where["runs"], read_assignments(assignments, None))

@@ -18,7 +18,7 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from ..errors import StoreError
-from .migrations import MIGRATIONS, migrate, schema_number
+from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
 
 BUSY_SECONDS = 60
 
@@ -30,6 +30,8 @@ def store_url(where: str | Path) -> sa.URL:
         StoreError: the url cannot be understood.
     """
     text = str(where)
+    if not text.strip():
+        raise StoreError("the store has no name. Name a file with --store.")
     if "://" not in text:
         return sa.URL.create("sqlite", database=text)
     try:
@@ -50,8 +52,8 @@ def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
         engine = _create(url)
         if writable:
             migrate(engine.execution_options(immediate=True))
-        elif schema_number(engine) != len(MIGRATIONS):
-            raise StoreError(f"the store {url} has another schema than this version reads. Run any writing command.")
+        else:
+            _check_schema(schema_number(engine), url)
     return engine
 
 
@@ -60,8 +62,9 @@ def translated(url: sa.URL) -> Iterator[None]:
     """Turn the database's errors into `StoreError`: what happened, where, how to mend it."""
     try:
         yield
-    except NoSuchModuleError as error:
-        raise StoreError(f"no driver for the store {url.render_as_string()}: {error}") from None
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        mend = "Install its SQLAlchemy driver with pip (for PostgreSQL: psycopg), or name a file."
+        raise StoreError(f"no driver for the store {url.render_as_string()}: {error}. {mend}") from None
     except DBAPIError as error:
         raise StoreError(_explain(url, str(error.orig))) from None
     except sqlite3.Error as error:
@@ -79,6 +82,15 @@ def _explain(url: sa.URL, problem: str) -> str:
     }
     mend = next((mend for sign, mend in mends.items() if sign in problem), f"failed: {problem}")
     return f"the store {url.render_as_string()} {mend}"
+
+
+def _check_schema(number: int, url: sa.URL) -> None:
+    """Refuse to read another schema; only a writer may bring it up to date."""
+    refuse_newer(number, len(MIGRATIONS), url)
+    if number == 0:
+        raise StoreError(f"the store {url.render_as_string()} is empty. Run a study first, or name one with --store.")
+    if number < len(MIGRATIONS):
+        raise StoreError(f"the store {url.render_as_string()} has an older schema. Run any study on it to update it.")
 
 
 def _check_file(url: sa.URL, writable: bool) -> None:

@@ -129,14 +129,19 @@ def migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...]
         StoreError: the store was written by a newer version.
     """
     at = schema_number(engine)
-    if at > len(migrations):
-        raise StoreError(
-            f"the store {engine.url} was written by a newer prejudge (schema {at}; this version knows "
-            f"{len(migrations)}). Upgrade: pip install -U prejudge"
-        )
+    refuse_newer(at, len(migrations), engine.url)
     for number, step in enumerate(migrations[at:], start=at + 1):
         _apply(engine, number, step)
     return len(migrations) - at
+
+
+def refuse_newer(at: int, known: int, url: sa.URL) -> None:
+    """Raise `StoreError` if a store's schema is newer than this version knows."""
+    if at > known:
+        raise StoreError(
+            f"the store {url.render_as_string()} was written by a newer prejudge (schema {at}; this version knows "
+            f"{known}). Upgrade: pip install -U prejudge"
+        )
 
 
 def _apply(engine: Engine, number: int, step: Callable[[Connection], None]) -> None:

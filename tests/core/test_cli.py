@@ -209,3 +209,48 @@ def _wait_for_answers(path: Path) -> int:
             if count:
                 return count
     raise AssertionError("no answer was stored within 60 s")
+
+
+def test_changed_data_is_not_resumed(prejudge, tmp_path):
+    own = tmp_path / "own.csv"
+    own.write_text("desirable,undesirable,axis,gender,sentiment\na tall man,a short man,height,men,neutral\n")
+    assert prejudge("run", "bistereo-pairs", "--data", "own.csv", "--model", "reference-masked-fair").returncode == 0
+    own.write_text(own.read_text().replace("man", "boy"))
+    assert "its data file 'own.csv' changed since. Start a new run." in refused(prejudge("resume"))
+
+
+def test_score_again_with_other_options(prejudge, tmp_path):
+    prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
+    again = prejudge("score", "--set", "trisentbias.threshold_main=0.06")
+    assert again.returncode == 0 and "threshold 0.06" in " ".join(again.stdout.split())
+    assert "'per_cell' cannot be set when a run is scored again" in refused(prejudge("score", "--set", "per_cell=1"))
+    assert "Did you mean 'resamples'?" in refused(prejudge("score", "--set", "trisentbias.resample=1"))
+
+
+def test_few_clusters_are_said(prejudge):
+    ran = prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
+    assert "Nothing can be shown with 4 clusters" in " ".join(ran.stdout.split())
+
+
+def test_places_are_checked_before_asking(prejudge, tmp_path):
+    (tmp_path / "afile").write_text("x")
+    words = ["run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1"]
+    assert "cannot write 'afile'" in refused(prejudge(*words, "--runs", "afile"))
+    assert "needs zzz" in refused(prejudge(*words, "--set", "trisentbias.cluster=zzz"))
+    assert "unknown role of bistereo-pairs 'nope'" in refused(prejudge(*words, "--model", "nope=reference-masked-fair"))
+    assert "the store has no name" in refused(prejudge(*words, "--store", ""))
+    with Store(tmp_path / "prejudge.db") as store:
+        assert statistics(store)["Exchange"] == 0
+
+
+def test_newer_store_is_named_when_reading_too(prejudge, tmp_path):
+    Store(tmp_path / "prejudge.db").close()
+    with sqlite3.connect(tmp_path / "prejudge.db") as connection:
+        connection.execute("INSERT INTO migration VALUES (99, 'm099', 0.0)")
+    connection.close()
+    assert "newer prejudge" in refused(prejudge("cache", "stats"))
+
+
+def test_resume_of_nothing_makes_no_store(prejudge, tmp_path):
+    assert "there is no store" in refused(prejudge("resume"))
+    assert not list(tmp_path.iterdir())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from fakes import CountOptions
 
@@ -23,7 +25,7 @@ def test_unknown_option_offers_the_nearest():
 
 
 def test_wrong_type_says_which():
-    with pytest.raises(UsageError, match=r"count: Expected `int`, got `str` - at `\$.n`"):
+    with pytest.raises(UsageError, match="count: option 'n' is 'many'. Expected `int`, got `str`"):
         build_options("count", CountOptions, {"n": "many"})
 
 
@@ -35,3 +37,11 @@ def test_assignments_are_toml_or_text():
 def test_assignment_without_equals_is_refused():
     with pytest.raises(UsageError, match="Write NAME=VALUE"):
         parse_assignments(["per_cell"])
+
+
+def test_wrong_choice_says_what_there_is():
+    class Chosen(CountOptions, frozen=True, kw_only=True):
+        unit: Literal["word", "token"] = "word"
+
+    with pytest.raises(UsageError, match="option 'unit' is 'char'. It may be: 'word', 'token'"):
+        build_options("count", Chosen, {"unit": "char"})

@@ -13,7 +13,7 @@ from fakes import FakeModel, fake_catalogue
 from prejudge.core import api
 from prejudge.core.errors import DataError, PermanentError, UnknownNameError, UsageError
 from prejudge.core.explain import differences, find_parts, nearest
-from prejudge.core.output import build_content, write_output
+from prejudge.core.output import build_content, warnings_of, write_output
 from prejudge.core.plan import plan
 from prejudge.core.registry import Published, StudyEntry
 from prejudge.core.scoring import estimates_frame, score, score_published
@@ -152,3 +152,28 @@ def test_store_is_closed_after_a_run(five_lines):
     Path(five_lines.store).unlink()
     with Store(five_lines.store) as store:
         assert store.find([b"x"]) == {}
+
+
+def test_failures_are_told_with_their_reason(run_study, catalogue, store):
+    FakeModel.script = lambda request, seen: PermanentError("the tokenizer does not fit")
+    name, _ = run_study(n=4)
+    (warning,) = warnings_of(score(catalogue, store, name))
+    assert "4 of 4 trials" in warning and "4 times): the tokenizer does not fit" in warning
+
+
+def test_interrupted_run_is_told_as_incomplete(run_study, catalogue, store):
+    name, _ = run_study(n=4)
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'interrupted'")
+        connection.exec_driver_sql("DELETE FROM run_trial WHERE ordinal = 3")
+    (warning,) = warnings_of(score(catalogue, store, name))
+    assert "3 of 4 trials of stage 'count'" in warning
+
+
+def test_unknown_mode_is_refused():
+    with pytest.raises(UnknownNameError, match="Known: refresh, replay, use"):
+        api.Settings(mode="bad")  # type: ignore[arg-type]
+
+
+def test_run_has_a_short_repr(five_lines):
+    assert len(repr(api.run("count", "fake", five_lines))) < 500
