@@ -16,7 +16,7 @@ from ._diffusion_files import components, fetch_files
 from ._hf_files import CONFIG, Source, one_line
 from ._torch import DType, choose_device, quiet_loading, require_torch
 
-EXTRA = "diffusers"
+EXTRA = "diffusion"
 NEEDED = ("prompt", "generator", "width", "height", "num_inference_steps", "guidance_scale", "output_type")
 
 UNSEEDED = "DPMSolverSDEScheduler"
