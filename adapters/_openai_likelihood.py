@@ -2,7 +2,7 @@
 
 `prompt_logprobs` (vLLM) and `echo` send prompt and continuation as one text, so that the tokenizer merges them as in
 the real text, and score every token that carries a character of the continuation; a token shared with the prompt
-counts. Tokens are found from the end of the text, where no special token shifts them, and must spell it.
+counts.
 `first_token` asks for the likeliest first tokens of an answer and looks the continuations up among them.
 A server that ignores an option gives an error, never a number.
 """
@@ -17,14 +17,13 @@ import msgspec
 
 from ..core.errors import PermanentError, TransientError
 from ..core.records import Likelihood, Likelihoods, Message, TokenScores, Usage
+from ._openai_align import Tokens, find_continuation, find_start
 from ._openai_call import Caller
 from ._openai_chat import ABSENT, ChatBodies, Urls
 from ._openai_options import LikelihoodWay
 from ._openai_replies import ChatReply, PromptTokens, TextChoice, TextReply, usage_of
 
 _OTHERS = "Set likelihood to a way that this endpoint offers (prompt_logprobs, echo, first_token)."
-_BLANKS = str.maketrans("", "", " \t\n\r\u2581\u00a0")
-Tokens = tuple[list[str], list[float | None]]
 
 
 class Scorer:
@@ -88,7 +87,7 @@ class Scorer:
                 raise PermanentError(f"{self._caller.where} gives several tokens per place of the prompt. {_OTHERS}")
             texts.append("" if one is None else one.decoded_token or "")
             values.append(None if one is None else one.logprob)
-        return texts, values
+        return Tokens(texts, values)
 
     async def _echo(self, request: Likelihood, continuation: str) -> tuple[TokenScores, Usage]:
         if not isinstance(request.prompt, str):
@@ -98,30 +97,21 @@ class Scorer:
         reply = await self._caller.ask("/completions", {**body, "temperature": 1.0}, TextReply)
         logprobs = self._choice(reply).logprobs
         texts, values = (logprobs.tokens, logprobs.token_logprobs) if logprobs is not None else (None, None)
-        if not texts or not values or len(texts) != len(values):
+        if logprobs is None or not texts or not values or len(texts) != len(values):
             raise PermanentError(f"{self._caller.where} gives no log-probabilities of tokens. {_OTHERS}")
         counted = usage_of(reply.usage)
-        kept = self._without_generated((texts, values), request.prompt + continuation, counted.output_tokens)
-        return self._align(kept, request.prompt, continuation), counted
-
-    def _without_generated(self, tokens: Tokens, whole: str, generated: int) -> Tokens:
-        texts, values = tokens
-        for extra in dict.fromkeys((generated, 1, 0)):
-            end = len(texts) - extra
-            if end > 0 and _bare("".join(texts[:end])).endswith(_bare(whole)):
-                return texts[:end], values[:end]
-        raise PermanentError(
-            f"{self._caller.where} does not echo the prompt token by token, so it tells nothing about it. {_OTHERS}"
-        )
+        tokens = Tokens(texts, values, logprobs.text_offset)
+        found = find_continuation(tokens, request.prompt, continuation, counted.output_tokens, self._caller.where)
+        return self._scores(found), counted
 
     def _align(self, tokens: Tokens, prompt: str | None, continuation: str) -> TokenScores:
-        start = find_start(tokens, prompt, continuation)
+        start = find_start(tokens.texts, tokens.values, prompt, continuation)
         if start is None:
             raise PermanentError(
                 f"the tokens that {self._caller.where} reports do not spell the continuation {continuation!r}; "
                 "which of them to count cannot be told."
             )
-        return self._scores(tokens[1][start:])
+        return self._scores(tokens.values[start:])
 
     async def _first_token(self, request: Likelihood, urls: Urls) -> Likelihoods:
         if isinstance(request.prompt, str):
@@ -168,40 +158,6 @@ class Scorer:
         if not reply.choices:
             raise TransientError(f"{self._caller.where} sent no choice to read an answer from.")
         return reply.choices[0]
-
-
-def find_start(tokens: Tokens, prompt: str | None, continuation: str) -> int | None:
-    """Return the place of the first token that carries a character of the continuation, which ends the text.
-
-    Where the tokens do not spell the text blank by blank (some servers strip them), its other characters decide.
-    None: they do not spell it at all.
-    """
-    texts, values = tokens
-    start = _walk(texts, prompt, continuation)
-    if start is None and continuation.strip() and not (prompt or "").endswith((" ", "\n", "\t")):
-        start = _walk([_bare(text) for text in texts], None if prompt is None else _bare(prompt), _bare(continuation))
-        blank = continuation[:1].isspace()
-        while blank and start and texts[start - 1] and not _bare(texts[start - 1]):
-            start -= 1
-    # The first bytes of a character can be tokens of their own that show as nothing.
-    while start and texts[start - 1] == "" and values[start - 1] is not None:
-        start -= 1
-    return start
-
-
-def _walk(texts: Sequence[str], prompt: str | None, continuation: str) -> int | None:
-    start, spelled = len(texts), ""
-    while len(spelled) < len(continuation) and start > 0:
-        start -= 1
-        spelled = texts[start] + spelled
-    if not spelled.endswith(continuation):
-        return None
-    before = spelled[: len(spelled) - len(continuation)]
-    return start if prompt is None or prompt.endswith(before) else None
-
-
-def _bare(text: str) -> str:
-    return text.translate(_BLANKS)
 
 
 def _first_of_text(choice: TextChoice) -> list[tuple[str, float]]:

@@ -80,6 +80,7 @@ class TextLogprobs(msgspec.Struct):
 
     tokens: list[str] | None = None
     token_logprobs: list[float | None] | None = None
+    text_offset: list[int] | None = None
     top_logprobs: list[dict[str, float] | None] | None = None
     content: list[Place] | None = None
 

@@ -213,7 +213,6 @@ def _completion(body: Json) -> Json:
             "tokens": [token for token, _ in pairs],
             "token_logprobs": [value for _, value in pairs],
             "top_logprobs": [None] * len(pairs),
-            "text_offset": list(range(len(pairs))),
         }
     elif body.get("logprobs"):
         top = {token: log_probability(prompt, token) for token in (" yes", " no", " end")}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fault_server import Answer, chat, expected, log_probability, scored
 
-from prejudge.adapters._openai_likelihood import find_start
+from prejudge.adapters._openai_align import Tokens, find_continuation, find_start
 from prejudge.core.errors import PermanentError, UnsupportedOperationError
 from prejudge.core.records import Image, Likelihood, Message, Text, TokenScores
 
@@ -126,13 +126,13 @@ def test_server_that_scores_only_its_own_token_is_an_error(ask, server):
 
 @pytest.mark.parametrize("value", [0.5, -9999.0])
 def test_numbers_that_are_no_log_probabilities_are_an_error(ask, server, value):
-    logprobs = {"tokens": ["a", " b"], "token_logprobs": [None, value]}
+    logprobs = {"tokens": ["a", " b", " c"], "token_logprobs": [None, value, -0.5]}
     server.model = lambda path, body: {"choices": [{"text": "a b", "logprobs": logprobs}]}
     assert isinstance(score(ask, "a", " b", likelihood="echo"), PermanentError)
 
 
 def test_unscored_first_token_is_an_error(ask, server):
-    logprobs = {"tokens": ["ab"], "token_logprobs": [None]}
+    logprobs = {"tokens": ["ab", "c"], "token_logprobs": [None, -0.5]}
     server.model = lambda path, body: {"choices": [{"text": "ab", "logprobs": logprobs}]}
     answer = score(ask, "", "ab", likelihood="echo")
     assert isinstance(answer, PermanentError)
@@ -172,7 +172,7 @@ def test_image_of_a_conversation_is_needed(ask, server):
 
 
 def start(tokens: list[str], prompt: str | None, continuation: str) -> int | None:
-    return find_start((tokens, [None, *[-1.0] * (len(tokens) - 1)]), prompt, continuation)
+    return find_start(tokens, [None, *[-1.0] * (len(tokens) - 1)], prompt, continuation)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +195,48 @@ def start(tokens: list[str], prompt: str | None, continuation: str) -> int | Non
 )
 def test_continuation_is_found_from_the_end(tokens, prompt, continuation, place):
     assert start(tokens, prompt, continuation) == place
+
+
+# As llama-cpp-python reports them: without the token in front, the bytes of a character as nothing.
+CAFE = Tokens(
+    ["one", " c", "a", "f", "", "", "pene"], [None, -1.0, -2.0, -3.0, -4.0, -5.0, -6.0], [0, 3, 5, 6, 7, 7, 8]
+)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "continuation", "values"),
+    [
+        ("one", " caf\u00e9", [-1.0, -2.0, -3.0, -4.0, -5.0]),
+        ("one c", "af\u00e9", [-2.0, -3.0, -4.0, -5.0]),
+        ("one caf", "\u00e9", [-4.0, -5.0]),
+    ],
+)
+def test_offsets_decide_where_tokens_do_not_spell(prompt, continuation, values):
+    assert find_continuation(CAFE, prompt, continuation, 1, "there") == values
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        CAFE._replace(offsets=None),
+        CAFE._replace(offsets=[0, 3, 5, 6, 7, 7, 9]),
+        CAFE._replace(offsets=[3, 6, 8, 9, 10, 10, 11]),
+        CAFE._replace(offsets=[0, 4, 5, 6, 7, 7, 8]),
+        CAFE._replace(offsets=[0, 5, 3, 6, 7, 7, 8]),
+        Tokens(CAFE.texts[:-1], CAFE.values[:-1], [0, 3, 5, 6, 7, 7]),
+    ],
+)
+def test_offsets_that_disagree_with_the_text_are_an_error(tokens):
+    with pytest.raises(PermanentError):
+        find_continuation(tokens, "one", " caf\u00e9", 1, "there")
+
+
+def test_echo_without_the_generated_token_is_an_error(ask, server):
+    # llama-cpp-python leaves it out just when its numbers stand one place off.
+    logprobs = {"tokens": ["a", " b"], "token_logprobs": [None, -0.5], "text_offset": [0, 1]}
+    usage = {"prompt_tokens": 2, "completion_tokens": 1}
+    server.model = lambda path, body: {"choices": [{"text": "a b", "logprobs": logprobs}], "usage": usage}
+    assert isinstance(score(ask, "a", " b", likelihood="echo"), PermanentError)
 
 
 def test_made_up_model_has_no_constant():

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,44 +13,17 @@ from prejudge.core.records import Classify, Generate, Generation, Likelihood, Me
 
 NEEDED = ("fastapi", "uvicorn", "torch", "transformers")
 START = "from transformers.cli.transformers import main; main()"
-PATIENCE = 180
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def is_up(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=1) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
 
 
 @pytest.fixture(scope="session")
-def served(tiny_llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def served(tiny_llama: Path, start_server: Callable[..., str]) -> str:
     """Return the base url of `transformers serve`, or skip."""
     if lacking := [name for name in NEEDED if find_spec(name) is None]:
         pytest.skip(f"transformers serve needs {', '.join(lacking)} (pip install 'transformers[serving]')")
-    port, log = free_port(), tmp_path_factory.mktemp("serve") / "log"
-    words = ["serve", str(tiny_llama), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
-    offline = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    with log.open("wb") as out:
-        command = [sys.executable, "-c", START, *words, "--dtype", "float32"]
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=offline)
-        try:
-            end = time.monotonic() + PATIENCE
-            while not is_up(f"http://127.0.0.1:{port}/health"):
-                if process.poll() is not None or time.monotonic() > end:
-                    pytest.fail(f"transformers serve did not start:\n{log.read_text()[-3000:]}")
-                time.sleep(0.2)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            process.terminate()
-            process.wait(30)
+    return (
+        start_server(["-c", START, "serve", str(tiny_llama), "--device", "cpu", "--dtype", "float32"], "/health")
+        + "/v1"
+    )
 
 
 @pytest.fixture

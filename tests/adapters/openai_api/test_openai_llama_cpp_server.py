@@ -1,0 +1,76 @@
+"""`openai` against a real server that is not ours: `llama_cpp.server` on a tiny GGUF, checked against Transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from prejudge.core.errors import PermanentError
+from prejudge.core.records import Generate, Generation, Likelihood, Message, Sampling, Text
+
+from ..gguf_files import write_pair
+
+NEEDED = ("llama_cpp", "gguf", "fastapi", "uvicorn", "sse_starlette", "starlette_context", "pydantic_settings", "torch")
+ASKED = [
+    Likelihood(prompt="The capital of France is", continuations=(" Paris", " Rome", " unbelievably friendly")),
+    Likelihood(prompt="She was consid", continuations=("ered friendly", "erate.")),
+    Likelihood(prompt="one two three", continuations=(" four five", " caf\u00e9")),
+]
+
+
+@pytest.fixture(scope="session", params=[True, False], ids=["bos", "no-bos"])
+def served(request, tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., str]):
+    """Return (base url, checkpoint, whether it begins texts with a token of its own), or skip."""
+    if lacking := [name for name in NEEDED if find_spec(name) is None]:
+        pytest.skip(f"llama_cpp.server needs {', '.join(lacking)} (pip install 'llama-cpp-python[server]' gguf)")
+    file, checkpoint = write_pair(tmp_path_factory.mktemp("gguf"), add_bos=request.param)
+    words = ["-m", "llama_cpp.server", "--model", str(file), "--logits_all", "true", "--n_gpu_layers", "0"]
+    words += ["--n_threads", "1", "--n_ctx", "256", "--verbose", "false"]
+    return start_server(words, "/v1/models") + "/v1", checkpoint, request.param
+
+
+@pytest.fixture
+def asks(served, ask):
+    """Return `ask` in front of the server."""
+
+    def run(*requests, **settings):
+        settings = {"base_url": served[0], "api_key_env": "", "timeout_seconds": 60, "concurrency": 1, **settings}
+        return ask(*requests, **settings)
+
+    return run
+
+
+def test_likelihoods_equal_those_of_transformers(asks, served, ask_causal: Callable[..., list], transport):
+    _, checkpoint, begins = served
+    answers = asks(*ASKED, likelihood="echo", transport=transport)
+    if not begins:
+        # llama-cpp-python is one place off where a text has no token before it; better no number than a wrong one.
+        assert all(isinstance(answer, PermanentError) for answer in answers), answers
+        return
+    for there, here in zip(answers, ask_causal(Path(checkpoint), ASKED), strict=True):
+        assert [score.count for score in there.scores] == [score.count for score in here.scores]
+        for one, other in zip(there.scores, here.scores, strict=True):
+            assert one.values == pytest.approx(other.values, abs=1e-3)
+
+
+def test_it_answers(asks):
+    question = Generate(
+        messages=(Message("user", (Text("one two"),)),), sampling=Sampling(temperature=0.0, max_tokens=6)
+    )
+    first, second = asks(question, question)
+    assert isinstance(first, Generation)
+    assert first == second
+
+
+def test_it_reports_alternatives(asks):
+    (answer,) = asks(
+        Generate(
+            messages=(Message("user", (Text("one two"),)),),
+            sampling=Sampling(temperature=0.0, max_tokens=3),
+            top_logprobs=3,
+        )
+    )
+    assert isinstance(answer, Generation | PermanentError)
