@@ -14,7 +14,7 @@ from ._torch import DType, choose_device, quiet_loading
 
 BUDGET, BUDGET_CPU = 65_536, 8_192
 """Tokens in one pass and its cache, if nobody says otherwise."""
-MAX_LOGITS, MAX_LOGITS_CPU = 1 << 27, 1 << 22
+MAX_LOGITS, MAX_LOGITS_CPU = 1 << 27, 1 << 23
 """Most logits of one pass, so that a large vocabulary does not undo the token budget."""
 FAILURES = (RuntimeError, ValueError, LookupError, TypeError, AttributeError, NotImplementedError)
 """What a model of one's own raises when it lacks something."""

@@ -23,7 +23,7 @@ from ._torch import is_out_of_memory, release_memory
 Values = npt.NDArray[np.float64]
 LEAST_SHARED = 32
 """Tokens that prompts must share to be worth a pass of their own."""
-SLACK = 8
+SLACK = 16
 """One part in so many of a row may be left to the next level, or be padding, so that rows can share a pass."""
 
 
