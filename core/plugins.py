@@ -7,7 +7,8 @@ built-ins come in through the same hooks, with the strings that `registry.toml` 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import pluggy
 
 from .adapter import ModelAdapter
 from .contracts import Metric, Probe
-from .errors import PluginError, UnknownNameError
+from .errors import PluginError, PrejudgeError, UnknownNameError
 from .registry import Registry
 
 GROUP = "prejudge"
@@ -132,6 +133,20 @@ class Plugins:
             if thing.name in self.offers[kind]:
                 owner = self.offers[kind][thing.name].plugin
                 raise ValueError(f"the {kind} name {thing.name!r} is taken by plugin {owner!r}")
+
+
+@contextmanager
+def blamed(plugin: str, what: str) -> Iterator[None]:
+    """Turn whatever goes wrong in a plugin's own code into a `PluginError` that names it.
+
+    The framework's own errors pass: a plugin may raise them to say what a person can mend.
+    """
+    try:
+        yield
+    except PrejudgeError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin, f"{what} failed: {type(error).__name__}: {error}. See --debug.") from error
 
 
 def found_plugins(environment: Mapping[str, str] = os.environ) -> list[EntryPoint]:

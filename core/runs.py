@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -18,6 +18,7 @@ from .errors import ReplayMissError, UnknownNameError, UnsupportedOperationError
 from .ledger import Ledger
 from .manifest import Manifest, StageRecord, describe_machine, digest_files, new_name
 from .observations import build_observations
+from .plugins import blamed
 from .progress import Progress, Silent
 from .scheduler import Keyed, Mode, Scheduler
 from .store import Found, Store, read_failures, read_trials
@@ -52,11 +53,13 @@ async def execute(
     """
     instrument = catalogue.instrument(study)
     ensure_capable(catalogue, study, instrument.stages())
+    owner = catalogue.plugins.offers["probe"][study.probe].plugin
     adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
     for adapter in adapters.values():
         adapter.blobs, adapter.keep = store.blob, store.keep
     try:
-        run = _Run(study, instrument, store, options, progress or Silent(), adapters)
+        parts = _Parts(study, instrument, adapters, owner)
+        run = _Run(parts, store, options, progress or Silent())
         return await run.execute()
     finally:
         for adapter in adapters.values():
@@ -90,28 +93,32 @@ def _can(catalogue: Catalogue, model: str, operation: type) -> bool:
     return operation in catalogue.adapter_class(model).capabilities()
 
 
+class _Parts(NamedTuple):
+    """What a run is made of."""
+
+    study: Study
+    instrument: Instrument
+    adapters: Mapping[str, ModelAdapter]
+    """By model."""
+    owner: str
+    """The plugin that the probe came from."""
+
+
 class _Run:
-    def __init__(
-        self,
-        study: Study,
-        instrument: Instrument,
-        store: Store,
-        options: RunOptions,
-        progress: Progress,
-        adapters: Mapping[str, ModelAdapter],
-    ) -> None:
-        self.study, self.instrument, self.store = study, instrument, store
-        self.options, self.progress, self.adapters = options, progress, adapters
+    def __init__(self, parts: _Parts, store: Store, options: RunOptions, progress: Progress) -> None:
+        self.study, self.instrument, self.adapters, self.owner = parts
+        self.store, self.options, self.progress = store, options, progress
         self.records: dict[str, StageRecord] = {}
         self.planned: dict[str, int] = {}
         self.earlier: dict[str, pl.DataFrame] = {}
-        self.name = options.name or new_name(study.name, study.roles.get("subject", "model"))
+        self.name = options.name or new_name(self.study.name, self.study.roles.get("subject", "model"))
 
     async def execute(self) -> str:
         base = self._manifest()
         first = self.instrument.stages()[0]
         # Planning reads the data: what is wrong with it is said before a run stands in the store.
-        self.planned = {first.name: first.count({})}
+        with blamed(self.owner, f"probe {self.study.probe!r}"):
+            self.planned = {first.name: first.count({})}
         self.records = {name: StageRecord(planned) for name, planned in self.planned.items()}
         begun = encode(msgspec.structs.replace(base, stages=self.records))
         run_id = self.store.begin_run(self.name, self.study.name, begun)

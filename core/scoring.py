@@ -13,6 +13,7 @@ from .contracts import Chart, Estimate, Example, Probe, Stage
 from .errors import DataError, UsageError
 from .manifest import Manifest, describe_machine, digest_files, new_name
 from .observations import build_observations
+from .plugins import blamed
 from .store import RunRow, Store, get_run, read_failures, read_trials
 from .study import Catalogue, Instrument, Study
 
@@ -57,7 +58,7 @@ def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[st
     observations = {s.name: build_observations(s, read_trials(store, run.id, s.name), failures) for s in stages}
     if observations[stages[-1].name].is_empty():
         raise DataError(f"run {run.name} has no trials recorded yet. Finish it: prejudge resume {run.name}")
-    return _measure(Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)
+    return _measure(catalogue, Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)
 
 
 def _remeasured(study: Study, assignments: Mapping[str, Any]) -> Study:
@@ -94,11 +95,14 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
     stages = tuple(instrument.stages())
     run = RunRow(0, name, study.name, "imported", "", time.time(), None)
     observations = {stages[-1].name: imported.observations}
-    return _measure(Scores(run, manifest, stages[-1:], observations, {}, (), {}, (), (), ()), instrument)
+    return _measure(catalogue, Scores(run, manifest, stages[-1:], observations, {}, (), {}, (), (), ()), instrument)
 
 
-def _measure(scores: Scores, instrument: Instrument) -> Scores:
-    estimates = {name: m.compute(scores.last, o) for name, (m, o) in instrument.metrics.items()}
+def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
+    estimates = {}
+    for name, (metric, options) in instrument.metrics.items():
+        with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
+            estimates[name] = metric.compute(scores.last, options)
     return msgspec.structs.replace(
         scores,
         estimates=estimates,

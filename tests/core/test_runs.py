@@ -11,6 +11,7 @@ from fakes import FakeModel, text_of
 from prejudge.core.errors import (
     AuthenticationError,
     PermanentError,
+    PluginError,
     RateLimitError,
     ReplayMissError,
     TransientError,
@@ -179,7 +180,7 @@ def test_interrupted_run_is_resumed_under_its_name(catalogue, store):
     async def interrupted():
         study = catalogue.study("count", {"subject": "fake"}, {"n": 100})
         task = asyncio.create_task(execute(catalogue, study, store, RunOptions()))
-        while statistics(store)["Exchange"] == 0:
+        while statistics(store)["Exchange"] == 0 and not task.done():
             await asyncio.sleep(0.01)
         task.cancel()
         await task
@@ -217,3 +218,14 @@ def test_wrong_metric_is_refused_before_anything_runs(catalogue, store):
         catalogue.instrument(
             type(study)(**{f: getattr(study, f) for f in study.__struct_fields__} | {"metrics": paired})
         )
+
+
+def test_plugin_that_fails_is_named(catalogue, store, monkeypatch):
+    study = catalogue.study("count", {"subject": "fake"}, {})
+    name = asyncio.run(execute(catalogue, study, store, RunOptions()))
+    monkeypatch.setattr("fakes.MeanLength.compute", lambda self, observations, options: 1 / 0)
+    with pytest.raises(PluginError, match="plugin 'tests': metric 'mean' failed: ZeroDivisionError"):
+        score(catalogue, store, name)
+    monkeypatch.setattr("fakes.CountStage.trials", lambda self, earlier: 1 / 0)
+    with pytest.raises(PluginError, match="plugin 'tests': probe 'count' failed: ZeroDivisionError"):
+        asyncio.run(execute(catalogue, study, store, RunOptions()))
