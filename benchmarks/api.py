@@ -2,7 +2,8 @@
 
 The server is a process of its own on this machine that answers each chat completion at once, or after `--latency`.
 The adapter is timed end to end: study, scheduler, request, answer committed to the store. The others only ask. Every
-way runs in a process of its own; its memory is its largest resident size. Every answer is checked.
+way runs in a process of its own; its memory is its largest resident size. Every answer is checked. lm_eval and
+inspect_ai are timed where they are installed; inspect_ai is asked a tenth and its time multiplied.
 Ratios are to the first way, by the clock and by the CPU time of its process (for a busy machine).
 
     python benchmarks/api.py                    all ways
@@ -16,11 +17,13 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import os
 import resource
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -214,6 +217,48 @@ async def bare_aiohttp(url: str, count: int) -> float:
         return await timed(ask, count)
 
 
+async def inspect(url: str, count: int) -> float:
+    """Ask through inspect_ai, with the log that it keeps by itself."""
+    from inspect_ai import Task, eval_async
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import GenerateConfig, get_model
+    from inspect_ai.solver import generate
+
+    os.environ["INSPECT_DISPLAY"] = "none"
+    asked = GenerateConfig(max_connections=CONNECTIONS, temperature=0.0, max_tokens=64)
+    model = get_model("openai-api/local/tiny", base_url=url, api_key=KEY, config=asked)
+    samples = MemoryDataset([Sample(input=question(number), id=number + 1) for number in range(count)])
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        task = Task(dataset=samples, solver=generate())
+        (log,) = await eval_async(task, model=model, log_dir=folder, max_samples=CONNECTIONS)
+        took = time.perf_counter() - began
+        # Read from its log, which is gone when the folder is.
+        right = [s.output.completion.endswith(question(int(s.id) - 1)) for s in log.samples or []]
+    if len(right) != count or not all(right):
+        raise SystemExit(f"{sum(right)} of {count} answers are right")
+    return took
+
+
+async def lm_eval(url: str, count: int) -> float:
+    """Ask through the API model of lm-evaluation-harness, which stores nothing by itself."""
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.api_models import JsonChatStr
+    from lm_eval.models.openai_completions import LocalChatCompletion
+
+    os.environ.setdefault("OPENAI_API_KEY", KEY)
+    model = LocalChatCompletion(base_url=f"{url}/chat/completions", model="tiny", num_concurrent=CONNECTIONS)
+    chats = [JsonChatStr(json.dumps([{"role": "user", "content": question(number)}])) for number in range(count)]
+    settings = {"until": [], "max_gen_toks": 64, "temperature": 0.0}
+    asked = [Instance("generate_until", {}, (chat, settings), number) for number, chat in enumerate(chats)]
+    began = time.perf_counter()
+    answers = await asyncio.to_thread(model.generate_until, asked, disable_tqdm=True)
+    took = time.perf_counter() - began
+    if not all(answer.endswith(question(number)) for number, answer in enumerate(answers)):
+        raise SystemExit("lm_eval got other questions' answers")
+    return took
+
+
 async def timed(ask: Callable[[int], Awaitable[str]], count: int) -> float:
     """Ask every question with as many workers as connections; return the seconds it took."""
     numbers = iter(range(count))
@@ -235,7 +280,13 @@ WAYS: dict[str, Callable[[str, int], Awaitable[float]]] = {
     "openai, default": bare_openai("default"),
     "openai, aiohttp": bare_openai("aiohttp"),
     "aiohttp": bare_aiohttp,
+    "lm_eval": lm_eval,
+    "inspect_ai": inspect,
 }
+OPTIONAL = {"lm_eval", "inspect_ai"}
+"""Ways that are taken where their package of this name is installed."""
+TENTH = {"inspect_ai"}
+"""Ways that are asked a tenth of the questions, for the sake of the reader's time."""
 
 
 def measure(way: str, url: str, count: int, found: Any) -> None:
@@ -262,8 +313,10 @@ def compare(url: str, arguments: argparse.Namespace) -> None:
     own: tuple[float, float] | None = None
     print(f"{'way':<26}{'seconds':>9}{'requests/s':>12}{'CPU s':>8}{'MiB':>6}{'adapter is':>13}{'by CPU':>9}")
     for way in arguments.ways:
-        runs = [in_process(context, way, url, arguments.count) for _ in range(arguments.repeats)]
+        part = 10 if way in TENTH else 1
+        runs = [in_process(context, way, url, arguments.count // part) for _ in range(arguments.repeats)]
         seconds, cpu, memory = (min(values) for values in zip(*runs, strict=True))
+        seconds, cpu = seconds * part, cpu * part
         own = own or (seconds, cpu)
         figures = f"{seconds:>9.2f}{arguments.count / seconds:>12.0f}{cpu:>8.2f}{memory:>6.0f}"
         print(f"{way:<26}{figures}{seconds / own[0]:>12.2f}x{cpu / own[1]:>8.2f}x", flush=True)
@@ -274,7 +327,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds the server waits before each answer")
     parser.add_argument("--repeats", type=int, default=1, help="runs per way, of which the best counts")
-    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
+    there = [way for way in WAYS if way not in OPTIONAL or find_spec(way)]
+    parser.add_argument("--ways", nargs="+", default=there, choices=list(WAYS), metavar="WAY", help=", ".join(WAYS))
     arguments = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     port = context.Queue()

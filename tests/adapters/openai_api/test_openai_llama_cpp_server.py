@@ -73,4 +73,5 @@ def test_it_reports_alternatives(asks):
             top_logprobs=3,
         )
     )
-    assert isinstance(answer, Generation | PermanentError)
+    assert len(answer.top_logprobs) == 3
+    assert all(one.log_probability < 0 for place in answer.top_logprobs for one in place)
