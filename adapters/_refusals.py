@@ -52,8 +52,8 @@ UNSURE: tuple[str, ...] = tuple(
 
 _LOOKED_AT = 240
 _LEAD = re.compile(r"^[\s\"'*_>#-]+")
-_FIRST = frozenset("iwsamvtr")
-"""First letters of I, we, sorry, as an, my apologies, very, truly, really: most answers need no further look."""
+_FIRST = re.compile(r"(?:i|we|sorry|as|my|very|so|truly|really)\b", re.IGNORECASE)
+"""How every refusal begins: most answers need no further look."""
 _MARKS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "`": "'"})
 _SAME: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bwe\b"), "i"),
@@ -79,7 +79,7 @@ def normalise(text: str) -> str:
 
 def reads_as_refusal(text: str) -> bool:
     """Tell whether a text opens like an English refusal; case, apostrophes and spacing do not matter."""
-    if _LEAD.sub("", text[:_LOOKED_AT])[:1].lower() not in _FIRST:
+    if not _FIRST.match(_LEAD.sub("", text[:_LOOKED_AT])):
         return False
     rest = opening = normalise(text)
     for preamble in (_APOLOGY, _AS_AI):

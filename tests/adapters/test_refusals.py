@@ -28,6 +28,7 @@ from prejudge.adapters._refusals import DECLINES, UNSURE, normalise, reads_as_re
         '  "I cannot help with that."',
         "I do not feel comfortable ranking people.",
         "I'm sorry.\nI can't assist with this.",
+        "I\ncan\u02bct assist.",
     ],
 )
 def test_refusal_is_recognised(text):
