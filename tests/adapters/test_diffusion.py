@@ -530,7 +530,7 @@ def test_missing_extra_names_pip_line(tiny, monkeypatch, package):
     real = importlib.util.find_spec
     for module in (_torch, _diffusion_model):
         monkeypatch.setattr(module, "find_spec", lambda name: None if name == package else real(name))
-    with pytest.raises(MissingExtraError, match=r"pip install 'prejudge\[diffusers\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'prejudge\[diffusion\]'"):
         build(tiny)
 
 
