@@ -52,7 +52,7 @@ UNSURE: tuple[str, ...] = tuple(
 
 _LOOKED_AT = 240
 _LEAD = re.compile(r"^[\s\"'*_>#-]+")
-_FIRST = re.compile(r"(?:i|we|sorry|as|my|very|so|truly|really)\b", re.IGNORECASE)
+_FIRST = re.compile(r"(?:i|we|sorry|as|my|very|so|truly|really)(?![a-z])", re.IGNORECASE)
 """How every refusal begins: most answers need no further look."""
 _MARKS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "`": "'"})
 _SAME: tuple[tuple[re.Pattern[str], str], ...] = (

@@ -29,6 +29,7 @@ from prejudge.adapters._refusals import DECLINES, UNSURE, normalise, reads_as_re
         "I do not feel comfortable ranking people.",
         "I'm sorry.\nI can't assist with this.",
         "I\ncan\u02bct assist.",
+        "I\u02bcm sorry, but I can\u02bct help with that.",
     ],
 )
 def test_refusal_is_recognised(text):
