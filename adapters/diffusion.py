@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 import msgspec
 
-from ..core.adapter import Identity, Limits, ModelAdapter, Worker
+from ..core.adapter import Identity, Limits
 from ..core.contracts import Options
 from ..core.errors import ModelError, PermanentError
 from ..core.records import Draw, Drawing
 from ._diffusion_drawer import Drawer, Filtered, Outcome, Style
 from ._diffusion_files import components, find_part, find_pipeline
 from ._diffusion_model import Loaded, Recipe, check_scheduler, load_pipeline, require_diffusers
+from ._threaded import ThreadedAdapter
 from ._torch import DType, release_memory
 
 VERSION = "1"
@@ -56,7 +56,7 @@ class DiffusersOptions(Options, frozen=True, kw_only=True):
     """Images per forward pass. More than one is faster on an accelerator, and lets rounding differ with the batch."""
 
 
-class Diffusers(ModelAdapter):
+class Diffusers(ThreadedAdapter):
     """A text-to-image pipeline of diffusers, with one seeded generator per image."""
 
     options: ClassVar[type[msgspec.Struct]] = DiffusersOptions
@@ -76,7 +76,7 @@ class Diffusers(ModelAdapter):
         self._recipe = _recipe(options)
         self.identity = _identity(options, self._recipe)
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
-        self._worker: Worker | None = Worker("diffusers")
+        self._start("diffusers")
         self._engine: tuple[Loaded, Drawer] | None = None
 
     async def draw_batch(self, requests: Sequence[Draw]) -> Sequence[Drawing | ModelError]:
@@ -85,24 +85,10 @@ class Diffusers(ModelAdapter):
         Raises:
             ModelLoadError: the pipeline cannot be loaded (first call).
         """
-        if self._worker is None:
-            raise RuntimeError("this adapter is closed")
+        self._open_worker()
         if self.keep is None:
             return [PermanentError(NOWHERE) for _ in requests]
-        stop = threading.Event()
-        try:
-            outcomes = await self._worker.run(self._draw, requests, stop)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
-        return [self._answer(outcome) for outcome in outcomes]
-
-    async def aclose(self) -> None:
-        """Free the weights and end the thread; a call under way is finished first."""
-        if self._worker is not None:
-            worker, self._worker = self._worker, None
-            await worker.run(self._free)
-            worker.close()
+        return [self._answer(outcome) for outcome in await self._run(self._draw, requests)]
 
     def _draw(self, requests: Sequence[Draw], stop: threading.Event) -> list[Outcome]:
         _, drawer = self._engine = self._engine or self._load()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
 
-from ..core.adapter import Identity, Limits, ModelAdapter, Worker
+from ..core.adapter import Identity, Limits
 from ..core.contracts import Options
 from ..core.errors import ModelError, PermanentError
 from ..core.records import Generate, Generation, Likelihood, Likelihoods, Prompt, TokenScores, TopToken, Usage
@@ -24,12 +23,11 @@ from ._causal_scorer import CausalScorer, Values
 from ._causal_text import Encoder, Row
 from ._hf_files import find_file, find_source
 from ._hf_kinds import check_kind
+from ._threaded import ThreadedAdapter
 from ._torch import DType, release_memory, require_torch
 
 VERSION = "1"
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-Q = TypeVar("Q", Generate, Likelihood)
-R = TypeVar("R", Generation, Likelihoods)
 _MORE = ("generation_config.json", "chat_template*")
 
 
@@ -70,7 +68,7 @@ class _Engine(NamedTuple):
     decoder: Decoder
 
 
-class HFCausal(ModelAdapter):
+class HFCausal(ThreadedAdapter):
     """A causal language model of Transformers."""
 
     options: ClassVar[type[msgspec.Struct]] = HFCausalOptions
@@ -99,7 +97,7 @@ class HFCausal(ModelAdapter):
             settings={**own, **self._style.settings()},
         )
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
-        self._worker: Worker | None = Worker("hf-causal")
+        self._start("hf-causal")
         self._engine: _Engine | None = None
         self._defaults: dict[str, Any] = {}
 
@@ -118,25 +116,6 @@ class HFCausal(ModelAdapter):
             ModelLoadError: the weights cannot be loaded (first call).
         """
         return await self._run(self._score, requests)
-
-    async def aclose(self) -> None:
-        """Free the weights and end the thread; a call under way is finished first."""
-        if self._worker is not None:
-            worker, self._worker = self._worker, None
-            await worker.run(self._free)
-            worker.close()
-
-    async def _run(
-        self, call: Callable[[Sequence[Q], threading.Event], list[R | ModelError]], requests: Sequence[Q]
-    ) -> list[R | ModelError]:
-        if self._worker is None:
-            raise RuntimeError("this adapter is closed")
-        stop = threading.Event()
-        try:
-            return await self._worker.run(call, requests, stop)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
 
     def _score(self, requests: Sequence[Likelihood], stop: threading.Event) -> list[Likelihoods | ModelError]:
         engine = self._engine = self._engine or self._load()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -10,7 +9,7 @@ from typing import Annotated, ClassVar
 import msgspec
 import numpy as np
 
-from ..core.adapter import Identity, Limits, ModelAdapter, Worker
+from ..core.adapter import Identity, Limits
 from ..core.contracts import Options
 from ..core.errors import ModelError, PermanentError
 from ..core.records import Classification, Classify, Usage
@@ -20,6 +19,7 @@ from ._classifier_passes import Row
 from ._classifier_scorer import ClassifierScorer, Encoded, check, encode
 from ._hf_files import find_source
 from ._hf_kinds import check_kind
+from ._threaded import ThreadedAdapter
 from ._torch import DType, release_memory, require_torch
 
 VERSION = "1"
@@ -55,7 +55,7 @@ class HFClassifierOptions(Options, frozen=True, kw_only=True):
     """CPU threads of this model's forward passes; None leaves torch's own choice."""
 
 
-class HFClassifier(ModelAdapter):
+class HFClassifier(ThreadedAdapter):
     """A sequence classifier of Transformers: sentiment, toxicity, and NLI on text pairs.
 
     Labels are those of the model's configuration (`id2label`), in its order; none is renamed.
@@ -83,7 +83,7 @@ class HFClassifier(ModelAdapter):
         self._activation = choose_activation(config, name, multi_label=options.multi_label)
         self.identity = self._identify()
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
-        self._worker: Worker | None = Worker("hf-classifier")
+        self._start("hf-classifier")
         self._engine: tuple[Classifier, ClassifierScorer] | None = None
 
     async def classify_batch(self, requests: Sequence[Classify]) -> Sequence[Classification | ModelError]:
@@ -92,21 +92,7 @@ class HFClassifier(ModelAdapter):
         Raises:
             ModelLoadError: the weights cannot be loaded (first call).
         """
-        if self._worker is None:
-            raise RuntimeError("this adapter is closed")
-        stop = threading.Event()
-        try:
-            return await self._worker.run(self._classify, requests, stop)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
-
-    async def aclose(self) -> None:
-        """Free the weights and end the thread; a call under way is finished first."""
-        if self._worker is not None:
-            worker, self._worker = self._worker, None
-            await worker.run(self._free)
-            worker.close()
+        return await self._run(self._classify, requests)
 
     def _identify(self) -> Identity:
         options = self._options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -11,13 +10,14 @@ from typing import Annotated, ClassVar
 import msgspec
 import numpy as np
 
-from ..core.adapter import Identity, Limits, ModelAdapter, Worker
+from ..core.adapter import Identity, Limits
 from ..core.contracts import Options
 from ..core.errors import MissingExtraError, ModelError, PermanentError
 from ..core.records import Embed, Embedding, Usage
 from ._classifier_passes import Row
 from ._encoder_files import EncoderSource, find_encoder
 from ._encoder_model import Encoder, EncoderScorer, check_prompt, count_tokens, load_encoder
+from ._threaded import ThreadedAdapter
 from ._torch import DType, release_memory, require_torch
 
 VERSION = "1"
@@ -55,7 +55,7 @@ class HFEncoderOptions(Options, frozen=True, kw_only=True):
     """CPU threads of this model's forward passes; None leaves torch's own choice."""
 
 
-class HFEncoder(ModelAdapter):
+class HFEncoder(ThreadedAdapter):
     """A sentence encoder of sentence-transformers: one vector per text, as the model's own modules pool it."""
 
     options: ClassVar[type[msgspec.Struct]] = HFEncoderOptions
@@ -81,7 +81,7 @@ class HFEncoder(ModelAdapter):
             check_prompt(options.prompt_name, self._source.prompts, self._source.name)
         self.identity = _identify(options, self._source)
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
-        self._worker: Worker | None = Worker("hf-encoder")
+        self._start("hf-encoder")
         self._engine: tuple[Encoder, EncoderScorer] | None = None
 
     async def embed_batch(self, requests: Sequence[Embed]) -> Sequence[Embedding | ModelError]:
@@ -90,21 +90,7 @@ class HFEncoder(ModelAdapter):
         Raises:
             ModelLoadError: the model cannot be loaded (first call).
         """
-        if self._worker is None:
-            raise RuntimeError("this adapter is closed")
-        stop = threading.Event()
-        try:
-            return await self._worker.run(self._embed, [request.text for request in requests], stop)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
-
-    async def aclose(self) -> None:
-        """Free the weights and end the thread; a call under way is finished first."""
-        if self._worker is not None:
-            worker, self._worker = self._worker, None
-            await worker.run(self._free)
-            worker.close()
+        return await self._run(self._embed, [request.text for request in requests])
 
     def _embed(self, texts: Sequence[str], stop: threading.Event) -> list[Embedding | ModelError]:
         encoder, scorer = self._engine = self._engine or self._load()

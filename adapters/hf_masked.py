@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import threading
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import Annotated, ClassVar
 import msgspec
 import numpy as np
 
-from ..core.adapter import Identity, Limits, ModelAdapter, Worker
+from ..core.adapter import Identity, Limits
 from ..core.contracts import Options
 from ..core.errors import ModelError, PermanentError
 from ..core.records import Embed, Embedding, PseudoLikelihood, TokenScores, Usage
@@ -21,6 +20,7 @@ from ._masked_embed import Vector, mean_states
 from ._masked_model import MASKED, Loaded, encode, load_masked
 from ._masked_scorer import MaskedScorer, Values
 from ._pll import Sentence, Tokens, plan_sentence
+from ._threaded import ThreadedAdapter
 from ._torch import DType, release_memory, require_torch
 
 VERSION = "1"
@@ -51,7 +51,7 @@ class HFMaskedOptions(Options, frozen=True, kw_only=True):
     """CPU threads of this model's forward passes; None leaves torch's own choice."""
 
 
-class HFMasked(ModelAdapter):
+class HFMasked(ThreadedAdapter):
     """A masked language model of Transformers, scoring one masked token at a time.
 
     Sources: Salazar et al. 2020 (`original`), Kauf and Ivanova 2023 (`within_word_l2r`).
@@ -81,7 +81,7 @@ class HFMasked(ModelAdapter):
             settings={"dtype": options.dtype, "trust_remote_code": trusted},
         )
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
-        self._worker: Worker | None = Worker("hf-masked")
+        self._start("hf-masked")
         self._engine: tuple[Loaded, MaskedScorer] | None = None
 
     async def pseudo_likelihood_batch(self, requests: Sequence[PseudoLikelihood]) -> Sequence[TokenScores | ModelError]:
@@ -90,14 +90,7 @@ class HFMasked(ModelAdapter):
         Raises:
             ModelLoadError: the weights cannot be loaded (first call).
         """
-        if self._worker is None:
-            raise RuntimeError("this adapter is closed")
-        stop = threading.Event()
-        try:
-            return await self._worker.run(self._score, requests, stop)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
+        return await self._run(self._score, requests)
 
     async def embed_batch(self, requests: Sequence[Embed]) -> Sequence[Embedding | ModelError]:
         """Give the mean of the last hidden states over all tokens; a text that is too long has an error in its place.
@@ -105,16 +98,7 @@ class HFMasked(ModelAdapter):
         Raises:
             ModelLoadError: the weights cannot be loaded (first call).
         """
-        if self._worker is None:
-            raise RuntimeError("this adapter is closed")
-        return await self._worker.run(self._embed, requests)
-
-    async def aclose(self) -> None:
-        """Free the weights and end the thread; a call under way is finished first."""
-        if self._worker is not None:
-            worker, self._worker = self._worker, None
-            await worker.run(self._free)
-            worker.close()
+        return await self._run(self._embed, requests)
 
     def _score(self, requests: Sequence[PseudoLikelihood], stop: threading.Event) -> list[TokenScores | ModelError]:
         loaded, scorer = self._engine = self._engine or self._load()
@@ -123,7 +107,7 @@ class HFMasked(ModelAdapter):
         values = iter(scorer.score(sentences, stop) if sentences else ())
         return [plan if isinstance(plan, ModelError) else self._answer(plan, next(values)) for plan in plans]
 
-    def _embed(self, requests: Sequence[Embed]) -> list[Embedding | ModelError]:
+    def _embed(self, requests: Sequence[Embed], stop: threading.Event) -> list[Embedding | ModelError]:
         loaded, _ = self._engine = self._engine or self._load()
         tokens = encode(loaded.tokenizer, [request.text for request in requests])
         errors = [self._misfit(own, loaded) for own in tokens]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import math
 import threading
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
-from ..core.adapter import Identity, Limits, ModelAdapter, Worker
+from ..core.adapter import Identity, Limits
 from ..core.contracts import Options
 from ..core.errors import MissingExtraError, ModelError, PermanentError
 from ..core.records import Generate, Generation, Likelihood, Likelihoods, Prompt, TokenScores, Usage
 from ._hf_files import find_source
 from ._hf_kinds import Kind, check_kind
 from ._refusals import RULE_VERSION, reads_as_refusal
+from ._threaded import ThreadedAdapter
 from ._torch import DType, release_memory, require_torch
 from ._vlm_engine import Asked, Engine
 from ._vlm_images import open_image
@@ -27,8 +27,6 @@ from ._vlm_trial import can_share
 
 VERSION = "1"
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-Q = TypeVar("Q", Generate, Likelihood)
-R = TypeVar("R", Generation, Likelihoods)
 
 _OTHER = ("ForMaskedLM", "ForCausalLM", "ForSequenceClassification", "ForTokenClassification", "ForImageClassification")
 KIND = Kind("vision-language model", "AutoModelForImageTextToText", lambda kind: not kind.endswith(_OTHER))
@@ -69,7 +67,7 @@ class _Work(NamedTuple):
     """First token that is scored."""
 
 
-class HFVLM(ModelAdapter):
+class HFVLM(ThreadedAdapter):
     """A vision-language model of Transformers (LLaVA 1.5, Liu et al. 2024, and others of its kind)."""
 
     options: ClassVar[type[msgspec.Struct]] = HFVLMOptions
@@ -104,7 +102,7 @@ class HFVLM(ModelAdapter):
             },
         )
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
-        self._worker: Worker | None = Worker("hf-vlm")
+        self._start("hf-vlm")
         self._held: tuple[Loaded, Engine] | None = None
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
@@ -122,25 +120,6 @@ class HFVLM(ModelAdapter):
             ModelLoadError: the weights cannot be loaded (first call).
         """
         return await self._run(self._likelihood, requests)
-
-    async def aclose(self) -> None:
-        """Free the weights and end the thread; a call under way is finished first."""
-        if self._worker is not None:
-            worker, self._worker = self._worker, None
-            await worker.run(self._free)
-            worker.close()
-
-    async def _run(
-        self, answer: Callable[[Sequence[Q], threading.Event], list[R | ModelError]], requests: Sequence[Q]
-    ) -> list[R | ModelError]:
-        if self._worker is None:
-            raise RuntimeError("this adapter is closed")
-        stop = threading.Event()
-        try:
-            return await self._worker.run(answer, requests, stop)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
 
     def _generate(self, requests: Sequence[Generate], stop: threading.Event) -> list[Generation | ModelError]:
         loaded, engine = self._load()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Annotated, ClassVar, Literal, TypeVar
 
 import msgspec
 
-from ..core.adapter import Identity, Limits, ModelAdapter, Worker
+from ..core.adapter import Identity, Limits
 from ..core.contracts import Options
 from ..core.errors import MissingExtraError, ModelError, ModelLoadError
 from ..core.records import Generate, Generation, Likelihood, Likelihoods, Scalar
@@ -20,6 +20,7 @@ from ._llamacpp_chat import FILE, PLAIN, check_builtin
 from ._llamacpp_gguf import GGUF, find_gguf
 from ._llamacpp_model import Engine, Setup, default_threads, find_library
 from ._refusals import RULE_VERSION
+from ._threaded import ThreadedAdapter
 
 VERSION = "1"
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -54,7 +55,7 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     """Requests per call; changes no answer."""
 
 
-class LlamaCpp(ModelAdapter):
+class LlamaCpp(ThreadedAdapter):
     """A GGUF model. Drawing is by this adapter's own seeded sampler, from the model's plain distribution."""
 
     options: ClassVar[type[msgspec.Struct]] = LlamaCppOptions
@@ -81,7 +82,7 @@ class LlamaCpp(ModelAdapter):
             settings=_settings(options, self._source, self._format),
         )
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
-        self._worker: Worker | None = Worker("llamacpp")
+        self._start("llamacpp")
         self._answers: Answers | None = None
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
@@ -100,24 +101,10 @@ class LlamaCpp(ModelAdapter):
         """
         return await self._each_in_turn(lambda answers, request, stop: answers.likelihood(request), requests)
 
-    async def aclose(self) -> None:
-        """Free the weights and end the thread; a call under way is finished first."""
-        if self._worker is not None:
-            worker, self._worker = self._worker, None
-            await worker.run(self._free)
-            worker.close()
-
     async def _each_in_turn(
         self, ask: Callable[[Answers, Q, threading.Event], A], requests: Sequence[Q]
     ) -> list[A | ModelError]:
-        if self._worker is None:
-            raise RuntimeError("this adapter is closed")
-        stop = threading.Event()
-        try:
-            return await self._worker.run(self._work, ask, requests, stop)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
+        return await self._run(partial(self._work, ask), requests)
 
     def _work(
         self, ask: Callable[[Answers, Q, threading.Event], A], requests: Sequence[Q], stop: threading.Event
