@@ -18,7 +18,7 @@ test: $(VENV)/.dev
 check: $(VENV)/.dev $(LINK)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	cd .build/src && MYPYPATH=. ../../$(BIN)/mypy --config-file prejudge/pyproject.toml -p prejudge.core -p prejudge.adapters -p prejudge.probes -p prejudge.metrics -m prejudge.testing
+	cd .build/src && MYPYPATH=. ../../$(BIN)/mypy --config-file prejudge/pyproject.toml -p prejudge.core -p prejudge.adapters -p prejudge.probes -p prejudge.metrics -p prejudge.testing
 	$(BIN)/lint-imports
 
 fmt: $(VENV)/.dev

@@ -139,7 +139,7 @@ RULES = [name for name in dir(AdapterContract) if name.startswith("test_")]
 def test_good_adapter_passes(rule):
     recipe = "from prejudge.core.adapter import *\nclass A(ModelAdapter): pass\nadapter = A()\n"
     recipe += "adapter.identity = Identity(adapter='good', version='1', model='m')"
-    getattr(kit(Good, recipe=recipe, others=[Counts]), rule)()
+    getattr(kit(Good, recipe=recipe, others=[Counts], same=[Good]), rule)()
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,15 @@ def test_equal_identity_of_another_model_is_noticed():
         kit(Good, others=[WrongSum]).test_identity_changes_with_the_answers()
 
 
+def test_other_identity_of_the_same_model_is_noticed():
+    with pytest.raises(AssertionError):
+        kit(Good, same=[Counts]).test_identity_keeps_through_the_rest()
+
+
 def test_rule_that_needs_more_is_skipped():
     with pytest.raises(SkipTest, match="set `recipe`"):
         kit(Good).test_identity_is_stable_across_processes()
     with pytest.raises(SkipTest, match="set `others`"):
         kit(Good).test_identity_changes_with_the_answers()
+    with pytest.raises(SkipTest, match="set `same`"):
+        kit(Good).test_identity_keeps_through_the_rest()

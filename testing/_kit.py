@@ -1,0 +1,66 @@
+"""What the rules of adapters stand on: the settings of a test class, and an adapter made anew for each rule."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar, TypeVar
+
+from ..core.adapter import Identity, ModelAdapter
+from ..core.records import AnyRequest
+from ._compare import Answer, close, plain
+
+T = TypeVar("T")
+
+
+class AdapterKit:
+    """Set `make` and `requests`; the rest is there for unusual adapters."""
+
+    make: ClassVar[Callable[[], ModelAdapter]]
+    """Make the adapter, the same one at each call."""
+    requests: ClassVar[Sequence[AnyRequest]]
+    """Requests that it answers, of any operations."""
+    tolerance: ClassVar[float] = 1e-6
+    """How far numbers of one answer may lie apart, absolutely or relatively, alone and in a batch."""
+    recipe: ClassVar[str | None] = None
+    """Python code that binds `adapter` to the same adapter, to make it in another process."""
+    others: ClassVar[Sequence[Callable[[], ModelAdapter]]] = ()
+    """Makers of adapters that answer otherwise: another dtype, template, prompt. Each needs an identity of its own."""
+    same: ClassVar[Sequence[Callable[[], ModelAdapter]]] = ()
+    """Makers of adapters that answer alike: another device, batch size, time-out. They share the identity."""
+    secrets: ClassVar[Sequence[str]] = ()
+    """Environment variables that the adapter takes keys from, besides those that are named like one."""
+    blocked_seconds: ClassVar[float] = 0.25
+    """How long a call may keep the event loop from running anything else."""
+
+    def _groups(self) -> list[list[AnyRequest]]:
+        """Return the requests by kind, as they are asked."""
+        assert self.requests, "set `requests`"
+        by_kind: dict[type, list[AnyRequest]] = {}
+        for request in self.requests:
+            by_kind.setdefault(type(request), []).append(request)
+        return list(by_kind.values())
+
+    def _with(self, rule: Callable[[ModelAdapter], Awaitable[T]]) -> T:
+        """Run a rule on an adapter that is made for it, and close it."""
+
+        async def run() -> T:
+            adapter = type(self).make()
+            try:
+                return await rule(adapter)
+            finally:
+                await adapter.aclose()
+
+        return asyncio.run(run())
+
+    def _identity(self, make: Callable[[], ModelAdapter]) -> Identity:
+        async def run() -> Identity:
+            adapter = make()
+            await adapter.aclose()
+            return adapter.identity
+
+        return asyncio.run(run())
+
+    def _same(self, first: Answer, second: Answer, request: AnyRequest) -> None:
+        same = close(plain(first), plain(second), self.tolerance)
+        assert same, f"two answers to {request!r} differ:\n{first!r}\n{second!r}"
