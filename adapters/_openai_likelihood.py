@@ -149,7 +149,10 @@ class Scorer:
     def _scores(self, values: Sequence[float | None]) -> TokenScores:
         known = tuple(value for value in values if value is not None)
         if len(known) < len(values):
-            raise PermanentError("the first token of a text has no log-probability; the prompt must not be empty.")
+            raise PermanentError(
+                f"{self._caller.where} gives the first token of a text no log-probability, and the continuation has a "
+                "part in it. Ask with a longer prompt."
+            )
         if not all(ABSENT < value <= 1e-6 for value in known):
             raise PermanentError(f"{self._caller.where} gives numbers that are no log-probabilities: {known[:4]}.")
         return TokenScores(log_probability=math.fsum(known), count=len(known), values=known)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import os
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +14,8 @@ from typing import Any
 import pytest
 
 from prejudge.adapters.openai_api import OpenAIApi, OpenAIOptions
+
+from ..real_servers import serve_python
 
 if any(find_spec(package) is None for package in ("openai", "aiohttp")):
     # The extra 'openai' is not installed: there is nothing to test here.
@@ -30,47 +28,19 @@ else:
     if not hasattr(fault_server, "FaultServer"):
         _spec.loader.exec_module(fault_server)
 
-PATIENCE = 180
 KEY = "sk-test-Zq9/very+secret=key~0123456789"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _is_up(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=1) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 @pytest.fixture(scope="session")
 def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
-    """Return `start(words, health)`: run Python on these words and a port, wait until it is up, return the address."""
-    running: list[subprocess.Popen[bytes]] = []
+    """Return `start(code, words, health)`, which gives the address of a server that ends with the tests."""
+    with ExitStack() as running:
 
-    def start(words: list[str], health: str) -> str:
-        port, log = _free_port(), tmp_path_factory.mktemp("server") / "log"
-        alone = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-        with log.open("wb") as out:
-            command = [sys.executable, *words, "--host", "127.0.0.1", "--port", str(port)]
-            running.append(subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=alone))
-        end, address = time.monotonic() + PATIENCE, f"http://127.0.0.1:{port}"
-        while not _is_up(address + health):
-            if running[-1].poll() is not None or time.monotonic() > end:
-                pytest.fail(f"{words} did not start:\n{log.read_text('utf-8', 'replace')[-3000:]}")
-            time.sleep(0.2)
-        return address
+        def start(code: str, words: Sequence[str], health: str) -> str:
+            log = tmp_path_factory.mktemp("server") / "log"
+            return running.enter_context(serve_python(code, words, health, log))
 
-    yield start
-    for process in running:
-        process.terminate()
-    for process in running:
-        process.wait(30)
+        yield start
 
 
 @pytest.fixture(scope="session")

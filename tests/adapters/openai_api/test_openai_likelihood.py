@@ -136,7 +136,7 @@ def test_unscored_first_token_is_an_error(ask, server):
     server.model = lambda path, body: {"choices": [{"text": "ab", "logprobs": logprobs}]}
     answer = score(ask, "", "ab", likelihood="echo")
     assert isinstance(answer, PermanentError)
-    assert "must not be empty" in str(answer)
+    assert "longer prompt" in str(answer)
 
 
 def test_several_tokens_per_place_are_an_error(ask, server):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from prejudge.core.errors import PermanentError
 from prejudge.core.records import Generate, Generation, Likelihood, Message, Sampling, Text
 
 from ..gguf_files import write_pair
+from ..real_servers import LLAMA_CPP, LLAMA_CPP_NEEDS, llama_cpp_words, skip_unless
 
-NEEDED = ("llama_cpp", "gguf", "fastapi", "uvicorn", "sse_starlette", "starlette_context", "pydantic_settings", "torch")
 ASKED = [
     Likelihood(prompt="The capital of France is", continuations=(" Paris", " Rome", " unbelievably friendly")),
     Likelihood(prompt="She was consid", continuations=("ered friendly", "erate.")),
@@ -24,12 +23,10 @@ ASKED = [
 @pytest.fixture(scope="session", params=[True, False], ids=["bos", "no-bos"])
 def served(request, tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., str]):
     """Return (base url, checkpoint, whether it begins texts with a token of its own), or skip."""
-    if lacking := [name for name in NEEDED if find_spec(name) is None]:
-        pytest.skip(f"llama_cpp.server needs {', '.join(lacking)} (pip install 'llama-cpp-python[server]' gguf)")
+    skip_unless(LLAMA_CPP_NEEDS)
     file, checkpoint = write_pair(tmp_path_factory.mktemp("gguf"), add_bos=request.param)
-    words = ["-m", "llama_cpp.server", "--model", str(file), "--logits_all", "true", "--n_gpu_layers", "0"]
-    words += ["--n_threads", "1", "--n_ctx", "256", "--verbose", "false"]
-    return start_server(words, "/v1/models") + "/v1", checkpoint, request.param
+    url = start_server(LLAMA_CPP, llama_cpp_words(file), "/v1/models")
+    return f"{url}/v1", checkpoint, request.param
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,19 +10,15 @@ import pytest
 from prejudge.core.errors import PermanentError
 from prejudge.core.records import Classify, Generate, Generation, Likelihood, Message, Sampling, Text
 
-NEEDED = ("fastapi", "uvicorn", "torch", "transformers")
-START = "from transformers.cli.transformers import main; main()"
+from ..real_servers import TRANSFORMERS, TRANSFORMERS_NEEDS, skip_unless
 
 
 @pytest.fixture(scope="session")
 def served(tiny_llama: Path, start_server: Callable[..., str]) -> str:
     """Return the base url of `transformers serve`, or skip."""
-    if lacking := [name for name in NEEDED if find_spec(name) is None]:
-        pytest.skip(f"transformers serve needs {', '.join(lacking)} (pip install 'transformers[serving]')")
-    return (
-        start_server(["-c", START, "serve", str(tiny_llama), "--device", "cpu", "--dtype", "float32"], "/health")
-        + "/v1"
-    )
+    skip_unless(TRANSFORMERS_NEEDS)
+    words = ["serve", str(tiny_llama), "--device", "cpu", "--dtype", "float32"]
+    return start_server(TRANSFORMERS, words, "/health") + "/v1"
 
 
 @pytest.fixture
