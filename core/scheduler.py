@@ -66,6 +66,9 @@ class Scheduler:
     def __post_init__(self) -> None:
         """Make the slots and the table of what is in flight."""
         self._slots = asyncio.Semaphore(self.adapter.limits.concurrency)
+        # What is asked and not yet durable is what a kill loses: no more than may be in flight. A model with one slot
+        # gets a second place, so that it works while its last answers are committed.
+        self._places = asyncio.Semaphore(max(2, self.adapter.limits.concurrency))
         self._flights: dict[bytes, asyncio.Future[Found | None]] = {}
         self._renewed: dict[bytes, Found] = {}
         self._refused: AuthenticationError | None = None
@@ -134,14 +137,15 @@ class Scheduler:
         found: dict[bytes, Found] = {}
         retries, pending = 0, batch
         while pending:
-            async with self._slots:
-                if self._refused is not None:
-                    raise self._refused
-                began = time.monotonic()
-                answers = await self._call([keyed.request for keyed in pending])
-                latency = time.monotonic() - began
-                self._refused = self._refused or _refusal(answers)
-            found |= await self._commit(pending, answers, latency)
+            async with self._places:
+                async with self._slots:
+                    if self._refused is not None:
+                        raise self._refused
+                    began = time.monotonic()
+                    answers = await self._call([keyed.request for keyed in pending])
+                    latency = time.monotonic() - began
+                    self._refused = self._refused or _refusal(answers)
+                found |= await self._commit(pending, answers, latency)
             failed = [(k, a) for k, a in zip(pending, answers, strict=True) if isinstance(a, ModelError)]
             await self._record(failed)
             if self._refused is not None:
