@@ -11,12 +11,19 @@ from typing import Any
 
 import pytest
 
-# The fakes are shared by several test modules; under importlib mode a test folder is no package to import from.
-_spec = importlib.util.spec_from_file_location("fakes", Path(__file__).with_name("fakes.py"))
-assert _spec and _spec.loader
-fakes = sys.modules.setdefault("fakes", importlib.util.module_from_spec(_spec))
-if not hasattr(fakes, "FakeModel"):
-    _spec.loader.exec_module(fakes)
+
+def _share(name: str) -> Any:
+    """Load a module that several test modules share; under importlib mode a test folder is no package."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec and spec.loader
+    if name not in sys.modules:
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+fakes = _share("fakes")
+children = _share("children")
 
 from prejudge.core.runs import RunOptions, execute  # noqa: E402
 from prejudge.core.store import Store  # noqa: E402
