@@ -1,4 +1,4 @@
-"""`Classify` in three ways: the likelihood of label words, or an API made for it (`/decisions`, `/systemone`)."""
+"""`Classify` in four ways: the likelihood of labels, an answer in words, an API for it (`/decisions`, `/systemone`)."""
 
 from __future__ import annotations
 
@@ -7,43 +7,79 @@ import re
 from typing import Any
 
 from ..core.errors import PermanentError, TransientError
-from ..core.records import Classification, Classify, Likelihood, Message, Prompt, Text
+from ..core.records import Classification, Classify, Generate, Generation, Likelihood, Message, Prompt, Sampling, Text
 from ._openai_call import Caller
+from ._openai_chat import ChatBodies, read_generation
+from ._openai_errors import FilteredError
+from ._openai_labels import one_hot, read_label
 from ._openai_likelihood import Scorer
-from ._openai_options import OpenAIOptions
-from ._openai_replies import DecisionReply, usage_of
+from ._openai_options import OpenAIOptions, prompt_of
+from ._openai_replies import ChatReply, DecisionReply, usage_of
+from ._refusals import reads_as_refusal
 
-_FIELD = re.compile(r"\{(text|pair)\}")
+_FIELD = re.compile(r"\{(text|pair|labels)\}")
 _NAME = "label"
+_ROOM = 64
+"""Tokens for a label in words, where the settings do not say."""
+_SHOWN = 80
 
 
 class Classifier:
     """Gives a probability per label of the settings; labels are named without their blanks."""
 
-    def __init__(self, caller: Caller, options: OpenAIOptions, scorer: Scorer | None) -> None:
-        self._caller, self._options, self._scorer = caller, options, scorer
+    def __init__(self, caller: Caller, options: OpenAIOptions, bodies: ChatBodies, scorer: Scorer | None) -> None:
+        self._caller, self._options, self._bodies, self._scorer = caller, options, bodies, scorer
         self._names = [label.strip() for label in options.labels]
+        self._prompt = prompt_of(options)
 
     async def classify(self, request: Classify) -> Classification:
-        """Classify one text or pair.
+        """Classify one text or pair; what a content filter stops has the status `filtered` and no probabilities.
 
         Raises:
-            PermanentError: the endpoint does not tell the probability of every label.
+            PermanentError: the endpoint does not tell the probability of every label, or its answer is no label.
         """
         question = self._question(request)
-        if self._scorer is not None and self._options.classify == "likelihood":
-            return await self._by_likelihood(question, self._scorer)
-        if self._options.classify == "decisions":
-            return await self._ask("/decisions", {"input": question, "questions": [self._choice_list()]})
-        return await self._ask("/systemone", {"state": question, "questions": {_NAME: self._choice_dict()}})
+        try:
+            if self._scorer is not None and self._options.classify == "likelihood":
+                return await self._by_likelihood(question, self._scorer)
+            if self._options.classify == "generate":
+                return await self._by_words(question)
+            if self._options.classify == "decisions":
+                return await self._ask("/decisions", {"input": question, "questions": [self._choice_list()]})
+            return await self._ask("/systemone", {"state": question, "questions": {_NAME: self._choice_dict()}})
+        except FilteredError:
+            return Classification(probabilities={}, status="filtered")
 
     def _question(self, request: Classify) -> str:
-        template = self._options.classify_prompt
-        if (request.pair is not None) != ("{pair}" in template):
+        if (request.pair is not None) != ("{pair}" in self._prompt):
             has = "a pair" if request.pair is not None else "no pair"
-            raise PermanentError(f"the request has {has}; classify_prompt must have {{pair}} just then: {template!r}.")
+            raise PermanentError(
+                f"the request has {has}; classify_prompt must have {{pair}} just then: {self._prompt!r}."
+            )
+        fields = {"text": request.text, "pair": request.pair or "", "labels": ", ".join(self._names)}
         # In one pass, so that a text with braces in it stays a text.
-        return _FIELD.sub(lambda found: request.text if found[1] == "text" else request.pair or "", template)
+        return _FIELD.sub(lambda found: fields[found[1]], self._prompt)
+
+    async def _by_words(self, question: str) -> Classification:
+        room = None if self._options.max_tokens else _ROOM
+        message = Message("user", (Text(question),))
+        request = Generate(messages=(message,), sampling=Sampling(temperature=0.0, max_tokens=room))
+        reply = await self._caller.ask("/chat/completions", self._bodies.generate(request, str), ChatReply)
+        # The text rule waits until the answer is no label.
+        answer = read_generation(reply, request, self._caller.where, refusal_rule=False)
+        if answer.status != "ok":
+            return Classification(probabilities={}, status=answer.status, usage=answer.usage)
+        if answer.finish_reason == "length":
+            raise PermanentError(f"an answer was cut off before its end, so no label is read. {self._shown(answer)}")
+        if (label := read_label(answer.text, self._names)) is not None:
+            return Classification(probabilities=one_hot(label, self._names), usage=answer.usage)
+        if self._options.refusal_rule and reads_as_refusal(answer.text):
+            return Classification(probabilities={}, status="refused", usage=answer.usage)
+        raise PermanentError(f"an answer is none of the labels {', '.join(self._names)}. {self._shown(answer)}")
+
+    def _shown(self, answer: Generation) -> str:
+        text = answer.text if len(answer.text) <= _SHOWN else f"{answer.text[: _SHOWN - 3]}..."
+        return f"{self._caller.where} answered {text!r}."
 
     async def _by_likelihood(self, question: str, scorer: Scorer) -> Classification:
         chat = self._options.likelihood == "first_token"

@@ -14,6 +14,8 @@ from ..core.adapter import Identity
 from ..core.contracts import Options
 from ..core.errors import UsageError
 from ..core.records import Scalar
+from ._openai_labels import RULE_VERSION as LABEL_RULE
+from ._openai_labels import bare_label
 from ._refusals import RULE_VERSION
 
 VERSION = "1"
@@ -22,7 +24,9 @@ FIXED = frozenset({"model", "messages", "prompt", "input", "n", "stream", "echo"
 """Fields of a body that `extra_body` may not set: they belong to the request."""
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 LikelihoodWay = Literal["prompt_logprobs", "echo", "first_token"]
-ClassifyWay = Literal["likelihood", "decisions", "systemone"]
+ClassifyWay = Literal["likelihood", "generate", "decisions", "systemone"]
+_PROMPT = "Classify the text.\nText: {text}\nLabel:"
+_PROMPT_FOR_WORDS = "Which of these labels fits the text best: {labels}?\nText: {text}\nAnswer with the label alone."
 
 
 class OpenAIOptions(Options, frozen=True, kw_only=True):
@@ -66,8 +70,8 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     """The way to a probability per label; see the documentation."""
     labels: tuple[str, ...] = ()
     """Labels of `classify`. With `likelihood` they are scored as written; a leading blank belongs to the label."""
-    classify_prompt: str = "Classify the text.\nText: {text}\nLabel:"
-    """What `classify` sends, with {text} and, for pairs, {pair}."""
+    classify_prompt: str | None = None
+    """What `classify` sends: {text}, for pairs {pair}, and {labels} for all labels. None: one that fits the way."""
     classify_question: str = "Which label fits best?"
     """What `decisions` and `systemone` ask about it."""
     send_draw_seed: bool = False
@@ -90,14 +94,35 @@ def check_options(options: OpenAIOptions) -> None:
     """
     if fixed := sorted(FIXED & options.extra_body.keys()):
         raise UsageError(f"extra_body may not set {', '.join(fixed)}: they belong to each request.")
-    if options.classify is None:
-        return
-    if len(set(options.labels)) < 2 or len({label.strip() for label in options.labels}) < len(options.labels):
+    if options.classify is not None:
+        _check_classify(options)
+
+
+def _check_classify(options: OpenAIOptions) -> None:
+    names = [label.strip() for label in options.labels]
+    if len(names) < 2 or len(set(names)) < len(names):
         raise UsageError("classify needs at least two different labels, such as labels = [' positive', ' negative'].")
     if options.classify == "likelihood" and options.likelihood is None:
         raise UsageError("classify = 'likelihood' needs the setting likelihood (see it).")
-    if "{text}" not in options.classify_prompt:
+    prompt = prompt_of(options)
+    if "{text}" not in prompt:
         raise UsageError("classify_prompt needs {text} where the text goes.")
+    if options.classify != "generate":
+        return
+    bare = {bare_label(name) for name in names}
+    if "" in bare or len(bare) < len(names):
+        raise UsageError(f"classify = 'generate' cannot tell these labels apart in an answer: {', '.join(names)}.")
+    if "{labels}" not in prompt and not all(name in prompt for name in names):
+        raise UsageError(
+            "classify_prompt must name the labels for classify = 'generate'; {labels} stands for them all."
+        )
+
+
+def prompt_of(options: OpenAIOptions) -> str:
+    """Return the template of `classify`: that of the settings, or one for the way that they name."""
+    if options.classify_prompt is not None:
+        return options.classify_prompt
+    return _PROMPT_FOR_WORDS if options.classify == "generate" else _PROMPT
 
 
 def find_address(options: OpenAIOptions) -> str:
@@ -167,9 +192,13 @@ def make_identity(options: OpenAIOptions, address: str) -> Identity:
             settings[name] = value
     if options.classify is not None:
         settings["classify"] = options.classify
-        settings["classify_prompt"] = options.classify_prompt
+        settings["classify_prompt"] = prompt_of(options)
         settings["classify_question"] = options.classify_question
         settings["labels"] = msgspec.json.encode(options.labels).decode()
+    if options.classify == "generate":
+        # Ones and noughts, and no probabilities: whoever reads the results must see it.
+        settings["classify_scores"] = "one-hot"
+        settings["label_rule"] = LABEL_RULE
     if options.send_draw_seed:
         settings["send_draw_seed"] = True
     if options.extra_body:

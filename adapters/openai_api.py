@@ -70,7 +70,7 @@ class OpenAIApi(ModelAdapter):
         self._bodies = ChatBodies(options, address)
         way = options.likelihood
         self._scorer = None if way is None else Scorer(self._caller, self._bodies, way, options.alternatives)
-        self._classifier = Classifier(self._caller, options, self._scorer)
+        self._classifier = Classifier(self._caller, options, self._bodies, self._scorer)
         self._images = ImageUrls()
         self._worker = Worker("openai-images")
 
@@ -106,7 +106,7 @@ class OpenAIApi(ModelAdapter):
         if self._options.classify is None:
             raise UnsupportedOperationError(
                 f"model {self._options.model!r} of adapter 'openai' has no labels to classify by. "
-                "Set labels and classify = 'likelihood', 'decisions' or 'systemone'."
+                "Set labels and classify = 'likelihood', 'generate', 'decisions' or 'systemone'."
             )
         return await self._classifier.classify(request)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from prejudge import testing
@@ -11,6 +13,10 @@ from prejudge.core.records import Classify, Embed, Generate, Likelihood, Message
 
 def say(text: str) -> Generate:
     return Generate(messages=(Message("user", (Text(text),)),))
+
+
+def make(**settings) -> OpenAIApi:
+    return OpenAIApi(OpenAIOptions(**settings))
 
 
 class TestOpenAIContract(testing.AdapterContract):
@@ -31,8 +37,12 @@ class TestOpenAIContract(testing.AdapterContract):
             "classify": "likelihood",
             "labels": (" good", " bad"),
         }
-        type(self).make = staticmethod(lambda: OpenAIApi(OpenAIOptions(**settings)))
-        type(self).others = [lambda: OpenAIApi(OpenAIOptions(**{**settings, "system_prompt": "Be brief."}))]
+        type(self).make = staticmethod(partial(make, **settings))
+        type(self).others = [partial(make, **{**settings, "system_prompt": "Be brief."})]
+        type(self).same = [
+            partial(make, **{**settings, **more})
+            for more in ({"concurrency": 3}, {"timeout_seconds": 9.0}, {"transport": "sdk"}, {"api_key_env": ""})
+        ]
         type(self).recipe = (
             "from prejudge.adapters.openai_api import OpenAIApi, OpenAIOptions\n"
             f"adapter = OpenAIApi(OpenAIOptions(**{settings!r}))"

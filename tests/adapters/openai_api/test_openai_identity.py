@@ -83,6 +83,16 @@ def test_named_endpoint_may_move():
     assert encode(moved) == encode(identity(endpoint="lab"))
 
 
+def test_identity_tells_that_words_give_one_hot_scores():
+    settings = identity(classify="generate", labels=("a", "b")).settings
+    assert (settings["classify"], settings["classify_scores"], settings["label_rule"]) == ("generate", "one-hot", 1)
+
+
+def test_ways_to_classify_differ():
+    ways = ({"classify": way, "labels": ("a", "b"), "likelihood": "echo"} for way in ("likelihood", "generate"))
+    assert len({encode(identity(**way)) for way in ways}) == 2
+
+
 def test_order_of_extra_body_does_not_matter():
     one, other = {"a": 1, "b": {"c": 1, "d": 2}}, {"b": {"d": 2, "c": 1}, "a": 1}
     assert encode(identity(extra_body=one)) == encode(identity(extra_body=other))
