@@ -155,6 +155,19 @@ def write_causal(
     return _write(folder, AutoModelForCausalLM, config, tokenizer, seed=5, spread=0.1)
 
 
+def write_encoder(
+    folder: Path, transformer: Path, pooling: str = "mean", more: Sequence[Any] = (), **settings: Any
+) -> Path:
+    """Write a sentence encoder on top of a checkpoint, with more modules behind its pooling; return its folder."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    modules = [Transformer(str(transformer), max_seq_length=60), Pooling(32, pooling_mode=pooling), *more]
+    model = SentenceTransformer(modules=modules, device="cpu", **settings)
+    model.save(str(folder), create_model_card=False)
+    return folder
+
+
 def _write(folder: Path, kind: Any, config: Any, tokenizer: Any, *, seed: int, spread: float = 0.2) -> Path:
     import torch
 

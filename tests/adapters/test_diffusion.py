@@ -18,87 +18,13 @@ from prejudge.adapters.diffusion import Diffusers, DiffusersOptions
 from prejudge.core.errors import MissingExtraError, ModelLoadError, PermanentError, UsageError
 from prejudge.core.records import Draw, Drawing
 
+from .diffusion_files import tiny_vae, write_pipeline
+
 pytest.importorskip("diffusers")
 torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 
 ASK = Draw(prompt="a photo of a person", width=16, height=16, steps=2, seed=3)
-
-
-def _tokenizer(folder):
-    from transformers import CLIPTokenizer
-
-    folder.mkdir(parents=True, exist_ok=True)
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    words = [*letters, *(f"{letter}</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
-    (folder / "vocab.json").write_text(json.dumps({word: number for number, word in enumerate(words)}))
-    (folder / "merges.txt").write_text("#version: 0.2\n")
-    return CLIPTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"), model_max_length=77)
-
-
-def _checker(verdict):
-    from diffusers.pipelines.stable_diffusion import StableDiffusionSafetyChecker
-    from transformers import CLIPConfig, CLIPImageProcessor, CLIPTextConfig, CLIPVisionConfig
-
-    small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    vision = CLIPVisionConfig(**small, image_size=16, patch_size=8, projection_dim=8)
-    text = CLIPTextConfig(**small, projection_dim=8, vocab_size=60)
-    config = CLIPConfig(text_config=text.to_dict(), vision_config=vision.to_dict(), projection_dim=8)
-    checker = StableDiffusionSafetyChecker(config)
-    # A cosine always lies above -2 and below 2, so the real class gives the verdict asked for.
-    checker.concept_embeds_weights.data.fill_(-2.0 if verdict else 2.0)
-    checker.special_care_embeds_weights.data.fill_(2.0)
-    size = {"height": 16, "width": 16}
-    return checker, CLIPImageProcessor(size={"shortest_edge": 16}, crop_size=size)
-
-
-def _vae():
-    from diffusers import AutoencoderKL
-
-    return AutoencoderKL(
-        block_out_channels=(8, 16),
-        down_block_types=("DownEncoderBlock2D",) * 2,
-        up_block_types=("UpDecoderBlock2D",) * 2,
-        latent_channels=4,
-        norm_num_groups=4,
-        sample_size=16,
-    )
-
-
-def _pipeline(scratch, verdict=None):
-    from diffusers import DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
-    from transformers import CLIPTextConfig, CLIPTextModel
-
-    torch.manual_seed(11)
-    unet = UNet2DConditionModel(
-        block_out_channels=(8, 16),
-        layers_per_block=1,
-        sample_size=8,
-        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
-        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
-        cross_attention_dim=16,
-        attention_head_dim=8,
-        norm_num_groups=4,
-    )
-    tokenizer = _tokenizer(scratch)
-    small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
-    text = CLIPTextModel(CLIPTextConfig(**small, vocab_size=len(tokenizer), **ends))
-    with torch.no_grad():
-        for parameter in text.parameters():
-            # Fresh embeddings are so small that one prompt would draw like another.
-            parameter.add_(torch.randn_like(parameter) * 0.3)
-    checker, extractor = (None, None) if verdict is None else _checker(verdict)
-    return StableDiffusionPipeline(
-        vae=_vae(),
-        text_encoder=text,
-        tokenizer=tokenizer,
-        unet=unet,
-        scheduler=DDIMScheduler(beta_schedule="scaled_linear", clip_sample=False, steps_offset=1),
-        safety_checker=checker,
-        feature_extractor=extractor,
-        requires_safety_checker=verdict is not None,
-    )
 
 
 @pytest.fixture(scope="session")
@@ -108,9 +34,7 @@ def make_pipeline(tmp_path_factory):
 
     def make(verdict=None):
         if verdict not in made:
-            root = tmp_path_factory.mktemp("diffusion")
-            _pipeline(root / "vocabulary", verdict).save_pretrained(root / "tiny-sd", safe_serialization=True)
-            made[verdict] = root / "tiny-sd"
+            made[verdict] = write_pipeline(tmp_path_factory.mktemp("diffusion"), verdict)
         return made[verdict]
 
     return make
@@ -410,7 +334,7 @@ def test_scheduler_for_distilled_weights_fits(tiny):
 
 def test_vae_replaces_own(tiny, tmp_path):
     torch.manual_seed(99)
-    _vae().save_pretrained(tmp_path / "other-vae")
+    tiny_vae().save_pretrained(tmp_path / "other-vae")
     other = {"vae": str(tmp_path / "other-vae")}
     assert not np.array_equal(pixels(tiny, ASK, **other), pixels(tiny, ASK))
     assert build(tiny, **other).identity.settings["vae"].startswith("other-vae@sha256:")

@@ -17,6 +17,8 @@ from prejudge.adapters.hf_encoder import HFEncoder, HFEncoderOptions
 from prejudge.core.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.records import Embed, Embedding
 
+from .checkpoints import write_encoder
+
 pytest.importorskip("sentence_transformers", reason="needs the extra 'encoder'")
 
 TEXTS = (
@@ -71,15 +73,8 @@ def make_encoder(make_masked, tmp_path_factory):
     """Return a maker of encoders: `make_encoder(family, pooling, more modules)` gives a new directory."""
 
     def make(family="bert", pooling="mean", more=(), **settings) -> Path:
-        from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-        transformer = Transformer(str(make_masked(family)), max_seq_length=60)
-        pooled = Pooling(32, pooling_mode=pooling)
         folder = tmp_path_factory.mktemp("encoder") / f"tiny-{family}-encoder"
-        model = SentenceTransformer(modules=[transformer, pooled, *more], device="cpu", **settings)
-        model.save(str(folder), create_model_card=False)
-        return folder
+        return write_encoder(folder, make_masked(family), pooling, more, **settings)
 
     return make
 

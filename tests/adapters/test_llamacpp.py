@@ -34,8 +34,6 @@ from prejudge.adapters.llamacpp import LlamaCpp, LlamaCppOptions
 
 from .gguf_files import CONTEXT, write_pair, write_sentencepiece
 
-testing = pytest.importorskip("prejudge.testing", reason="the contract kit is not there")
-
 FRANCE = "The capital of France is"
 CONTINUATIONS = (" Paris", " unbelievably friendly", "n't", " Par", " Rome, one two three")
 Pair = tuple[Path, Path]
@@ -488,30 +486,6 @@ def test_event_loop_keeps_turning(pair: Pair) -> None:
         return turns
 
     assert asyncio.run(count()) > 5
-
-
-@pytest.fixture(scope="class")
-def _kit_model(request: pytest.FixtureRequest, pair: Pair) -> None:
-    def maker(**options: Any) -> Callable[[], LlamaCpp]:
-        return lambda: LlamaCpp(LlamaCppOptions(model=str(pair[0]), threads=1, **options))
-
-    request.cls.make = staticmethod(maker())
-    request.cls.others = [maker(chat_format="plain"), maker(system_prompt="two"), maker(cache_dtype="float16")]
-    request.cls.recipe = (
-        "from prejudge.adapters.llamacpp import *\n"
-        f"adapter = LlamaCpp(LlamaCppOptions(model={str(pair[0])!r}, threads=1))"
-    )
-
-
-@pytest.mark.usefixtures("_kit_model")
-class TestLlamaCppContract(testing.AdapterContract):
-    requests = (
-        say("one", temperature=0.0),
-        say("one two three", seed=1, temperature=1.0),
-        say("She was considered unbelievably friendly", "by", seed=2),
-        *(Likelihood(prompt=FRANCE[:size], continuations=CONTINUATIONS) for size in (3, 11, 24)),
-    )
-    tolerance = 0.0
 
 
 @pytest.mark.parametrize(

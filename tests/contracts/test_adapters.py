@@ -1,12 +1,11 @@
-"""Every built-in adapter that can be made here passes the contract kit.
-
-To add one, add a `Case` to `ADAPTERS`.
-"""
+"""Every adapter of the catalogue keeps the contract, by the kit that third parties run."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,70 +16,10 @@ import pytest
 from prejudge.core.adapter import ModelAdapter
 from prejudge.core.options import build_options
 from prejudge.core.plugins import load_target
-from prejudge.core.records import (
-    AnyRequest,
-    Classify,
-    Draw,
-    Embed,
-    Generate,
-    Likelihood,
-    Message,
-    PseudoLikelihood,
-    Sampling,
-    Text,
-)
 from prejudge.testing import AdapterContract
 
-TEXTS = ("I saw a tall woman.", "I saw a short and charming old man in the park.", "Rain.", "They are unfriendly.")
-GENERATE = [
-    Generate(messages=(Message("user", (Text(f"{text} Who?\n(a) the tall one\n(b) the short one"),)),), sampling=how)
-    for text in TEXTS
-    for how in (Sampling(temperature=0.0, max_tokens=8), Sampling(temperature=1.0, max_tokens=8, seed=3))
-]
-LIKELIHOOD = [
-    Likelihood(prompt=text, continuations=(" He is tall.", " Short", " It is a very long day.")) for text in TEXTS
-]
-PSEUDO = [
-    *(PseudoLikelihood(text=text) for text in TEXTS),
-    PseudoLikelihood(text=TEXTS[0], given=((8, 12),), variant="within_word_l2r"),
-    PseudoLikelihood(text=TEXTS[0], contrast=TEXTS[0].replace("tall", "short"), contrast_first=True),
-]
-CLASSIFY = [*(Classify(text=text) for text in TEXTS), Classify(text=TEXTS[0], pair=TEXTS[1])]
-EMBED = [Embed(text=text) for text in TEXTS]
-DRAW = [Draw(prompt=text, width=64, height=64, steps=2, seed=seed) for seed, text in enumerate(TEXTS)]
+from .cases import CASES, Case
 
-
-class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One adapter with which the kit is run."""
-
-    target: str
-    settings: dict[str, Any]
-    requests: Sequence[AnyRequest]
-    others: tuple[dict[str, Any], ...] = ()
-    """Settings on top of `settings` that change answers."""
-    needs: tuple[str, ...] = ()
-    """Packages without which it cannot be made."""
-    tolerance: float = 1e-6
-
-
-REFERENCE = Path(str(files("prejudge.adapters.reference")))
-
-ADAPTERS = {
-    "simulated": Case(
-        target="prejudge.adapters.simulated:Simulated",
-        settings={"strength": 1.0},
-        requests=[*GENERATE, *LIKELIHOOD, *PSEUDO, *CLASSIFY, *EMBED, *DRAW],
-        others=({"strength": 2.0}, {"seed": 1}, {"noise": 0.0}, {"desirable": ["rich"]}, {"varying": ["he"]}),
-    ),
-    "hf-masked": Case(
-        target="prejudge.adapters.hf_masked:HFMasked",
-        settings={"model": str(REFERENCE / "masked_fair"), "device": "cpu", "threads": 1},
-        requests=PSEUDO,
-        others=({"dtype": "float16"}, {"model": str(REFERENCE / "masked_biased")}),
-        needs=("torch", "transformers"),
-        tolerance=1e-4,
-    ),
-}
 MAKE = """
 from prejudge.core.options import build_options
 from prejudge.core.plugins import load_target
@@ -89,28 +28,109 @@ adapter = kind(build_options("model", kind.options, {settings!r}))
 """
 
 
+def keep(data: bytes, media_type: str) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 def maker(case: Case, settings: dict[str, Any]) -> Callable[[], ModelAdapter]:
     def make() -> ModelAdapter:
         kind = load_target(case.target, "tests")
-        return kind(build_options("model", kind.options, settings))  # type: ignore[no-any-return]
+        adapter: ModelAdapter = kind(build_options("model", kind.options, settings))
+        adapter.blobs, adapter.keep = case.blobs, keep
+        return adapter
 
     return make
 
 
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[Callable[[], str]]:
+    """Return a function that starts a server that speaks OpenAI's API, once, and returns its address."""
+    running: list[Any] = []
+
+    def start() -> str:
+        if not running:
+            # Imported late: it needs a package of the adapter's extra.
+            from ..adapters.fault_server import FaultServer
+
+            running.append(FaultServer())
+        return str(running[0].url)
+
+    yield start
+    for server in running:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def settings_of(
+    tmp_path_factory: pytest.TempPathFactory, server_url: Callable[[], str]
+) -> Callable[[str], tuple[dict[str, Any], Path]]:
+    """Return the settings of a case and the folder of its model, which is made at the first use."""
+    made: dict[str, tuple[dict[str, Any], Path]] = {}
+
+    def get(name: str) -> tuple[dict[str, Any], Path]:
+        if name not in made:
+            folder = tmp_path_factory.mktemp(name)
+            settings = CASES[name].settings(folder)
+            if name == "openai":
+                (folder / "key").write_text("sk-test-of-a-file")
+                settings["base_url"] = server_url()
+            made[name] = settings, folder
+        return made[name]
+
+    return get
+
+
+def within(folder: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    """Put the folder's name into the settings that point into it."""
+    return {k: v.format(folder=folder) if isinstance(v, str) and "{folder}" in v else v for k, v in settings.items()}
+
+
 def contract(name: str, case: Case) -> type[AdapterContract]:
     """Return the kit for one adapter, as a class that pytest collects."""
+
+    class Kit(AdapterContract):
+        requests = case.requests
+        tolerance = case.tolerance
+        secrets = tuple(case.environment)
+
+        @pytest.fixture(autouse=True)
+        def _made(self, settings_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+            for variable, value in case.environment.items():
+                monkeypatch.setenv(variable, value)
+            settings, folder = settings_of(name)
+            kit = type(self)
+            kit.make = staticmethod(maker(case, settings))
+            kit.recipe = MAKE.format(target=case.target, settings=settings)
+            kit.others = [maker(case, {**settings, **within(folder, other)}) for other in case.others]
+            kit.same = [maker(case, {**settings, **within(folder, other)}) for other in case.same]
+
+    Kit.__name__ = Kit.__qualname__ = f"Test{name.title().replace('-', '')}"
     missing = [package for package in case.needs if importlib.util.find_spec(package) is None]
-    fields = {
-        "make": staticmethod(maker(case, case.settings)),
-        "requests": case.requests,
-        "recipe": MAKE.format(target=case.target, settings=case.settings),
-        "others": [maker(case, {**case.settings, **other}) for other in case.others],
-        "tolerance": case.tolerance,
-    }
-    kit = type(f"Test{name.title().replace('-', '')}", (AdapterContract,), fields)
-    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")(kit)
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")(Kit)
 
 
-for _name, _case in ADAPTERS.items():
+for _name, _case in CASES.items():
     _kit = contract(_name, _case)
     globals()[_kit.__name__] = _kit
+del _kit
+
+
+def test_every_adapter_of_the_catalogue_has_a_case():
+    catalogue = tomllib.loads((files("prejudge") / "registry.toml").read_text("utf-8"))["adapters"]
+    assert {name: entry["target"] for name, entry in catalogue.items()} == {
+        name: case.target for name, case in CASES.items()
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_setting_is_judged(name):
+    """A setting changes answers and the identity, or neither: a new one has to be put into the table."""
+    case = CASES[name]
+    fields = {field.name for field in msgspec.structs.fields(load_target(case.target, "tests").options)}
+    assert fields == {key for each in (*case.others, *case.same) for key in each} | case.unjudged
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_requests_cover_every_operation(name):
+    case = CASES[name]
+    assert {type(request) for request in case.requests} == load_target(case.target, "tests").capabilities()

@@ -1,0 +1,249 @@
+"""Every adapter with the settings and requests on which the contract kit is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from prejudge.core.records import (
+    AnyRequest,
+    Classify,
+    Draw,
+    Embed,
+    Generate,
+    Likelihood,
+    Message,
+    PseudoLikelihood,
+    Sampling,
+    Text,
+)
+
+from ..adapters import checkpoints, diffusion_files, gguf_files, llava_files
+
+TEXTS = ("I saw a tall woman.", "I saw a short and charming old man in the park.", "Rain.", "They are unfriendly.")
+GENERATE = [
+    Generate(messages=(Message("user", (Text(f"{text} Who?\n(a) the tall one\n(b) the short one"),)),), sampling=how)
+    for text in TEXTS
+    for how in (Sampling(temperature=0.0, max_tokens=8), Sampling(temperature=1.0, max_tokens=8, seed=3))
+]
+LIKELIHOOD = [
+    Likelihood(prompt=text, continuations=(" He is tall.", " Short", " It is a very long day.")) for text in TEXTS
+]
+PSEUDO = [
+    *(PseudoLikelihood(text=text) for text in TEXTS),
+    PseudoLikelihood(text=TEXTS[0], given=((8, 12),), variant="within_word_l2r"),
+    PseudoLikelihood(text=TEXTS[0], contrast=TEXTS[0].replace("tall", "short"), contrast_first=True),
+]
+CLASSIFY = [Classify(text=text) for text in TEXTS]
+PAIRS = [Classify(text=text, pair=TEXTS[1]) for text in TEXTS]
+EMBED = [Embed(text=text) for text in TEXTS]
+DRAW = [Draw(prompt=text, width=64, height=64, steps=2, seed=seed) for seed, text in enumerate(TEXTS)]
+ENDPOINT_DRAW = [msgspec.structs.replace(request, steps=None) for request in DRAW]
+"""Endpoints take no steps."""
+PICTURED = [
+    *llava_files.greedy(llava_files.QUESTIONS[:3]),
+    *(
+        Likelihood(prompt=llava_files.about(question), continuations=(" yes", " no person"))
+        for question in llava_files.QUESTIONS[:3]
+    ),
+]
+REFERENCE = Path(str(files("prejudge.adapters.reference")))
+Settings = dict[str, Any]
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """One adapter with which the kit is run."""
+
+    target: str
+    requests: Sequence[AnyRequest]
+    settings: Callable[[Path], Settings] = lambda folder: {}
+    """What the adapter is made with; called once, with an empty folder for the files of its model."""
+    others: tuple[Settings, ...] = ()
+    """Settings on top that change answers."""
+    same: tuple[Settings, ...] = ()
+    """Settings on top that change none."""
+    unjudged: frozenset[str] = frozenset()
+    """Settings that stand in neither, for they need another model or another machine; tests of their own judge them."""
+    needs: tuple[str, ...] = ()
+    """Packages without which it cannot be made."""
+    environment: Mapping[str, str] = {}
+    blobs: Callable[[str], bytes] | None = None
+    tolerance: float = 1e-6
+
+
+def _masked(folder: Path) -> Settings:
+    return {"model": str(REFERENCE / "masked_fair"), "device": "cpu", "threads": 1}
+
+
+def _causal(folder: Path) -> Settings:
+    return {"model": str(checkpoints.write_causal(folder / "tiny")), "device": "cpu", "threads": 1}
+
+
+def _classifier(folder: Path) -> Settings:
+    model = checkpoints.write_classifier(folder / "tiny", labels=("neutral", "contradiction", "entailment"))
+    return {"model": str(model), "device": "cpu", "threads": 1}
+
+
+def _encoder(folder: Path) -> Settings:
+    transformer = checkpoints.write_masked(folder / "bert")
+    model = checkpoints.write_encoder(folder / "tiny", transformer, prompts={"query": "the lazy girls "})
+    return {"model": str(model), "device": "cpu", "threads": 1}
+
+
+def _vlm(folder: Path) -> Settings:
+    llava_files.make_llava(folder / "tiny")
+    return {"model": str(folder / "tiny"), "device": "cpu", "threads": 1}
+
+
+def _diffusers(folder: Path) -> Settings:
+    # The checker finds nothing, so that leaving it out is another model and yet every image is drawn.
+    model = diffusion_files.write_pipeline(folder, verdict=False)
+    diffusion_files.tiny_vae().save_pretrained(folder / "other-vae")
+    return {"model": str(model), "device": "cpu", "threads": 1}
+
+
+def _llamacpp(folder: Path) -> Settings:
+    return {"model": str(gguf_files.write_pair(folder)[0]), "threads": 1}
+
+
+def _openai(folder: Path) -> Settings:
+    return {
+        "model": "tiny",
+        "likelihood": "echo",
+        "classify": "likelihood",
+        "labels": [" good", " bad"],
+        "max_tokens": 9,
+    }
+
+
+HF = ("torch", "transformers")
+HF_SAME = ({"device": "auto"}, {"token_budget": 64}, {"batch_items": 3}, {"threads": 2})
+HF_ELSEWHERE = frozenset({"model", "revision", "allow_pickle"})
+"""Another model has another digest, revisions are of hub names, and pickles are pinned like all weights."""
+
+CASES = {
+    "simulated": Case(
+        target="prejudge.adapters.simulated:Simulated",
+        settings=lambda folder: {"strength": 1.0},
+        requests=[*GENERATE, *LIKELIHOOD, *PSEUDO, *CLASSIFY, *PAIRS, *EMBED, *DRAW],
+        others=(
+            *({"strength": 2.0}, {"seed": 1}, {"noise": 0.0}, {"spread": 0.1}, {"dimension": 8}, {"refusal_rate": 0.5}),
+            *({"desirable": ["rich"]}, {"undesirable": ["poor"]}, {"positive": ["kind"]}, {"negative": ["rude"]}),
+            # A name is part of the identity: whoever gives another means another model.
+            *({"varying": ["he"]}, {"model": "another"}),
+        ),
+        same=({"failure_rate": 0.5}, {"latency_seconds": 0.001}, {"concurrency": 9}, {"batch_items": 3}),
+    ),
+    "lexicon": Case(
+        target="prejudge.adapters.lexicon:Lexicon",
+        requests=CLASSIFY,
+        same=({"batch_items": 3},),
+        needs=("vaderSentiment",),
+    ),
+    "hf-masked": Case(
+        target="prejudge.adapters.hf_masked:HFMasked",
+        settings=_masked,
+        requests=[*PSEUDO, *EMBED],
+        others=({"dtype": "float16"}, {"model": str(REFERENCE / "masked_biased")}, {"trust_remote_code": True}),
+        same=HF_SAME,
+        unjudged=HF_ELSEWHERE,
+        needs=HF,
+        tolerance=1e-4,
+    ),
+    "hf-causal": Case(
+        target="prejudge.adapters.hf_causal:HFCausal",
+        settings=_causal,
+        requests=[*GENERATE, *LIKELIHOOD],
+        others=(
+            *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"system_prompt": "Be kind."}),
+            *({"max_new_tokens": 5}, {"chat": "plain"}, {"refusal_rule": False}),
+        ),
+        same=HF_SAME,
+        unjudged=HF_ELSEWHERE,
+        needs=HF,
+        tolerance=1e-4,
+    ),
+    "hf-classifier": Case(
+        target="prejudge.adapters.hf_classifier:HFClassifier",
+        settings=_classifier,
+        requests=[*CLASSIFY, *PAIRS],
+        others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"multi_label": True}, {"truncate": True}),
+        same=HF_SAME,
+        unjudged=HF_ELSEWHERE,
+        needs=HF,
+        tolerance=1e-4,
+    ),
+    "hf-encoder": Case(
+        target="prejudge.adapters.hf_encoder:HFEncoder",
+        settings=_encoder,
+        requests=EMBED,
+        others=(
+            *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"normalize": True}, {"truncate": True}),
+            {"prompt_name": "query"},
+        ),
+        same=HF_SAME,
+        unjudged=HF_ELSEWHERE,
+        needs=(*HF, "sentence_transformers"),
+        tolerance=1e-4,
+    ),
+    "hf-vlm": Case(
+        target="prejudge.adapters.hf_vlm:HFVLM",
+        settings=_vlm,
+        requests=PICTURED,
+        others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"refusal_rule": False}),
+        same=HF_SAME,
+        unjudged=HF_ELSEWHERE,
+        needs=(*HF, "PIL"),
+        blobs=llava_files.look_up,
+        tolerance=1e-4,
+    ),
+    "diffusers": Case(
+        target="prejudge.adapters.diffusion:Diffusers",
+        settings=_diffusers,
+        requests=[msgspec.structs.replace(request, width=16, height=16) for request in DRAW],
+        others=(
+            *({"dtype": "bfloat16"}, {"scheduler": "EulerDiscreteScheduler"}, {"vae": "{folder}/other-vae"}),
+            *({"steps": 3}, {"guidance": 2.0}, {"prompt_suffix": ", red"}, {"negative_prompt": "blue"}),
+            {"safety_checker": False},
+        ),
+        same=({"device": "auto"}, {"threads": 2}, {"batch_items": 2}),
+        unjudged=HF_ELSEWHERE,
+        needs=(*HF, "diffusers", "PIL"),
+    ),
+    "llamacpp": Case(
+        target="prejudge.adapters.llamacpp:LlamaCpp",
+        settings=_llamacpp,
+        requests=[*GENERATE, *LIKELIHOOD],
+        others=(
+            *({"max_tokens": 5}, {"chat_format": "plain"}, {"system_prompt": "Be kind."}, {"refusal_rule": False}),
+            *({"cache_dtype": "float16"}, {"flash_attention": True}),
+        ),
+        same=({"n_ctx": 256}, {"n_gpu_layers": 1}, {"threads": 2}, {"batch_items": 2}),
+        unjudged=frozenset({"model"}),
+        needs=("llama_cpp", "gguf", *HF),
+        tolerance=0.0,
+    ),
+    "openai": Case(
+        target="prejudge.adapters.openai_api:OpenAIApi",
+        settings=_openai,
+        requests=[*GENERATE, *LIKELIHOOD, *CLASSIFY, *EMBED, *ENDPOINT_DRAW],
+        others=(
+            *({"model": "other"}, {"base_url": "http://127.0.0.1:9/v1"}, {"endpoint": "ours"}, {"revision": "2026"}),
+            *({"system_prompt": "Be kind."}, {"max_tokens": 5}, {"max_tokens_field": "max_completion_tokens"}),
+            *({"image_detail": "low"}, {"likelihood": "prompt_logprobs"}, {"classify": "decisions"}),
+            *({"labels": [" a", " b"]}, {"classify_prompt": "Rate: {text}"}, {"classify_question": "Which?"}),
+            *({"send_draw_seed": True}, {"refusal_rule": False}, {"extra_body": {"top_k": 2}}),
+        ),
+        same=(
+            *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"organization": "o"}, {"project": "p"}),
+            *({"concurrency": 2}, {"timeout_seconds": 9.0}, {"transport": "sdk"}),
+        ),
+        unjudged=frozenset({"alternatives"}),
+        needs=("openai", "aiohttp"),
+        environment={"OPENAI_API_KEY": "sk-test-0123456789abcdef", "OTHER_KEY": "sk-test-fedcba9876543210"},
+    ),
+}
