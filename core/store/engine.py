@@ -19,6 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from ..errors import StoreError
 from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
+from .presence import watch
 
 BUSY_SECONDS = 60
 
@@ -72,12 +73,15 @@ def translated(url: sa.URL) -> Iterator[None]:
 
 
 def _explain(url: sa.URL, problem: str) -> str:
+    full = "cannot grow: the disk is full. What was answered is kept; free some space and resume."
     mends = {
         "not a database": "is not a database. Name another file with --store.",
         "readonly": "is read-only. Make the file and its folder writable, or name another with --store.",
         "unable to open": "cannot be opened. Does its folder exist, and may you write there?",
         "locked": f"was locked by another process for over {BUSY_SECONDS} s. Try again when it has finished.",
-        "full": "cannot grow: the disk is full. What was answered is kept; free some space and resume.",
+        "is full": full,
+        "No space left": full,
+        "disk I/O": "cannot be written: the disk failed or is full. What was answered is kept; mend it and resume.",
         "malformed": "is damaged. Restore it from a backup, or name another with --store.",
     }
     mend = next((mend for sign, mend in mends.items() if sign in problem), f"failed: {problem}")
@@ -93,10 +97,15 @@ def _check_schema(number: int, url: sa.URL) -> None:
         raise StoreError(f"the store {url.render_as_string()} has an older schema. Run any study on it to update it.")
 
 
+def _is_file(url: sa.URL) -> bool:
+    name = url.database or ":memory:"
+    return url.drivername.startswith("sqlite") and name != ":memory:" and not name.startswith("file:")
+
+
 def _check_file(url: sa.URL, writable: bool) -> None:
-    if not url.drivername.startswith("sqlite") or not url.database or url.database == ":memory:":
+    if not _is_file(url):
         return
-    path = Path(url.database)
+    path = Path(str(url.database))
     if not path.exists():
         if not writable:
             raise StoreError(f"there is no store at {path}. Run a study first, or name one with --store.")
@@ -112,6 +121,8 @@ def _create(url: sa.URL) -> Engine:
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS} if sqlite else {})
     if sqlite:
         sa.event.listen(engine, "connect", _prepare)
+        if _is_file(url):
+            watch(engine, str(url.database))
         sa.event.listen(engine, "begin", _begin)
     return engine
 
@@ -121,6 +132,7 @@ def _prepare(connection: Any, _: Any) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     _enter_wal(cursor)
+    cursor.execute("SELECT 1 FROM sqlite_master").fetchall()  # opens the log, which stays open from here on
     for pragma in ("synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
