@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
-from ..core.errors import DataError, PermanentError
+from ..core.errors import PermanentError
+from ._images import Blobs, decode_image, fetch_image, require_pillow
 
-Blobs = Callable[[str], bytes]
 Keep = Callable[[bytes, str], str]
 _KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 _REMEMBERED = 8
@@ -28,33 +28,37 @@ class ImageUrls:
 
     def __init__(self) -> None:
         self._made: OrderedDict[str, str] = OrderedDict()
+        self._sound: set[str] = set()
 
     def recall(self, sha256: str) -> str | None:
         """Return the url of an image made before, if it is still remembered."""
         return self._made.get(sha256)
 
     def make(self, sha256: str, blobs: Blobs | None) -> str:
-        """Return the url of an image. Blocks while the bytes are read.
+        """Return the url of an image, with its bytes as they are. Blocks while they are read.
 
         Raises:
-            PermanentError: no bytes, bytes of another image, or no PNG, JPEG, GIF or WebP.
+            MissingExtraError: Pillow, which tells a sound image, is not installed.
+            PermanentError: no bytes, no PNG, JPEG, GIF or WebP, a damaged one, or a decompression bomb.
         """
         if (known := self.recall(sha256)) is not None:
             return known
-        if blobs is None:
-            raise PermanentError(f"image {sha256[:12]} cannot be sent: no store of images is at hand (adapter.blobs).")
-        try:
-            data = blobs(sha256)
-        except (DataError, OSError, KeyError) as error:
-            raise PermanentError(f"image {sha256[:12]} cannot be read: {error}") from None
-        if hashlib.sha256(data).hexdigest() != sha256.lower():
-            raise PermanentError(f"image {sha256[:12]} has other bytes than its name says; the store is damaged.")
+        require_pillow("adapter 'openai' with images", "images")
+        data = fetch_image(sha256, blobs)
         if (kind := media_type(data)) is None:
-            raise PermanentError(f"image {sha256[:12]} is no PNG, JPEG, GIF or WebP; endpoints take no other.")
+            raise PermanentError(f"image {sha256} is no PNG, JPEG, GIF or WebP; endpoints take no other.")
+        if sha256 not in self._sound:
+            decode_image(sha256, data, _unpack)
+            self._sound.add(sha256)
         self._made[sha256] = f"data:{kind};base64,{base64.b64encode(data).decode()}"
         while len(self._made) > _REMEMBERED:
             self._made.popitem(last=False)
         return self._made[sha256]
+
+
+def _unpack(image: Any) -> None:
+    # Only unpacking shows a file that was cut short.
+    image.load()
 
 
 def keep_image(encoded: str, keep: Keep | None) -> str:

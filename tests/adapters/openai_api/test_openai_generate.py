@@ -1,24 +1,18 @@
-"""`openai`: generation, image input, and the signals of a refusal."""
+"""`openai`: generation, and the signals of a refusal."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import Any
 
 import pytest
-from fault_server import Answer, chat, picture, problem
+from fault_server import Answer, chat, problem
 
-from prejudge.core.errors import DataError, PermanentError, TransientError
-from prejudge.core.records import Generate, Generation, Image, Message, Sampling, Text, Usage
+from prejudge.core.errors import PermanentError, TransientError
+from prejudge.core.records import Generate, Generation, Message, Sampling, Text, Usage
 
 
 def say(text: str, **fields: Any) -> Generate:
     return Generate(messages=(Message("user", (Text(text),)),), **fields)
-
-
-def show(sha256: str) -> Generate:
-    return Generate(messages=(Message("user", (Image(sha256), Text("What is it?"))),))
 
 
 def test_generate_answers(ask, transport):
@@ -145,47 +139,3 @@ def test_no_choice_is_transient(ask, server):
     server.plan = [Answer(body={"choices": []})]
     (answer,) = ask(say("q"))
     assert isinstance(answer, TransientError)
-
-
-def test_image_is_sent_as_it_is(ask, server):
-    data = picture()
-    ask(show(hashlib.sha256(data).hexdigest()), blobs=lambda name: data, image_detail="low")
-    image, text = server.seen[0].body["messages"][0]["content"]
-    assert image["image_url"] == {"url": f"data:image/png;base64,{base64.b64encode(data).decode()}", "detail": "low"}
-    assert text == {"type": "text", "text": "What is it?"}
-
-
-def test_image_is_read_once(ask):
-    data, read = picture(), []
-    name = hashlib.sha256(data).hexdigest()
-    ask(show(name), show(name), show(name), blobs=lambda asked: read.append(asked) or data)
-    assert read == [name]
-
-
-@pytest.mark.parametrize(
-    ("data", "kind"),
-    [(b"\xff\xd8\xff\xe0", "jpeg"), (b"GIF89a", "gif"), (b"RIFF\0\0\0\0WEBP", "webp")],
-)
-def test_media_type_follows_the_bytes(ask, server, data, kind):
-    ask(show(hashlib.sha256(data).hexdigest()), blobs=lambda name: data)
-    assert server.seen[0].body["messages"][0]["content"][0]["image_url"]["url"].startswith(f"data:image/{kind};base64,")
-
-
-def missing(name: str) -> bytes:
-    raise DataError("there is no such image")
-
-
-@pytest.mark.parametrize(
-    ("blobs", "reason"),
-    [
-        (None, "no store of images"),
-        (missing, "there is no such image"),
-        (lambda name: b"other bytes", "other bytes"),
-        (lambda name: b"text", "no PNG"),
-    ],
-)
-def test_image_that_cannot_be_sent_is_permanent(ask, server, blobs, reason):
-    (answer,) = ask(show(hashlib.sha256(b"text").hexdigest()), blobs=blobs)
-    assert isinstance(answer, PermanentError)
-    assert reason in str(answer)
-    assert not server.seen
