@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ._causal_model import FAILURES, Head, take_rows
-from ._causal_sampling import Choice, pick
-from ._causal_scorer import Stopped
-from ._torch import is_out_of_memory, release_memory
+from ._sampling import Choice, pick
+from ._torch import Stopped, attempt
 
 Tops = list[tuple[int, float]]
 
@@ -66,7 +66,8 @@ class Decoder:
         with torch.inference_mode():
             while left:
                 taken = self._next_chunk([tasks[number] for number in left])
-                written = self._try_chunk([tasks[number] for number in left[:taken]], stop)
+                chunk = [tasks[number] for number in left[:taken]]
+                written = attempt(partial(self._write_chunk, chunk, stop), self._head.device)
                 if written is None and taken > 1:
                     self._budget = max(1, self._width(tasks[left[taken - 1]]) * taken // 2)
                     continue
@@ -88,17 +89,6 @@ class Decoder:
 
     def _width(self, task: Task) -> int:
         return len(task.ids) + task.most
-
-    def _try_chunk(self, tasks: Sequence[Task], stop: threading.Event) -> list[Written] | None:
-        """Write some tasks together; None if they do not fit into memory."""
-        try:
-            return self._write_chunk(tasks, stop)
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-        # Outside the handler, whose traceback would keep the pass's tensors alive.
-        release_memory(self._head.device)
-        return None
 
     def _write_chunk(self, tasks: Sequence[Task], stop: threading.Event) -> list[Written]:
         import torch

@@ -10,39 +10,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ._causal_model import FAILURES, Head, take_rows
-from ._causal_text import Row
-from ._torch import is_out_of_memory, release_memory
+from ._causal_tree import LEAST_SHARED, Node, join_leaves, share_beginnings
+from ._hf_text import Row
+from ._torch import Stopped, attempt
 
 Values = npt.NDArray[np.float64]
-LEAST_SHARED = 32
-"""Tokens that prompts must share to be worth a pass of their own."""
 SLACK = 16
 """One part in so many of a row may be left to the next level, or be padding, so that rows can share a pass."""
-
-
-class Stopped(Exception):
-    """Say that nobody waits for the scores any more."""
-
-
-class Node(NamedTuple):
-    """A stretch of text from its beginning, and what continues it."""
-
-    ids: Sequence[int]
-    length: int
-    """How many of `ids` are run."""
-    children: tuple[Node, ...] = ()
-    """None for a continuation."""
-    split: int = -1
-    """Of a continuation: number of its first token."""
-    slot: int = -1
-    """Of a continuation: where its values stand."""
 
 
 class _Ask(NamedTuple):
@@ -90,7 +70,7 @@ class CausalScorer:
         leaves = [[Node(row.ids, len(row.ids) - 1, (), row.split, next(starts)) for row in rows] for rows in requests]
         if not self.shares:
             return [leaf for group in leaves for leaf in group]
-        return share_beginnings([_prompt(group) for group in leaves if group])
+        return share_beginnings([join_leaves(group) for group in leaves if group])
 
     def _run_all(self, nodes: list[Node]) -> None:
         """Run all; what does not fit into memory is tried in smaller parts, then given up."""
@@ -107,15 +87,11 @@ class CausalScorer:
                 nodes = _without(nodes, taken)
 
     def _try_pass(self, chunk: list[tuple[Node, int]]) -> bool:
-        try:
+        def run() -> bool:
             self._pass(chunk, None, 0)
             return True
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-        # Outside the handler, whose traceback would keep the pass's tensors alive.
-        release_memory(self._head.device)
-        return False
+
+        return attempt(run, self._head.device) is not None
 
     def _chunks(self, nodes: list[tuple[Node, int]], base: int) -> Iterator[list[tuple[Node, int]]]:
         """Part the nodes of one level into passes: alike in length, bounded in tokens and logits."""
@@ -189,47 +165,6 @@ class CausalScorer:
 
     def _flat(self, asked: Sequence[Sequence[Row]]) -> Values:
         return np.concatenate([part for parts in self.score(asked) for part in parts or ()])
-
-
-def share_beginnings(prompts: Sequence[Node]) -> list[Node]:
-    """Put prompts that begin alike below a common beginning, where that saves most tokens; in one level.
-
-    Returns:
-        Nodes whose children are prompts. A prompt that shares nothing stands alone below an empty beginning.
-    """
-    ordered = sorted(prompts, key=lambda node: list(node.ids[: node.length]))
-    alike = [min(_common(a.ids, b.ids), a.length - 1, b.length - 1) for a, b in pairwise(ordered)]
-    nodes = []
-    for start, stop, shared in _best_groups(alike, 0, len(ordered))[1]:
-        group = tuple(ordered[start:stop])
-        nodes.append(Node(group[0].ids, shared, group))
-    return nodes
-
-
-def _best_groups(alike: Sequence[int], start: int, stop: int) -> tuple[int, list[tuple[int, int, int]]]:
-    """Part sorted prompts [start, stop) into groups (start, stop, tokens shared); return the tokens saved and them."""
-    if stop - start < 2:
-        return 0, [(start, stop, 0)] if stop > start else []
-    least = min(alike[start : stop - 1])
-    cuts = [place + 1 for place in range(start, stop - 1) if alike[place] == least]
-    parts = [_best_groups(alike, a, b) for a, b in pairwise([start, *cuts, stop])]
-    saved = sum(part[0] for part in parts)
-    whole = least * (stop - start - 1)
-    if least >= LEAST_SHARED and whole >= saved:
-        return whole, [(start, stop, least)]
-    return saved, [group for part in parts for group in part[1]]
-
-
-def _prompt(leaves: Sequence[Node]) -> Node:
-    first = leaves[0].ids
-    shared = min(min(leaf.split for leaf in leaves), *(_common(first, leaf.ids) for leaf in leaves))
-    return Node(first, shared, tuple(leaves))
-
-
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Count the tokens with which both begin."""
-    pairs = zip(one, other, strict=False)
-    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _asks(node: Node, first: int, base: int, end: int) -> Iterator[_Ask]:

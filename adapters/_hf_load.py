@@ -26,12 +26,21 @@ def load_tokenizer(folder: Path, source: Source) -> Any:
     # Tokenizer files fail in every way that a JSON, SentencePiece or Rust parser can.
     except Exception as error:
         raise ModelLoadError(f"cannot load the tokenizer of {source.name!r}: {one_line(error)}") from error
+    check_fast(tokenizer, source)
+    return tokenizer
+
+
+def check_fast(tokenizer: Any, source: Source) -> None:
+    """Refuse a tokenizer that is written in Python.
+
+    Raises:
+        ModelLoadError: it cannot trace tokens to characters.
+    """
     if not tokenizer.is_fast:
         raise ModelLoadError(
             f"{source.name!r} has no fast tokenizer, without which tokens cannot be traced to characters. "
             "Save one as tokenizer.json."
         )
-    return tokenizer
 
 
 def load_weights(folder: Path, source: Source, dtype: DType, loader: str, what: str) -> Any:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.errors import PermanentError
+from ._border import first_beyond
 
 
 def first_scored(pieces: Sequence[bytes], context: bytes, whole: bytes) -> int:
     """Return the number of the first token that reaches past the context.
 
-    A token that holds the end of the context and the beginning of the continuation counts to the continuation.
+    The rule of the border is that of all adapters (`_border.py`), in bytes.
 
     Args:
         pieces: the bytes of each token of `whole`.
@@ -24,16 +25,16 @@ def first_scored(pieces: Sequence[bytes], context: bytes, whole: bytes) -> int:
         PermanentError: the tokens do not give the text back, so that the boundary cannot be found.
     """
     place = 0
-    first = None
-    for number, piece in enumerate(pieces):
+    ends = []
+    for piece in pieces:
         # SentencePiece vocabularies put a space of their own before a text and after each special token.
         own = not whole.startswith(piece, place) and piece.startswith(b" ")
         piece = piece[1:] if own else piece
         if not whole.startswith(piece, place):
             break
         place += len(piece)
-        if first is None and place > len(context):
-            first = number
+        ends.append(place)
+    first = first_beyond(ends, len(context))
     if place != len(whole) or first is None:
         raise PermanentError(
             f"the tokenizer does not give {whole.decode()[:60]!r} back as it was, so where the continuation begins is "

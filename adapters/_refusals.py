@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
+from ..core.records import Generation
+
 RULE_VERSION = 1
 """Raised whenever the rule finds other texts; part of an identity."""
 
@@ -88,3 +92,9 @@ def reads_as_refusal(text: str) -> bool:
     if rest.startswith(UNSURE):
         return False
     return rest.startswith(DECLINES) or (rest != opening and rest.startswith("i can't"))
+
+
+def mark_refusal(answer: Generation, *, rule: bool) -> Generation:
+    """Return an answer with its status by the text rule, unless the rule is switched off; its text stays."""
+    refused = rule and reads_as_refusal(answer.text)
+    return msgspec.structs.replace(answer, status="refused") if refused else answer

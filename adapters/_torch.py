@@ -1,4 +1,4 @@
-"""What every adapter on torch needs: the extra, the device, a silent load, out-of-memory."""
+"""What every adapter on torch needs: the extra, the device, a silent load, passes that memory may not hold."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import gc
 import logging
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from ..core.errors import MissingExtraError, ModelLoadError
 
 DType = Literal["float32", "bfloat16", "float16"]
+BUDGET, BUDGET_CPU = 65_536, 8_192
+"""Tokens of one pass and its cache, if nobody says otherwise."""
+T = TypeVar("T")
 _LOADING = threading.Lock()
+
+
+class Stopped(Exception):
+    """Say that nobody waits for the answers any more."""
 
 
 def require_torch(what: str, extra: str = "hf") -> None:
@@ -80,3 +87,27 @@ def release_memory(device: str) -> None:
         torch.cuda.empty_cache()
     elif device.startswith("mps"):
         torch.mps.empty_cache()
+
+
+def attempt(call: Callable[[], T], device: str) -> T | None:
+    """Return what a call returns, or None if it does not fit into memory."""
+    try:
+        return call()
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+    # Outside the handler, whose traceback would keep the pass's tensors alive.
+    release_memory(device)
+    return None
+
+
+def agree(one: Any, other: Any, dtype: Any) -> bool:
+    """Tell whether two results of the same question agree within what the precision of the weights allows."""
+    import torch
+
+    if one.shape != other.shape:
+        return False
+    tolerance = 1e-3 if dtype == torch.float32 else 5e-2
+    # A model that gives no numbers at all is told of by the answers.
+    one, other = one.nan_to_num(), other.nan_to_num()
+    return bool((one - other).abs().max() <= tolerance * other.abs().max())

@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..core.records import Generate, Generation, TopToken, Usage
-from ._vlm_sampling import Chooser, Defaults
+from ..core.records import Generation, TopToken, Usage
+from ._sampling import Choice, cut_at
+
+
+class Wish(NamedTuple):
+    """How an answer is to be written."""
+
+    choice: Choice
+    most: int
+    """Tokens at most; below 1 where the prompt leaves no room."""
+    stops: tuple[str, ...]
+    top: int
+    """Alternatives to report per token."""
+    ends: frozenset[int]
+    """Tokens that end an answer."""
 
 
 class Answer:
     """One answer in the making."""
 
-    def __init__(self, request: Generate, ids: tuple[int, ...], defaults: Defaults, room: int | None) -> None:
-        """Start an answer to a prompt of these tokens; `room` is how many more the model can take."""
-        self.ids = ids
-        self.chooser = Chooser(request, defaults, ids)
+    def __init__(self, ids: tuple[int, ...], wish: Wish) -> None:
+        """Start an answer to a prompt of these tokens."""
+        self.ids, self.choice, self.most = ids, wish.choice, wish.most
         self.reason = ""
-        wish = request.sampling
-        asked = defaults.max_tokens if wish.max_tokens is None else wish.max_tokens
-        self.most = asked if room is None else min(asked, room)
-        self._ends, self._stops, self._top = defaults.ends, wish.stop, request.top_logprobs
+        self._ends, self._stops, self._top = wish.ends, wish.stops, wish.top
         self._tokens: list[int] = []
         self._tops: list[tuple[TopToken, ...]] = []
         self._text: str | None = None
-        if self.most < 1:
+        if wish.most < 1:
             self.reason = "length"
 
     @property
     def done(self) -> bool:
         """Whether no further token is wanted."""
         return bool(self.reason)
+
+    @property
+    def step(self) -> int:
+        """Number of the token that comes next."""
+        return len(self._tokens)
 
     def add(self, token: int, logits: Any, tokenizer: Any) -> None:
         """Take the next token, chosen from logits [vocabulary]."""
@@ -52,9 +66,9 @@ class Answer:
 
     def _look_for_stop(self, tokenizer: Any) -> None:
         text = self._decode(tokenizer)
-        places = [place for stop in self._stops if stop and (place := text.find(stop)) >= 0]
-        if places:
-            self._text, self.reason = text[: min(places)], "stop"
+        end = cut_at(text, self._stops)
+        if end is not None:
+            self._text, self.reason = text[:end], "stop"
 
     def _decode(self, tokenizer: Any) -> str:
         return str(tokenizer.decode(self._tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ._vlm_model import Encoded, Loaded
+from ._vlm_model import Loaded
+from ._vlm_prompt import Encoded
 
 KEPT = 2
 """Encoded images kept from one call to the next."""

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from ..core.errors import PermanentError
-from ..core.records import Generate
-from ._torch import is_out_of_memory, release_memory
-from ._vlm_answers import Answer
+from ._hf_checks import too_large
+from ._sampling import pick
+from ._torch import Stopped, attempt
+from ._vlm_answers import Answer, Wish
 from ._vlm_cache import Batch, Stem, Stems, open_rows, select_rows, step_rows
-from ._vlm_model import Encoded, Loaded
+from ._vlm_model import Loaded
 from ._vlm_plain import continue_plainly, score_plainly
-from ._vlm_sampling import choose
+from ._vlm_prompt import Encoded
 
 MAX_LOGITS, MAX_LOGITS_CPU = 1 << 28, 1 << 24
 """Most logits of one pass."""
 BUDGET, BUDGET_CPU = 4096, 512
 """Tokens of the questions of one pass, if nobody says otherwise: each is compared with all others and with the image,
 so a processor fares best with about as many as the image has."""
-LOST = "not even one prompt fits into this device's memory. Use a smaller dtype or another device."
+ONE = "one prompt alone"
 T = TypeVar("T")
-
-
-class Stopped(Exception):
-    """Say that nobody waits for the answers any more."""
 
 
 class Asked(NamedTuple):
@@ -45,7 +42,7 @@ class Engine:
         self._most_logits = MAX_LOGITS_CPU if slow else MAX_LOGITS
         self._stems = Stems(loaded)
 
-    def generate(self, asked: Sequence[Asked], requests: Sequence[Generate], stop: threading.Event) -> list[Answer]:
+    def generate(self, asked: Sequence[Asked], wishes: Sequence[Wish], stop: threading.Event) -> list[Answer]:
         """Answer prompts that share image and stem.
 
         Raises:
@@ -53,12 +50,12 @@ class Engine:
             Stopped: `stop` was set.
         """
         if not self._can_share(asked[0].prompt):
-            return [self._plainly(one, request, stop) for one, request in zip(asked, requests, strict=True)]
+            return [self._plainly(one, wish, stop) for one, wish in zip(asked, wishes, strict=True)]
         stem = self._stem(asked[0])
         answers: dict[int, Answer] = {}
 
         def run(part: Sequence[int]) -> None:
-            made = [self._answer(requests[number], asked[number]) for number in part]
+            made = [Answer(asked[number].prompt.ids, wishes[number]) for number in part]
             rows = [asked[number].prompt.ids[stem.length :] for number in part]
             self._follow(open_rows(self._loaded, stem, rows, 1), made, stop)
             answers.update(zip(part, made, strict=True))
@@ -71,30 +68,24 @@ class Engine:
     def score(self, asked: Sequence[Asked], starts: Sequence[int], stop: threading.Event) -> list[list[float]]:
         """Return log P of every token from `starts` on, for prompts that share image and stem."""
         if not self._can_share(asked[0].prompt) or min(starts) <= asked[0].prompt.stem:
-            plain = []
-            for one, start in zip(asked, starts, strict=True):
-                _check(stop)
-                plain.append(self._guard(lambda o=one, s=start: score_plainly(self._loaded, o.prompt, s)))  # type: ignore[misc]
-            return plain
+            return [self._score_plainly(one, start, stop) for one, start in zip(asked, starts, strict=True)]
         stem = self._stem(asked[0])
         # The last token is only predicted, so continuations that differ in it share one row.
         sharing: dict[tuple[int, ...], list[int]] = {}
         for number, one in enumerate(asked):
             sharing.setdefault(one.prompt.ids[:-1], []).append(number)
-        rows = sorted(sharing, key=len)
         keep = max(len(one.prompt.ids) - start for one, start in zip(asked, starts, strict=True))
         found: list[list[float]] = [[] for _ in asked]
 
         def run(part: Sequence[tuple[int, ...]]) -> None:
             most = min(keep, max(len(row) for row in part) - stem.length)
             batch = open_rows(self._loaded, stem, [row[stem.length :] for row in part], most)
-            table = batch.logits.log_softmax(-1)
-            for place, row in enumerate(part):
+            for row, scores in zip(part, batch.logits.log_softmax(-1), strict=True):
                 for number in sharing[row]:
                     wanted = asked[number].prompt.ids[starts[number] :]
-                    found[number] = _pick(table[place, -len(wanted) :], wanted)
+                    found[number] = _pick(scores[-len(wanted) :], wanted)
 
-        self._in_parts(rows, lambda row: len(row) - stem.length, keep, run, stop)
+        self._in_parts(sorted(sharing, key=len), lambda row: len(row) - stem.length, keep, run, stop)
         return found
 
     def clear(self) -> None:
@@ -105,24 +96,23 @@ class Engine:
         # With nothing after the image there is nothing to ask from.
         return self.shares and prompt.stem < len(prompt.ids)
 
-    def _answer(self, request: Generate, asked: Asked) -> Answer:
-        most = self._loaded.max_tokens
-        room = None if most is None else most - len(asked.prompt.ids)
-        return Answer(request, asked.prompt.ids, self._loaded.defaults, room)
-
-    def _plainly(self, asked: Asked, request: Generate, stop: threading.Event) -> Answer:
+    def _plainly(self, asked: Asked, wish: Wish, stop: threading.Event) -> Answer:
         _check(stop)
-        return self._guard(lambda: continue_plainly(self._loaded, asked.prompt, self._answer(request, asked)))
+        return self._guard(lambda: continue_plainly(self._loaded, asked.prompt, Answer(asked.prompt.ids, wish)))
+
+    def _score_plainly(self, asked: Asked, start: int, stop: threading.Event) -> list[float]:
+        _check(stop)
+        return self._guard(lambda: score_plainly(self._loaded, asked.prompt, start))
 
     def _stem(self, asked: Asked) -> Stem:
         return self._guard(lambda: self._stems.find(asked.images, asked.prompt))
 
     def _follow(self, batch: Batch, answers: list[Answer], stop: threading.Event) -> None:
-        tokenizer = self._loaded.processor.tokenizer
+        tokenizer, step = self._loaded.processor.tokenizer, 0
         while True:
             _check(stop)
             logits = batch.logits[:, -1]
-            tokens = choose(logits, [answer.chooser for answer in answers])
+            tokens = pick(logits, [answer.choice for answer in answers], step).tolist()
             for answer, token, row in zip(answers, tokens, logits, strict=True):
                 if not answer.done:
                     answer.add(token, row, tokenizer)
@@ -131,7 +121,7 @@ class Engine:
                 return
             if len(live) <= len(answers) * 3 // 4:
                 batch, answers, tokens = select_rows(batch, live), [answers[n] for n in live], [tokens[n] for n in live]
-            batch = step_rows(self._loaded, batch, tokens)
+            batch, step = step_rows(self._loaded, batch, tokens), step + 1
 
     def _in_parts(
         self,
@@ -150,31 +140,25 @@ class Engine:
                 end += 1
             end = max(start + 1, min(end, start + self._most_logits // (vocabulary * keep)))
             part = rows[start:end]
-            if self._fits(lambda part=part: run(part)):  # type: ignore[misc]
+            if self._fits(partial(run, part)):
                 start = end
             elif len(part) == 1:
-                raise PermanentError(LOST)
+                raise too_large(ONE)
             else:
                 self._budget = max(1, sum(map(size, part)) // 2)
 
     def _fits(self, run: Callable[[], None]) -> bool:
-        try:
+        def done() -> bool:
             run()
             return True
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-        # Outside the handler, whose traceback would keep the pass's tensors alive.
-        release_memory(self._loaded.device)
-        return False
+
+        return attempt(done, self._loaded.device) is not None
 
     def _guard(self, run: Callable[[], T]) -> T:
-        made: list[T] = []
-        if self._fits(lambda: made.append(run())):
-            return made[0]
-        raise PermanentError(
-            "one prompt does not fit into this device's memory. Use a smaller dtype or another device."
-        )
+        made = attempt(run, self._loaded.device)
+        if made is None:
+            raise too_large(ONE)
+        return made
 
 
 def _check(stop: threading.Event) -> None:

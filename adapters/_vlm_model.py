@@ -1,39 +1,28 @@
-"""Load a vision-language model and its processor; turn messages and images into what the model reads."""
+"""Load a vision-language model and its processor."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.errors import ModelLoadError, PermanentError
-from ..core.records import Image, Message, Prompt, Text
+from ..core.errors import ModelLoadError
 from ._hf_files import Source, fetch, find_file, one_line
-from ._hf_load import load_weights
+from ._hf_generation import SETTINGS, end_tokens, read_settings, sampling_defaults
+from ._hf_load import check_fast, load_weights
+from ._hf_text import Encoder
+from ._sampling import Defaults
 from ._torch import DType, choose_device, quiet_loading
-from ._vlm_sampling import Defaults, read_defaults
 
+MAX_TOKENS = 256
+"""Longest answer in tokens where neither the request nor the model names one."""
 MORE = (
     "processor_config.json",
     "preprocessor_config.json",
     "image_processor_config.json",
     "chat_template.*",
-    "generation_config.json",
+    SETTINGS,
 )
 """Files beyond configuration, tokenizer and weights that change answers."""
-Look = Callable[[str], Any]
-"""Opens an image by its sha256."""
-
-
-class Encoded(NamedTuple):
-    """One prompt as the model reads it."""
-
-    ids: tuple[int, ...]
-    """Tokens, an image's placeholders included."""
-    stem: int
-    """Number of tokens up to the end of the last image; 0 without an image."""
-    media: dict[str, Any]
-    """What the processor made beside the tokens: pixel values, sizes ..."""
 
 
 class Loaded(NamedTuple):
@@ -41,8 +30,14 @@ class Loaded(NamedTuple):
 
     model: Any
     processor: Any
+    encoder: Encoder
+    """Of the processor's tokenizer: tells which characters a token stands for."""
     template: str
     defaults: Defaults
+    answer_tokens: int
+    """Longest answer where a request names none."""
+    ends: frozenset[int]
+    """Tokens that end an answer."""
     device: str
     max_tokens: int | None
     image_token: int | None
@@ -109,8 +104,19 @@ def load_vlm(source: Source, template: str, dtype: DType, device: str) -> Loaded
     token = getattr(model.config, "image_token_id", None)
     if token is None:
         token = getattr(model.config, "image_token_index", None)
-    defaults = read_defaults(model.generation_config, processor.tokenizer)
-    return Loaded(model, processor, template, defaults, chosen, limit, token)
+    settings = read_settings(source)
+    return Loaded(
+        model=model,
+        processor=processor,
+        encoder=Encoder(processor.tokenizer),
+        template=template,
+        defaults=sampling_defaults(settings),
+        answer_tokens=int(settings.get("max_new_tokens") or MAX_TOKENS),
+        ends=end_tokens(model, processor.tokenizer),
+        device=chosen,
+        max_tokens=limit,
+        image_token=token,
+    )
 
 
 def _load_processor(folder: str, source: Source) -> Any:
@@ -128,70 +134,6 @@ def _load_processor(folder: str, source: Source) -> Any:
         raise ModelLoadError(f"cannot load the processor of {source.name!r}: {one_line(error)}") from error
     if not (hasattr(processor, "image_processor") and hasattr(processor, "tokenizer")):
         raise ModelLoadError(f"{source.name!r} has no processor for images with text ({type(processor).__name__}).")
+    check_fast(processor.tokenizer, source)
     processor.image_processor = _Remembering(processor.image_processor)
     return processor
-
-
-def images_of(prompt: Prompt) -> tuple[str, ...]:
-    """Return the sha256 of a prompt's images, in order."""
-    if isinstance(prompt, str):
-        return ()
-    return tuple(part.sha256 for message in prompt for part in message.parts if isinstance(part, Image))
-
-
-def render(loaded: Loaded, prompt: Prompt) -> str:
-    """Return a prompt as one text with a placeholder per image; plain text stays as it is.
-
-    Raises:
-        PermanentError: the model's template does not take such messages, or the text holds an image placeholder.
-    """
-    if isinstance(prompt, str):
-        return prompt
-    marker = getattr(loaded.processor, "image_token", None)
-    for text in (part.text for message in prompt for part in message.parts if isinstance(part, Text)):
-        if marker and marker in text:
-            raise PermanentError(f"the text holds {marker!r}, this model's placeholder of an image: {text[:80]!r}.")
-    prefilled = bool(prompt) and prompt[-1].role == "assistant"
-    how = {"continue_final_message": True} if prefilled else {"add_generation_prompt": True}
-    # Templates are programs that raise what they like.
-    try:
-        rendered = loaded.processor.apply_chat_template(
-            [_turn(message) for message in prompt], chat_template=loaded.template, tokenize=False, **how
-        )
-    except Exception as error:
-        raise PermanentError(f"the model's chat template refuses these messages: {one_line(error)}") from error
-    return str(rendered)
-
-
-def encode(loaded: Loaded, text: str, images: Sequence[Any]) -> Encoded:
-    """Encode a rendered prompt with its images.
-
-    Raises:
-        PermanentError: the processor cannot bring text and images together, or the prompt is too long.
-    """
-    processor = loaded.processor
-    start = processor.tokenizer.bos_token
-    plain = {"add_special_tokens": False} if start and text.startswith(start) else {}
-    try:
-        made = dict(processor(text=[text], images=list(images) or None, return_tensors="pt", **plain))
-    # Each processor has errors of its own for what it does not take.
-    except Exception as error:
-        raise PermanentError(f"the model's processor refuses text with {len(images)} image(s): {error}") from error
-    ids = tuple(made.pop("input_ids")[0].tolist())
-    made.pop("attention_mask", None)
-    if loaded.max_tokens is not None and len(ids) > loaded.max_tokens:
-        raise PermanentError(
-            f"the prompt has {len(ids)} tokens with its image, the model takes at most {loaded.max_tokens}. "
-            "Shorten it; cutting it here would ask another question."
-        )
-    if not ids:
-        raise PermanentError("the prompt is empty: this model has no token to start from.")
-    places = [place for place, token in enumerate(ids) if token == loaded.image_token] if images else []
-    return Encoded(ids, places[-1] + 1 if places else 0, made)
-
-
-def _turn(message: Message) -> dict[str, Any]:
-    parts = [
-        {"type": "text", "text": part.text} if isinstance(part, Text) else {"type": "image"} for part in message.parts
-    ]
-    return {"role": message.role, "content": parts}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._sampling import pick
 from ._vlm_answers import Answer
 from ._vlm_cache import place_media
-from ._vlm_model import Encoded, Loaded
-from ._vlm_sampling import choose
+from ._vlm_model import Loaded
+from ._vlm_prompt import Encoded
 
 
 def continue_plainly(loaded: Loaded, prompt: Encoded, answer: Answer) -> Answer:
@@ -22,7 +23,7 @@ def continue_plainly(loaded: Loaded, prompt: Encoded, answer: Answer) -> Answer:
     tokenizer = loaded.processor.tokenizer
 
     def force(ids: Any, logits: Any) -> Any:
-        (token,) = choose(logits, [answer.chooser])
+        (token,) = pick(logits.float(), [answer.choice], answer.step).tolist()
         answer.add(token, logits[0], tokenizer)
         return torch.full_like(logits, -torch.inf).index_fill(1, torch.tensor([token], device=logits.device), 0.0)
 

@@ -7,9 +7,11 @@ from typing import Any
 from ..core.errors import ModelError, ModelLoadError
 from ..core.records import Image, Message, Text
 from ._hf_files import one_line
+from ._torch import agree
 from ._vlm_cache import Unshareable, encode_stem, open_rows, select_rows, step_rows
-from ._vlm_model import Encoded, Loaded, encode, render
+from ._vlm_model import Loaded
 from ._vlm_plain import logits_plainly
+from ._vlm_prompt import Encoded, encode, render
 
 QUESTIONS = ("What is this?", "Is there a person to be seen in this picture, or is there nobody? Answer in one word.")
 
@@ -36,7 +38,7 @@ def can_share(loaded: Loaded, name: str) -> bool:
     except (Unshareable, RuntimeError, ValueError, TypeError, LookupError, AttributeError):
         return False
     wanted = [part for table in whole for part in (table[-2], table[-1])] + [whole[1][-1]]
-    return all(_same(loaded, one, other) for one, other in zip(shared, wanted, strict=True))
+    return all(agree(one, other, loaded.model.dtype) for one, other in zip(shared, wanted, strict=True))
 
 
 def _shared(loaded: Loaded, prompts: list[Encoded]) -> list[Any]:
@@ -58,10 +60,3 @@ def _prompt(loaded: Loaded, question: str) -> Encoded:
     pixels = np.concatenate([ramp * 2 % 256, ramp[..., :1] * 5 % 256], -1).astype(np.uint8)
     message = Message("user", (Image(""), Text(question)))
     return encode(loaded, render(loaded, (message,)), [Pictures.fromarray(pixels)])
-
-
-def _same(loaded: Loaded, one: Any, other: Any) -> bool:
-    import torch
-
-    tolerance = 1e-3 if loaded.model.dtype == torch.float32 else 5e-2
-    return bool((one - other).abs().max() <= tolerance * other.abs().max())

@@ -4,12 +4,10 @@ import asyncio
 import json
 import math
 import shutil
-from collections import Counter
 from functools import cache
 
 import pytest
 
-from prejudge.adapters._causal_sampling import Choice, noise, noise_key, pick
 from prejudge.adapters.hf_causal import HFCausal, HFCausalOptions
 from prejudge.core.errors import PermanentError
 from prejudge.core.records import Generate, Generation, Image, Message, Sampling, Text
@@ -131,53 +129,6 @@ def test_seed_sample_and_attempt_each_make_another_answer(tiny_llama, ask_causal
     found = texts(ask_causal(tiny_llama, asked))
     assert len(set(found)) == len(found)
     assert found == texts(ask_causal(tiny_llama, asked))
-
-
-def test_seed_alone_settles_the_noise():
-    assert noise_key(ask_for("a", seed=1)) == noise_key(ask_for("b", seed=1))
-    assert noise_key(ask_for("a")) != noise_key(ask_for("b"))
-
-
-def test_draws_follow_the_softmax():
-    import torch
-    from scipy.stats import chisquare
-
-    count, chances = 20_000, torch.tensor([0.5, 0.25, 0.15, 0.07, 0.03])
-    choices = [Choice(noise_key(ask_for("x", seed=seed)), 1.0) for seed in range(count)]
-    drawn = Counter(pick(chances.log().expand(count, -1), choices, 3).tolist())
-    assert chisquare([drawn[token] for token in range(5)], (chances * count).tolist()).pvalue > 1e-3
-
-
-def test_draws_of_successive_steps_are_unrelated():
-    import torch
-
-    keys = [noise_key(ask_for("x", seed=seed)) for seed in range(40)]
-    flat = torch.stack([noise(keys, step, 500, "cpu") for step in range(5)])
-    assert flat.mean().item() == pytest.approx(0.5772, abs=0.02)
-    assert flat.var().item() == pytest.approx(math.pi**2 / 6, rel=0.03)
-    for other in (flat.roll(1, 0), flat.roll(1, 1), flat.roll(1, 2)):
-        assert abs(torch.corrcoef(torch.stack([flat.flatten(), other.flatten()]))[0, 1].item()) < 0.02
-
-
-def test_temperature_sharpens():
-    import torch
-
-    logits = torch.tensor([1.0, 0.0]).expand(4000, -1)
-    shares = [
-        sum(pick(logits, [Choice(seed * 7919, heat) for seed in range(4000)], 0).eq(0).tolist()) / 4000
-        for heat in (0.5, 2.0)
-    ]
-    assert shares == pytest.approx([1 / (1 + math.exp(-2)), 1 / (1 + math.exp(-0.5))], abs=0.03)
-
-
-@pytest.mark.parametrize(
-    ("limits", "kept"), [({"top_p": 0.5}, {0}), ({"top_p": 0.6}, {0, 1}), ({"top_k": 2}, {0, 1}), ({}, {0, 1, 2})]
-)
-def test_top_p_and_top_k_rule_tokens_out(limits, kept):
-    import torch
-
-    logits = torch.tensor([0.5, 0.3, 0.2]).log().expand(500, -1)
-    assert set(pick(logits, [Choice(seed, 1.0, **limits) for seed in range(500)], 0).tolist()) == kept
 
 
 def test_unset_temperature_is_the_models_own(tiny_llama, tmp_path, ask_causal):
@@ -315,3 +266,33 @@ def test_each_distinct_prompt_is_run_once(tiny_llama, ask_causal, monkeypatch):
     )
     ask_causal(tiny_llama, [ask_for("Lazy", temperature=1.0, max_tokens=3, sample=sample) for sample in range(5)])
     assert [rows for rows, _ in shapes[-3:]] == [1, 5, 5]
+
+
+def test_one_seed_draws_otherwise_for_each_prompt(tiny_llama, ask_causal, monkeypatch):
+    from prejudge.adapters import _causal_decoder
+
+    seen, original = [], _causal_decoder.pick
+    monkeypatch.setattr(
+        _causal_decoder, "pick", lambda x, c, step: seen.extend(o.key for o in c) or original(x, c, step)
+    )
+    ask_causal(tiny_llama, requests(temperature=1.0, seed=3, max_tokens=1))
+    assert len(set(seen)) == len(seen) == len(TEXTS)
+
+
+def test_refusal_is_told_and_its_text_kept(tiny_llama, ask_causal, monkeypatch):
+    from prejudge.adapters import _refusals
+
+    asked = requests(temperature=0)[:2]
+    plain = texts(ask_causal(tiny_llama, asked))
+    monkeypatch.setattr(_refusals, "reads_as_refusal", lambda text: text == plain[0])
+    refused, fine = ask_causal(tiny_llama, asked)
+    assert (refused.status, fine.status) == ("refused", "ok")
+    assert [refused.text, fine.text] == plain
+
+
+def test_refusal_rule_can_be_switched_off(tiny_llama, ask_causal, monkeypatch):
+    from prejudge.adapters import _refusals
+
+    monkeypatch.setattr(_refusals, "reads_as_refusal", lambda text: True)
+    (answer,) = ask_causal(tiny_llama, requests(temperature=0)[:1], refusal_rule=False)
+    assert answer.status == "ok"

@@ -64,7 +64,15 @@ def test_identity_ignores_place_device_and_batch(tiny_llama, copied):
 
 
 @pytest.mark.parametrize(
-    "options", [{"dtype": "bfloat16"}, {"chat": "plain"}, {"system_prompt": "Be kind."}, {"max_new_tokens": 3}], ids=str
+    "options",
+    [
+        {"dtype": "bfloat16"},
+        {"chat": "plain"},
+        {"system_prompt": "Be kind."},
+        {"max_new_tokens": 3},
+        {"refusal_rule": False},
+    ],
+    ids=str,
 )
 def test_identity_follows_settings(options, tiny_llama):
     assert identity(tiny_llama, **options) != identity(tiny_llama)

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from prejudge.adapters._causal_scorer import LEAST_SHARED, Node, share_beginnings
+from prejudge.adapters._causal_tree import LEAST_SHARED, Node, share_beginnings
 from prejudge.adapters.hf_causal import HFCausal, HFCausalOptions
 from prejudge.core.errors import PermanentError
 from prejudge.core.records import Likelihood, Likelihoods, Message, Text

@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("PIL")
 
-from prejudge.adapters import _vlm_cache, _vlm_engine, hf_vlm
+from prejudge.adapters import _refusals, _vlm_cache, _vlm_engine, hf_vlm
 from prejudge.adapters.hf_vlm import HFVLM, HFVLMOptions
 from prejudge.core.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.records import Generate, Likelihood, Message, Sampling, Text
@@ -230,9 +230,35 @@ def test_empty_continuation_is_permanent(llava):
     assert isinstance(error, PermanentError)
 
 
-def test_continuation_sharing_a_token_is_scored(llava):
-    (found,) = ask(llava, [Likelihood(prompt="Would you lend this per", continuations=("son",))])
-    assert found.scores[0].count >= 1
+@pytest.mark.parametrize(
+    ("begun", "continuation"), [("Would you lend this per", "son"), ("Who is ", "it"), ("Who", "?")]
+)
+def test_shared_token_is_the_continuations(llava, plain, begun, continuation):
+    messages = (*about("Who?"), Message("assistant", (Text(begun),)))
+    (found,) = ask(llava, [Likelihood(prompt=messages, continuations=(continuation,))])
+    model, processor, inputs = plain(f"<s>USER: <image>\nWho? ASSISTANT: {begun}{continuation}", RED)
+    ids, table = inputs["input_ids"][0].tolist(), model(**inputs).logits[0].log_softmax(-1).detach()
+    # From the end on, as many tokens as it takes to have all of the continuation.
+    count = next(n for n in range(1, 9) if processor.tokenizer.decode(ids[-n:]).endswith(continuation))
+    wanted = [float(table[place - 1, ids[place]]) for place in range(len(ids) - count, len(ids))]
+    assert found.scores[0].values == pytest.approx(wanted, abs=2e-4)
+
+
+def test_processor_that_changes_the_end_is_refused(llava, monkeypatch):
+    original = hf_vlm.encode
+    monkeypatch.setattr(hf_vlm, "encode", lambda *given: (made := original(*given))._replace(ids=(*made.ids, 1)))
+    (error,) = ask(llava, [Likelihood(prompt=about("Who?"), continuations=(" yes",))])
+    assert isinstance(error, PermanentError) and "where the continuation begins" in str(error)
+
+
+def test_one_seed_draws_otherwise_for_each_prompt_and_image(llava, monkeypatch):
+    seen, original = [], _vlm_engine.pick
+    monkeypatch.setattr(
+        _vlm_engine, "pick", lambda x, c, step: seen.extend(one.key for one in c) or original(x, c, step)
+    )
+    how = Sampling(temperature=1.0, max_tokens=1, seed=3)
+    ask(llava, [Generate(messages=about(q, image), sampling=how) for q in QUESTIONS for image in BLOBS])
+    assert len(set(seen)) == len(seen) == 8
 
 
 def test_identity_changes_with_processor(llava, tmp_path):
@@ -283,7 +309,7 @@ def test_memory_shortage_halves_batch(llava, monkeypatch):
 
 
 def test_refusal_keeps_text(llava, monkeypatch):
-    monkeypatch.setattr(hf_vlm, "reads_as_refusal", lambda text: True)
+    monkeypatch.setattr(_refusals, "reads_as_refusal", lambda text: True)
     (refused,) = ask(llava, greedy()[:1])
     (taken,) = ask(llava, greedy()[:1], refusal_rule=False)
     assert (refused.status, taken.status) == ("refused", "ok")

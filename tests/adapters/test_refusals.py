@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.adapters._refusals import DECLINES, UNSURE, normalise, reads_as_refusal
+from prejudge.adapters._refusals import DECLINES, UNSURE, mark_refusal, normalise, reads_as_refusal
+from prejudge.core.records import Generation, Usage
 
 
 @pytest.mark.parametrize(
@@ -63,3 +64,20 @@ def test_openings_are_written_as_normalised(opening):
 
 def test_long_text_costs_no_more():
     assert not reads_as_refusal("very " * 1_000_000)
+
+
+def test_marked_refusal_keeps_all_else():
+    answer = Generation(text="I'm sorry, but I can't assist.", finish_reason="stop", usage=Usage(output_tokens=9))
+    marked = mark_refusal(answer, rule=True)
+    assert (marked.status, marked.text, marked.finish_reason, marked.usage) == (
+        "refused",
+        answer.text,
+        "stop",
+        answer.usage,
+    )
+
+
+@pytest.mark.parametrize(("text", "rule"), [("I can't assist with that.", False), ("The doctor.", True)])
+def test_answer_stays_as_it_is(text, rule):
+    answer = Generation(text=text)
+    assert mark_refusal(answer, rule=rule) is answer

@@ -1,8 +1,4 @@
-"""Text to tokens and back, with the border between a prompt and its continuation found by characters.
-
-Prompt and continuation are encoded together, so the merges are those of the real text, and then cut: a token belongs
-to the continuation as soon as one of its characters does.
-"""
+"""Text to tokens and back, with the border between a prompt and its continuation found by characters."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..core.errors import PermanentError
+from ._border import check_continuations, first_beyond
 
 
 class Row(NamedTuple):
@@ -37,10 +34,9 @@ class Encoder:
         """Encode each continuation together with its prompt.
 
         Raises:
-            PermanentError: a continuation without a token, or a first token with nothing to condition on.
+            PermanentError: no continuation, one without a token, or a first token with nothing to condition on.
         """
-        if empty := [number for number, text in enumerate(continuations) if not text]:
-            raise PermanentError(f"continuation {empty[0]} is empty, so it has no likelihood. Leave it out.")
+        check_continuations(continuations)
         encoded = self._encode([prompt + text for text in continuations], special)
         return [
             self._cut(ids, ends, len(prompt), text) for (ids, ends), text in zip(encoded, continuations, strict=True)
@@ -73,8 +69,8 @@ class Encoder:
         return found
 
     def _cut(self, ids: list[int], ends: list[int], border: int, continuation: str) -> Row:
-        split = next((place for place, end in enumerate(ends) if end > border), len(ids))
-        if split == len(ids):
+        split = first_beyond(ends, border)
+        if split is None:
             raise PermanentError(f"the continuation {continuation!r} has no token of its own, so it has no likelihood.")
         if split:
             return Row(ids, split)

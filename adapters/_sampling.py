@@ -1,17 +1,18 @@
 """Choose the next token: the likeliest, or a draw that depends on nothing but its own request.
 
 A draw takes the token with the largest logit plus Gumbel noise, which is a sample of the softmax (Gumbel 1954; Maddison
-et al. 2014). The noise of a token is a hash of the request's key, the step and the token's number, so it is the same
-on every device and in every batch.
+et al. 2014). The noise of a token is a hash of the request's key, the step and the token's number: a generator that
+counts and keeps no state, so the noise is the same in every batch and on every device. The key is a digest of the seed,
+of the numbers of sample and attempt, and of what the model reads: prompt tokens and images. So equal requests draw
+alike, and all others independently, those with one seed and different prompts among them. Temperature and limits are
+no part of it: another temperature is the same draw from a flatter distribution.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import msgspec
 
 from ..core.errors import PermanentError
 from ..core.records import Generate
@@ -19,7 +20,16 @@ from ..core.records import Generate
 _MASK = (1 << 64) - 1
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 """Constants of splitmix64 (Steele, Lea and Flood 2014)."""
-_encoder = msgspec.json.Encoder(order="sorted")
+
+
+class Defaults(NamedTuple):
+    """What is taken where a request leaves its sampling open."""
+
+    temperature: float = 0.0
+    """0 takes the likeliest token."""
+    top_p: float = 1.0
+    top_k: int = 0
+    """0 sets no limit; a request cannot name one."""
 
 
 class Choice(NamedTuple):
@@ -34,29 +44,47 @@ class Choice(NamedTuple):
     """0 sets no limit."""
 
 
-def choose(request: Generate, defaults: Mapping[str, Any]) -> Choice:
-    """Settle how a request is sampled; what it leaves open is as the model's generation_config.json says.
+def choose(request: Generate, defaults: Defaults, ids: Sequence[int], images: Sequence[str] = ()) -> Choice:
+    """Settle how a request is sampled whose prompt has these tokens and these images (sha256).
 
     Raises:
         PermanentError: a value out of range.
     """
-    sampling = request.sampling
-    own = defaults if defaults.get("do_sample") else {"temperature": 0.0}
-    temperature = sampling.temperature if sampling.temperature is not None else own.get("temperature")
-    top_p = sampling.top_p if sampling.top_p is not None else own.get("top_p")
-    temperature, top_p = 1.0 if temperature is None else float(temperature), 1.0 if top_p is None else float(top_p)
+    wish = request.sampling
+    temperature = defaults.temperature if wish.temperature is None else wish.temperature
+    top_p = defaults.top_p if wish.top_p is None else wish.top_p
     if not 0 <= temperature < float("inf"):
         raise PermanentError(f"temperature is {temperature}. Give 0 (the likeliest token) or more.")
     if not 0 < top_p <= 1:
         raise PermanentError(f"top_p is {top_p}. Give more than 0 and at most 1.")
-    return Choice(noise_key(request), temperature, top_p, int(own.get("top_k") or 0))
+    return Choice(noise_key(request, ids, images), temperature, top_p, defaults.top_k)
 
 
-def noise_key(request: Generate) -> int:
-    """Return what a request's noise follows from: its seed, sample and attempt, or without a seed all it says."""
-    seed = request.sampling.seed
-    said = _encoder.encode(request) if seed is None else f"{seed} {request.sample} {request.attempt}".encode()
-    return int.from_bytes(hashlib.sha256(said).digest()[:8], "big")
+def answer_length(request: Generate, default: int, room: int | None) -> int:
+    """Return how many tokens an answer may have, where the model has `room` for so many more.
+
+    Raises:
+        PermanentError: none at all, or a stop text that would end every answer before it begins.
+    """
+    asked = request.sampling.max_tokens
+    most = default if asked is None else asked
+    if most < 1:
+        raise PermanentError(f"max_tokens is {most}. Give 1 or more.")
+    if "" in request.sampling.stop:
+        raise PermanentError("a stop text is empty: every answer would end before it begins. Leave it out.")
+    return most if room is None else min(most, room)
+
+
+def cut_at(text: str, stops: Sequence[str]) -> int | None:
+    """Return where the first of the stop texts begins in `text`; None if there is none."""
+    return min((place for stop in stops if (place := text.find(stop)) >= 0), default=None)
+
+
+def noise_key(request: Generate, ids: Sequence[int], images: Sequence[str] = ()) -> int:
+    """Return what a request's noise follows from; no seed is a seed of its own, other than 0."""
+    numbers = f"{request.sampling.seed} {request.sample} {request.attempt}"
+    said = "/".join((numbers, ",".join(map(str, ids)), ",".join(images)))
+    return int.from_bytes(hashlib.sha256(said.encode()).digest()[:8], "big")
 
 
 def pick(logits: Any, choices: Sequence[Choice], step: int) -> Any:
@@ -82,7 +110,7 @@ def noise(keys: Sequence[int], step: int, size: int, device: str) -> Any:
     hashed = (hashed ^ _shift(hashed, 30)) * _signed(_FIRST)
     hashed = (hashed ^ _shift(hashed, 27)) * _signed(_SECOND)
     uniform = (_shift(hashed ^ _shift(hashed, 31), 12).double() + 0.5) * 2.0**-52
-    return uniform.log_().neg_().log_().neg_().to(device if place == device else "cpu")
+    return uniform.log_().neg_().log_().neg_()
 
 
 def _draw(logits: Any, choices: Sequence[Choice], step: int) -> Any:
