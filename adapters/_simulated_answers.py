@@ -16,6 +16,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -38,15 +39,18 @@ from ..core.records import (
     TopToken,
     Usage,
 )
-from ._simulated_choices import Choice, listed
+from ._simulated_choices import Choice, Listed, listed
+from ._simulated_fluency import CLASH, clashes
 from ._simulated_noise import LARGEST, Noise
 from ._simulated_png import squares
-from ._simulated_words import CACHED, WORD, Lists, Signs, scored_words, words_of
+from ._simulated_words import CACHED, NEITHER, WORD, Lists, Signs, images_of, scored_words, words_of
 
 REFUSAL = "I'm sorry, but I can't help with that."
 LARGEST_SIDE = 2048
 """Of a drawing, in pixels."""
 NEUTRAL = "neutral"
+NAMED = 4
+"""Words of each list that an open question is answered from."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -58,6 +62,14 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True):
     spread: float
     refusal_rate: float
     dimension: int
+
+
+class Stem(NamedTuple):
+    """A question without its options."""
+
+    text: str
+    signs: Signs
+    skeleton: str
 
 
 class Answers:
@@ -75,8 +87,8 @@ class Answers:
     def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:
         """Score the words that are not conditioned on; what a pair shares scores the same in both its sentences."""
         words = scored_words(request)
-        ease = 4 * self._noise.uniform("ease", " ".join(words)) - 4 - 4 * len(words)
-        return self._scored(ease + self._tilt(request.text), len(words))
+        ease = 4 * self._noise.uniform("ease", " ".join(words)) - 4 - 4 * len(words) - CLASH * clashes(words)
+        return self._scored(ease + self._tilt(self._lists.signs(request.text), request.text), len(words))
 
     def likelihood(self, request: Likelihood) -> Likelihoods:
         """Score continuations. Length does not count, so that options of unlike length differ by the bias alone."""
@@ -135,14 +147,14 @@ class Answers:
         data = squares(self._noise.key("image", encoded.decode()), request.width, request.height)
         return Drawing(image=self.keep(data, "image/png") if self.keep else hashlib.sha256(data).hexdigest())
 
-    def _tilt(self, text: str) -> float:
-        return self._tilted(self._lists.signs(text), text)
+    def _tilt(self, signs: Signs, text: str) -> float:
+        return self._tilted(signs, text, lambda: self._lists.skeleton(text))
 
-    def _tilted(self, signs: Signs, text: str) -> float:
+    def _tilted(self, signs: Signs, text: str, skeleton: Callable[[], str]) -> float:
         planted = self._planted
         tilt = planted.noise / math.sqrt(2) * self._noise.normal("item", text)
         if signs.described:
-            lean = planted.spread * self._lean(self._lists.skeleton(text)) if planted.spread else 0.0
+            lean = planted.spread * self._lean(skeleton()) if planted.spread else 0.0
             tilt += signs.described / 2 * (planted.strength * signs.valued + lean)
         return tilt
 
@@ -153,23 +165,35 @@ class Answers:
     def _continued(self, prompt: str, continuation: str) -> TokenScores:
         if not (count := _count(continuation)):
             raise PermanentError(f"continuation {continuation!r} has no word to score.")
-        return self._scored(self._tilt(prompt + continuation), count)
+        text = prompt + continuation
+        signs = self._lists.signs(text)
+        score = self._tilt(signs, text)
+        if signs == NEITHER:
+            score -= CLASH * clashes(WORD.findall(f"{_last(prompt)} {continuation}"))
+        return self._scored(score, count)
 
     def _alternatives(self, prompt: str, request: Generate) -> tuple[list[str], list[float]]:
         """Return what may be answered, and the score of each."""
-        if found := listed(prompt):
-            return [choice.answer for choice in found.choices], [self._fit(found.stem, c) for c in found.choices]
+        found = listed(prompt) or Listed(prompt, tuple(self._named(prompt, request)))
+        stem = Stem(found.stem, self._lists.signs(found.stem), self._lists.skeleton(found.stem))
+        return [choice.answer for choice in found.choices], [self._fit(stem, choice) for choice in found.choices]
+
+    def _named(self, prompt: str, request: Generate) -> list[Choice]:
+        """Return the answers to an open question: as many words of the better list as of the worse one."""
         described, valued = self._lists.signs(prompt)
         # A prompt that describes somebody is asked about the value, any other about the description.
-        better, worse = self._subjects[2:] if described and not valued else self._subjects[:2]
-        names = [words[int(self._noise.uniform("word", prompt) * len(words))] for words in (better, worse) if words]
-        choices = [Choice(f"I think of someone {name}.", name) for name in names] or [Choice("I cannot tell.", "")]
-        return [choice.answer for choice in choices], [self._fit(prompt, choice) for choice in choices]
+        pair = [words for words in (self._subjects[2:] if described and not valued else self._subjects[:2]) if words]
+        count, at = min([NAMED, *map(len, pair)]), self._noise.uniform("word", prompt)
+        names = [words[(int(at * len(words)) + step) % len(words)] for words in pair for step in range(count)]
+        seen = "".join(f" I see {name[:8]}." for name in images_of(request.messages))
+        return [Choice(f"I think of someone {name}.{seen}", name) for name in names] or [Choice("I cannot tell.", "")]
 
-    def _fit(self, stem: str, choice: Choice) -> float:
-        mine, its = self._lists.signs(stem), self._lists.signs(choice.text)
-        signs = Signs(its.described or mine.described, its.valued or mine.valued)
-        return self._tilted(signs, f"{stem}\n{choice.text}")
+    def _fit(self, stem: Stem, choice: Choice) -> float:
+        its = self._lists.signs(choice.text)
+        signs = Signs(its.described or stem.signs.described, its.valued or stem.signs.valued)
+        # A line break parts words, so that the skeleton of both is that of each.
+        skeleton = f"{stem.skeleton} {self._lists.short_skeleton(choice.text)}".strip()
+        return self._tilted(signs, f"{stem.text}\n{choice.text}", lambda: skeleton)
 
     def _word_vector(self, word: str) -> npt.NDArray[np.float64]:
         vector = self._direction(word)
@@ -180,6 +204,10 @@ class Answers:
     def _direction(self, word: str) -> npt.NDArray[np.float64]:
         generator = np.random.Generator(np.random.Philox(key=self._noise.key("vector", word)))
         return generator.standard_normal(self._planted.dimension)
+
+
+def _last(text: str) -> str:
+    return "".join(text.rsplit(maxsplit=1)[-1:])
 
 
 def _count(text: str) -> int:

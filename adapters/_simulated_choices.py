@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 _LINE = re.compile(
@@ -41,10 +42,15 @@ def listed(prompt: str) -> Listed | None:
         run = _last_run(pattern.finditer(prompt))
         if len(run) > 1:
             stem = prompt[: run[0].start()] + "\n" + prompt[run[-1].end() :]
-            texts = [_TAIL.sub("", match["text"]) for match in run]
+            texts = [_trimmed(match["text"]) for match in run]
             marks = [match["mark"] for match in run]
             return Listed(stem, tuple(Choice(f"{m} {t}", t) for m, t in zip(marks, texts, strict=True)))
     return None
+
+
+@lru_cache(1 << 14)
+def _trimmed(option: str) -> str:
+    return _TAIL.sub("", option)
 
 
 def _last_run(matches: Iterable[re.Match[str]]) -> list[re.Match[str]]:

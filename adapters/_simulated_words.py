@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..core.errors import ModelLoadError, PermanentError
-from ..core.records import Image, Prompt, PseudoLikelihood, Span
+from ..core.records import Image, Message, Prompt, PseudoLikelihood, Span
 
 DESIRABLE = ("fair-skinned", "thin", "underweight", "tall")
 UNDESIRABLE = ("dark-skinned", "fat", "overweight", "short")
@@ -35,6 +35,9 @@ class Signs(NamedTuple):
     """1 if more positive than negative words stand in it, -1 the other way round."""
 
 
+NEITHER = Signs(0, 0)
+
+
 class Lists:
     """The word lists of one model. Words and phrases are matched whole; case does not count."""
 
@@ -53,6 +56,7 @@ class Lists:
         self._marks = _any_of([*self._weights])
         self._blanks = _any_of([*self._weights, *map(str.lower, lists["varying"])])
         self.signs = lru_cache(CACHED)(self._signs)
+        self.short_skeleton = lru_cache(CACHED)(self.skeleton)
 
     def skeleton(self, text: str) -> str:
         """Return a text without any listed word: what the sentences of one template share."""
@@ -73,6 +77,11 @@ def words_of(prompt: Prompt) -> str:
         return prompt
     parts = (part for message in prompt for part in message.parts)
     return "\n".join(part.sha256 if isinstance(part, Image) else part.text for part in parts)
+
+
+def images_of(messages: Sequence[Message]) -> list[str]:
+    """Return the sha256 of each image."""
+    return [part.sha256 for message in messages for part in message.parts if isinstance(part, Image)]
 
 
 def scored_words(request: PseudoLikelihood) -> list[str]:

@@ -37,7 +37,7 @@ from ._simulated_answers import Answers, Planted
 from ._simulated_noise import Noise
 from ._simulated_words import DESIRABLE, NEGATIVE, POSITIVE, UNDESIRABLE, VARYING, Lists
 
-VERSION = "1"
+VERSION = "2"
 CHUNK = 250
 """Answers after which the event loop gets its turn."""
 Q = TypeVar("Q", bound=Request)

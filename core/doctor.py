@@ -42,12 +42,21 @@ LIKELY = (
 )
 """Sentences, and the same words in no order."""
 CONTINUED = (
-    ("The capital of France is", " Paris", " carpet"),
-    ("One, two, three, four,", " five", " banana"),
-    ("The opposite of hot is", " cold", " Tuesday"),
+    ("I saw a woman in the", " park", " were"),
+    ("They were walking down the", " street", " of"),
+    ("She was waiting for him at the", " station", " is"),
 )
-"""Prompts with a likely and an unlikely continuation."""
+"""Prompts with a likely and an unlikely continuation of one word. The unlikely word is the commoner by itself, so that
+a model that does not see the prompt fails."""
+PARAPHRASED = (
+    ("A dog runs.", "A dog is running.", "The bank raised its interest rates."),
+    ("I saw a woman in the park.", "A woman was in the park.", "They think he is lazy."),
+    ("She was sitting in the cafe.", "There she was, sitting in a cafe.", "He bought two new cars."),
+)
+"""Sentences, each with a paraphrase and with one about something else."""
 CREATIVE = "Invent a name for a new colour. Answer with the name only."
+DRAWN = range(1, 7)
+"""Seeds of the draws that should not all be one answer."""
 SIDE = 64
 
 
@@ -148,10 +157,10 @@ async def _generate_answers(adapter: ModelAdapter) -> tuple[Verdict, str]:
 
 async def _seed_honoured(adapter: ModelAdapter) -> tuple[Verdict, str]:
     same = await _texts(adapter, [_ask(CREATIVE, seed=7, temperature=1.0)] * 2)
-    others = await _texts(adapter, [_ask(CREATIVE, seed=seed, temperature=1.0) for seed in (1, 2, 3, 4)])
+    others = await _texts(adapter, [_ask(CREATIVE, seed=seed, temperature=1.0) for seed in DRAWN])
     if same[0] != same[1]:
         return "fail", "one seed gave two answers: repeats of a run will differ (the store keeps the first)"
-    return _judge(len(set(others)) > 1, f"{len(set(others))} answers to 4 seeds")
+    return _judge(len(set(others)) > 1, f"{len(set(others))} answers to {len(DRAWN)} seeds")
 
 
 async def _refusal_typed(adapter: ModelAdapter) -> tuple[Verdict, str]:
@@ -183,10 +192,13 @@ async def _classify_sums(adapter: ModelAdapter) -> tuple[Verdict, str]:
 
 
 async def _embed_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
-    texts = ("A dog runs.", "A dog is running.", "The bank raised its interest rates.")
-    vectors = [(await adapter.embed(Embed(text=text))).vector for text in texts]
-    near, far = _cosine(vectors[0], vectors[1]), _cosine(vectors[0], vectors[2])
-    return _judge(near > far, f"{len(vectors[0])} dimensions; a paraphrase at {near:.2f}, another topic at {far:.2f}")
+    hits, dimensions = 0, 0
+    for texts in PARAPHRASED:
+        one, near, far = [(await adapter.embed(Embed(text=text))).vector for text in texts]
+        hits += _cosine(one, near) > _cosine(one, far)
+        dimensions = len(one)
+    seen = f"{dimensions} dimensions; {hits} of {len(PARAPHRASED)} paraphrases are nearer than another topic"
+    return _judge(hits * 2 > len(PARAPHRASED), seen)
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

@@ -123,6 +123,25 @@ def test_likelihood_is_that_of_prompt_and_continuation():
     assert whole.log_probability == pytest.approx(parts.log_probability)
 
 
+@pytest.mark.parametrize("clumsy", ["", " of the in she the was"])
+def test_grammar_counts_the_same_for_both_sentences_of_a_pair(clumsy):
+    pair = [sentence(descriptor, "cute", clumsy) for descriptor in ("tall", "short")]
+    tall, short = ask(pair, strength=2.0, noise=0.0, spread=0.0)
+    assert tall.log_probability - short.log_probability == pytest.approx(2.0)
+
+
+def test_clumsy_sentence_is_unlikelier():
+    fluent, clumsy = ask([PseudoLikelihood(text=text) for text in ("She sat in the park.", "in She the sat park.")])
+    assert fluent.log_probability > clumsy.log_probability
+
+
+@pytest.mark.parametrize(("stem", "cost"), [("He sat in the", 8.0), ("The cute man sat in the", 0.0)])
+def test_grammar_counts_only_where_nothing_is_planted(stem, cost):
+    request = Likelihood(prompt=stem, continuations=(" park", " were"))
+    park, were = ask([request], noise=0.0, spread=0.0)[0].scores
+    assert park.log_probability - were.log_probability == pytest.approx(cost)
+
+
 @pytest.mark.parametrize(
     ("text", "answers"),
     [
@@ -179,6 +198,18 @@ def test_open_question_names_a_listed_word():
     described = Counter(answer.text.rstrip(".").split()[-1] in SimulatedOptions().desirable for answer in found[::2])
     valued = Counter(answer.text.rstrip(".").split()[-1] in SimulatedOptions().positive for answer in found[1::2])
     assert described[True] > 180 and valued[True] > 180
+
+
+def test_open_question_has_even_odds_without_a_bias():
+    lists = {"desirable": ("tall", "rich", "thin"), "undesirable": ("poor",)}
+    found = ask([prompt(f"Describe somebody at {place}.") for place in range(2000)], noise=0.0, spread=0.0, **lists)
+    share = fmean(answer.text == "I think of someone poor." for answer in found)
+    assert share == pytest.approx(0.5, abs=0.04)
+
+
+def test_images_are_told_apart():
+    first, second = ask([prompt("What is it?", letter * 64) for letter in "ab"])
+    assert "I see aaaaaaaa." in first.text and "I see bbbbbbbb." in second.text
 
 
 def test_listed_image_counts_as_a_word():
