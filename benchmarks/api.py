@@ -283,8 +283,8 @@ WAYS: dict[str, Callable[[str, int], Awaitable[float]]] = {
     "lm_eval": lm_eval,
     "inspect_ai": inspect,
 }
-OPTIONAL = {"lm_eval", "inspect_ai"}
-"""Ways that are taken where their package of this name is installed."""
+OPTIONAL = {"lm_eval": ("lm_eval", "tenacity", "aiohttp"), "inspect_ai": ("inspect_ai",)}
+"""Ways that are taken where these packages are installed."""
 TENTH = {"inspect_ai"}
 """Ways that are asked a tenth of the questions, for the sake of the reader's time."""
 
@@ -327,7 +327,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds the server waits before each answer")
     parser.add_argument("--repeats", type=int, default=1, help="runs per way, of which the best counts")
-    there = [way for way in WAYS if way not in OPTIONAL or find_spec(way)]
+    there = [way for way in WAYS if all(find_spec(package) for package in OPTIONAL.get(way, ()))]
     parser.add_argument("--ways", nargs="+", default=there, choices=list(WAYS), metavar="WAY", help=", ".join(WAYS))
     arguments = parser.parse_args()
     context = multiprocessing.get_context("spawn")
