@@ -131,7 +131,7 @@ def plan(
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
     resolved = _resolve(catalogue, study, model, options)
-    if model is None or not Path(settings.store).exists():
+    if model is None or not ("://" in settings.store or Path(settings.store).exists()):
         return plan_study(catalogue, resolved)
     with Store(settings.store, writable=False) as store:
         return plan_study(catalogue, resolved, store)

@@ -19,6 +19,7 @@ from .report import Published, ReportContent, ShownExample, StudyInfo, Table, wr
 from .scoring import Scores, estimates_frame
 from .showing import show_request, show_response
 from .store import RunRow, Store
+from .store.urls import show
 
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
 
@@ -182,7 +183,7 @@ def _provenance(run: RunRow, manifest: Manifest) -> dict[str, Any]:
 
 
 def _where(store: Store | None) -> dict[str, Any]:
-    return {"store": store.url.render_as_string()} if store is not None else {}
+    return {"store": show(store.url)} if store is not None else {}
 
 
 def _moment(seconds: float | None) -> str:

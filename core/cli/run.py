@@ -17,6 +17,7 @@ from ..output import ensure_writable
 from ..runs import RunOptions, execute
 from ..scheduler import Mode
 from ..store import Store, get_run
+from ..store.urls import hide_password
 from ..study import Catalogue, Study
 from .progress import TerminalProgress
 from .results import finish
@@ -56,7 +57,9 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
     """
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data))
-    options = RunOptions(mode=cast("Mode", where["mode"]), command=shlex.join(["prejudge", *sys.argv[1:]]))
+    options = RunOptions(
+        mode=cast("Mode", where["mode"]), command=hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
+    )
     return perform(catalogue, chosen, options, where)
 
 
@@ -110,5 +113,5 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict
 def _interrupted(run: str | None, store: str) -> str:
     if run is None:
         return "interrupted before anything was asked."
-    place = "" if store == "prejudge.db" else f" --store {shlex.quote(store)}"
+    place = "" if store == "prejudge.db" else f" --store {shlex.quote(hide_password(store))}"
     return f"interrupted. What was answered is kept. Resume with: prejudge resume {run}{place}"

@@ -15,30 +15,16 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from ..errors import StoreError
 from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
 from .presence import watch
+from .urls import show, store_url
 
 BUSY_SECONDS = 60
-
-
-def store_url(where: str | Path) -> sa.URL:
-    """Return the SQLAlchemy url of a path or url.
-
-    Raises:
-        StoreError: the url cannot be understood.
-    """
-    text = str(where)
-    if not text.strip():
-        raise StoreError("the store has no name. Name a file with --store.")
-    if "://" not in text:
-        return sa.URL.create("sqlite", database=text)
-    try:
-        return sa.make_url(text)
-    except ArgumentError:
-        raise StoreError(f"cannot read the store's url {text!r}. Give a file path or a SQLAlchemy url.") from None
+WRITERS = int.from_bytes(b"prejudge")
+"""The lock that writers hold on a PostgreSQL server, by database."""
 
 
 def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
@@ -51,10 +37,14 @@ def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
     _check_file(url, writable)
     with translated(url):
         engine = _create(url)
-        if writable:
-            migrate(engine.execution_options(immediate=True))
-        else:
-            _check_schema(schema_number(engine), url)
+        try:
+            if writable:
+                migrate(engine.execution_options(immediate=True))
+            else:
+                _check_schema(schema_number(engine), url)
+        except BaseException:
+            engine.dispose()
+            raise
     return engine
 
 
@@ -65,7 +55,7 @@ def translated(url: sa.URL) -> Iterator[None]:
         yield
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         mend = "Install its SQLAlchemy driver with pip (for PostgreSQL: psycopg), or name a file."
-        raise StoreError(f"no driver for the store {url.render_as_string()}: {error}. {mend}") from None
+        raise StoreError(f"no driver for the store {show(url)}: {error}. {mend}") from None
     except DBAPIError as error:
         raise StoreError(_explain(url, str(error.orig))) from None
     except sqlite3.Error as error:
@@ -74,27 +64,29 @@ def translated(url: sa.URL) -> Iterator[None]:
 
 def _explain(url: sa.URL, problem: str) -> str:
     full = "cannot grow: the disk is full. What was answered is kept; free some space and resume."
+    locked = f"was locked by another process for over {BUSY_SECONDS} s. Try again when it has finished."
     mends = {
         "not a database": "is not a database. Name another file with --store.",
         "readonly": "is read-only. Make the file and its folder writable, or name another with --store.",
         "unable to open": "cannot be opened. Does its folder exist, and may you write there?",
-        "locked": f"was locked by another process for over {BUSY_SECONDS} s. Try again when it has finished.",
+        "locked": locked,
+        "lock timeout": locked,
         "is full": full,
         "No space left": full,
         "disk I/O": "cannot be written: the disk failed or is full. What was answered is kept; mend it and resume.",
         "malformed": "is damaged. Restore it from a backup, or name another with --store.",
     }
     mend = next((mend for sign, mend in mends.items() if sign in problem), f"failed: {problem}")
-    return f"the store {url.render_as_string()} {mend}"
+    return f"the store {show(url)} {mend}"
 
 
 def _check_schema(number: int, url: sa.URL) -> None:
     """Refuse to read another schema; only a writer may bring it up to date."""
     refuse_newer(number, len(MIGRATIONS), url)
     if number == 0:
-        raise StoreError(f"the store {url.render_as_string()} is empty. Run a study first, or name one with --store.")
+        raise StoreError(f"the store {show(url)} is empty. Run a study first, or name one with --store.")
     if number < len(MIGRATIONS):
-        raise StoreError(f"the store {url.render_as_string()} has an older schema. Run any study on it to update it.")
+        raise StoreError(f"the store {show(url)} has an older schema. Run any study on it to update it.")
 
 
 def _is_file(url: sa.URL) -> bool:
@@ -124,6 +116,9 @@ def _create(url: sa.URL) -> Engine:
         if _is_file(url):
             watch(engine, str(url.database))
         sa.event.listen(engine, "begin", _begin)
+    elif engine.dialect.name == "postgresql":
+        sa.event.listen(engine, "connect", _prepare_server)
+        sa.event.listen(engine, "begin", _stand_in_line)
     return engine
 
 
@@ -159,4 +154,17 @@ def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
 
-__all__ = ["open_engine", "store_url", "translated"]
+def _prepare_server(connection: Any, _: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
+    cursor.close()
+    connection.commit()
+
+
+def _stand_in_line(connection: sa.Connection) -> None:
+    # A server lets writers in together. One at a time, as SQLite does it, each sees what the one before it wrote.
+    if connection.get_execution_options().get("immediate", False):
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
+
+
+__all__ = ["open_engine", "translated"]

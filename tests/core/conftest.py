@@ -24,15 +24,39 @@ def _share(name: str) -> Any:
 
 fakes = _share("fakes")
 children = _share("children")
+postgres = _share("postgres")
 
 from prejudge.core.runs import RunOptions, execute  # noqa: E402
 from prejudge.core.store import Store  # noqa: E402
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of a module that says `EVERY_STORE = True` on every kind of store."""
+    if getattr(metafunc.module, "EVERY_STORE", False) and "place" in metafunc.fixturenames:
+        metafunc.parametrize("place", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Any]:
+    """Return a running PostgreSQL, or skip."""
+    if (reason := postgres.missing()) is not None:
+        pytest.skip(reason)
+    with postgres.cluster() as started:
+        yield started
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return where a new store may be made: a file, or the url of an empty database."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return str(tmp_path / "store.db")
+    return str(request.getfixturevalue("postgresql").new_database())
+
+
+@pytest.fixture
+def store(place: str) -> Iterator[Store]:
     """Return a new store."""
-    with Store(tmp_path / "store.db") as opened:
+    with Store(place) as opened:
         yield opened
 
 

@@ -24,6 +24,8 @@ from prejudge.core.runs import RunOptions, execute
 from prejudge.core.scoring import score
 from prejudge.core.store import get_run, read_failures, read_trials, statistics
 
+EVERY_STORE = True
+
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import threading
 
 import pytest
@@ -17,7 +16,9 @@ from prejudge.core.records import Generation
 from prejudge.core.store import Failure, NewExchange, Store, get_run, read_failures, statistics, verify_keys
 from prejudge.core.store import migrations as steps
 from prejudge.core.store.tables import SQLModel
+from prejudge.core.store.urls import store_url
 
+EVERY_STORE = True
 IDENTITY = Identity(adapter="fake", version="1", model="m")
 
 
@@ -35,11 +36,11 @@ def test_answer_is_found_by_its_key(store):
     assert store.responses([added[row.key].exchange_id]) == {added[row.key].exchange_id: row.response.decode()}
 
 
-def test_answer_is_there_after_opening_again(tmp_path):
-    with Store(tmp_path / "s.db") as store:
+def test_answer_is_there_after_opening_again(place):
+    with Store(place) as store:
         row = exchange(store, "a")
         store.add_exchanges([row])
-    with Store(tmp_path / "s.db", writable=False) as store:
+    with Store(place, writable=False) as store:
         assert row.key in store.find([row.key])
 
 
@@ -109,12 +110,12 @@ def test_blob_is_kept_once(store):
         store.blob("cd")
 
 
-def test_two_stores_write_one_file(tmp_path):
+def test_two_stores_write_one_place(place):
     problems = []
 
     def write(start):
         try:
-            with Store(tmp_path / "s.db") as store:
+            with Store(place) as store:
                 for i in range(30):
                     store.add_exchanges([exchange(store, f"t{start + i}")])
         except Exception as error:
@@ -125,7 +126,7 @@ def test_two_stores_write_one_file(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    with Store(tmp_path / "s.db") as store:
+    with Store(place) as store:
         assert problems == [] and statistics(store)["Exchange"] == 50
 
 
@@ -138,11 +139,13 @@ def test_file_that_is_no_database(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_database_of_something_else(tmp_path):
-    path = tmp_path / "s.db"
-    sqlite3.connect(path).execute("CREATE TABLE invoices (id)").connection.close()
+def test_database_of_something_else(place):
+    engine = sa.create_engine(store_url(place))
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE invoices (id INTEGER)"))
+    engine.dispose()
     with pytest.raises(StoreError, match="something else: invoices"):
-        Store(path)
+        Store(place)
 
 
 def test_read_only_store(tmp_path):
@@ -162,12 +165,11 @@ def test_read_only_media(tmp_path):
         store.ensure_model(IDENTITY)
 
 
-def test_newer_store(tmp_path):
-    path = tmp_path / "s.db"
-    with Store(path) as store, store.engine.begin() as connection:
+def test_newer_store(place):
+    with Store(place) as store, store.engine.begin() as connection:
         connection.execute(sa.text("INSERT INTO migration VALUES (99, 'm099', 0.0)"))
     with pytest.raises(StoreError, match="newer prejudge .schema 99.*pip install -U"):
-        Store(path)
+        Store(place)
 
 
 def test_missing_store_is_not_made_by_reading(tmp_path):
@@ -195,12 +197,12 @@ def test_migrated_schema_is_that_of_the_tables(store):
         assert [c.name for c in table.primary_key] == found.get_pk_constraint(name)["constrained_columns"]
 
 
-def test_failed_migration_leaves_no_trace(tmp_path):
+def test_failed_migration_leaves_no_trace(place):
     def m002_breaks(connection):
         connection.execute(sa.text("CREATE TABLE half (id INTEGER)"))
         raise RuntimeError("broken step")
 
-    with Store(tmp_path / "s.db") as store:
+    with Store(place) as store:
         with pytest.raises(RuntimeError, match="broken step"):
             steps.migrate(store._writer, (*steps.MIGRATIONS, m002_breaks))
         assert steps.schema_number(store.engine) == len(steps.MIGRATIONS)

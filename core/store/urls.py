@@ -1,0 +1,41 @@
+"""Where a store is: a path or a SQLAlchemy url, and how a url is shown to a person."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError
+
+from ..errors import StoreError
+
+
+def store_url(where: str | Path) -> sa.URL:
+    """Return the SQLAlchemy url of a path or url.
+
+    Raises:
+        StoreError: the url cannot be understood.
+    """
+    text = str(where)
+    if not text.strip():
+        raise StoreError("the store has no name. Name a file with --store.")
+    if "://" not in text:
+        return sa.URL.create("sqlite", database=text)
+    try:
+        return sa.make_url(text)
+    except (ArgumentError, ValueError):
+        # Not the text itself: a password may stand in it.
+        kind = text.partition("://")[0]
+        raise StoreError(f"cannot read the store's url {kind}://... Give a file path or a SQLAlchemy url.") from None
+
+
+def hide_password(text: str) -> str:
+    """Return a text, such as a command that was typed, without the passwords of the urls in it."""
+    text = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:***@", text)
+    return re.sub(r"(?<=[?&])(\w*password)=[^&\s'\"]*", r"\1=***", text)
+
+
+def show(url: sa.URL) -> str:
+    """Return a url as a person may see it."""
+    return hide_password(url.render_as_string())
