@@ -76,6 +76,18 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     batch_items: int = 1
     """Requests per call."""
     requests_per_minute: float | None = None
+    """A limit that is known beforehand; one that is not is found by what the endpoint answers."""
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """What an endpoint says of its limit beside an answer."""
+
+    remaining: float
+    """Requests it has room for."""
+    reset_seconds: float
+    """Until there is all the room again."""
+    limit: float | None = None
+    """All the room, in requests."""
 
 
 class Worker:
@@ -100,6 +112,10 @@ class ModelAdapter(ABC):
     """Settings the catalogue or the user may give; the class is called with one record of this type."""
     identity: Identity
     limits: Limits = Limits()
+    endpoint: str | None = None
+    """What shares one rate limit: adapters that name the same endpoint are paced together. None: a local model."""
+    hear: Callable[[Room], None] | None = None
+    """Where to tell what an endpoint says of its limit. Set by the run."""
     blobs: Callable[[str], bytes] | None = None
     """Bytes of an image by its sha256 (hex). Set by the run; raises `DataError` where there is no such image."""
     keep: Callable[[bytes, str], str] | None = None

@@ -8,6 +8,7 @@ PrejudgeError
 │   ├── ModelLoadError         a model cannot be loaded, or is of the wrong kind
 │   ├── UnsupportedOperationError  the model cannot do what the study asks
 │   ├── PluginError            a plugin breaks its contract
+│   ├── BudgetError            a run spent what it may; it can be resumed
 │   └── StoreError             the store cannot be opened, read or written
 │       └── ReplayMissError    `replay` met requests that were never answered
 └── ModelError                 a model did not answer; carries a `RetryDecision`
@@ -83,6 +84,10 @@ class PluginError(UsageError):
     def __init__(self, plugin: str, problem: str) -> None:
         self.plugin = plugin
         super().__init__(f"plugin {plugin!r}: {problem}")
+
+
+class BudgetError(UsageError):
+    """Report a budget that is spent; what was answered is kept."""
 
 
 class StoreError(UsageError):

@@ -25,8 +25,10 @@ class StageRecord(msgspec.Struct, frozen=True):
     """What happened in a stage."""
 
     planned: int
-    counts: dict[str, int] = {}
+    counts: dict[str, int | float | None] = {}
     """Fields of `scheduler.Counts`."""
+    pace: dict[str, int | float | None] = {}
+    """Fields of `limiter.Paced`: what the limiter of the endpoint did in this stage."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from .errors import DataError, UnknownNameError
+from .prices import Prices
 from .records import Scalar
 
 FILE_NAME = "registry.toml"
@@ -36,6 +37,8 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     adapter: str
     settings: dict[str, Any] = {}
+    prices: Prices = Prices()
+    """In US dollars: `input` and `output` of a million tokens, `request` of one, `image` of one drawn."""
     summary: str = ""
     source: str = ""
 

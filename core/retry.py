@@ -16,13 +16,16 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """How often and after how long a failed request is asked again."""
 
     max_retries: int = 6
+    max_rate_limited: int = 12
+    """Retries after a 429: the endpoint is up, and its pace is being found."""
     base_seconds: float = 0.5
     """First back-off; each further one is twice as long."""
     cap_seconds: float = 60.0
 
     def again(self, error: ModelError, retries: int) -> bool:
         """Say whether a request that failed so, after this many retries, is asked again."""
-        return error.decision in RETRIED and retries < self.max_retries
+        limited = error.decision is RetryDecision.RATE_LIMIT
+        return error.decision in RETRIED and retries < (self.max_rate_limited if limited else self.max_retries)
 
     def wait(self, errors: Iterable[ModelError], retries: int) -> float:
         """Return the seconds to wait: what the endpoint named, else an exponential back-off with jitter."""

@@ -12,13 +12,16 @@ import msgspec
 import polars as pl
 
 from .adapter import OPERATIONS, ModelAdapter
+from .budget import Budget, Caps, ensure_priced
 from .canonical import decode_response, encode, identity_digest
 from .contracts import Stage, Trial, Unreadable
-from .errors import ReplayMissError, UnknownNameError, UnsupportedOperationError, UsageError
+from .errors import BudgetError, ReplayMissError, UnknownNameError, UnsupportedOperationError, UsageError
 from .ledger import Ledger
+from .limiter import Limiters, describe
 from .manifest import Manifest, StageRecord, describe_machine, digest_files, new_name
 from .observations import build_observations
 from .plugins import blamed
+from .prices import Prices
 from .progress import Progress, Silent
 from .scheduler import Keyed, Mode, Scheduler
 from .store import Found, Store, read_failures, read_trials
@@ -39,6 +42,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the run to take up again; None begins a new one."""
     command: str = ""
     """What was typed, for the manifest."""
+    caps: Caps = Caps()
+    """What may be spent from here on."""
 
 
 async def execute(
@@ -49,16 +54,19 @@ async def execute(
     Raises:
         UsageError: the study cannot be run as it is; nothing was asked.
         ReplayMissError: `replay` met requests that were never answered.
+        BudgetError: it spent what it may; it can be resumed.
         ModelError: the model refuses the key or account.
     """
     instrument = catalogue.instrument(study)
     ensure_capable(catalogue, study, instrument.stages())
+    prices = {model: catalogue.registry.model(model).prices for model in study.roles.values()}
+    ensure_priced(options.caps, prices)
     owner = catalogue.plugins.offers["probe"][study.probe].plugin
     adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
     for adapter in adapters.values():
         adapter.blobs, adapter.keep = store.blob, store.keep
     try:
-        parts = _Parts(study, instrument, adapters, owner)
+        parts = _Parts(study, instrument, adapters, owner, prices)
         run = _Run(parts, store, options, progress or Silent())
         return await run.execute()
     finally:
@@ -102,11 +110,14 @@ class _Parts(NamedTuple):
     """By model."""
     owner: str
     """The plugin that the probe came from."""
+    prices: Mapping[str, Prices]
+    """By model."""
 
 
 class _Run:
     def __init__(self, parts: _Parts, store: Store, options: RunOptions, progress: Progress) -> None:
-        self.study, self.instrument, self.adapters, self.owner = parts
+        self.study, self.instrument, self.adapters, self.owner, self.prices = parts
+        self.limiters, self.budget = Limiters(), Budget(options.caps) if options.caps.any else None
         self.store, self.options, self.progress = store, options, progress
         self.records: dict[str, StageRecord] = {}
         self.planned: dict[str, int] = {}
@@ -128,7 +139,7 @@ class _Run:
         try:
             await self._stages(ledger)
             state = "finished"
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, BudgetError):
             state = "interrupted"
             raise
         finally:
@@ -157,11 +168,14 @@ class _Run:
             identity=identity_digest(adapter.identity),
             mode=self.options.mode,
             on_progress=self.progress.update,
+            limiter=(limiter := self.limiters.of(adapter)),
+            budget=self.budget,
+            prices=self.prices[self.study.roles[stage.role]],
         )
         try:
             await self._windows(stage, scheduler)
         finally:
-            self.records[stage.name] = StageRecord(planned, asdict(scheduler.counts))
+            self.records[stage.name] = StageRecord(planned, asdict(scheduler.counts), describe(limiter.take()))
         if scheduler.counts.missed:
             raise ReplayMissError(scheduler.counts.missed, planned)
 

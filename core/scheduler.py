@@ -13,12 +13,16 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from .adapter import OPERATIONS, ModelAdapter
+from .budget import Budget, Spending
 from .canonical import encode, encode_response, request_key
 from .errors import AuthenticationError, DataError, ModelError, PermanentError
 from .ledger import Ledger
-from .records import AnyRequest, AnyResponse
+from .limiter import Limiter
+from .prices import Prices
+from .records import AnyRequest, AnyResponse, Drawing
 from .retry import RetryPolicy
 from .store import Failure, Found, NewExchange
+from .tokens import RULE_OF_THUMB, Tokens, guess_cost
 
 Mode = Literal["use", "replay", "refresh"]
 
@@ -40,6 +44,8 @@ class Counts:
     """Keys without an answer in `replay`."""
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float | None = None
+    """US dollars; None where no price is known."""
 
 
 class Keyed(NamedTuple):
@@ -62,10 +68,17 @@ class Scheduler:
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     counts: Counts = field(default_factory=Counts)
     on_progress: Callable[[Counts], None] = lambda counts: None
+    limiter: Limiter | None = None
+    """The gate of the endpoint, shared by all who ask it; None makes one."""
+    budget: Budget | None = None
+    """What all stages of the run together may spend."""
+    prices: Prices = field(default_factory=Prices)
 
     def __post_init__(self) -> None:
-        """Make the slots and the table of what is in flight."""
-        self._slots = asyncio.Semaphore(self.adapter.limits.concurrency)
+        """Make the gate and the table of what is in flight."""
+        self._gate = self.limiter or Limiter(self.adapter.limits, remote=self.adapter.endpoint is not None)
+        if self.prices.known and self.counts.cost is None:
+            self.counts.cost = 0.0
         # What is asked and not yet durable is what a kill loses: no more than may be in flight. A model with one slot
         # gets a second place, so that it works while its last answers are committed.
         self._places = asyncio.Semaphore(max(2, self.adapter.limits.concurrency))
@@ -138,15 +151,12 @@ class Scheduler:
         retries, pending = 0, batch
         while pending:
             async with self._places:
-                async with self._slots:
-                    if self._refused is not None:
-                        raise self._refused
-                    began = time.monotonic()
-                    answers = await self._call([keyed.request for keyed in pending])
-                    latency = time.monotonic() - began
-                    self._refused = self._refused or _refusal(answers)
-                found |= await self._commit(pending, answers, latency)
-            failed = [(k, a) for k, a in zip(pending, answers, strict=True) if isinstance(a, ModelError)]
+                held = await self._reserve(pending)
+                asked, later = pending[: held.requests], pending[held.requests :]
+                answers, latency = await self._pass(asked)
+                found |= await self._commit(asked, answers, latency)
+                self._pay(asked, answers, held)
+            failed = [(k, a) for k, a in zip(asked, answers, strict=True) if isinstance(a, ModelError)]
             await self._record(failed)
             if self._refused is not None:
                 raise self._refused
@@ -156,8 +166,51 @@ class Scheduler:
             self.on_progress(self.counts)
             if again:
                 await asyncio.sleep(self.policy.wait((error for _, error in again), retries))
-            pending, retries = [keyed for keyed, _ in again], retries + 1
+            pending, retries = [keyed for keyed, _ in again] + later, retries + 1
         return found
+
+    async def _reserve(self, pending: list[Keyed]) -> Spending:
+        """Wait until the budget lets requests through, and say how many."""
+        if self.budget is None:
+            return Spending(len(pending))
+        return await self.budget.reserve(self._kind(pending), len(pending), lambda: self._guess(pending))
+
+    def _kind(self, asked: Sequence[Keyed]) -> str:
+        return f"{self.model_id} {OPERATIONS[type(asked[0].request)]}"
+
+    def _guess(self, pending: Sequence[Keyed]) -> Spending:
+        tokens = [(keyed.request, RULE_OF_THUMB.guess(keyed.request)) for keyed in pending]
+        cost = sum(guess_cost(request, guess, self.prices) for request, guess in tokens)
+        return Spending(len(pending), sum(sum(guess) for _, guess in tokens), cost)
+
+    def _pay(self, asked: Sequence[Keyed], answers: Sequence[AnyResponse | ModelError], held: Spending) -> None:
+        """Count what answers cost."""
+        if self.budget is None and not self.prices.known:
+            return
+        given = [answer for answer in answers if not isinstance(answer, ModelError)]
+        tokens = Tokens(sum(a.usage.input_tokens for a in given), sum(a.usage.output_tokens for a in given))
+        images = sum(isinstance(answer, Drawing) and answer.image is not None for answer in given)
+        cost = self.prices.cost(*tokens, requests=len(given), images=images)
+        if cost is not None:
+            self.counts.cost = (self.counts.cost or 0.0) + cost
+        if self.budget is not None:
+            spent = Spending(len(asked), sum(tokens), cost or 0.0)
+            self.budget.settle(self._kind(asked), held, spent, len(given))
+
+    async def _pass(self, asked: Sequence[Keyed]) -> tuple[list[AnyResponse | ModelError], float]:
+        """Ask once, through the gate; return the answers and the seconds they took."""
+        ticket = await self._gate.enter(len(asked))
+        answers: list[AnyResponse | ModelError] = []
+        try:
+            if self._refused is not None:
+                raise self._refused
+            began = time.monotonic()
+            answers = await self._call([keyed.request for keyed in asked])
+            latency = time.monotonic() - began
+        finally:
+            self._gate.leave(ticket, answers)
+        self._refused = self._refused or _refusal(answers)
+        return answers, latency
 
     async def _call(self, requests: list[AnyRequest]) -> list[AnyResponse | ModelError]:
         try:
