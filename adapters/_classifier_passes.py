@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
-from ._masked_scorer import BUDGET, BUDGET_CPU, Stopped
-from ._torch import is_out_of_memory, release_memory
+from ._torch import BUDGET, BUDGET_CPU, Stopped, attempt
 
 Row = npt.NDArray[np.float64]
 Forward = Callable[[Sequence[int]], npt.NDArray[np.float64]]
@@ -51,7 +51,7 @@ class Passes:
                 raise Stopped
             most = max(1, self._budget // length)
             part = rows[start : start + min(most, self._max_rows or most)]
-            values = self._try_pass(part, forward)
+            values = attempt(partial(forward, part), self._device)
             if values is not None:
                 for row, value in zip(part, values, strict=True):
                     found[row] = value
@@ -59,14 +59,3 @@ class Passes:
                 self._budget = max(1, len(part) * length // 2)
                 continue
             start += len(part)
-
-    def _try_pass(self, rows: Sequence[int], forward: Forward) -> npt.NDArray[np.float64] | None:
-        """Run one pass; None if it does not fit into memory."""
-        try:
-            return forward(rows)
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-        # Outside the handler, whose traceback would keep the pass's tensors alive.
-        release_memory(self._device)
-        return None

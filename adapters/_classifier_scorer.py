@@ -14,6 +14,7 @@ from ..core.records import Classify
 from ._classifier_labels import Activation
 from ._classifier_model import Classifier
 from ._classifier_passes import Key, Passes, Row
+from ._hf_checks import check_known
 
 
 class Encoded(NamedTuple):
@@ -51,11 +52,7 @@ def check(encoded: Encoded, classifier: Classifier, name: str) -> None:
         )
     if not size:
         raise PermanentError(f"the tokenizer of {name!r} makes no tokens of this text: nothing to classify.")
-    if max(encoded.ids) >= classifier.vocabulary:
-        raise PermanentError(
-            f"the tokenizer of {name!r} gives token {max(encoded.ids)}, the model knows {classifier.vocabulary}: "
-            "they do not belong together."
-        )
+    check_known(encoded.ids, classifier.vocabulary, name)
     if encoded.types and classifier.token_types is not None and max(encoded.types) >= classifier.token_types:
         raise PermanentError(
             f"the tokenizer of {name!r} marks the second text with type {max(encoded.types)}, "

@@ -9,26 +9,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ._pll import Sentence
-from ._torch import is_out_of_memory, release_memory
+from ._torch import BUDGET, BUDGET_CPU, Stopped, agree, attempt
 
 Values = npt.NDArray[np.float64]
 MAX_LOGITS, MAX_LOGITS_CPU = 1 << 27, 1 << 22
 """Most logits of one pass: a vocabulary of 250,000 must not undo the token budget. 512 MiB in float32 on an
 accelerator; 16 MiB on a processor, which is a fifth quicker there: larger blocks are fetched anew from the system."""
-BUDGET, BUDGET_CPU = 65_536, 8_192
-"""Tokens of one pass, if nobody says otherwise."""
 SLACK = 0.0
 """Share of a row that may be padding."""
-
-
-class Stopped(Exception):
-    """Say that nobody waits for the scores any more."""
 
 
 class _Rows(NamedTuple):
@@ -112,7 +107,7 @@ class MaskedScorer:
             if stop.is_set():
                 raise Stopped
             size = self._pass_size(rows.lengths, start)
-            scores = self._try_pass(rows, slice(start, start + size))
+            scores = attempt(partial(self._run_pass, rows, slice(start, start + size)), self._device)
             if scores is not None:
                 found[start : start + size] = scores
             elif size > 1:
@@ -129,17 +124,6 @@ class MaskedScorer:
         most = max(1, min(self._budget // longest, self._most_logits // logits))
         alike = int(np.searchsorted(-lengths, -longest * (1 - SLACK), side="right")) - start
         return min(most, alike)
-
-    def _try_pass(self, rows: _Rows, part: slice) -> Any:
-        """Run one pass; None if it does not fit into memory."""
-        try:
-            return self._run_pass(rows, part)
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-        # Outside the handler, whose traceback would keep the pass's tensors alive.
-        release_memory(self._device)
-        return None
 
     def _run_pass(self, rows: _Rows, part: slice) -> Any:
         import torch
@@ -189,7 +173,8 @@ class MaskedScorer:
         if model.base_model is not model:
             hooks.append(model.base_model.register_forward_hook(self._cut_output))
         for hook in hooks:
-            if self._same(self._trial_logits(ids, position), whole):
+            cut = self._trial_logits(ids, position)
+            if cut is not None and agree(cut, whole, model.dtype):
                 return True
             hook.remove()
         return False
@@ -228,11 +213,3 @@ class MaskedScorer:
                 if not self._gathers:
                     raise
                 return None
-
-    def _same(self, cut: Any, whole: Any) -> bool:
-        import torch
-
-        if cut is None or cut.shape != whole.shape:
-            return False
-        tolerance = 1e-3 if self._model.dtype == torch.float32 else 3e-2
-        return bool((cut - whole).abs().max() <= tolerance * whole.abs().max())
