@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from .errors import DataError, UnknownNameError
 from .store import Store, get_run
 from .store.engine import translated
+from .store.parts import unpack
 from .store.store import table_of
 from .store.tables import Exchange, Model, RunTrial
 
@@ -62,13 +63,14 @@ def differences(first: Parts, second: Parts) -> list[Difference]:
 def nearest(store: Store, parts: Parts) -> Parts | None:
     """Return the stored exchange of another key that is likest: the same request to another model, or the reverse."""
     exchange = table_of(Exchange)
-    request = _compact(parts.request)
     others = sa.select(exchange.c.key).where(exchange.c.key != parts.key)
+    of_key = sa.select(exchange.c.request, exchange.c.model_id).where(exchange.c.key == parts.key).limit(1).subquery()
+    request = sa.select(of_key.c.request).scalar_subquery()
+    model_of_key = sa.select(of_key.c.model_id).scalar_subquery()
     same_request = others.where(exchange.c.request == request).limit(1)
-    model_of_key = sa.select(exchange.c.model_id).where(exchange.c.key == parts.key).limit(1).scalar_subquery()
     same_model = (
         others.where(exchange.c.model_id == model_of_key)
-        .order_by(sa.func.abs(sa.func.length(exchange.c.request) - len(request)))
+        .order_by(sa.func.abs(sa.func.length(exchange.c.request) - sa.func.length(request)))
         .limit(50)
     )
     with translated(store.url), store.engine.connect() as connection:
@@ -107,13 +109,11 @@ def _parts(store: Store, key: bytes) -> Parts:
     )
     with translated(store.url), store.engine.connect() as connection:
         row = connection.execute(query).first()
-    if row is None:
-        raise DataError(f"key {key.hex()} has no answer: the model failed. See the reasons in the run's report.")
-    return Parts(key, json.loads(row[0]), json.loads(row[1]), json.loads(row[2]), row[3])
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        if row is None:
+            raise DataError(f"key {key.hex()} has no answer: the model failed. See the reasons in the run's report.")
+        identity, stored, response, status = row
+        (request,) = unpack(connection, [stored])
+    return Parts(key, json.loads(identity), json.loads(request), json.loads(response), status)
 
 
 def _flatten(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:

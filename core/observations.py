@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from io import BytesIO
 
 import polars as pl
@@ -10,6 +10,19 @@ import polars as pl
 from .canonical import decode_response
 from .contracts import Stage, Unreadable
 from .records import Scalar
+
+
+def gather_observations(
+    stage: Stage, parts: Iterable[pl.DataFrame], failures: Mapping[bytes, str]
+) -> pl.DataFrame:
+    """Return what `build_observations` gives for trials that come some at a time."""
+    frames = [build_observations(stage, part, failures) for part in parts]
+    return pl.concat(frames, how="vertical_relaxed") if frames else build_observations(stage, _none(), failures)
+
+
+def _none() -> pl.DataFrame:
+    columns = ("trial", "factors", "status", "response")
+    return pl.DataFrame(schema=dict.fromkeys(columns, pl.String) | {"key": pl.Binary})
 
 
 def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[bytes, str]) -> pl.DataFrame:
@@ -21,7 +34,8 @@ def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[byt
         failures: why a key has no answer.
     """
     factors = _factors(stage, trials)
-    known = pl.Series("reason", [failures.get(key) for key in trials["key"]], dtype=pl.String)
+    reasons = [failures.get(key) for key in trials["key"]] if failures else [None] * trials.height
+    known = pl.Series("reason", reasons, dtype=pl.String)
     frame = factors.with_columns(trials["trial"], trials["key"], trials["status"].fill_null("failed"), known)
     readable = frame["status"] == "ok"
     outcomes = _read(stage, factors.filter(readable), trials.filter(readable)["response"])

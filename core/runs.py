@@ -19,12 +19,12 @@ from .errors import BudgetError, ReplayMissError, UnknownNameError, UnsupportedO
 from .ledger import Ledger
 from .limiter import Limiters, describe
 from .manifest import Manifest, StageRecord, describe_machine, digest_files, new_name
-from .observations import build_observations
+from .observations import gather_observations
 from .plugins import blamed
 from .prices import Prices
 from .progress import Progress, Silent
 from .scheduler import Keyed, Mode, Scheduler
-from .store import Found, Store, read_failures, read_trials
+from .store import Found, Store, read_failures, stream_trials
 from .store.store import batched
 from .study import Catalogue, Instrument, Study
 
@@ -153,8 +153,8 @@ class _Run:
             await self._stage(stage, ledger)
             if stage is not stages[-1]:
                 failures = read_failures(self.store, ledger.run_id)
-                self.earlier[stage.name] = build_observations(
-                    stage, read_trials(self.store, ledger.run_id, stage.name), failures
+                self.earlier[stage.name] = gather_observations(
+                    stage, stream_trials(self.store, ledger.run_id, stage.name), failures
                 )
 
     async def _stage(self, stage: Stage, ledger: Ledger) -> None:

@@ -12,9 +12,9 @@ import polars as pl
 from .contracts import Chart, Estimate, Example, Probe, Stage
 from .errors import DataError, UsageError
 from .manifest import Manifest, describe_machine, digest_files, new_name
-from .observations import build_observations
+from .observations import gather_observations
 from .plugins import blamed
-from .store import RunRow, Store, get_run, read_failures, read_trials
+from .store import RunRow, Store, get_run, read_failures, stream_trials
 from .study import Catalogue, Instrument, Study
 
 
@@ -55,7 +55,7 @@ def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[st
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     failures = read_failures(store, run.id)
-    observations = {s.name: build_observations(s, read_trials(store, run.id, s.name), failures) for s in stages}
+    observations = {s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures) for s in stages}
     if observations[stages[-1].name].is_empty():
         raise DataError(f"run {run.name} has no trials recorded yet. Finish it: prejudge resume {run.name}")
     return _measure(catalogue, Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)

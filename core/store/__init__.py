@@ -9,6 +9,7 @@ from .reading import (
     read_failures,
     read_trials,
     statistics,
+    stream_trials,
     verify_keys,
 )
 from .store import Failure, Found, NewExchange, Store
@@ -26,5 +27,6 @@ __all__ = [
     "read_failures",
     "read_trials",
     "statistics",
+    "stream_trials",
     "verify_keys",
 ]

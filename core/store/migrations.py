@@ -96,7 +96,20 @@ def _frozen_runs(meta: sa.MetaData) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m001_first,)
+def m002_parts(connection: Connection) -> None:
+    """Store texts that requests repeat once; requests that are there already stay written out."""
+    frozen = sa.MetaData()
+    sa.Table(
+        "part",
+        frozen,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("digest", sa.LargeBinary, nullable=False, unique=True),
+        sa.Column("literal", sa.Text, nullable=False),
+    )
+    frozen.create_all(connection)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m001_first, m002_parts)
 
 _applied = sa.Table(
     "migration",

@@ -14,9 +14,12 @@ from ..adapter import Identity
 from ..canonical import identity_digest, request_key
 from ..errors import DataError, UnknownNameError
 from .engine import translated
+from .parts import unpack
 from .store import Store, table_of
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 
+STREAMED = 50_000
+"""Trials read at a time."""
 TRIAL_SCHEMA = {
     "trial": pl.String,
     "factors": pl.String,
@@ -74,6 +77,11 @@ def get_run(store: Store, name: str) -> RunRow:
 
 def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
     """Return a stage's trials in plan order, each with the answer it got (columns of `TRIAL_SCHEMA`)."""
+    return pl.concat([pl.DataFrame(schema=TRIAL_SCHEMA), *stream_trials(store, run_id, stage)])
+
+
+def stream_trials(store: Store, run_id: int, stage: str) -> Iterator[pl.DataFrame]:
+    """Yield a stage's trials as `read_trials` returns them, some at a time: memory does not grow with the run."""
     trials, exchanges = table_of(RunTrial), table_of(Exchange)
     query = (
         sa.select(trials.c.trial, trials.c.factors, trials.c.key, exchanges.c.status, exchanges.c.response)
@@ -83,11 +91,12 @@ def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
     )
     # A cursor of the driver: rows as plain tuples cost half of what rows with names do.
     statement = str(query.compile(dialect=store.engine.dialect, compile_kwargs={"literal_binds": True}))
-    with translated(store.url), store.engine.connect() as connection, closing(connection.connection.cursor()) as cursor:
-        cursor.execute(statement)
-        rows = cursor.fetchall()
-    columns = list(zip(*rows, strict=True)) or [()] * len(TRIAL_SCHEMA)
-    return pl.DataFrame(dict(zip(TRIAL_SCHEMA, columns, strict=True)), schema=TRIAL_SCHEMA)
+    with translated(store.url), store.engine.connect() as connection:
+        result = connection.execution_options(stream_results=True).exec_driver_sql(statement)
+        with closing(result.cursor) as cursor:
+            while rows := cursor.fetchmany(STREAMED):
+                columns = zip(*rows, strict=True)
+                yield pl.DataFrame(dict(zip(TRIAL_SCHEMA, columns, strict=True)), schema=TRIAL_SCHEMA)
 
 
 def read_failures(store: Store, run_id: int) -> dict[bytes, str]:
@@ -95,7 +104,7 @@ def read_failures(store: Store, run_id: int) -> dict[bytes, str]:
     table = table_of(Attempt)
     query = sa.select(table.c.key, table.c.message).where(table.c.run_id == run_id).order_by(table.c.id)
     with translated(store.url), store.engine.connect() as connection:
-        return {key: message for key, message in connection.execute(query)}
+        return {bytes(key): message for key, message in connection.execute(query)}
 
 
 def statistics(store: Store) -> dict[str, int]:
@@ -126,14 +135,17 @@ def verify_keys(store: Store) -> Iterator[Mismatch]:
     with translated(store.url), store.engine.connect() as connection:
         table = table_of(Model)
         for number, digest, identity in connection.execute(sa.select(table.c.id, table.c.digest, table.c.identity)):
-            models[number] = digest
-            if _identity_digest(identity) != digest:
+            models[number] = bytes(digest)
+            if _identity_digest(identity) != bytes(digest):
                 yield Mismatch(0, f"model {number}: its digest does not follow from its identity")
         exchange = table_of(Exchange)
         query = sa.select(exchange.c.id, exchange.c.key, exchange.c.model_id, exchange.c.request)
-        for number, key, model_id, request in connection.execution_options(yield_per=10_000).execute(query):
-            if request_key(models[model_id], request.encode()) != key:
-                yield Mismatch(number, "its key does not follow from its model and request")
+        found = connection.execution_options(yield_per=10_000).execute(query)
+        for rows in found.partitions():
+            requests = unpack(connection, (row.request for row in rows))
+            for (number, key, model_id, _), request in zip(rows, requests, strict=True):
+                if request_key(models[model_id], request.encode()) != bytes(key):
+                    yield Mismatch(number, "its key does not follow from its model and request")
 
 
 def _identity_digest(identity: str) -> bytes | None:

@@ -19,6 +19,7 @@ from ..adapter import Identity
 from ..canonical import encode, identity_digest
 from ..errors import DataError
 from .engine import open_engine, translated
+from .parts import Parts, unpack
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 
 LOOKUP = 5_000
@@ -62,6 +63,7 @@ class Store:
         self.engine = open_engine(where, writable=writable)
         self._writer = self.engine.execution_options(immediate=True)
         self.url = self.engine.url
+        self._parts = Parts()
 
     def __enter__(self) -> Self:
         return self
@@ -100,9 +102,20 @@ class Store:
         mark = "?" if self.engine.dialect.paramstyle == "qmark" else "%s"
         return f"SELECT key, id, status, generation FROM exchange WHERE key IN ({', '.join([mark] * keys)})"
 
+    def _generations(self, connection: sa.Connection, keys: list[bytes]) -> dict[bytes, int]:
+        last: dict[bytes, int] = {}
+        for some in batched(keys, LOOKUP):
+            for key, _, _, generation in connection.exec_driver_sql(self._lookup(len(some)), tuple(some)):
+                last[bytes(key)] = max(generation, last.get(bytes(key), 0))
+        return last
+
     def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
         """Return the canonical responses of exchanges."""
-        return {number: response for number, _, response in self.exchanges(exchange_ids)}
+        table = table_of(Exchange)
+        query = sa.select(table.c.id, table.c.response)
+        with translated(self.url), self.engine.connect() as connection:
+            parts = [connection.execute(query.where(table.c.id.in_(some))) for some in batched(exchange_ids, LOOKUP)]
+            return {number: response for part in parts for number, response in part}
 
     def exchanges(self, exchange_ids: Iterable[int]) -> list[tuple[int, str, str]]:
         """Return (id, request, response) of exchanges, canonical JSON both."""
@@ -110,8 +123,10 @@ class Store:
         query = sa.select(table.c.id, table.c.request, table.c.response)
         rows: list[tuple[int, str, str]] = []
         with translated(self.url), self.engine.connect() as connection:
-            for part in batched(exchange_ids, LOOKUP):
-                rows.extend((i, q, r) for i, q, r in connection.execute(query.where(table.c.id.in_(part))))
+            for some in batched(exchange_ids, LOOKUP):
+                found = connection.execute(query.where(table.c.id.in_(some))).all()
+                requests = unpack(connection, (request for _, request, _ in found))
+                rows.extend((i, q, r) for (i, _, r), q in zip(found, requests, strict=True))
         return rows
 
     def add_exchanges(self, rows: Sequence[NewExchange], *, anew: bool = False) -> dict[bytes, Found]:
@@ -123,14 +138,18 @@ class Store:
             return {}
         now, table = time.time(), table_of(Exchange)
         with translated(self.url), self._writer.begin() as connection:
-            last = _generations(connection, [row.key for row in rows])
+            last = self._generations(connection, [row.key for row in rows])
+            new = [row for row in rows if anew or row.key not in last]
+            requests, met = self._parts.pack(connection, [row.request.decode() for row in new])
             fresh = [
-                row._asdict() | _text(row) | {"generation": last.get(row.key, -1) + 1, "created": now}
-                for row in rows
-                if anew or row.key not in last
+                row._asdict()
+                | {"request": request, "response": row.response.decode()}
+                | {"generation": last.get(row.key, -1) + 1, "created": now}
+                for row, request in zip(new, requests, strict=True)
             ]
             if fresh:
                 insert_many(connection, table, fresh)
+        self._parts.remember(met)
         return self.find(row.key for row in rows)
 
     def add_failures(self, run_id: int, failures: Sequence[Failure]) -> None:
@@ -212,16 +231,3 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 def _insert_one(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> int:
     return int(connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one())
-
-
-def _text(row: NewExchange) -> dict[str, str]:
-    return {"request": row.request.decode(), "response": row.response.decode()}
-
-
-def _generations(connection: sa.Connection, keys: list[bytes]) -> dict[bytes, int]:
-    table = table_of(Exchange)
-    query = sa.select(table.c.key, sa.func.max(table.c.generation)).group_by(table.c.key)
-    last: dict[bytes, int] = {}
-    for part in batched(keys, LOOKUP):
-        last.update((key, number) for key, number in connection.execute(query.where(table.c.key.in_(part))))
-    return last

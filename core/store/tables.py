@@ -26,6 +26,16 @@ class Model(SQLModel, table=True):
     created: float
 
 
+class Part(SQLModel, table=True):
+    """A text that many requests repeat, stored once."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    digest: bytes = Field(sa_type=LargeBinary, unique=True)
+    """sha256 of `literal`."""
+    literal: str = Field(sa_type=Text)
+    """The text as JSON, quotes included."""
+
+
 class Exchange(SQLModel, table=True):
     """A request and its response. Never changed, never deleted by a run."""
 
@@ -39,7 +49,7 @@ class Exchange(SQLModel, table=True):
     model_id: int = Field(foreign_key="model.id")
     operation: str = Field(sa_type=Text)
     request: str = Field(sa_type=Text)
-    """Canonical JSON."""
+    """Canonical JSON, in which `{"part": ID}` stands for a text of the table `part`."""
     response: str = Field(sa_type=Text)
     """Canonical JSON."""
     status: str = Field(sa_type=Text)

@@ -1,0 +1,110 @@
+"""Texts that many requests repeat, stored once.
+
+A study asks a few hundred prompts about thousands of images: written out, the prompts would be most of the store.
+So a long text that requests share is moved to the table `part`, and the stored request has `{"part": ID}` in its
+place. Unpacking gives the canonical request back to the byte; keys are made from that, never from what is stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+import sqlalchemy as sa
+from sqlmodel import SQLModel
+
+from .tables import Part
+
+SHORTEST = 64
+"""Characters of JSON below which a text costs less where it stands."""
+REMEMBERED = 16_000_000
+"""Characters of parts that a store remembers while it is open."""
+LOOKUP = 5_000
+
+# A quote inside a JSON string has a backslash before it, so neither pattern can match within a text.
+_TEXT = re.compile(r'(?<="text":|"pair":)"[^"\\]*(?:\\.[^"\\]*)*"|(?<="prompt":)"[^"\\]*(?:\\.[^"\\]*)*"')
+_PART = re.compile(r'\{"part":(\d+)\}')
+
+
+class Parts:
+    """The parts of one store, as far as it has met them."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._size = 0
+
+    def pack(self, connection: sa.Connection, requests: Sequence[str]) -> tuple[list[str], Mapping[str, int]]:
+        """Return requests as they are stored, and the parts that `remember` may keep once these are committed."""
+        counts = Counter(text for request in requests for text in _long(request))
+        met = self._find(connection, [text for text in counts if text not in self._numbers])
+        met |= _add(connection, [text for text, n in counts.items() if n > 1 and not self._knows(text, met)])
+        numbers = {text: number for text in counts if (number := self._number(text, met)) is not None}
+        return [_replace(request, numbers) if numbers else request for request in requests], met
+
+    def remember(self, met: Mapping[str, int]) -> None:
+        """Keep parts that are committed for later requests."""
+        self._size += sum(map(len, met))
+        if self._size > REMEMBERED:
+            self._numbers, self._size = {}, sum(map(len, met))
+        self._numbers |= met
+
+    def _knows(self, text: str, met: Mapping[str, int]) -> bool:
+        return self._number(text, met) is not None
+
+    def _number(self, text: str, met: Mapping[str, int]) -> int | None:
+        return self._numbers.get(text, met.get(text))
+
+    def _find(self, connection: sa.Connection, texts: Sequence[str]) -> dict[str, int]:
+        table = _table()
+        found: dict[bytes, int] = {}
+        digests = {_digest(text): text for text in texts}
+        remaining = iter(digests)
+        while some := list(islice(remaining, LOOKUP)):
+            query = sa.select(table.c.digest, table.c.id).where(table.c.digest.in_(some))
+            found.update((bytes(digest), number) for digest, number in connection.execute(query))
+        return {digests[digest]: number for digest, number in found.items()}
+
+
+def unpack(connection: sa.Connection, requests: Iterable[str]) -> list[str]:
+    """Return the canonical requests that stored ones stand for."""
+    requests = list(requests)
+    wanted = iter({int(number) for request in requests for number in _PART.findall(request)})
+    table, texts = _table(), {}
+    while some := list(islice(wanted, LOOKUP)):
+        query = sa.select(table.c.id, table.c.literal).where(table.c.id.in_(some))
+        texts.update({str(number): literal for number, literal in connection.execute(query)})
+    if not texts:
+        return requests
+    return [_PART.sub(lambda match: str(texts.get(match[1], match[0])), request) for request in requests]
+
+
+def _long(request: str) -> list[str]:
+    return [text for text in _TEXT.findall(request) if len(text) >= SHORTEST]
+
+
+def _replace(request: str, numbers: Mapping[str, int]) -> str:
+    def part(match: re.Match[str]) -> str:
+        number = numbers.get(match[0])
+        return match[0] if number is None else f'{{"part":{number}}}'
+
+    return _TEXT.sub(part, request)
+
+
+def _add(connection: sa.Connection, texts: Sequence[str]) -> dict[str, int]:
+    table = _table()
+    added = {}
+    for text in texts:
+        row = {"digest": _digest(text), "literal": text}
+        added[text] = int(connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one())
+    return added
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _table() -> sa.Table:
+    return SQLModel.metadata.tables[str(Part.__tablename__)]
