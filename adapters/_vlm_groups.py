@@ -7,12 +7,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..core.errors import ModelError
 from ..core.records import Prompt
+from ._images import Blobs
 from ._vlm_engine import Asked
 from ._vlm_images import open_image
 from ._vlm_prompt import images_of
 
 H = TypeVar("H")
-Blobs = Callable[[str], bytes] | None
 
 
 class Held(NamedTuple):
@@ -35,7 +35,7 @@ class Work(NamedTuple, Generic[H]):
 
 def by_image(
     prompts: Sequence[Prompt],
-    blobs: Blobs,
+    blobs: Blobs | None,
     plan: Callable[[int, Held], list[Work[H]]],
     answer: Callable[[Sequence[Work[H]]], None],
 ) -> dict[int, ModelError]:

@@ -6,17 +6,17 @@ import hashlib
 import math
 import threading
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from ..core.errors import MissingExtraError, ModelError
+from ..core.errors import ModelError
 from ..core.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
 from ._border import check_continuations
 from ._hf_adapter import HFAdapter, HFOptions, Naming, Positive, open_source
 from ._hf_checks import not_finite
 from ._hf_kinds import Kind
+from ._images import require_pillow
 from ._refusals import RULE_VERSION, mark_refusal
 from ._torch import require_torch
 from ._vlm_answers import Wish
@@ -60,8 +60,7 @@ class HFVLM(HFAdapter[_Model]):
             ModelLoadError: the model is not there, incomplete, of another kind, or without a chat template.
         """
         require_torch("adapter 'hf-vlm'", EXTRA)
-        if find_spec("PIL") is None:
-            raise MissingExtraError("adapter 'hf-vlm'", EXTRA)
+        require_pillow("adapter 'hf-vlm'", EXTRA)
         self._source = open_source(options, KIND, MORE)
         self._template = find_template(self._source)
         settings: dict[str, Scalar] = {

@@ -119,9 +119,9 @@ def make_model(folder: Path, texts: Sequence[str], arguments: argparse.Namespace
     ).save_pretrained(folder)
 
 
-def make_image() -> bytes:
+def make_image(shades: Any) -> bytes:
     made = io.BytesIO()
-    Pictures.radial_gradient("L").resize((640, 480)).convert("RGB").save(made, "PNG")
+    shades.resize((640, 480)).convert("RGB").save(made, "PNG")
     return made.getvalue()
 
 
@@ -151,8 +151,9 @@ def by_adapter(
     folder: Path, questions: Sequence[str], data: bytes, arguments: argparse.Namespace
 ) -> tuple[float, list[str]]:
     """Ask through the adapter; return seconds and answers. The image of the warm-up is another one."""
-    name, other = hashlib.sha256(data).hexdigest(), "0" * 64
-    blobs = {name: data, other: data}
+    warm = make_image(Pictures.linear_gradient("L"))
+    name, other = hashlib.sha256(data).hexdigest(), hashlib.sha256(warm).hexdigest()
+    blobs = {name: data, other: warm}
     adapter = HFVLM(HFVLMOptions(model=str(folder), device=arguments.device, threads=arguments.threads))
     adapter.blobs = blobs.__getitem__
     how = Sampling(temperature=0.0, max_tokens=arguments.tokens)
@@ -193,7 +194,7 @@ def main() -> int:
     torch.set_num_threads(arguments.threads)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    questions, data = make_questions(), make_image()
+    questions, data = make_questions(), make_image(Pictures.radial_gradient("L"))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "llava"
         make_model(folder, questions, arguments)
@@ -201,13 +202,15 @@ def main() -> int:
         plain, wanted = by_hand(folder, questions[: arguments.plain], data, arguments)
     rate, plain_rate = len(questions) / own, len(wanted) / plain
     alike = sum(one == other for one, other in zip(answers, wanted, strict=False))
+    distinct = len(set(wanted))
     print(f"{len(questions)} questions about one image of {(SIDE // PATCH) ** 2} tokens, {arguments.device}")
     print(f"{'way':<12}{'questions':>10}{'seconds':>9}{'questions/s':>13}")
     print(f"{'adapter':<12}{len(questions):>10}{own:>9.2f}{rate:>13.1f}")
     print(f"{'one by one':<12}{len(wanted):>10}{plain:>9.2f}{plain_rate:>13.1f}")
     print(f"adapter is {rate / plain_rate:.1f} times quicker (target {TARGET:.0f})")
-    print(f"{alike} of {len(wanted)} answers equal, {len(set(wanted))} of them distinct")
-    return 0 if alike == len(wanted) else 1
+    print(f"{alike} of {len(wanted)} answers equal, {distinct} of them distinct")
+    # Equal answers that do not depend on the question would prove nothing.
+    return 0 if alike == len(wanted) and distinct > 1 else 1
 
 
 if __name__ == "__main__":

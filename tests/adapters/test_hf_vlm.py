@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
 import math
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("PIL")
 
-from prejudge.adapters import _refusals, _vlm_cache, _vlm_engine, hf_vlm
+from prejudge.adapters import _images, _refusals, _vlm_cache, _vlm_engine, hf_vlm
 from prejudge.adapters.hf_vlm import HFVLM, HFVLMOptions
 from prejudge.core.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.records import Generate, Likelihood, Message, Sampling, Text
@@ -187,13 +188,19 @@ def test_text_alone_is_answered(llava):
 
 
 def test_unreadable_image_is_permanent(llava):
-    broken = {"f" * 64: b"not an image", "e" * 64: RED[: len(RED) // 2]}
+    broken = {hashlib.sha256(data).hexdigest(): data for data in (b"not an image", RED[: len(RED) // 2])}
     requests = [Generate(messages=about("Who?", name), sampling=GREEDY) for name in (*broken, RED_NAME)]
     *errors, fine = ask(llava, requests, lambda name: {**BLOBS, **broken}[name])
     for name, error in zip(broken, errors, strict=True):
         assert isinstance(error, PermanentError)
         assert name in str(error) and "cannot be read" in str(error)
     assert fine.text
+
+
+def test_image_of_another_name_is_permanent(llava):
+    (error,) = ask(llava, [Generate(messages=about("Who?"), sampling=GREEDY)], lambda name: BLUE)
+    assert isinstance(error, PermanentError)
+    assert RED_NAME in str(error) and "other bytes" in str(error)
 
 
 def test_decompression_bomb_is_permanent(llava, monkeypatch):
@@ -289,7 +296,7 @@ def test_masked_model_is_refused(tiny_bert):
 
 
 def test_missing_pillow_names_extra(llava, monkeypatch):
-    monkeypatch.setattr(hf_vlm, "find_spec", lambda name: None)
+    monkeypatch.setattr(_images, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"prejudge\[vlm\]"):
         HFVLM(HFVLMOptions(model=str(llava)))
 
