@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 
+from ..core.adapter import Room
 from ..core.errors import ModelError
-from ._openai_errors import Reply, Scrubber, explain_reply, explain_unreadable
+from ._openai_errors import Reply, Scrubber, explain_reply, explain_unreadable, read_room
 from ._openai_wire import Wire
 
 T = TypeVar("T")
@@ -18,6 +20,7 @@ class Caller:
 
     def __init__(self, wire: Wire, where: str, scrub: Scrubber, model: str, extra: dict[str, Any]) -> None:
         self.where, self.model = where, model
+        self.tell: Callable[[Room], None] | None = None
         self._wire, self._scrub, self._extra = wire, scrub, extra
         self._encode = msgspec.json.Encoder().encode
         self._decoders: dict[type, msgspec.json.Decoder[Any]] = {}
@@ -32,6 +35,8 @@ class Caller:
         if self._closed:
             raise RuntimeError("this adapter is closed")
         reply = await self._wire.post(path, self._encode(self._whole(body)))
+        if self.tell is not None and (room := read_room(reply.headers)) is not None:
+            self.tell(room)
         if not 200 <= reply.status < 300:
             raise explain_reply(reply, self.where, self.model, self._scrub)
         answer = self._read(reply, kind)

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from ..core.adapter import Room
 from ..core.errors import AuthenticationError, ModelError, PermanentError, RateLimitError, TransientError
 
 HIDDEN = "[hidden]"
@@ -196,6 +197,17 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
         and (span := _span(headers.get(f"x-ratelimit-reset-{what}"))) is not None
     ]
     return max(resets, default=None)
+
+
+def read_room(headers: Mapping[str, str]) -> Room | None:
+    """Return what an endpoint says of its limit on requests beside an answer; None if it says nothing."""
+    remaining = _number(headers.get("x-ratelimit-remaining-requests"))
+    reset = _span(headers.get("x-ratelimit-reset-requests")) if remaining is not None else None
+    if remaining is None or reset is None:
+        return None
+    return Room(
+        remaining=remaining, reset_seconds=reset, limit=_number(headers.get("x-ratelimit-limit-requests")) or None
+    )
 
 
 def _number(text: str | None) -> float | None:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
-from ..core.adapter import Limits, ModelAdapter, Worker
+from ..core.adapter import Limits, ModelAdapter, Room, Worker
 from ..core.errors import PermanentError, TransientError, UnsupportedOperationError
 from ..core.records import (
     Classification,
@@ -66,7 +66,10 @@ class OpenAIApi(ModelAdapter):
         scrub = Scrubber(key)
         wire = make_wire(endpoint, options.transport, scrub)
         self._options = options
+        # Limits are counted per model, so that two models behind one address have a pace each.
+        self.endpoint = f"{endpoint.where} {options.model}"
         self._caller = Caller(wire, endpoint.where, scrub, options.model, options.extra_body)
+        self._caller.tell = self._tell
         self._bodies = ChatBodies(options, address)
         way = options.likelihood
         self._scorer = None if way is None else Scorer(self._caller, self._bodies, way, options.alternatives)
@@ -142,6 +145,10 @@ class OpenAIApi(ModelAdapter):
         """Close the connections; calls under way fail."""
         await self._caller.aclose()
         self._worker.close()
+
+    def _tell(self, room: Room) -> None:
+        if self.hear is not None:
+            self.hear(room)
 
     async def _urls(self, messages: tuple[Message, ...]) -> Callable[[str], str]:
         """Return a look-up of the urls of the images in some messages."""

@@ -1,20 +1,14 @@
 """`Limiter`: how many calls to one endpoint are in flight, and how fast they follow each other.
 
-An endpoint that never says "too many" is only held to its concurrency. The first 429 gives the limiter a rate: what the
-endpoint accepted of late. From then on calls are paced. The rate rises fast until a second 429 has shown where the
-limit is; then it stays a little below, comes back to it along a cubic curve, and probes above it ever faster until the
-next 429. Calls that were sent before the rate shrank do not shrink it again. Sources: the curve is that of CUBIC
-(RFC 9438), with a rate in place of a window.
-
-Whoever waits holds no slot, and waits in line: only the head of the line sleeps.
+An endpoint that never says "too many" is only held to its concurrency; the first 429 gives it a rate (`pace.py`).
+Calls that were sent before the rate shrank do not shrink it again. Whoever waits holds no slot, and waits in line:
+only the head of the line sleeps.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
@@ -23,23 +17,10 @@ import msgspec
 
 from .adapter import Limits, ModelAdapter, Room
 from .errors import ModelError, RateLimitError
+from .pace import Pace
 
 FIRST_WINDOW = 8
 """Calls in flight before the first answer of an endpoint; twice as many each round, up to its concurrency."""
-SLACK = 0.02
-"""Seconds by which calls may be late and still make up for it: a sleep of 2 ms takes 3."""
-BELOW = 0.95
-"""Share of the accepted rate to go on with after a 429."""
-BLIND = 0.7
-"""Share of the rate to go on with after a 429 that comes before the rate could be measured."""
-SEARCH = 1.3
-"""Growth per second while no limit is known, or the known one is no more."""
-CYCLE_SECONDS, CYCLE_REQUESTS = 15.0, 100.0
-"""The rate is back where it was after so long, and after so many requests: a 429 is dear where requests are few."""
-SLOWEST = 1 / 60
-"""Requests per second that are always tried."""
-BIN, BINS = 0.1, 100
-"""Seconds per bin of what was sent, and bins kept."""
 
 
 class Ticket(NamedTuple):
@@ -144,89 +125,6 @@ class Limiter:
         done, self.paced = self.paced, Paced()
         done.rate = self._pace.found(self._clock.now())
         return done
-
-
-class Pace:
-    """The rate of one endpoint: None until it is known to have one."""
-
-    def __init__(self, now: float, per_minute: float | None = None) -> None:
-        self._top = math.inf if per_minute is None else per_minute / 60
-        self._low: float | None = None if per_minute is None else self._top
-        self._ceiling = self._top
-        self._searching = True
-        self._since = self._began = now
-        self._next = self._paused = -math.inf
-        self.shrunk = -math.inf
-        self._sent: deque[list[float]] = deque(maxlen=BINS)
-
-    def wait(self, now: float) -> float:
-        """Return the seconds until the next call may go."""
-        return max(self._next, self._paused) - now
-
-    def spend(self, now: float, requests: int) -> None:
-        """Count requests that go now."""
-        self._count(now, requests)
-        if self._low is None:
-            return
-        if (idle := now - self._next - SLACK) > 0 and self._next > -math.inf:
-            # Time in which the rate held nothing back says nothing of the limit, so it does not let the rate grow.
-            self._since = min(now, self._since + idle)
-        self._next = max(self._next, now - SLACK) + requests / self._rate(now)
-
-    def refused(self, now: float, requests: int) -> None:
-        """Count requests that were sent and turned away."""
-        self._count(now, -requests)
-
-    def pause(self, now: float, seconds: float) -> None:
-        """Let nothing go for so long."""
-        self._paused = max(self._paused, now + seconds)
-
-    def shrink(self, now: float) -> None:
-        """Lower the rate after a 429."""
-        if self._low is None:
-            self._low = max(SLOWEST, BELOW * self._accepted(now, max(1.0, now - self._began)))
-        else:
-            self._lower(now)
-        self._since = self.shrunk = now
-        self._next = now + 1 / self._low
-
-    def _lower(self, now: float) -> None:
-        rate, measured = self._rate(now), now - max(self.shrunk, self._paused)
-        self._searching = False
-        if measured >= max(1.0, 10 / rate):
-            self._ceiling = min(rate, self._accepted(now, min(measured, max(1.0, 20 / rate), BIN * BINS)))
-            self._low = max(SLOWEST, BELOW * self._ceiling)
-        else:
-            self._ceiling, self._low = max(SLOWEST, BELOW * rate), max(SLOWEST, BLIND * rate)
-
-    def found(self, now: float) -> float | None:
-        """Return the rate in requests per second; None if there is none."""
-        return None if self._low is None else round(self._rate(now), 3)
-
-    def _rate(self, now: float) -> float:
-        assert self._low is not None
-        if not self._searching:
-            cycle = max(CYCLE_SECONDS, CYCLE_REQUESTS / self._ceiling)
-            age = (now - self._since) / cycle
-            if age <= 2:
-                return min(self._top, self._ceiling + (self._ceiling - self._low) * float((age - 1) ** 3))
-            # Well above the limit that was, and no 429: there is another one now.
-            self._low, self._since = 2 * self._ceiling - self._low, self._since + 2 * cycle
-            self._searching = True
-        growth: float = SEARCH ** min(now - self._since, 60.0)
-        return min(self._top, self._low * growth)
-
-    def _count(self, now: float, requests: int) -> None:
-        place = now // BIN
-        if self._sent and self._sent[-1][0] == place:
-            self._sent[-1][1] += requests
-        else:
-            self._sent.append([place, requests])
-
-    def _accepted(self, now: float, seconds: float) -> float:
-        """Return the requests per second that were sent and not turned away in the last so many seconds."""
-        first = (now - seconds) // BIN
-        return max(0.0, sum(count for place, count in self._sent if place > first)) / seconds
 
 
 class Limiters:
