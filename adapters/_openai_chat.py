@@ -16,6 +16,8 @@ JOINT = "\n\n"
 Urls = Callable[[str], str]
 ABSENT = -9999.0
 """What OpenAI writes where it does not tell a log-probability."""
+_FILTERED = frozenset({"content_filter", "content-filter", "safety", "prohibited_content", "blocklist", "spii"})
+"""Finish reasons of a content filter, in lower case: OpenAI's and those that gateways to other providers pass on."""
 
 
 class ChatBodies:
@@ -103,10 +105,15 @@ def read_generation(reply: ChatReply, request: Generate, where: str, *, refusal_
     )
 
 
+def is_filtered(choice: ChatChoice) -> bool:
+    """Tell whether a content filter ended an answer."""
+    return (choice.finish_reason or "").lower() in _FILTERED
+
+
 def _status(choice: ChatChoice, text: str, *, refusal_rule: bool) -> ResponseStatus:
-    if choice.finish_reason == "content_filter":
+    if is_filtered(choice):
         return "filtered"
-    if choice.message.refusal:
+    if choice.message.refusal or (choice.finish_reason or "").lower() == "refusal":
         return "refused"
     return "refused" if refusal_rule and reads_as_refusal(text) else "ok"
 
@@ -114,7 +121,7 @@ def _status(choice: ChatChoice, text: str, *, refusal_rule: bool) -> ResponseSta
 def _alternatives(choice: ChatChoice, text: str, where: str) -> tuple[tuple[TopToken, ...], ...]:
     places = choice.logprobs.content if choice.logprobs is not None else None
     if not places or not any(place.top_logprobs for place in places):
-        if text and choice.finish_reason != "content_filter":
+        if text and not is_filtered(choice):
             raise PermanentError(f"{where} gives no log-probabilities of tokens; ask without top_logprobs.")
         return ()
     return tuple(

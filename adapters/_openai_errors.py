@@ -37,7 +37,7 @@ _FILTER = frozenset(
 )
 _LOOKS_SECRET = re.compile(
     r"(?i)(\b(?:authorization|api[-_]?key|x-api-key)\b[\"']?\s*[:=]\s*[\"']?)(?:bearer\s+|basic\s+)?[^\s\"',;}]+"
-    r"|(\bbearer\s+)[^\s\"',;}]+|\bsk-[A-Za-z0-9*_-]{6,}"
+    r"|(\bbearer\s+)[^\s\"',;}]+|(\b[a-z][a-z0-9+.-]*://)[^\s/@\"']+(?=@)|\bsk-[A-Za-z0-9*_-]{6,}"
 )
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -86,7 +86,7 @@ class Scrubber:
         """Return a foreign text as one short line without the key or anything that looks like one."""
         for form in self._forms:
             text = text.replace(form, HIDDEN)
-        line = " ".join(_LOOKS_SECRET.sub(lambda m: f"{m[1] or m[2] or ''}{HIDDEN}", text).split())
+        line = " ".join(_LOOKS_SECRET.sub(lambda m: f"{m[1] or m[2] or m[3] or ''}{HIDDEN}", text).split())
         return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 
     def bytes(self, body: bytes) -> bytes:

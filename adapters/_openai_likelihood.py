@@ -23,6 +23,8 @@ from ._openai_chat import ABSENT, ChatBodies, Urls
 from ._openai_options import LikelihoodWay
 from ._openai_replies import ChatReply, PromptTokens, TextChoice, TextReply, usage_of
 
+_ENOUGH = 4
+"""As many equal numbers in one answer are no model's."""
 _OTHERS = "Set likelihood to a way that this endpoint offers (prompt_logprobs, echo, first_token)."
 
 
@@ -87,6 +89,7 @@ class Scorer:
                 raise PermanentError(f"{self._caller.where} gives several tokens per place of the prompt. {_OTHERS}")
             texts.append("" if one is None else one.decoded_token or "")
             values.append(None if one is None else one.logprob)
+        self._refuse_constant(values)
         return Tokens(texts, values)
 
     async def _echo(self, request: Likelihood, continuation: str) -> tuple[TokenScores, Usage]:
@@ -99,6 +102,7 @@ class Scorer:
         texts, values = (logprobs.tokens, logprobs.token_logprobs) if logprobs is not None else (None, None)
         if logprobs is None or not texts or not values or len(texts) != len(values):
             raise PermanentError(f"{self._caller.where} gives no log-probabilities of tokens. {_OTHERS}")
+        self._refuse_constant(values)
         counted = usage_of(reply.usage)
         tokens = Tokens(texts, values, logprobs.text_offset)
         found = find_continuation(tokens, request.prompt, continuation, counted.output_tokens, self._caller.where)
@@ -136,6 +140,10 @@ class Scorer:
         if not top:
             raise PermanentError(f"{self._caller.where} gives no log-probabilities of first tokens. {_OTHERS}")
         known: dict[str, float] = {}
+        told = [value for _, value in top if value > ABSENT]
+        self._refuse_constant(told)
+        if math.fsum(map(math.exp, (min(value, 1.0) for value in told))) > 1.01:
+            raise PermanentError(f"{self._caller.where} gives first tokens that add up to more than 1: {told[:4]}.")
         for token, value in top:
             if value > ABSENT:
                 known[token] = max(value, known.get(token, -math.inf))
@@ -145,6 +153,15 @@ class Scorer:
                 "tells (or is more than one token), so its likelihood is not known."
             )
         return Likelihoods(scores=tuple(self._scores([known[text]]) for text in request.continuations), usage=usage)
+
+    def _refuse_constant(self, values: Sequence[float | None]) -> None:
+        """Refuse what a server fills in that has no log-probabilities: one number for every token."""
+        known = [value for value in values if value is not None]
+        if len(known) >= _ENOUGH and len(set(known)) == 1:
+            raise PermanentError(
+                f"{self._caller.where} gives all {len(known)} tokens the same number ({known[0]:g}), which are no "
+                f"log-probabilities. {_OTHERS}"
+            )
 
     def _scores(self, values: Sequence[float | None]) -> TokenScores:
         known = tuple(value for value in values if value is not None)

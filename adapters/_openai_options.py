@@ -22,6 +22,7 @@ VERSION = "1"
 OPENAI_URL = "https://api.openai.com/v1"
 FIXED = frozenset({"model", "messages", "prompt", "input", "n", "stream", "echo", "logprobs", "top_logprobs", "seed"})
 """Fields of a body that `extra_body` may not set: they belong to the request."""
+_SECRET = re.compile(r'(?i)"((?:x-)?api[-_ ]?key|(?:proxy-)?authorization|password)"\s*:')
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 LikelihoodWay = Literal["prompt_logprobs", "echo", "first_token"]
 ClassifyWay = Literal["likelihood", "generate", "decisions", "systemone"]
@@ -41,7 +42,7 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     revision: str | None = None
     """Whatever pins the weights behind the name (a commit, a digest, a date); part of the identity, never sent."""
     api_key_env: str = "OPENAI_API_KEY"
-    """NAME of the environment variable that holds the key; "" for a server that wants none."""
+    """NAME of the variable that holds the key (NAME_FILE may name a file that does); "" for a server without keys."""
     api_key_file: str | None = None
     """A file that holds the key and nothing else; used in place of the environment."""
     organization: str | None = None
@@ -94,6 +95,8 @@ def check_options(options: OpenAIOptions) -> None:
     """
     if fixed := sorted(FIXED & options.extra_body.keys()):
         raise UsageError(f"extra_body may not set {', '.join(fixed)}: they belong to each request.")
+    if secret := _SECRET.search(msgspec.json.encode(options.extra_body).decode()):
+        raise UsageError(f"extra_body may not set {secret[1]}: it is kept with the answers. See api_key_env.")
     if options.classify is not None:
         _check_classify(options)
 
@@ -158,6 +161,8 @@ def find_key(options: OpenAIOptions) -> str | None:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", name):
         raise UsageError("api_key_env must be the NAME of an environment variable, never the key itself.")
     key = os.environ.get(name, "").strip()
+    if not key and (file := os.environ.get(f"{name}_FILE", "").strip()):
+        return _checked(_read_key(file), f"the file that {name}_FILE names")
     if not key:
         raise UsageError(
             f"the environment variable {name} is not set. Set it to the key, name another with api_key_env, "
@@ -171,7 +176,7 @@ def _read_key(name: str) -> str:
         return Path(name).expanduser().read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or "not text"
-        raise UsageError(f"api_key_file {name!r} cannot be read: {problem}.") from None
+        raise UsageError(f"the file of the key, {name!r}, cannot be read: {problem}.") from None
 
 
 def _checked(key: str, place: str) -> str:
@@ -180,6 +185,16 @@ def _checked(key: str, place: str) -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise UsageError(f"{place} does not hold a key: there are blanks, line breaks or special characters in it.")
     return key
+
+
+def ensure_no_key(identity: Identity, key: str | None) -> None:
+    """Refuse settings that hold the key, because an identity is kept with the answers; it is not shown.
+
+    Raises:
+        UsageError: the key stands in one of them.
+    """
+    if key is not None and any(key in str(value) for value in (identity.model, *identity.settings.values())):
+        raise UsageError("a setting holds the key itself. It belongs into the environment only; see api_key_env.")
 
 
 def make_identity(options: OpenAIOptions, address: str) -> Identity:

@@ -33,9 +33,12 @@ from ._openai_classify import Classifier
 from ._openai_errors import FilteredError, Scrubber
 from ._openai_images import ImageUrls, keep_image
 from ._openai_likelihood import Scorer
-from ._openai_options import OpenAIOptions, check_options, find_address, find_key, make_identity
+from ._openai_options import OpenAIOptions, check_options, ensure_no_key, find_address, find_key, make_identity
 from ._openai_replies import ChatReply, EmbeddingReply, ImageReply, usage_of
 from ._openai_wire import Endpoint, make_wire, require_openai
+
+_ALWAYS_BASE64 = ("gpt-image", "chatgpt-image")
+"""Models that send images themselves and refuse to be asked for it."""
 
 
 class OpenAIApi(ModelAdapter):
@@ -54,6 +57,7 @@ class OpenAIApi(ModelAdapter):
         check_options(options)
         address, key = find_address(options), find_key(options)
         self.identity = make_identity(options, address)
+        ensure_no_key(self.identity, key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=1)
         endpoint = Endpoint(
             address=address,
@@ -128,7 +132,9 @@ class OpenAIApi(ModelAdapter):
         """Make an image and keep it; one that a filter stops has status `filtered`."""
         if request.steps is not None or request.guidance is not None:
             raise PermanentError("images of an endpoint have no steps and no guidance to set; leave both open.")
-        body = {"prompt": request.prompt, "size": f"{request.width}x{request.height}", "response_format": "b64_json"}
+        body = {"prompt": request.prompt, "size": f"{request.width}x{request.height}"}
+        if not self._options.model.startswith(_ALWAYS_BASE64):
+            body["response_format"] = "b64_json"
         seed = {"seed": request.seed} if self._options.send_draw_seed else {}
         try:
             reply = await self._caller.ask("/images/generations", {**body, **seed}, ImageReply)

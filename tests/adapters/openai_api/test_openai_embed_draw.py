@@ -41,6 +41,11 @@ def test_image_is_kept_by_its_bytes(ask, server):
     }
 
 
+def test_gpt_image_models_are_not_told_a_format(ask, server):
+    ask(Draw(prompt="a house"), keep=keep, model="gpt-image-1")
+    assert "response_format" not in server.seen[0].body
+
+
 def test_seed_is_sent_by_setting_only(ask, server):
     ask(Draw(prompt="a", seed=3), keep=keep, send_draw_seed=True)
     assert server.seen[0].body["seed"] == 3

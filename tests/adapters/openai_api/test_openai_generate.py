@@ -124,6 +124,15 @@ def test_content_filter_error_is_filtered(ask, server, transport, code):
     assert answer == Generation(text="", status="filtered", finish_reason=code)
 
 
+@pytest.mark.parametrize(
+    ("reason", "status"), [("content_filter", "filtered"), ("SAFETY", "filtered"), ("refusal", "refused")]
+)
+def test_finish_reason_is_the_providers_signal(ask, server, reason, status):
+    server.plan = [Answer(body=chat("A half", reason))]
+    (answer,) = ask(say("q"), refusal_rule=False)
+    assert (answer.status, answer.text, answer.finish_reason) == (status, "A half", reason)
+
+
 def test_worded_refusal_is_a_refusal(ask, server):
     server.plan = [Answer(body=chat("I\u2019m sorry, but I can\u2019t assist with that."))]
     (answer,) = ask(say("q"))

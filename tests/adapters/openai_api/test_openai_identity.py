@@ -173,6 +173,14 @@ def test_key_may_lie_in_a_file(ask, server, tmp_path):
     assert server.seen[0].headers["Authorization"] == "Bearer sk-from-a-file"
 
 
+def test_variable_may_name_the_file(ask, server, monkeypatch, tmp_path):
+    (tmp_path / "key").write_text("sk-from-a-file\n")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("OPENAI_API_KEY_FILE", str(tmp_path / "key"))
+    ask(QUESTION)
+    assert server.seen[0].headers["Authorization"] == "Bearer sk-from-a-file"
+
+
 def test_missing_key_names_its_variable(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(UsageError, match="OPENAI_API_KEY"):

@@ -131,6 +131,33 @@ def test_numbers_that_are_no_log_probabilities_are_an_error(ask, server, value):
     assert isinstance(score(ask, "a", " b", likelihood="echo"), PermanentError)
 
 
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_constant_echo_is_an_error(ask, server, value):
+    logprobs = {"tokens": ["a", " b", " c", " d", " e"], "token_logprobs": [None, *[value] * 4]}
+    server.model = lambda path, body: {"choices": [{"text": "", "logprobs": logprobs}]}
+    answer = score(ask, "a b", " c d", likelihood="echo")
+    assert isinstance(answer, PermanentError)
+    assert "the same number" in str(answer)
+
+
+def test_constant_prompt_log_probabilities_are_an_error(ask, server):
+    entries = [
+        None,
+        *({str(place): {"logprob": 0.0, "decoded_token": f" {letter}"}} for place, letter in enumerate("bcde")),
+    ]
+    server.model = lambda path, body: {"choices": [{"text": "", "prompt_logprobs": entries}]}
+    assert isinstance(score(ask, "a b", " c d e", likelihood="prompt_logprobs"), PermanentError)
+
+
+@pytest.mark.parametrize("values", [(0.0, 0.0), (-0.1, -0.2), (-9.0, -9.0, -9.0, -9.0)])
+def test_first_tokens_that_no_model_gives_are_an_error(ask, server, values):
+    tops = [{"token": letter, "logprob": value} for letter, value in zip("ABCD", values, strict=False)]
+    body = chat("A")
+    body["choices"][0]["logprobs"] = {"content": [{"top_logprobs": tops}]}
+    server.plan = [Answer(body=body)]
+    assert isinstance(score(ask, messages("Which?"), "A", "B", likelihood="first_token"), PermanentError)
+
+
 def test_unscored_first_token_is_an_error(ask, server):
     logprobs = {"tokens": ["ab", "c"], "token_logprobs": [None, -0.5]}
     server.model = lambda path, body: {"choices": [{"text": "ab", "logprobs": logprobs}]}

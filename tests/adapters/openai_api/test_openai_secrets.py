@@ -19,11 +19,13 @@ from prejudge.adapters._openai_errors import Scrubber
 from prejudge.adapters._openai_wire import Endpoint
 from prejudge.adapters.openai_api import OpenAIApi, OpenAIOptions
 from prejudge.core.contracts import Options, Probe, Stage, Trial
-from prejudge.core.errors import AuthenticationError, ModelError
+from prejudge.core.errors import AuthenticationError, ModelError, UsageError
+from prejudge.core.output import write_output
 from prejudge.core.plugins import Plugged, Plugins, Registered
 from prejudge.core.records import AnyResponse, Generate, Generation, Message, Request, Scalar, Text
 from prejudge.core.registry import ModelEntry, Registry, StudyEntry
 from prejudge.core.runs import RunOptions, execute
+from prejudge.core.scoring import score
 from prejudge.core.store import Store, statistics
 from prejudge.core.study import Catalogue
 
@@ -60,7 +62,7 @@ class AskProbe(Probe):
         return [AskStage()]
 
 
-def run_study(server: Any, store: Store) -> None:
+def run_study(server: Any, store: Store) -> Catalogue:
     settings = {"model": "tiny", "base_url": server.url, "concurrency": 1}
     registry = Registry(
         models={"tiny": ModelEntry(adapter="openai", settings=settings)},
@@ -71,9 +73,10 @@ def run_study(server: Any, store: Store) -> None:
         plugins.offers[kind][name] = Registered(Plugged(name, thing), "tests")
     catalogue = Catalogue(registry, plugins)
     asyncio.run(execute(catalogue, catalogue.study("ask", {"subject": "tiny"}, {}), store, RunOptions()))
+    return catalogue
 
 
-def test_run_leaves_no_key_in_store_or_log(server, key, tmp_path, caplog):
+def test_run_leaves_no_key_in_store_log_or_report(server, key, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     server.plan = [
         Answer(400, problem("bad", f"your header was Authorization: Bearer {key}")),
@@ -81,8 +84,10 @@ def test_run_leaves_no_key_in_store_or_log(server, key, tmp_path, caplog):
         Answer(body=chat(f"You sent me {key} and {base64.b64encode(key.encode()).decode()}")),
     ]
     with Store(tmp_path / "store.db") as store:
-        run_study(server, store)
+        catalogue = run_study(server, store)
         kept = statistics(store)
+        report = write_output(score(catalogue, store, "latest"), store, tmp_path / "runs")
+    assert "your header was" in report.read_text("utf-8")
     assert (kept["Exchange"], kept["Attempt"]) == (3, 2)
     everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"question 3" in everything
@@ -156,6 +161,7 @@ def test_records_show_no_key(key):
         '{"api_key": "hunter2hunter2"}',
         "sk-hunter2hunter2",
         "bearer hunter2hunter2",
+        "ClientHttpProxyError: 407, url='http://me:hunter2hunter2@127.0.0.1:3128'",
     ],
 )
 def test_what_looks_like_a_key_is_hidden(text):
@@ -165,3 +171,31 @@ def test_what_looks_like_a_key_is_hidden(text):
 def test_scrubbed_text_is_one_short_line():
     assert Scrubber(None).text("a\n b\t c") == "a b c"
     assert len(Scrubber(None).text("word " * 1000)) <= 300
+
+
+@pytest.mark.parametrize(
+    "settings", [{"system_prompt": "My key is {}."}, {"extra_body": {"user": ["{}"]}}, {"model": "{}"}]
+)
+def test_key_in_a_setting_is_refused_unshown(key, settings):
+    name, value = settings.popitem()
+    filled = json.loads(json.dumps(value).replace("{}", key))
+    with pytest.raises(UsageError) as caught:
+        OpenAIApi(OpenAIOptions(**{"model": "tiny", name: filled}))
+    assert_absent(str(caught.value), key)
+
+
+@pytest.mark.parametrize(
+    "body", [{"api_key": "hunter2"}, {"a": [{"Authorization": "hunter2"}]}, {"h": {"x-api-key": "hunter2"}}]
+)
+def test_place_of_a_key_in_extra_body_is_refused_unshown(body):
+    with pytest.raises(UsageError) as caught:
+        OpenAIApi(OpenAIOptions(model="tiny", extra_body=body))
+    assert "hunter2" not in str(caught.value)
+
+
+def test_user_of_a_proxy_is_hidden(ask, server, monkeypatch):
+    # The server of these tests stands in for a proxy that refuses.
+    monkeypatch.setenv("https_proxy", server.url.removesuffix("/v1").replace("//", "//me:hunter2@"))
+    (answer,) = ask(QUESTION, base_url="https://far.example/v1")
+    assert isinstance(answer, ModelError)
+    assert "hunter2" not in f"{answer!r} {answer.__cause__!r} {answer.__context__!r}"
