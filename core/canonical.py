@@ -8,6 +8,8 @@ process; whatever changes an answer changes the key, and nothing else does.
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -18,6 +20,10 @@ from .records import AnyRequest, AnyResponse
 
 KEY_VERSION = b"prejudge-key-1"
 KEY_BYTES = 32
+MOST_TOKENS = 2**31 - 1
+"""What a column of any database holds."""
+SHOWN = 300
+"""Characters of a response that an error shows."""
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _requests: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
@@ -28,12 +34,28 @@ def encode(record: Any) -> bytes:
     """Encode a record canonically, as UTF-8 JSON.
 
     Raises:
-        DataError: the record holds text that is not valid unicode (a lone surrogate).
+        DataError: the record holds text that is not valid unicode (a lone surrogate), or a number that is not finite.
     """
     try:
-        return _encoder.encode(record)
+        encoded = _encoder.encode(record)
     except UnicodeEncodeError as error:
         raise DataError(f"text is not valid unicode: {error}. Replace the lone surrogate.") from None
+    # JSON has no word for such numbers: they are written as null, and one of them would be taken for another.
+    if b"null" in encoded and (found := _not_finite(msgspec.to_builtins(record))) is not None:
+        raise DataError(f"{found[0].lstrip('.') or 'the number'} is {found[1]}, which JSON cannot hold.")
+    return encoded
+
+
+def _not_finite(value: Any, place: str = "") -> tuple[str, float] | None:
+    """Return the place and value of the first number that is not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return place, value
+    parts: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, (list, tuple)):
+        parts = enumerate(value)
+    return next((found for name, part in parts if (found := _not_finite(part, f"{place}.{name}"))), None)
 
 
 def encode_response(response: AnyResponse) -> bytes:
@@ -42,14 +64,23 @@ def encode_response(response: AnyResponse) -> bytes:
     Raises:
         DataError: a value cannot be stored exactly, such as a log-probability that is not finite.
     """
-    encoded = encode(response)
+    problem = None
     try:
-        same = _responses.decode(encoded) == response
-    except msgspec.ValidationError:
-        same = False
-    if not same:
-        raise DataError(f"the model's response cannot be stored exactly (a value that is not finite?): {response!r}")
+        encoded = encode(response)
+        if _responses.decode(encoded) != response:
+            problem = "it reads back otherwise"
+        elif max(response.usage.input_tokens, response.usage.output_tokens) > MOST_TOKENS:
+            problem = f"a count of tokens is above {MOST_TOKENS:,}"
+    except (DataError, msgspec.ValidationError) as error:
+        problem = str(error)
+    if problem is not None:
+        raise DataError(f"the model's response cannot be stored exactly: {problem}. {_beginning(response)}")
     return encoded
+
+
+def _beginning(response: AnyResponse) -> str:
+    text = repr(response)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def decode_request(encoded: bytes | str) -> AnyRequest:

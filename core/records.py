@@ -65,15 +65,23 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
                 msgspec.structs.force_setattr(self, name, float(value) + 0.0)
 
 
+_PLAIN = Sampling()
+
+
 class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """Ask for a continuation of messages."""
 
     messages: tuple[Message, ...]
-    sampling: Sampling = Sampling()
+    sampling: Sampling = _PLAIN
     sample: int = 0
     """Number of this repeat: each repeat of one prompt is a draw of its own."""
     top_logprobs: int = 0
     """How many alternatives per generated token to report; 0 reports none."""
+
+    def __post_init__(self) -> None:
+        """Make equal requests equal in the key: a default is left out of it only if it is the very same object."""
+        if self.sampling == _PLAIN:
+            msgspec.structs.force_setattr(self, "sampling", _PLAIN)
 
 
 class Likelihood(Request, frozen=True, kw_only=True, tag="likelihood"):
@@ -81,6 +89,9 @@ class Likelihood(Request, frozen=True, kw_only=True, tag="likelihood"):
 
     prompt: Prompt
     continuations: tuple[str, ...]
+
+
+_ORIGINAL: Variant = "original"
 
 
 class PseudoLikelihood(Request, frozen=True, kw_only=True, tag="pseudo_likelihood"):
@@ -96,8 +107,13 @@ class PseudoLikelihood(Request, frozen=True, kw_only=True, tag="pseudo_likelihoo
     contrast: str | None = None
     contrast_first: bool = False
     """Align from `contrast` to `text`: matching blocks depend on the order, and a pair must use one alignment."""
-    variant: Variant = "original"
+    variant: Variant = _ORIGINAL
     """`original`: Salazar et al. 2020. `within_word_l2r`: Kauf and Ivanova 2023."""
+
+    def __post_init__(self) -> None:
+        """Make equal requests equal in the key."""
+        if self.variant == _ORIGINAL:
+            msgspec.structs.force_setattr(self, "variant", _ORIGINAL)
 
 
 class Classify(Request, frozen=True, kw_only=True, tag="classify"):
@@ -113,12 +129,15 @@ class Embed(Request, frozen=True, kw_only=True, tag="embed"):
     text: str
 
 
+_SIDE = 512
+
+
 class Draw(Request, frozen=True, kw_only=True, tag="draw"):
     """Ask for an image of a prompt; the seed belongs to this image alone."""
 
     prompt: str
-    width: int = 512
-    height: int = 512
+    width: int = _SIDE
+    height: int = _SIDE
     steps: int | None = None
     guidance: float | None = None
     seed: int = 0
@@ -127,6 +146,9 @@ class Draw(Request, frozen=True, kw_only=True, tag="draw"):
         """Make equal settings equal in the key."""
         if self.guidance is not None:
             msgspec.structs.force_setattr(self, "guidance", float(self.guidance) + 0.0)
+        for name in ("width", "height"):
+            if getattr(self, name) == _SIDE:
+                msgspec.structs.force_setattr(self, name, _SIDE)
 
 
 AnyRequest = Generate | Likelihood | PseudoLikelihood | Classify | Embed | Draw

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "prejudge",
+    max_examples=100,
+    # Generous: other work on the machine must not fail a test. A hang still does.
+    deadline=timedelta(seconds=10),
+    derandomize="CI" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("prejudge")
 
 
 def _share(name: str) -> Any:
@@ -24,7 +37,9 @@ def _share(name: str) -> Any:
 
 fakes = _share("fakes")
 children = _share("children")
+virtual = _share("virtual")
 postgres = _share("postgres")
+_share("strategies")
 
 from prejudge.core.runs import RunOptions, execute  # noqa: E402
 from prejudge.core.store import Store  # noqa: E402
