@@ -94,8 +94,7 @@ def read_generation(reply: ChatReply, request: Generate, where: str, *, refusal_
     choice = reply.choices[0]
     if choice.finish_reason == "error":
         raise TransientError(f"{where} broke an answer off with an error.")
-    message = choice.message
-    text = message.content or message.refusal or ""
+    text = choice.message.words()
     return Generation(
         text=text,
         status=_status(choice, text, refusal_rule=refusal_rule),
@@ -113,7 +112,7 @@ def is_filtered(choice: ChatChoice) -> bool:
 def _status(choice: ChatChoice, text: str, *, refusal_rule: bool) -> ResponseStatus:
     if is_filtered(choice):
         return "filtered"
-    if choice.message.refusal or (choice.finish_reason or "").lower() == "refusal":
+    if choice.message.refused() or (choice.finish_reason or "").lower() == "refusal":
         return "refused"
     return "refused" if refusal_rule and reads_as_refusal(text) else "ok"
 

@@ -42,11 +42,29 @@ class ChatLogprobs(msgspec.Struct):
     content: list[Place] | None = None
 
 
-class ChatMessage(msgspec.Struct):
-    """What the model said."""
+class Part(msgspec.Struct):
+    """A piece of an answer; one of a model's reasoning has no text here."""
 
-    content: str | None = None
+    text: str | None = None
     refusal: str | None = None
+
+
+class ChatMessage(msgspec.Struct):
+    """What the model said; some endpoints send it in pieces."""
+
+    content: str | list[Part] | None = None
+    refusal: str | None = None
+
+    def words(self) -> str:
+        """Return the answer in words, or the refusal if there is nothing else."""
+        content = self.content
+        said = content if isinstance(content, str) else "".join(part.text or "" for part in content or [])
+        return said or self.refused()
+
+    def refused(self) -> str:
+        """Return what the provider marks as a refusal, or nothing."""
+        pieces = self.content if isinstance(self.content, list) else []
+        return self.refusal or "".join(part.refusal or "" for part in pieces)
 
 
 class ChatChoice(msgspec.Struct):

@@ -129,7 +129,7 @@ def problem(code: str | None, message: str = "as told", kind: str = "error") -> 
     return {"error": {"message": message, "type": kind, "code": code, "param": None}}
 
 
-def chat(content: str | None, finish: str = "stop", **message: Any) -> Json:
+def chat(content: str | list[Json] | None, finish: str = "stop", **message: Any) -> Json:
     """Return a chat completion."""
     choice = {"index": 0, "message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}
     return {"choices": [choice], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}

@@ -133,6 +133,25 @@ def test_finish_reason_is_the_providers_signal(ask, server, reason, status):
     assert (answer.status, answer.text, answer.finish_reason) == (status, "A half", reason)
 
 
+@pytest.mark.parametrize(
+    ("pieces", "status", "text"),
+    [
+        ([{"type": "text", "text": "Yes, "}, {"type": "text", "text": "he is."}], "ok", "Yes, he is."),
+        (
+            [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "A"}],
+            "ok",
+            "A",
+        ),
+        ([{"type": "refusal", "refusal": "I won't."}], "refused", "I won't."),
+        ([], "ok", ""),
+    ],
+)
+def test_answer_in_pieces_is_read(ask, server, pieces, status, text):
+    server.plan = [Answer(body=chat(pieces))]
+    (answer,) = ask(say("q"))
+    assert (answer.status, answer.text) == (status, text)
+
+
 def test_worded_refusal_is_a_refusal(ask, server):
     server.plan = [Answer(body=chat("I\u2019m sorry, but I can\u2019t assist with that."))]
     (answer,) = ask(say("q"))
