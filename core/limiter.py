@@ -8,6 +8,7 @@ only the head of the line sleeps.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -28,8 +29,6 @@ class Ticket(NamedTuple):
 
     sent: float
     requests: int
-    full: bool
-    """It took the last slot."""
 
 
 @dataclass
@@ -62,6 +61,7 @@ class Limiter:
         self._most = limits.concurrency
         self._window = min(limits.concurrency, FIRST_WINDOW) if remote else limits.concurrency
         self._busy = 0
+        self._filled = -math.inf
         self._turn = asyncio.Lock()
         self._freed: asyncio.Future[None] | None = None
         self._pace = Pace(self._clock.now(), limits.requests_per_minute)
@@ -90,8 +90,11 @@ class Limiter:
         now = self._clock.now()
         self._pace.spend(now, requests)
         self._busy += 1
-        self.paced.most_in_flight = max(self.paced.most_in_flight, self._busy)
-        return Ticket(now, requests, self._busy >= self._window)
+        if self._busy >= self._window:
+            self._filled = now
+        if self._busy > self.paced.most_in_flight:
+            self.paced.most_in_flight = self._busy
+        return Ticket(now, requests)
 
     def leave(self, ticket: Ticket, answers: Sequence[object]) -> None:
         """Free the slot of a call, and learn from its answers."""
@@ -101,7 +104,7 @@ class Limiter:
         limited = [answer for answer in answers if isinstance(answer, RateLimitError)]
         if limited:
             self._learn(ticket, limited)
-        elif ticket.full and self._window < self._most and not any(isinstance(a, ModelError) for a in answers):
+        elif self._window < self._most and self._filled >= ticket.sent and not any(map(_failed, answers)):
             self._window += 1
 
     def _learn(self, ticket: Ticket, limited: Sequence[RateLimitError]) -> None:
@@ -141,6 +144,10 @@ class Limiters:
         limiter = self._known[name]
         adapter.hear = limiter.hear
         return limiter
+
+
+def _failed(answer: object) -> bool:
+    return isinstance(answer, ModelError)
 
 
 def describe(paced: Paced) -> dict[str, float | int | None]:

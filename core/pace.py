@@ -21,6 +21,8 @@ SEARCH = 1.3
 """Growth per second while no limit is known, or the known one is no more."""
 CYCLE_SECONDS, CYCLE_REQUESTS = 15.0, 100.0
 """The rate is back where it was after so long, and after so many requests: a 429 is dear where requests are few."""
+FIRST = 1.0
+"""Requests per second that are tried after the first 429, however little was accepted before it."""
 SLOWEST = 1 / 60
 """Requests per second that are always tried."""
 BIN, BINS = 0.1, 100
@@ -65,7 +67,7 @@ class Pace:
     def shrink(self, now: float) -> None:
         """Lower the rate after a 429."""
         if self._low is None:
-            self._low = max(SLOWEST, BELOW * self._accepted(now, max(1.0, now - self._began)))
+            self._low = max(FIRST, BELOW * self._accepted(now, max(1.0, now - self._began)))
         else:
             self._lower(now)
         self._since = self.shrunk = now
