@@ -56,8 +56,8 @@ def simulate(bucket, seconds, changes=(), concurrency=64, latency=0.1):
 @pytest.mark.parametrize("rate", [5, 50, 500])
 def test_rate_settles_close_to_the_limit(rate, burst, named):
     bucket = Bucket(rate, rate * burst, named)
-    simulate(bucket, 90, concurrency=128)
-    passed, limited = bucket.share(30, 90)
+    simulate(bucket, 60, concurrency=128)
+    passed, limited = bucket.share(25, 60)
     assert passed > 0.9 * rate
     assert limited < 0.02
 
