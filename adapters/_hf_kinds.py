@@ -12,7 +12,7 @@ _NAMES = {
     "ForMaskedLM": "a masked language model; it needs the adapter hf-masked",
     "ForCausalLM": "a causal language model; it needs the adapter hf-causal",
     "LMHeadModel": "a causal language model; it needs the adapter hf-causal",
-    "ForConditionalGeneration": "a generating encoder-decoder or vision-language model; it needs an adapter for those",
+    "ForConditionalGeneration": "an encoder-decoder, or a vision-language model, which needs the adapter hf-vlm",
     "ForSequenceClassification": "a text classifier; it needs the adapter hf-classifier",
     "ForTokenClassification": "a token classifier",
     "ForQuestionAnswering": "a question-answering model",

@@ -28,6 +28,7 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers.utils import logging as chatter
 
 from prejudge.adapters.hf_causal import HFCausal, HFCausalOptions
 from prejudge.core.records import Likelihood, Likelihoods
@@ -201,6 +202,8 @@ def main() -> int:
     parser.add_argument("--rival-batches", type=int, nargs="+", default=[1, 8, 32])
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
+    chatter.set_verbosity_error()
+    chatter.disable_progress_bar()
     with tempfile.TemporaryDirectory() as place:
         questions = make_questions(make_model(Path(place)), arguments.stems)
         shown = f"{arguments.device}, {arguments.threads} threads, vocabulary {VOCABULARY:,}"

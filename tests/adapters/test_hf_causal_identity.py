@@ -117,24 +117,6 @@ def test_directory_without_tokenizer_is_refused(copied):
     assert "holds no tokenizer" in refusal(copied)
 
 
-@pytest.mark.parametrize(
-    ("kind", "what"),
-    [
-        ("BertForMaskedLM", "a masked language model; it needs the adapter hf-masked"),
-        ("FlaubertWithLMHeadModel", "masked"),
-        ("LlavaForConditionalGeneration", "vision-language"),
-        ("T5ForConditionalGeneration", "encoder-decoder"),
-        ("LlamaForSequenceClassification", "classifier"),
-        ("LlamaModel", "without a head"),
-        ("WhateverForThings", "another kind"),
-    ],
-)
-def test_other_kind_of_model_is_named(kind, what, copied):
-    change(copied / "config.json", architectures=[kind])
-    message = refusal(copied)
-    assert kind in message and what in message and "no causal language model" in message
-
-
 def test_own_code_needs_trust(copied):
     change(copied / "config.json", auto_map={"AutoModelForCausalLM": "modeling.Own"})
     assert "trust_remote_code = true" in refusal(copied)

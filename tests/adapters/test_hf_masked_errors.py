@@ -62,22 +62,6 @@ def test_broken_config_is_refused(copied):
     assert "config.json" in refusal(copied)
 
 
-@pytest.mark.parametrize(
-    ("kind", "what"),
-    [
-        ("LlamaForCausalLM", "causal"),
-        ("GPT2LMHeadModel", "causal"),
-        ("BertForSequenceClassification", "classifier"),
-        ("T5ForConditionalGeneration", "encoder-decoder"),
-        ("WhateverForThings", "another kind"),
-    ],
-)
-def test_other_kind_of_model_is_named(kind, what, copied):
-    change(copied / "config.json", architectures=[kind])
-    message = refusal(copied)
-    assert kind in message and what in message and "no masked language model" in message
-
-
 def test_own_code_needs_trust(copied):
     change(copied / "config.json", auto_map={"AutoModelForMaskedLM": "modeling.Own"})
     assert "trust_remote_code = true" in refusal(copied)
