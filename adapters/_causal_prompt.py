@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from ..core.errors import ModelLoadError, PermanentError
 from ..core.records import Message, Prompt, Scalar, Text
-from ._hf_files import Source, find_file, one_line
+from ._hf_files import Source, find_file
+from ._hf_hub import one_line
 
 Chat = Literal["auto", "template", "plain"]
 TODAY = datetime.datetime(2024, 7, 26, tzinfo=datetime.UTC)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..core.errors import ModelError, PermanentError
 from ..core.records import Draw
 from ._diffusion_model import Loaded, quiet_diffusers
-from ._hf_files import one_line
+from ._hf_hub import one_line
 from ._torch import is_out_of_memory, release_memory
 
 _SEEDS = range(-(1 << 63), 1 << 64)

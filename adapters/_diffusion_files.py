@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ModelLoadError
-from ._hf_files import CONFIG, Source, no_bars, one_line, pin_file, read_config
+from ._hf_files import CONFIG, Source, read_config
+from ._hf_hub import download, pin_file
 
 INDEX = "model_index.json"
 SETTINGS = ("*.json", "*.txt", "*.model")
@@ -56,19 +57,12 @@ def fetch_files(source: Source, parts: Collection[str] = ()) -> Path:
     """Return the directory with a pipeline's components, or with a lone part, downloading a hub name's first."""
     if source.folder is not None:
         return source.folder
-    import huggingface_hub
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
     names = (*SETTINGS, *SAFE, *(PICKLED if source.allow_pickle else ()))
     wanted = [INDEX, *(f"{part}/{name}" for part in parts for name in names)] if parts else list(names)
-    try:
-        with no_bars():
-            folder = huggingface_hub.snapshot_download(source.name, revision=source.digest, allow_patterns=wanted)
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ModelLoadError(f"cannot download {source.name!r} at {source.digest}: {one_line(error)}") from error
+    folder = download(source.name, source.digest, wanted)
     for part in parts or (".",):
-        part_files(source, Path(folder) / part)
-    return Path(folder)
+        part_files(source, folder / part)
+    return folder
 
 
 def components(index: Mapping[str, Any], without: Collection[str] = ()) -> list[str]:
@@ -132,6 +126,9 @@ def _check_index(source: Source) -> None:
             f"{source.name!r} is no pipeline of diffusers, or brings its own code, which is not run: its {INDEX} "
             f"gives the class {kind!r}."
         )
+    # The names are those of folders.
+    if odd := [name for name in components(source.config) if not name.isidentifier()]:
+        raise ModelLoadError(f"{source.name!r} has a component {odd[0]!r}, which could lie outside the model.")
 
 
 def _matching(paths: list[Path], patterns: tuple[str, ...]) -> list[Path]:

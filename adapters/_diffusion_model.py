@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from ..core.errors import MissingExtraError, ModelLoadError, UnknownNameError, UsageError
 from ._diffusion_files import components, fetch_files
-from ._hf_files import CONFIG, Source, one_line
+from ._hf_files import CONFIG, Source
+from ._hf_hub import one_line
 from ._torch import DType, choose_device, quiet_loading, require_torch
 
 EXTRA = "diffusion"
@@ -129,28 +130,24 @@ def _arguments(cls: Any, name: str, kind: str) -> frozenset[str]:
 def _load_parts(folder: Path, recipe: Recipe) -> dict[str, Any]:
     index = recipe.source.config
     parts: dict[str, Any] = {}
-    for part in components(index, left_out(recipe)):
+    # All classes are found before any file is read: a tokenizer or scheduler could bring code of its own too.
+    found = {name: _part_class(index[name], name, recipe) for name in components(index, left_out(recipe))}
+    for part, cls in found.items():
         if (folder / part / CONFIG).is_file():
-            parts[part] = _load_part(folder / part, index[part][0], index[part][1], recipe)
+            parts[part] = _load_part(folder / part, cls, recipe)
     if recipe.vae is not None:
         kind = recipe.vae.config.get("_class_name", "AutoencoderKL")
-        parts["vae"] = _load_part(fetch_files(recipe.vae), "diffusers", kind, recipe)
+        cls = _part_class(("diffusers", kind), "vae", recipe)
+        parts["vae"] = _load_part(fetch_files(recipe.vae), cls, recipe)
     if not recipe.checked and "safety_checker" in index:
         parts |= {"safety_checker": None, "requires_safety_checker": False}
     return parts
 
 
-def _load_part(folder: Path, library: str, kind: str, recipe: Recipe) -> Any:
+def _load_part(folder: Path, cls: Any, recipe: Recipe) -> Any:
     import torch
 
     shown = f"{folder.name!r} of {recipe.source.name!r}"
-    try:
-        cls = _part_class(library, kind)
-    except (ImportError, AttributeError):
-        raise ModelLoadError(
-            f"{shown} is of the class {library}.{kind}, which neither diffusers nor Transformers has here. If it is "
-            "its own code, it is not run; if it is newer than the packages, upgrade them."
-        ) from None
     try:
         part, info = cls.from_pretrained(
             str(folder),
@@ -161,7 +158,7 @@ def _load_part(folder: Path, library: str, kind: str, recipe: Recipe) -> Any:
         )
     # Broken weights raise whatever their reader raises.
     except Exception as error:
-        raise ModelLoadError(f"cannot load {shown} as {kind}: {one_line(error)}") from error
+        raise ModelLoadError(f"cannot load {shown} as {cls.__name__}: {one_line(error)}") from error
     tensors = part.state_dict(keep_vars=True)
     missing = set(info["missing_keys"])
     loaded = {id(tensor) for key, tensor in tensors.items() if key not in missing}
@@ -174,10 +171,19 @@ def _load_part(folder: Path, library: str, kind: str, recipe: Recipe) -> Any:
     return part.eval()
 
 
-def _part_class(library: str, kind: str) -> Any:
+def _part_class(place: Sequence[str], part: str, recipe: Recipe) -> Any:
+    """Find the class of a component in diffusers or Transformers, and nowhere else."""
+    library, kind = place
     # The index names a package, or a pipeline's module in diffusers; anything else is code of the model's own.
-    place = library if library in ("diffusers", "transformers") else f"diffusers.pipelines.{library}"
-    return getattr(importlib.import_module(place), kind)
+    module = library if library in ("diffusers", "transformers") else f"diffusers.pipelines.{library}"
+    try:
+        return getattr(importlib.import_module(module), kind)
+    except (ImportError, AttributeError):
+        raise ModelLoadError(
+            f"{part!r} of {recipe.source.name!r} is of the class {library}.{kind}, which neither diffusers nor "
+            "Transformers has here. If it is its own code, it is not run; if it is newer than the packages, upgrade "
+            "them."
+        ) from None
 
 
 def _set_scheduler(pipeline: Any, recipe: Recipe) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from ..core.errors import ModelLoadError
-from ._hf_files import digest_files, model_files, no_bars, one_line, pin_file
+from ._hf_files import digest_files, model_files
+from ._hf_hub import download, one_line, pin_file
 
 MODULES = "modules.json"
 SETTINGS = "config_sentence_transformers.json"
@@ -82,22 +83,10 @@ def fetch_encoder(source: EncoderSource) -> Path:
     """Return the directory that holds the model's files, downloading a hub model's first."""
     if source.folder is not None:
         return source.folder
-    import huggingface_hub
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
     endings = (*READ, *(PICKLED if source.allow_pickle else ()), *((".py",) if source.trust_remote_code else ()))
-    try:
-        with no_bars():
-            folder = huggingface_hub.snapshot_download(
-                source.name,
-                revision=source.digest,
-                allow_patterns=[f"*{ending}" for ending in endings],
-                ignore_patterns=["onnx/*", "openvino/*"],
-            )
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ModelLoadError(f"cannot download {source.name!r} at {source.digest}: {one_line(error)}") from error
-    encoder_files(Path(folder), source)
-    return Path(folder)
+    folder = download(source.name, source.digest, [f"*{ending}" for ending in endings], ["onnx/*", "openvino/*"])
+    encoder_files(folder, source)
+    return folder
 
 
 def encoder_files(folder: Path, source: EncoderSource) -> list[Path]:

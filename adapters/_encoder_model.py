@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..core.errors import ModelLoadError
 from ._classifier_passes import Passes, Row
 from ._encoder_files import EncoderSource, fetch_encoder, read_prompts
-from ._hf_files import one_line
+from ._hf_hub import one_line
 from ._hf_load import dtype_name, truly_missing
 from ._torch import DType, choose_device, quiet_loading
 

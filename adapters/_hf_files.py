@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ..core.errors import ModelLoadError
+from ._hf_hub import download, download_file, one_line, pin_file
 
 CONFIG = "config.json"
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "*.model")
@@ -78,18 +78,11 @@ def fetch(source: Source) -> Path:
     """Return the directory that holds the model's files, downloading a hub model's first."""
     if source.folder is not None:
         return source.folder
-    import huggingface_hub
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
     wanted: tuple[str, ...] = (CONFIG, *TOKENIZER, *TOKENIZER_MORE, *SAFE, *source.more)
     wanted += (PICKLED if source.allow_pickle else ()) + (CODE if source.trust_remote_code else ())
-    try:
-        with no_bars():
-            folder = huggingface_hub.snapshot_download(source.name, revision=source.digest, allow_patterns=list(wanted))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ModelLoadError(f"cannot download {source.name!r} at {source.digest}: {one_line(error)}") from error
-    model_files(Path(folder), allow_pickle=source.allow_pickle, name=source.name)
-    return Path(folder)
+    folder = download(source.name, source.digest, wanted)
+    model_files(folder, allow_pickle=source.allow_pickle, name=source.name)
+    return folder
 
 
 def find_file(source: Source, name: str) -> Path | None:
@@ -101,17 +94,7 @@ def find_file(source: Source, name: str) -> Path | None:
     if source.folder is not None:
         path = source.folder / name
         return path if path.is_file() else None
-    import huggingface_hub
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
-
-    try:
-        with no_bars():
-            return Path(huggingface_hub.hf_hub_download(source.name, name, revision=source.digest))
-    # Offline, a file that is not cached counts as not there: what then loads is the same.
-    except EntryNotFoundError:
-        return None
-    except (HfHubHTTPError, OSError) as error:
-        raise ModelLoadError(f"cannot download {name} of {source.name!r}: {one_line(error)}") from error
+    return download_file(source.name, source.digest, name)
 
 
 def model_files(
@@ -157,12 +140,6 @@ def read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def one_line(error: BaseException) -> str:
-    """Return the first telling line of a foreign error's message."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
-
-
 def _weights(there: list[Path], shown: str, allow_pickle: bool) -> list[Path]:
     if safe := _matching(there, SAFE):
         return safe
@@ -192,48 +169,3 @@ def _digest_file(path: Path) -> str:
 def _resolve(model: str, revision: str | None) -> tuple[str, dict[str, Any]]:
     path = pin_file(model, revision, CONFIG)
     return path.parent.name, read_config(path)
-
-
-def pin_file(model: str, revision: str | None, name: str) -> Path:
-    """Return a file in the root of a hub model; its folder in the cache is named by the commit, even offline.
-
-    Raises:
-        ModelLoadError: no hub name, no such file, or the hub does not give it.
-    """
-    import huggingface_hub
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    try:
-        with no_bars():
-            return Path(huggingface_hub.hf_hub_download(model, name, revision=revision))
-    except HFValidationError:
-        raise ModelLoadError(f"{model!r} is neither a directory nor a hub name (owner/name).") from None
-    except LocalEntryNotFoundError:
-        raise ModelLoadError(
-            f"{model!r} is no directory, and as a hub name it is neither cached nor reachable from here. "
-            "Check the spelling and the connection, or give a directory."
-        ) from None
-    except EntryNotFoundError:
-        raise ModelLoadError(f"hub model {model!r} has no {name}, so it cannot be loaded here.") from None
-    except (HfHubHTTPError, OSError) as error:
-        at = f" at revision {revision!r}" if revision else ""
-        raise ModelLoadError(
-            f"{model!r}{at} is no directory, and the hub does not give it: {type(error).__name__}. Check the spelling; "
-            "a private or gated model needs the environment variable HF_TOKEN."
-        ) from None
-
-
-@contextmanager
-def no_bars() -> Iterator[None]:
-    """Keep the hub's progress bars off the console while files are fetched."""
-    import huggingface_hub.utils
-
-    # The functions are public, but the package does not re-export them for type checkers.
-    hub: Any = huggingface_hub.utils
-    before = hub.are_progress_bars_disabled()
-    hub.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if not before:
-            hub.enable_progress_bars()

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ModelLoadError
-from ._hf_files import Source, one_line
+from ._hf_files import Source
+from ._hf_hub import one_line
 from ._torch import DType
 
 

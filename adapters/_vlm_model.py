@@ -6,8 +6,9 @@ import json
 from typing import Any, NamedTuple
 
 from ..core.errors import ModelLoadError
-from ._hf_files import Source, fetch, find_file, one_line
+from ._hf_files import Source, fetch, find_file
 from ._hf_generation import SETTINGS, end_tokens, read_settings, sampling_defaults
+from ._hf_hub import one_line
 from ._hf_load import check_fast, load_weights
 from ._hf_text import Encoder
 from ._sampling import Defaults

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..core.errors import PermanentError
 from ..core.records import Generate, Image, Message, Prompt, Text
-from ._hf_files import one_line
+from ._hf_hub import one_line
 from ._sampling import answer_length, choose
 from ._vlm_answers import Wish
 from ._vlm_model import Loaded

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.errors import ModelError, ModelLoadError
 from ..core.records import Image, Message, Text
-from ._hf_files import one_line
+from ._hf_hub import one_line
 from ._torch import agree
 from ._vlm_cache import Unshareable, encode_stem, open_rows, select_rows, step_rows
 from ._vlm_model import Loaded
