@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 import polars as pl
 
+from .budget import Caps
 from .errors import UnknownNameError
 from .output import write_output
 from .plan import StagePlan
@@ -38,9 +39,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = "use"
     """`use` the cache, `replay` it without asking anything, or `refresh` it."""
     progress: Progress | None = None
+    max_requests: int | None = None
+    """Stop with `BudgetError` after so many requests; what was answered is kept, and the next run begins with it."""
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    """US dollars, by the registry's prices."""
+
+    @property
+    def caps(self) -> Caps:
+        """Return what a run may spend."""
+        return Caps(requests=self.max_requests, tokens=self.max_tokens, cost=self.max_cost)
 
     def __post_init__(self) -> None:
-        """Refuse a mode there is not."""
+        """Refuse a mode there is not, and a budget that lets nothing through."""
+        _ = self.caps
         if self.mode not in (modes := get_args(Mode)):
             raise UnknownNameError("mode", str(self.mode), modes)
 
@@ -103,7 +115,9 @@ async def arun(
     catalogue = Catalogue.load(settings.registry)
     resolved = _resolve(catalogue, study, model, options)
     with Store(settings.store) as store:
-        name = await execute(catalogue, resolved, store, RunOptions(mode=settings.mode), settings.progress)
+        name = await execute(
+            catalogue, resolved, store, RunOptions(mode=settings.mode, caps=settings.caps), settings.progress
+        )
         return _scored(catalogue, store, name, settings)
 
 

@@ -1,6 +1,7 @@
 """The group of commands, and what becomes of an error: one line, exit code 2; `--debug` shows the traceback.
 
-Exit codes: 0 done; 1 a check failed (`cache verify`); 2 something a person can mend, or a run that was interrupted.
+Exit codes: 0 done; 1 a check failed (`cache verify`); 2 something a person can mend, or a run that was interrupted;
+3 a run that spent its budget.
 """
 
 from __future__ import annotations

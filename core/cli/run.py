@@ -11,7 +11,8 @@ from typing import Any, cast
 import click
 import msgspec
 
-from ..errors import UsageError
+from ..budget import Caps
+from ..errors import BudgetError, UsageError
 from ..manifest import Manifest, digest_files
 from ..output import ensure_writable
 from ..runs import RunOptions, execute
@@ -22,6 +23,7 @@ from ..study import Catalogue, Study
 from .progress import TerminalProgress
 from .results import finish
 from .shared import (
+    budget_options,
     data_option,
     model_option,
     quiet_option,
@@ -32,6 +34,9 @@ from .shared import (
     set_option,
     store_option,
 )
+
+SPENT = 3
+"""Exit code of a run that spent its budget."""
 
 
 @click.command()
@@ -46,6 +51,7 @@ from .shared import (
     show_default=True,
     help="use: ask what the store does not know; replay: ask nothing; refresh: ask all anew.",
 )
+@budget_options
 @store_option
 @runs_option
 @registry_option
@@ -53,30 +59,39 @@ from .shared import (
 def run(study: str, models: tuple[str, ...], data: str | None, assignments: tuple[str, ...], **where: Any) -> int:
     """Run STUDY on a model, score it and write its report.
 
-    What the store already answers is not asked again. Ctrl-C keeps what was answered.
+    What the store already answers is not asked again. Ctrl-C keeps what was answered. A budget that is spent ends the
+    run in the same way, with exit code 3; `prejudge resume` goes on.
     """
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data))
     options = RunOptions(
-        mode=cast("Mode", where["mode"]), command=hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
+        mode=cast("Mode", where["mode"]),
+        command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])),
+        caps=_read_caps(where),
     )
     return perform(catalogue, chosen, options, where)
 
 
 @click.command()
 @click.argument("name", default="latest")
+@budget_options
 @store_option
 @runs_option
 @registry_option
 @quiet_option
 def resume(name: str, **where: Any) -> int:
-    """Take up the run NAME where it was interrupted, or the latest run."""
+    """Take up the run NAME where it was interrupted, or the latest run. A budget counts from here on."""
     catalogue = Catalogue.load(where["registry"])
     with Store(where["store"], writable=False) as store:
         found = get_run(store, name)
     manifest = msgspec.json.decode(found.manifest, type=Manifest)
     ensure_same_data(manifest)
-    return perform(catalogue, manifest.study, RunOptions(name=found.name, command=manifest.command), where)
+    options = RunOptions(name=found.name, command=manifest.command, caps=_read_caps(where))
+    return perform(catalogue, manifest.study, options, where)
+
+
+def _read_caps(where: dict[str, Any]) -> Caps:
+    return Caps(**{name: where[f"max_{name}"] for name in Caps.__struct_fields__})
 
 
 def ensure_same_data(manifest: Manifest) -> None:
@@ -104,14 +119,18 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict
         try:
             name = asyncio.run(execute(catalogue, study, store, options, progress))
         except KeyboardInterrupt:
-            raise UsageError(_interrupted(progress.run, where["store"])) from None
+            raise UsageError(f"interrupted. {_resume(progress.run, where['store'])}") from None
+        except BudgetError as spent:
+            progress.close()
+            click.echo(f"prejudge: {spent} {_resume(progress.run, where['store'])}", err=True)
+            return SPENT
         finally:
             progress.close()
         return finish(catalogue, store, name, where["runs"])
 
 
-def _interrupted(run: str | None, store: str) -> str:
+def _resume(run: str | None, store: str) -> str:
     if run is None:
-        return "interrupted before anything was asked."
+        return "Nothing was asked."
     place = "" if store == "prejudge.db" else f" --store {shlex.quote(hide_password(store))}"
-    return f"interrupted. What was answered is kept. Resume with: prejudge resume {run}{place}"
+    return f"What was answered is kept. Resume with: prejudge resume {run}{place}"

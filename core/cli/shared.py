@@ -42,6 +42,18 @@ model_option = click.option(
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 
 
+def budget_options(command: F) -> F:
+    """Add the options that limit what a run may spend."""
+    for name, kind, what in (
+        ("cost", click.FloatRange(min=0, min_open=True), "US dollars, by the registry's prices"),
+        ("tokens", click.IntRange(min=1), "tokens, read and written"),
+        ("requests", click.IntRange(min=1), "requests, retries among them"),
+    ):
+        text = f"Most to spend from here on, in {what}. At the limit the run stops; resume goes on."
+        command = click.option(f"--max-{name}", type=kind, default=None, help=text)(command)
+    return command
+
+
 def read_assignments(assignments: tuple[str, ...], data: str | None) -> dict[str, Any]:
     """Return the options set on the command line."""
     return parse_assignments(assignments) | ({"data": data} if data is not None else {})

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 
 import pytest
 from fakes import FakeModel, fake_catalogue, text_of
 
+from prejudge.core.api import Settings, run
 from prejudge.core.budget import Budget, Caps, Spending, ensure_priced
+from prejudge.core.cli import main
 from prejudge.core.errors import BudgetError, PermanentError, TransientError, UsageError
 from prejudge.core.prices import Prices
 from prejudge.core.records import Drawing, Generation, Usage
@@ -190,3 +193,32 @@ def test_drawn_image_is_paid_for(catalogue, store):
     )
     perform(catalogue, store, Caps(), n=5)
     assert counts(store)["cost"] == pytest.approx(0.2)
+
+
+def test_command_line_stops_and_resumes(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+
+    def prejudge(*words):
+        monkeypatch.setattr(sys, "argv", ["prejudge", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, capfd.readouterr()
+
+    code, said = prejudge("run", "bistereo-pairs", "--model", "simulated-fair", "-q", "--max-requests", "100")
+    assert code == 3
+    assert "the budget is spent (--max-requests 100): 100 requests" in said.err
+    with Store("prejudge.db", writable=False) as opened:
+        name = get_run(opened, "latest").name
+        assert f"prejudge resume {name}" in said.err
+        assert get_run(opened, name).state == "interrupted"
+    assert prejudge("resume", name, "-q", "--max-requests", "150")[0] == 3
+    with Store("prejudge.db", writable=False) as opened:
+        assert statistics(opened)["Exchange"] == 250
+
+
+def test_budget_from_python(tmp_path):
+    settings = Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path), max_requests=50)
+    with pytest.raises(BudgetError, match="50 requests"):
+        run("bistereo-pairs", "simulated-fair", settings)
+    with pytest.raises(UsageError, match="above 0"):
+        Settings(max_tokens=0)
