@@ -8,7 +8,7 @@ import hashlib
 import pytest
 
 from prejudge.core.adapter import Identity, ModelAdapter
-from prejudge.core.doctor import LIKELY, examine, square
+from prejudge.core.doctor import CONTINUED, LIKELY, examine, square
 from prejudge.core.errors import PermanentError
 from prejudge.core.records import (
     Classification,
@@ -20,7 +20,7 @@ from prejudge.core.records import (
     TokenScores,
 )
 
-GOOD = {sentence for sentence, _ in LIKELY} | {" park", " street", " station"}
+GOOD = {sentence for sentence, _ in LIKELY} | {likely for _, likely, _ in CONTINUED}
 
 
 def scores(value):
@@ -92,6 +92,11 @@ def broken(method, answer):
             "pseudo_likelihood: log-probabilities are real",
         ),
         ("likelihood", Likelihoods(scores=(scores(-1.0), scores(-1.0))), "likelihood: log-probabilities are real"),
+        (
+            "likelihood",
+            lambda s, r: Likelihoods(scores=(scores(-2.0), scores(-1.0))),
+            "likelihood: likely outranks unlikely",
+        ),
         ("likelihood", PermanentError("this endpoint gives none"), "likelihood: likely outranks unlikely"),
         ("generate", Generation(text="  "), "generate: it answers"),
         ("generate", Generation(text="Blue"), "generate: the seed is honoured"),

@@ -76,11 +76,24 @@ def test_other_pipeline_is_refused(copied, kind):
     assert "no text-to-image pipeline" in refusal(copied)
 
 
-def test_code_of_the_model_is_not_run(copied):
+@pytest.mark.parametrize("part", ["unet", "scheduler", "tokenizer"])
+def test_code_of_the_model_is_not_run(copied, part):
     index = json.loads((copied / "model_index.json").read_text())
-    (copied / "model_index.json").write_text(json.dumps({**index, "unet": ["evil", "Model"]}))
-    (copied / "unet" / "evil.py").write_text("raise SystemExit('ran')")
+    (copied / "model_index.json").write_text(json.dumps({**index, part: ["evil", "Model"]}))
+    (copied / part / "evil.py").write_text("raise SystemExit('ran')")
     assert "own code" in refusal(copied)
+
+
+def test_module_of_no_model_is_not_imported(copied):
+    index = json.loads((copied / "model_index.json").read_text())
+    (copied / "model_index.json").write_text(json.dumps({**index, "scheduler": ["antigravity", "fly"]}))
+    assert "neither diffusers nor Transformers" in refusal(copied)
+
+
+def test_component_outside_the_model_is_refused(copied):
+    index = json.loads((copied / "model_index.json").read_text())
+    (copied / "model_index.json").write_text(json.dumps({**index, "../vae": ["diffusers", "AutoencoderKL"]}))
+    assert "outside the model" in refusal(copied)
 
 
 @pytest.mark.parametrize("package", ["torch", "diffusers", "PIL"])

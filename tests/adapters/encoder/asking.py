@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import numpy as np
 
@@ -36,7 +35,3 @@ def ask(folder, texts=TEXTS, **options):
 
 def vectors(folder, texts=TEXTS, **options):
     return np.array([answer.vector for answer in ask(folder, texts, **options)])
-
-
-def change(path, **fields):
-    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))

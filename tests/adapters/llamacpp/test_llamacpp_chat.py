@@ -79,6 +79,16 @@ def test_template_refusal_is_typed(tmp_path: Path) -> None:
     assert "roles must alternate" in str(error)
 
 
+@pytest.mark.parametrize(
+    "reach", ["''.__class__.__mro__[1].__subclasses__()", "messages.append(1)", "range(10 ** 9)|list"]
+)
+def test_template_is_kept_in_its_sandbox(tmp_path: Path, reach: str) -> None:
+    file, _ = write_pair(tmp_path, template="{{ " + reach + " }}")
+    (error,) = ask(file, [say("one")])
+    assert isinstance(error, PermanentError)
+    assert "does not take these messages" in str(error)
+
+
 def test_unknown_chat_format_lists_the_known(pair: Pair) -> None:
     with pytest.raises(ModelLoadError, match="chatml"):
         ask(pair[0], [say("one")], chat_format="chatmI")
