@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..core.errors import PermanentError
+from ..core.records import Usage
 
 _BLANKS = str.maketrans("", "", " \t\n\r\u2581\u00a0")
 UNSHOWN = "\ufffd"
@@ -28,17 +29,20 @@ class Tokens(NamedTuple):
     """The character each begins at."""
 
 
-def find_continuation(tokens: Tokens, prompt: str, continuation: str, generated: int, where: str) -> list[float | None]:
+def find_continuation(tokens: Tokens, prompt: str, continuation: str, counted: Usage, where: str) -> list[float | None]:
     """Return the values of the continuation's tokens, from an echo of prompt and continuation with a token behind.
 
-    The token behind must be there: llama-cpp-python leaves it out just when its numbers stand one place off, and
-    nothing else tells.
+    The token behind must be there: llama-cpp-python leaves it out where its numbers stand one place off, because the
+    text has no special token in front. It also leaves out a token that ends or begins a text; then the count of the
+    prompt's tokens shows that there is one in front, and the numbers stand where they should.
 
     Raises:
         PermanentError: the tokens are not those of the text, or cannot be told apart.
     """
     whole = prompt + continuation
-    end = _cut_generated(tokens.texts, whole, generated)
+    if counted.input_tokens == len(tokens.texts) + 1:
+        tokens = _with_one_behind(tokens, len(whole))
+    end = _cut_generated(tokens.texts, whole, counted.output_tokens)
     start = None
     if end is not None:
         start = find_start(tokens.texts[:end], tokens.values[:end], prompt, continuation)
@@ -79,8 +83,16 @@ def _walk(texts: Sequence[str], prompt: str | None, continuation: str) -> int | 
     return start if prompt is None or prompt.endswith(before) else None
 
 
+def _with_one_behind(tokens: Tokens, size: int) -> Tokens:
+    offsets = None if tokens.offsets is None else [*tokens.offsets, size]
+    return Tokens([*tokens.texts, ""], [*tokens.values, None], offsets)
+
+
 def _cut_generated(texts: Sequence[str], whole: str, generated: int) -> int | None:
     """Return how many tokens the whole text has, if at least one that was generated stands behind them."""
+    if texts[-1] and "".join(texts).endswith(whole):
+        # A blank that ends the text would pass for a generated one below.
+        return None
     for extra in dict.fromkeys((max(generated, 1), 1)):
         if _bare("".join(texts[: len(texts) - extra])).endswith(_bare(whole)) and len(texts) > extra:
             return len(texts) - extra

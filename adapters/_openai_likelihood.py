@@ -105,7 +105,7 @@ class Scorer:
         self._refuse_constant(values)
         counted = usage_of(reply.usage)
         tokens = Tokens(texts, values, logprobs.text_offset)
-        found = find_continuation(tokens, request.prompt, continuation, counted.output_tokens, self._caller.where)
+        found = find_continuation(tokens, request.prompt, continuation, counted, self._caller.where)
         return self._scores(found), counted
 
     def _align(self, tokens: Tokens, prompt: str | None, continuation: str) -> TokenScores:

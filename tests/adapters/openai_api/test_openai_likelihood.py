@@ -9,7 +9,7 @@ from fault_server import Answer, chat, expected, log_probability, scored
 
 from prejudge.adapters._openai_align import Tokens, find_continuation, find_start
 from prejudge.core.errors import PermanentError, UnsupportedOperationError
-from prejudge.core.records import Image, Likelihood, Message, Text, TokenScores
+from prejudge.core.records import Image, Likelihood, Message, Text, TokenScores, Usage
 
 PROMPT = "The sky is"
 ENDS = (" blue", " deeply green.", " fall")
@@ -239,7 +239,7 @@ CAFE = Tokens(
     ],
 )
 def test_offsets_decide_where_tokens_do_not_spell(prompt, continuation, values):
-    assert find_continuation(CAFE, prompt, continuation, 1, "there") == values
+    assert find_continuation(CAFE, prompt, continuation, Usage(output_tokens=1), "there") == values
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,24 @@ def test_offsets_decide_where_tokens_do_not_spell(prompt, continuation, values):
 )
 def test_offsets_that_disagree_with_the_text_are_an_error(tokens):
     with pytest.raises(PermanentError):
-        find_continuation(tokens, "one", " caf\u00e9", 1, "there")
+        find_continuation(tokens, "one", " caf\u00e9", Usage(output_tokens=1), "there")
+
+
+@pytest.mark.parametrize("generated", [0, 1])
+def test_count_shows_a_token_in_front_where_none_is_shown_behind(generated):
+    # An answer that ends at once, or begins anew: what was generated is a special token and is not echoed.
+    counted = Usage(input_tokens=7, output_tokens=generated)
+    cafe = Tokens(CAFE.texts[:-1], CAFE.values[:-1], [0, 3, 5, 6, 7, 7])
+    assert find_continuation(cafe, "one c", "af\u00e9", counted, "there") == [-2.0, -3.0, -4.0, -5.0]
+    plain = Tokens(["It", " is", " so"], [None, -1.0, -2.0])
+    assert find_continuation(plain, "It is", " so", Usage(input_tokens=4, output_tokens=generated), "there") == [-2.0]
+
+
+@pytest.mark.parametrize("end", [" ", "\n"])
+def test_blank_at_the_end_is_not_taken_for_a_generated_token(end):
+    tokens = Tokens(["It", " is", " so", end], [None, -1.0, -2.0, -3.0], [0, 2, 5, 8])
+    with pytest.raises(PermanentError):
+        find_continuation(tokens, "It is", f" so{end}", Usage(input_tokens=4, output_tokens=1), "there")
 
 
 def test_echo_without_the_generated_token_is_an_error(ask, server):

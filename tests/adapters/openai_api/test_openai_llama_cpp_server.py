@@ -72,3 +72,15 @@ def test_it_reports_alternatives(asks):
     )
     assert len(answer.top_logprobs) == 3
     assert all(one.log_probability < 0 for place in answer.top_logprobs for one in place)
+
+
+def test_what_the_server_generates_behind_changes_nothing(asks, served):
+    # One answer in a hundred is a special token, which it does not echo.
+    once = Likelihood(prompt="I saw a woman in the", continuations=(" park", " were\n"))
+    answers = asks(*[once] * 150, likelihood="echo")
+    if not served[2]:
+        assert all(isinstance(answer, PermanentError) for answer in answers), answers
+        return
+    for answer in answers:
+        for score, first in zip(answer.scores, answers[0].scores, strict=True):
+            assert score.values == pytest.approx(first.values, abs=1e-4)
