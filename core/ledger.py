@@ -7,11 +7,13 @@ a commit is under way go together into the next one: under load commits grow, at
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import ParamSpec, TypeVar
 
 from .adapter import Identity, Worker
-from .store import Failure, Found, NewExchange, Store
+from .sharing import Sharing
+from .store import Failure, Found, NewExchange, NewTrial, Store
+from .store.claims import Claimed
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,6 +28,7 @@ class Ledger:
         self._thread = Worker("prejudge-store")
         self._waiting: list[tuple[Sequence[NewExchange], asyncio.Future[dict[bytes, Found]]]] = []
         self._commits: asyncio.Task[None] | None = None
+        self._sharing = Sharing(self._run, store)
 
     async def ensure_model(self, identity: Identity) -> int:
         """Return the id of a model, adding it if it is new."""
@@ -33,7 +36,18 @@ class Ledger:
 
     async def find(self, keys: Iterable[bytes]) -> dict[bytes, Found]:
         """Return the latest answer to each key that has one."""
+        await self._sharing.join()
         return await self._run(self.store.find, keys)
+
+    async def claim(self, keys: Sequence[bytes]) -> Claimed:
+        """Claim keys that are about to be asked; those in neither part of the result another process is asking."""
+        if self._anew:
+            return Claimed({}, frozenset(keys))
+        return await self._sharing.claim(keys)
+
+    def release(self, keys: Iterable[bytes]) -> None:
+        """Let other processes have keys that were answered, or given up."""
+        self._sharing.release(keys)
 
     async def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
         """Return the canonical responses of exchanges."""
@@ -51,15 +65,18 @@ class Ledger:
         """Record calls that failed."""
         await self._run(self.store.add_failures, self.run_id, failures)
 
-    async def add_trials(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    async def add_trials(self, rows: Sequence[NewTrial]) -> None:
         """Record trials of the run."""
         await self._run(self.store.add_trials, rows)
 
     async def aclose(self) -> None:
         """Commit what has arrived, and end the thread."""
-        if self._commits is not None:
-            await self._commits
-        self._thread.close()
+        try:
+            if self._commits is not None:
+                await self._commits
+            await self._sharing.aclose()
+        finally:
+            self._thread.close()
 
     async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._thread.run(call, *args, **kwargs)

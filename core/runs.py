@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
@@ -24,7 +24,7 @@ from .plugins import blamed
 from .prices import Prices
 from .progress import Progress, Silent
 from .scheduler import Keyed, Mode, Scheduler
-from .store import Found, Store, read_failures, stream_trials
+from .store import Found, NewTrial, Store, read_failures, stream_trials
 from .store.store import batched
 from .study import Catalogue, Instrument, Study
 
@@ -225,7 +225,7 @@ class _Window:
                 request = msgspec.structs.replace(self.trials[place].request, attempt=attempt)
                 self.keyed[place] = self.scheduler.key(request)
             await self._ask(unreadable)
-        await self.scheduler.ledger.add_trials([self._row(place) for place in range(len(self.trials))])
+        await self.scheduler.ledger.add_trials(self._rows())
         self.scheduler.counts.trials += len(self.trials)
         self.scheduler.on_progress(self.scheduler.counts)
 
@@ -246,14 +246,18 @@ class _Window:
     def _is_unreadable(self, place: int, response: str) -> bool:
         return isinstance(self.stage.read(self.trials[place].factors, decode_response(response)), Unreadable)
 
-    def _row(self, place: int) -> dict[str, Any]:
-        found = self.found.get(self.keyed[place].key)
-        return {
-            "run_id": self.scheduler.ledger.run_id,
-            "stage": self.stage.name,
-            "ordinal": self.ordinal + place,
-            "trial": self.trials[place].id,
-            "factors": encode(self.trials[place].factors).decode(),
-            "key": self.keyed[place].key,
-            "exchange_id": found.exchange_id if found else None,
-        }
+    def _rows(self) -> list[NewTrial]:
+        run, stage = self.scheduler.ledger.run_id, self.stage.name
+        answers = (self.found.get(keyed.key) for keyed in self.keyed)
+        return [
+            NewTrial(
+                run,
+                stage,
+                self.ordinal + place,
+                trial.id,
+                encode(trial.factors).decode(),
+                keyed.key,
+                None if found is None else found.exchange_id,
+            )
+            for place, (trial, keyed, found) in enumerate(zip(self.trials, self.keyed, answers, strict=True))
+        ]

@@ -12,13 +12,14 @@ from .reading import (
     stream_trials,
     verify_keys,
 )
-from .store import Failure, Found, NewExchange, Store
+from .store import Failure, Found, NewExchange, NewTrial, Store
 
 __all__ = [
     "Failure",
     "Found",
     "Mismatch",
     "NewExchange",
+    "NewTrial",
     "RunRow",
     "Store",
     "exchanges_by_model",

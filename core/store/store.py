@@ -56,6 +56,18 @@ class Failure(NamedTuple):
     message: str
 
 
+class NewTrial(NamedTuple):
+    """A trial of a run to record: the columns of `RunTrial`."""
+
+    run_id: int
+    stage: str
+    ordinal: int
+    trial: str
+    factors: str
+    key: bytes
+    exchange_id: int | None
+
+
 class Store:
     """The record of every prompt and response."""
 
@@ -142,24 +154,22 @@ class Store:
             new = [row for row in rows if anew or row.key not in last]
             requests, met = self._parts.pack(connection, [row.request.decode() for row in new])
             fresh = [
-                row._asdict()
-                | {"request": request, "response": row.response.decode()}
-                | {"generation": last.get(row.key, -1) + 1, "created": now}
+                (*row[:3], request, row.response.decode(), *row[5:], last.get(row.key, -1) + 1, now)
                 for row, request in zip(new, requests, strict=True)
             ]
-            if fresh:
-                insert_many(connection, table, fresh)
+            insert_many(connection, table, (*NewExchange._fields, "generation", "created"), fresh)
         self._parts.remember(met)
         return self.find(row.key for row in rows)
 
     def add_failures(self, run_id: int, failures: Sequence[Failure]) -> None:
         """Record calls that failed."""
         now = time.time()
-        self._insert(Attempt, [failure._asdict() | {"run_id": run_id, "created": now} for failure in failures])
+        rows = [(*failure, run_id, now) for failure in failures]
+        self._insert(Attempt, (*Failure._fields, "run_id", "created"), rows)
 
-    def add_trials(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Record trials of a run; each row has the columns of `RunTrial`."""
-        self._insert(RunTrial, rows)
+    def add_trials(self, rows: Sequence[NewTrial]) -> None:
+        """Record trials of a run."""
+        self._insert(RunTrial, NewTrial._fields, rows)
 
     def keep(self, data: bytes, media_type: str) -> str:
         """Keep bytes under their sha256 (hex), which is returned; what is there already stays."""
@@ -203,17 +213,26 @@ class Store:
         with translated(self.url), self._writer.begin() as connection:
             connection.execute(sa.update(table).where(table.c.id == run_id).values(values))
 
-    def _insert(self, kind: type[SQLModel], rows: Sequence[Mapping[str, Any]]) -> None:
+    def _insert(self, kind: type[SQLModel], names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         if rows:
             with translated(self.url), self._writer.begin() as connection:
-                insert_many(connection, table_of(kind), rows)
+                insert_many(connection, table_of(kind), names, rows)
 
 
-def insert_many(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that all have the same plain columns, past the per-row work of building statements."""
-    statement = sa.insert(table).compile(dialect=connection.dialect, column_keys=list(rows[0]))
-    names = statement.positiontup
-    values: Any = list(rows) if names is None else [tuple(row[name] for name in names) for row in rows]
+def insert_many(
+    connection: sa.Connection, table: sa.Table, names: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Insert rows with these columns, past the per-row work of building statements."""
+    if not rows:
+        return
+    statement = sa.insert(table).compile(dialect=connection.dialect, column_keys=list(names))
+    order = statement.positiontup
+    values: Any
+    if order is None:
+        values = [dict(zip(names, row, strict=True)) for row in rows]
+    else:
+        places = [names.index(name) for name in order]
+        values = [tuple(row[place] for place in places) for row in rows]
     connection.exec_driver_sql(str(statement), values)
 
 
