@@ -27,10 +27,10 @@ class Measured(NamedTuple):
     note: str
 
 
-def measure(name: str, words: list[str], folder: Path) -> Measured:
-    """Run one command in `folder` and return what it took."""
+def measure(name: str, words: list[str], folder: Path, module: str | None = "prejudge.core.cli") -> Measured:
+    """Run one command (of `module`, or a script if that is None) in `folder` and return what it took."""
     began = time.perf_counter()
-    command = [sys.executable, "-m", "prejudge.core.cli", *words]
+    command = [sys.executable, *(["-m", module] if module else []), *words]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     errors = process.stderr.read()
