@@ -24,6 +24,8 @@ from .retry import RetryPolicy
 from .store import Failure, Found, NewExchange
 from .tokens import RULE_OF_THUMB, Tokens, guess_cost
 
+POLL_SECONDS = 0.02
+"""First wait for a key that another process is asking; the following ones are longer."""
 Mode = Literal["use", "replay", "refresh"]
 
 
@@ -148,26 +150,49 @@ class Scheduler:
     async def _send(self, batch: list[Keyed]) -> dict[bytes, Found]:
         """Ask until each request of a batch is answered or given up."""
         found: dict[bytes, Found] = {}
-        retries, pending = 0, batch
-        while pending:
-            async with self._places:
-                held = await self._reserve(pending)
-                asked, later = pending[: held.requests], pending[held.requests :]
-                answers, latency = await self._pass(asked)
-                found |= await self._commit(asked, answers, latency)
-                self._pay(asked, answers, held)
-            failed = [(k, a) for k, a in zip(asked, answers, strict=True) if isinstance(a, ModelError)]
-            await self._record(failed)
-            if self._refused is not None:
-                raise self._refused
-            again = [(keyed, error) for keyed, error in failed if self.policy.again(error, retries)]
-            self.counts.failed += len(failed) - len(again)
-            self.counts.retried += len(again)
-            self.on_progress(self.counts)
-            if again:
-                await asyncio.sleep(self.policy.wait((error for _, error in again), retries))
-            pending, retries = [keyed for keyed, _ in again] + later, retries + 1
+        retries, polls, pending = 0, 0, batch
+        try:
+            while pending:
+                async with self._places:
+                    mine, theirs = await self._claim(pending, found)
+                    failed, later = await self._ask_once(mine, found) if mine else ([], [])
+                await self._record(failed)
+                if self._refused is not None:
+                    raise self._refused
+                again = [(keyed, error) for keyed, error in failed if self.policy.again(error, retries)]
+                self.counts.failed += len(failed) - len(again)
+                self.counts.retried += len(again)
+                self.on_progress(self.counts)
+                if again:
+                    await asyncio.sleep(self.policy.wait((error for _, error in again), retries))
+                elif not mine and theirs:
+                    await asyncio.sleep(POLL_SECONDS * min(2**polls, 16))
+                pending = [keyed for keyed, _ in again] + later + theirs
+                retries, polls = (retries + 1, 0) if mine else (retries, polls + 1)
+        finally:
+            self.ledger.release([keyed.key for keyed in batch])
         return found
+
+    async def _claim(self, pending: list[Keyed], found: dict[bytes, Found]) -> tuple[list[Keyed], list[Keyed]]:
+        """Return what this process is to ask, and what another is asking; `found` gets what one has answered."""
+        claimed = await self.ledger.claim([keyed.key for keyed in pending])
+        if claimed.found:
+            found |= claimed.found
+            self._count_cached(claimed.found)
+            self._land(claimed.found)
+        mine = [keyed for keyed in pending if keyed.key in claimed.mine]
+        return mine, [k for k in pending if k.key not in claimed.mine and k.key not in claimed.found]
+
+    async def _ask_once(
+        self, pending: list[Keyed], found: dict[bytes, Found]
+    ) -> tuple[list[tuple[Keyed, ModelError]], list[Keyed]]:
+        """Ask as much as the budget lets through; return what failed and what is left for later."""
+        held = await self._reserve(pending)
+        asked, later = pending[: held.requests], pending[held.requests :]
+        answers, latency = await self._pass(asked)
+        found |= await self._commit(asked, answers, latency)
+        self._pay(asked, answers, held)
+        return [(k, a) for k, a in zip(asked, answers, strict=True) if isinstance(a, ModelError)], later
 
     async def _reserve(self, pending: list[Keyed]) -> Spending:
         """Wait until the budget lets requests through, and say how many."""
@@ -256,6 +281,9 @@ class Scheduler:
         self.counts.output_tokens += sum(row.output_tokens for row in rows)
         if self.mode == "refresh":
             self._renewed |= found
+        self._land(found)
+
+    def _land(self, found: Mapping[bytes, Found]) -> None:
         for key, answer in found.items():
             if (flight := self._flights.get(key)) is not None and not flight.done():
                 flight.set_result(answer)

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from ..errors import StoreError
+from .urls import show
 
 
 def m001_first(connection: Connection) -> None:
@@ -109,7 +110,29 @@ def m002_parts(connection: Connection) -> None:
     frozen.create_all(connection)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m001_first, m002_parts)
+def m003_claims(connection: Connection) -> None:
+    """Let processes that share a store tell each other what they are asking."""
+    frozen = sa.MetaData()
+    sa.Table(
+        "worker",
+        frozen,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("host", sa.Text, nullable=False),
+        sa.Column("pid", sa.Integer, nullable=False),
+        sa.Column("seen", sa.Float, nullable=False),
+        sa.Column("met", sa.Integer, nullable=False),
+        sqlite_autoincrement=True,
+    )
+    sa.Table(
+        "claim",
+        frozen,
+        sa.Column("key", sa.LargeBinary, primary_key=True),
+        sa.Column("worker_id", sa.Integer, sa.ForeignKey("worker.id"), nullable=False),
+    )
+    frozen.create_all(connection)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m001_first, m002_parts, m003_claims)
 
 _applied = sa.Table(
     "migration",
@@ -129,7 +152,7 @@ def schema_number(engine: Engine) -> int:
     names = set(sa.inspect(engine).get_table_names())
     if "migration" not in names:
         if names:
-            raise StoreError(f"{engine.url} holds tables of something else: {', '.join(sorted(names)[:5])}.")
+            raise StoreError(f"{show(engine.url)} holds tables of something else: {', '.join(sorted(names)[:5])}.")
         return 0
     with engine.connect() as connection:
         return int(connection.scalar(sa.select(sa.func.max(_applied.c.number))) or 0)
@@ -152,7 +175,7 @@ def refuse_newer(at: int, known: int, url: sa.URL) -> None:
     """Raise `StoreError` if a store's schema is newer than this version knows."""
     if at > known:
         raise StoreError(
-            f"the store {url.render_as_string()} was written by a newer prejudge (schema {at}; this version knows "
+            f"the store {show(url)} was written by a newer prejudge (schema {at}; this version knows "
             f"{known}). Upgrade: pip install -U prejudge"
         )
 

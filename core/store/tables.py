@@ -116,3 +116,26 @@ class Attempt(SQLModel, table=True):
     """`rate_limit`, `transient`, `permanent` or `authentication`."""
     message: str = Field(sa_type=Text)
     created: float
+
+
+class Worker(SQLModel, table=True):
+    """A process that asks models just now. Gone when it ends."""
+
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    id: int | None = Field(default=None, primary_key=True)
+    """Never given twice."""
+    host: str = Field(sa_type=Text)
+    pid: int
+    """Its number on that host."""
+    seen: float
+    """When it last said that it lives."""
+    met: int
+    """The newest worker it has told its claims; a newcomer waits for that."""
+
+
+class Claim(SQLModel, table=True):
+    """A key that a worker is asking, so that no other does. Empty while no two processes ask at once."""
+
+    key: bytes = Field(primary_key=True, sa_type=LargeBinary)
+    worker_id: int = Field(foreign_key="worker.id")
