@@ -13,7 +13,8 @@ import platform
 import time
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
+from weakref import WeakSet
 
 import sqlalchemy as sa
 
@@ -37,7 +38,10 @@ class Claimed(NamedTuple):
 
 
 class Claims:
-    """The claims of one process. All calls block, and are made from one thread."""
+    """The claims of one run. All calls block, and are made from one thread."""
+
+    _living: ClassVar[WeakSet[Claims]] = WeakSet()
+    """Those of this process: its number alone does not tell whether a run of it has ended."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -48,28 +52,29 @@ class Claims:
     def join(self, held: Collection[bytes] = ()) -> None:
         """Become a worker that others know of."""
         with translated(self._store.url), self._writer.begin() as connection:
-            _bury(connection)
-            now = _now(connection)
-            row = {"host": _host(), "pid": os.getpid(), "seen": now, "met": 0}
+            self._bury(connection)
+            row = {"host": _host(), "pid": os.getpid(), "seen": _now(connection), "met": 0}
             table = table_of(Worker)
             self._id = int(connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one())
             self._write(connection, held)
         self._beaten = time.monotonic()
+        self._living.add(self)
 
     def leave(self) -> None:
         """Give up all claims and be no worker any more."""
+        self._living.discard(self)
         with translated(self._store.url), self._writer.begin() as connection:
             _forget(connection, [self._id])
 
     def is_awaited(self) -> bool:
         """Say whether a worker that came before this one has not yet seen it."""
         rows, now = self._workers()
-        return any(row.id < self._id and row.met < self._id and _lives(row, now) for row in rows)
+        return any(row.id < self._id and row.met < self._id and self._lives(row, now) for row in rows)
 
     def newest_other(self) -> int:
         """Return the number of the newest other worker that lives; 0 if there is none."""
         rows, now = self._workers()
-        return max((row.id for row in rows if row.id != self._id and _lives(row, now)), default=0)
+        return max((row.id for row in rows if row.id != self._id and self._lives(row, now)), default=0)
 
     def beat(self, newest: int, held: Collection[bytes], released: Collection[bytes]) -> None:
         """Say that this process lives, greet who is new, bury who is dead.
@@ -84,12 +89,12 @@ class Claims:
         if own is None:
             self.join(held)  # taken for dead: this process was halted for longer than the lease
             return
-        dead = any(not _lives(row, now) for row in rows if row.id != self._id)
+        dead = any(not self._lives(row, now) for row in rows if row.id != self._id)
         if newest <= own.met and not released and not dead and time.monotonic() - self._beaten < BEAT_SECONDS:
             return
         table = table_of(Worker)
         with translated(self._store.url), self._writer.begin() as connection:
-            _bury(connection, but=self._id)
+            self._bury(connection, but=self._id)
             values = {"seen": _now(connection), "met": max(newest, own.met)}
             connection.execute(sa.update(table).where(table.c.id == self._id).values(values))
             self._write(connection, held if newest > own.met else ())
@@ -111,6 +116,20 @@ class Claims:
             self._insert(connection, new)
             mine = frozenset(key for key in open_keys if owners.get(key, self._id) == self._id)
         return Claimed(found, mine)
+
+    def _bury(self, connection: sa.Connection, but: int = 0) -> None:
+        now = _now(connection)
+        rows = connection.execute(sa.select(table_of(Worker))).all()
+        _forget(connection, [row.id for row in rows if row.id != but and not self._lives(row, now)])
+
+    def _lives(self, worker: sa.Row[tuple[int, str, int, float, int]], now: float) -> bool:
+        if now - worker.seen > LEASE_SECONDS:
+            return False
+        if worker.host != _host():
+            return True
+        if worker.pid != os.getpid():
+            return _runs(worker.pid)
+        return any(c._id == worker.id and c._store.url == self._store.url for c in self._living)
 
     def _write(self, connection: sa.Connection, keys: Collection[bytes]) -> None:
         owners = _owners(connection, keys)
@@ -135,23 +154,11 @@ def _owners(connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, int
     return owners
 
 
-def _bury(connection: sa.Connection, but: int = 0) -> None:
-    now = _now(connection)
-    rows = connection.execute(sa.select(table_of(Worker))).all()
-    _forget(connection, [row.id for row in rows if row.id != but and not _lives(row, now)])
-
-
 def _forget(connection: sa.Connection, workers: Sequence[int]) -> None:
     if workers:
         claims, table = table_of(Claim), table_of(Worker)
         connection.execute(sa.delete(claims).where(claims.c.worker_id.in_(workers)))
         connection.execute(sa.delete(table).where(table.c.id.in_(workers)))
-
-
-def _lives(worker: sa.Row[tuple[int, str, int, float, int]], now: float) -> bool:
-    if now - worker.seen > LEASE_SECONDS:
-        return False
-    return worker.host != _host() or _runs(worker.pid)
 
 
 def _runs(pid: int) -> bool:

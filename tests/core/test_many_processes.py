@@ -141,5 +141,17 @@ def test_worker_that_was_halted_comes_back(place):
         assert other.take([key], ()).mine == frozenset()
 
 
+def test_run_that_could_not_say_goodbye_holds_up_no_other_of_its_process(place):
+    with Store(place) as store:
+        one, other, gone = Claims(store), Claims(store), Claims(store)
+        one.join()
+        gone.join([b"k" * 32])
+        gone._living.discard(gone)
+        other.join()
+        assert other.is_awaited(), "one lives and has not seen it"
+        one.beat(one.newest_other(), (), ())
+        assert not other.is_awaited() and rows(store, "worker") == 2 and rows(store, "claim") == 0
+
+
 def test_machine_is_told_from_others():
     assert _host() == _host() and len(_host()) > 3
