@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
-from ..errors import StoreError
+from ..errors import DataError, StoreError
 from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
 from .presence import watch
 from .urls import show, store_url
@@ -50,7 +50,12 @@ def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
 
 @contextmanager
 def translated(url: sa.URL) -> Iterator[None]:
-    """Turn the database's errors into `StoreError`: what happened, where, how to mend it."""
+    """Turn the database's errors into `StoreError`: what happened, where, how to mend it.
+
+    Raises:
+        StoreError: the database failed.
+        DataError: a value is none that a database can hold, such as text with a lone surrogate.
+    """
     try:
         yield
     except (NoSuchModuleError, ModuleNotFoundError) as error:
@@ -60,6 +65,8 @@ def translated(url: sa.URL) -> Iterator[None]:
         raise StoreError(_explain(url, str(error.orig))) from None
     except sqlite3.Error as error:
         raise StoreError(_explain(url, str(error))) from None
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise DataError(f"the store {show(url)} cannot hold a value: {error}.") from None
 
 
 def _explain(url: sa.URL, problem: str) -> str:
@@ -76,7 +83,7 @@ def _explain(url: sa.URL, problem: str) -> str:
         "disk I/O": "cannot be written: the disk failed or is full. What was answered is kept; mend it and resume.",
         "malformed": "is damaged. Restore it from a backup, or name another with --store.",
     }
-    mend = next((mend for sign, mend in mends.items() if sign in problem), f"failed: {problem}")
+    mend = next((mend for sign, mend in mends.items() if sign in problem), f"failed: {' '.join(problem.split())}")
     return f"the store {show(url)} {mend}"
 
 

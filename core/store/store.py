@@ -164,7 +164,7 @@ class Store:
     def add_failures(self, run_id: int, failures: Sequence[Failure]) -> None:
         """Record calls that failed."""
         now = time.time()
-        rows = [(*failure, run_id, now) for failure in failures]
+        rows = [(*failure._replace(message=_storable(failure.message)), run_id, now) for failure in failures]
         self._insert(Attempt, (*Failure._fields, "run_id", "created"), rows)
 
     def add_trials(self, rows: Sequence[NewTrial]) -> None:
@@ -217,6 +217,11 @@ class Store:
         if rows:
             with translated(self.url), self._writer.begin() as connection:
                 insert_many(connection, table_of(kind), names, rows)
+
+
+def _storable(text: str) -> str:
+    """Return a text as any database can hold it; what a server says of its failure may be anything."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
 
 
 def insert_many(
