@@ -68,13 +68,13 @@ class Classifier:
         # The text rule waits until the answer is no label.
         answer = read_generation(reply, request, self._caller.where, refusal_rule=False)
         if answer.status != "ok":
-            return Classification(probabilities={}, status=answer.status, usage=answer.usage)
+            return Classification(probabilities={}, status=answer.status, text=answer.text, usage=answer.usage)
         if answer.finish_reason == "length":
             raise PermanentError(f"an answer was cut off before its end, so no label is read. {self._shown(answer)}")
         if (label := read_label(answer.text, self._names)) is not None:
-            return Classification(probabilities=one_hot(label, self._names), usage=answer.usage)
+            return Classification(probabilities=one_hot(label, self._names), text=answer.text, usage=answer.usage)
         if self._options.refusal_rule and reads_as_refusal(answer.text):
-            return Classification(probabilities={}, status="refused", usage=answer.usage)
+            return Classification(probabilities={}, status="refused", text=answer.text, usage=answer.usage)
         raise PermanentError(f"an answer is none of the labels {', '.join(self._names)}. {self._shown(answer)}")
 
     def _shown(self, answer: Generation) -> str:

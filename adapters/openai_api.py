@@ -26,6 +26,7 @@ from ..core.records import (
     Likelihood,
     Likelihoods,
     Message,
+    Request,
 )
 from ._openai_call import Caller
 from ._openai_chat import ChatBodies, read_generation
@@ -70,6 +71,7 @@ class OpenAIApi(ModelAdapter):
         scrub = Scrubber(key)
         wire = make_wire(endpoint, options.transport, scrub)
         self._options = options
+        self.lacks = _lacks(options)
         # Limits are counted per model, so that two models behind one address have a pace each.
         self.endpoint = f"{endpoint.where} {options.model}"
         self._caller = Caller(wire, endpoint.where, scrub, options.model, options.extra_body)
@@ -97,10 +99,7 @@ class OpenAIApi(ModelAdapter):
             UnsupportedOperationError: the settings name none.
         """
         if self._scorer is None:
-            raise UnsupportedOperationError(
-                f"model {self._options.model!r} of adapter 'openai' has no way to log-probabilities: endpoints differ. "
-                "Set likelihood = 'prompt_logprobs' (vLLM), 'echo' (completions that echo) or 'first_token'."
-            )
+            raise UnsupportedOperationError(self.lacks[Likelihood])
         urls = await self._urls(() if isinstance(request.prompt, str) else request.prompt)
         return await self._scorer.score(request, urls)
 
@@ -111,10 +110,7 @@ class OpenAIApi(ModelAdapter):
             UnsupportedOperationError: the settings name no way or no labels.
         """
         if self._options.classify is None:
-            raise UnsupportedOperationError(
-                f"model {self._options.model!r} of adapter 'openai' has no labels to classify by. "
-                "Set labels and classify = 'likelihood', 'generate', 'decisions' or 'systemone'."
-            )
+            raise UnsupportedOperationError(self.lacks[Classify])
         return await self._classifier.classify(request)
 
     async def embed(self, request: Embed) -> Embedding:
@@ -164,3 +160,19 @@ class OpenAIApi(ModelAdapter):
             known = self._images.recall(name)
             urls[name] = await self._worker.run(self._images.make, name, self.blobs) if known is None else known
         return urls.__getitem__
+
+
+def _lacks(options: OpenAIOptions) -> dict[type[Request], str]:
+    """Return the operations that the settings name no way to, with the reason."""
+    lacks: dict[type[Request], str] = {}
+    if options.likelihood is None:
+        lacks[Likelihood] = (
+            f"model {options.model!r} of adapter 'openai' has no way to log-probabilities: endpoints differ. "
+            "Set likelihood = 'prompt_logprobs' (vLLM), 'echo' (completions that echo) or 'first_token'."
+        )
+    if options.classify is None:
+        lacks[Classify] = (
+            f"model {options.model!r} of adapter 'openai' has no labels to classify by. "
+            "Set labels and classify = 'likelihood', 'generate', 'decisions' or 'systemone'."
+        )
+    return lacks

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import msgspec
@@ -116,6 +117,8 @@ class ModelAdapter(ABC):
     """What shares one rate limit: adapters that name the same endpoint are paced together. None: a local model."""
     hear: Callable[[Room], None] | None = None
     """Where to tell what an endpoint says of its limit. Set by the run."""
+    lacks: Mapping[type[Request], str] = MappingProxyType({})
+    """What the class can do but these settings cannot, and how to mend it. Refused before the first call."""
     blobs: Callable[[str], bytes] | None = None
     """Bytes of an image by its sha256 (hex). Set by the run; raises `DataError` where there is no such image."""
     keep: Callable[[bytes, str], str] | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Literal, NamedTuple
 
 from .adapter import OPERATIONS, ModelAdapter
@@ -62,7 +62,8 @@ ENOUGH = 5 / 6
 CREATIVE = "Invent a name for a new colour. Answer with the name only."
 DRAWN = range(1, 7)
 """Seeds of the draws that should not all be one answer."""
-SIDE = 64
+SIDE, ENDPOINT_SIDE = 64, 1024
+"""Pixels of an image that a local model draws, and of the smallest that endpoints take."""
 
 
 class Check(NamedTuple):
@@ -73,16 +74,33 @@ class Check(NamedTuple):
     detail: str
 
 
-async def examine(adapter: ModelAdapter) -> list[Check]:
-    """Run every check that the adapter's operations allow. Asks the model some thirty tiny questions."""
+async def examine(adapter: ModelAdapter, operations: Collection[type[Request]] = ()) -> list[Check]:
+    """Run every check of some operations, or of all that the adapter offers. Asks some thirty tiny questions.
+
+    Behind an endpoint stands one model of one kind: it is asked for vectors and images only where these are named.
+    """
     checks: list[Check] = []
     for operation, probes in PROBES.items():
-        if operation not in adapter.capabilities():
-            checks.append(Check(OPERATIONS[operation], "skip", "the adapter does not offer it"))
+        if why := _left_out(adapter, operation, operations):
+            verdict: Verdict = "fail" if operation in operations else "skip"
+            checks.append(Check(OPERATIONS[operation], verdict, why))
+            continue
+        if operations and operation not in operations:
             continue
         for name, probe in probes.items():
             checks.append(await _checked(f"{OPERATIONS[operation]}: {name}", probe, adapter))
     return checks
+
+
+def _left_out(adapter: ModelAdapter, operation: type[Request], named: Collection[type[Request]]) -> str:
+    """Say why an operation is not tried; empty if it is."""
+    if operation not in adapter.capabilities():
+        return "" if named and operation not in named else "the adapter does not offer it"
+    if operation in adapter.lacks:
+        return "" if named and operation not in named else adapter.lacks[operation]
+    if not named and adapter.endpoint is not None and operation in (Embed, Draw):
+        return f"not asked of an endpoint by itself; to try it: --operation {OPERATIONS[operation]}"
+    return ""
 
 
 async def _checked(
@@ -213,6 +231,10 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 async def _draw_seeded(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    if adapter.endpoint is not None:
+        drawn = await adapter.draw(Draw(prompt="a red house", width=ENDPOINT_SIDE, height=ENDPOINT_SIDE))
+        return _judge(drawn.image is not None, f"{drawn.status}; whether an endpoint honours a seed is not tried")
+
     def ask(seed: int) -> Draw:
         return Draw(prompt="a red house", width=SIDE, height=SIDE, steps=2, seed=seed)
 

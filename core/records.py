@@ -204,6 +204,8 @@ class Classification(Response, frozen=True, kw_only=True, tag="classification"):
     """A probability per label."""
 
     probabilities: dict[str, float]
+    text: str = ""
+    """What a model said that was asked in words; a refusal keeps its text."""
 
 
 class Embedding(Response, frozen=True, kw_only=True, tag="embedding"):

@@ -66,6 +66,7 @@ async def execute(
     for adapter in adapters.values():
         adapter.blobs, adapter.keep = store.blob, store.keep
     try:
+        _ensure_set_up(study, instrument.stages(), adapters)
         parts = _Parts(study, instrument, adapters, owner, prices)
         run = _Run(parts, store, options, progress or Silent())
         return await run.execute()
@@ -95,6 +96,13 @@ def ensure_capable(catalogue: Catalogue, study: Study, stages: Iterable[Stage]) 
                 f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}, which model {model!r} cannot do. "
                 f"Models that can: {', '.join(sorted(able)) or 'none in the registry'}."
             )
+
+
+def _ensure_set_up(study: Study, stages: Iterable[Stage], adapters: Mapping[str, ModelAdapter]) -> None:
+    for stage in stages:
+        model = study.roles[stage.role]
+        if (why := adapters[model].lacks.get(stage.operation)) is not None:
+            raise UnsupportedOperationError(f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}: {why}")
 
 
 def _can(catalogue: Catalogue, model: str, operation: type) -> bool:

@@ -47,7 +47,8 @@ def show_response(response: AnyResponse) -> list[tuple[str, str]]:
         case Likelihoods():
             return [("log-probabilities", ", ".join(f"{score.log_probability:.3f}" for score in response.scores))]
         case Classification():
-            return [("probabilities", ", ".join(f"{k}: {v:.3f}" for k, v in response.probabilities.items()))]
+            shares = ("probabilities", ", ".join(f"{k}: {v:.3f}" for k, v in response.probabilities.items()))
+            return [shares, ("answer", response.text)] if response.text else [shares]
         case Drawing():
             return [("image", response.image or "none: filtered")]
         case _:

@@ -12,10 +12,13 @@ from prejudge.core.doctor import CONTINUED, LIKELY, examine, square
 from prejudge.core.errors import PermanentError
 from prejudge.core.records import (
     Classification,
+    Draw,
     Drawing,
+    Embed,
     Embedding,
     Generation,
     Image,
+    Likelihood,
     Likelihoods,
     TokenScores,
 )
@@ -131,3 +134,31 @@ def test_square_is_a_picture():
 
     picture = image.open(io.BytesIO(square(255, 0, 0)))
     assert picture.size == (64, 64) and picture.convert("RGB").getpixel((5, 5)) == (255, 0, 0)
+
+
+class Remote(Sound):
+    """A model behind an endpoint, with no way to likelihoods."""
+
+    endpoint = "https://example.org/v1 m"
+    lacks = {Likelihood: "Set likelihood = 'echo'."}
+
+
+def test_what_settings_lack_is_skipped_with_the_way_out():
+    (row,) = [check for check in asyncio.run(examine(Remote())) if check.name == "likelihood"]
+    assert (row.verdict, row.detail) == ("skip", "Set likelihood = 'echo'.")
+
+
+def test_what_settings_lack_fails_where_it_is_named():
+    (row,) = asyncio.run(examine(Remote(), [Likelihood]))
+    assert (row.name, row.verdict) == ("likelihood", "fail")
+
+
+def test_endpoint_is_asked_for_images_only_by_name():
+    remote = Remote()
+    verdict = {check.name: check.verdict for check in asyncio.run(examine(remote))}
+    assert verdict["draw"] == verdict["embed"] == "skip"
+    assert [check.verdict for check in asyncio.run(examine(remote, [Draw]))] == ["pass"]
+
+
+def test_named_operations_alone_are_tried():
+    assert [check.name for check in asyncio.run(examine(Sound(), [Embed]))] == ["embed: a paraphrase is nearer"]

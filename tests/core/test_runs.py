@@ -16,9 +16,10 @@ from prejudge.core.errors import (
     ReplayMissError,
     TransientError,
     UnknownNameError,
+    UnsupportedOperationError,
     UsageError,
 )
-from prejudge.core.records import Generation
+from prejudge.core.records import Generate, Generation
 from prejudge.core.retry import RetryPolicy
 from prejudge.core.runs import RunOptions, execute
 from prejudge.core.scoring import score
@@ -231,3 +232,10 @@ def test_plugin_that_fails_is_named(catalogue, store, monkeypatch):
     monkeypatch.setattr("fakes.CountStage.trials", lambda self, earlier: 1 / 0)
     with pytest.raises(PluginError, match="plugin 'tests': probe 'count' failed: ZeroDivisionError"):
         asyncio.run(execute(catalogue, study, store, RunOptions()))
+
+
+def test_model_whose_settings_lack_the_operation_is_refused_before_asking(run_study, store, monkeypatch):
+    monkeypatch.setattr(FakeModel, "lacks", {Generate: "Set a chat template."})
+    with pytest.raises(UnsupportedOperationError, match="needs 'generate': Set a chat template"):
+        run_study(n=3)
+    assert not any(model.asked for model in FakeModel.made) and statistics(store)["Run"] == 0
