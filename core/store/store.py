@@ -196,6 +196,7 @@ class Store:
     def begin_run(self, name: str, study: str, manifest: bytes) -> int:
         """Begin a run and return its id; a run of that name that was interrupted begins again."""
         table, trials = table_of(Run), table_of(RunTrial)
+        self._parts = Parts()  # while no run was under way, `prune` may have removed parts
         with translated(self.url), self._writer.begin() as connection:
             values: dict[str, Any] = {"study": study, "state": "running", "manifest": manifest.decode()}
             values["finished"] = None

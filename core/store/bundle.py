@@ -1,0 +1,147 @@
+"""A run as one portable file: a zip of JSON, Parquet and images, with the sha256 of every member.
+
+Equal content gives equal bytes: members stand in a fixed order with a fixed time, rows are sorted, nothing is
+compressed by the zip (Parquet is by itself, and images are).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import polars as pl
+
+from ..errors import UsageError
+from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tried, rename, snapshot
+from .reading import RunRow
+from .store import Store, batched
+
+FORMAT = 1
+MEMBER_ROWS = 50_000
+"""Rows of one Parquet member."""
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+"""The earliest time a zip can say."""
+BYTES, TEXT, WHOLE, REAL = pl.Binary, pl.String, pl.Int64, pl.Float64
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "exchanges": dict(zip(Sent._fields, (BYTES, BYTES, TEXT, TEXT, TEXT, TEXT, WHOLE, WHOLE, REAL, REAL), strict=True)),
+    "trials": dict(zip(Tried._fields, (TEXT, WHOLE, TEXT, TEXT, BYTES, WHOLE), strict=True)),
+    "attempts": dict(zip(Failed._fields, (BYTES, TEXT, TEXT, REAL), strict=True)),
+}
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `bundle.json` says."""
+
+    format: int
+    run: str
+    study: str
+    state: str
+    started: float
+    finished: float | None
+    counts: dict[str, int]
+    """Rows by kind."""
+    content: str
+    """sha256 of the content, whatever the run is called; equal in every store that holds it."""
+
+    def facts(self, manifest: str) -> Facts:
+        """Return the run's facts."""
+        return Facts(self.study, self.state, rename(manifest, ""), self.started, self.finished)
+
+
+class Exported(NamedTuple):
+    """What was written."""
+
+    path: Path
+    sha256: str
+    """Of the whole file."""
+    counts: dict[str, int]
+    absent: int
+    """Images that requests name, and the store does not keep."""
+
+
+def export_run(store: Store, run: RunRow, path: Path) -> Exported:
+    """Write a run as a bundle.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with snapshot(store) as connection, zipfile.ZipFile(beside, "x") as archive:
+            counts, absent = _Writer(archive).write(RunContent(connection, run))
+        with beside.open("rb") as written:
+            sha256 = hashlib.file_digest(written, "sha256").hexdigest()
+        beside.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}. Name another with --out.") from None
+    finally:
+        beside.unlink(missing_ok=True)
+    return Exported(path, sha256, counts, absent)
+
+
+class _Writer:
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._digests: dict[str, str] = {}
+
+    def write(self, content: RunContent) -> tuple[dict[str, int], int]:
+        """Write everything, and return the rows by kind and the images that are absent."""
+        digest, run = ContentDigest(content.facts), content.run
+        counts = {"identities": len(identities := content.identities())}
+        self._json("manifest.json", msgspec.json.decode(run.manifest))
+        self._json("identities.json", {key.hex(): msgspec.json.decode(text) for key, text in identities})
+        digest.add("identity", identities)
+        parts: dict[str, Iterable[Sequence[Any]]] = {
+            "exchanges": content.exchanges(),
+            "trials": content.trials(),
+            "attempts": batched(content.failures(), MEMBER_ROWS),
+        }
+        for kind, rows in parts.items():
+            counts[kind] = self._frames(kind, rows, digest)
+        kept = self._pictures(content.pictures())
+        digest.add("picture", kept.items())
+        counts["images"] = len(kept)
+        facts = content.facts._asdict()
+        del facts["manifest"]
+        head = Head(format=FORMAT, run=run.name, counts=counts, content=digest.hexdigest(), **facts)
+        self._json("bundle.json", head)
+        self._json("digests.json", dict(sorted(self._digests.items())))
+        return counts, len(content.images()) - len(kept)
+
+    def _frames(self, kind: str, parts: Iterable[Sequence[Any]], digest: ContentDigest) -> int:
+        count = 0
+        for number, rows in enumerate(batched((row for part in parts for row in part), MEMBER_ROWS)):
+            digest.add(KINDS[kind], rows)
+            buffer = BytesIO()
+            pl.DataFrame(rows, schema=SCHEMAS[kind], orient="row").write_parquet(buffer)
+            self._member(f"{kind}/{number:05}.parquet", buffer.getvalue())
+            count += len(rows)
+        return count
+
+    def _pictures(self, pictures: Iterator[Picture]) -> dict[str, str]:
+        kept = {}
+        for picture in pictures:
+            self._member(f"blobs/{picture.sha256}", picture.data)
+            kept[picture.sha256] = picture.media_type
+        self._json("blobs.json", kept)
+        return kept
+
+    def _json(self, name: str, value: Any) -> None:
+        self._member(name, msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2))
+
+    def _member(self, name: str, data: bytes) -> None:
+        info = zipfile.ZipInfo(name, FIRST_DAY)
+        info.external_attr = 0o644 << 16
+        info.create_system = 3  # the same on every system
+        self._archive.writestr(info, data)
+        self._digests[name] = hashlib.sha256(data).hexdigest()
+
+
+KINDS = {"exchanges": "exchange", "trials": "trial", "attempts": "failure"}
+"""What the content's digest calls the rows."""

@@ -1,0 +1,238 @@
+"""`RunContent`: all that a store knows of a run, in an order of its own and free of the store's numbers.
+
+Two stores that hold the same run give the same content and the same digest, whatever else they hold. The run's name is
+no part of it: a run may be known by another name elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from .engine import translated
+from .parts import unpack
+from .reading import RunRow
+from .store import Store, table_of
+from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
+from .uses import READ, gather_uses, images_in, names_image, stream_texts
+
+Places = NDArray[np.int64]
+"""Number of an exchange elsewhere, by its number here; 8 bytes for each, where a dictionary takes a hundred."""
+
+
+class Facts(NamedTuple):
+    """What is to be known of a run besides its trials."""
+
+    study: str
+    state: str
+    manifest: str
+    """JSON, without the run's name."""
+    started: float
+    finished: float | None
+
+
+class Sent(NamedTuple):
+    """An exchange, written out."""
+
+    key: bytes
+    identity: bytes
+    """Digest of the model's identity."""
+    operation: str
+    request: str
+    response: str
+    status: str
+    input_tokens: int
+    output_tokens: int
+    latency: float
+    created: float
+
+
+class Tried(NamedTuple):
+    """A trial, and the place of its exchange in the content."""
+
+    stage: str
+    ordinal: int
+    trial: str
+    factors: str
+    key: bytes
+    exchange: int | None
+
+
+class Failed(NamedTuple):
+    """A call that failed."""
+
+    key: bytes
+    decision: str
+    message: str
+    created: float
+
+
+class Picture(NamedTuple):
+    """An image."""
+
+    sha256: str
+    media_type: str
+    data: bytes
+
+
+@contextmanager
+def snapshot(store: Store) -> Iterator[sa.Connection]:
+    """Yield a connection that sees the store as it is now, whatever is written meanwhile."""
+    with translated(store.url), store.engine.connect() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execution_options(isolation_level="REPEATABLE READ")
+        yield connection
+
+
+@contextmanager
+def writing(store: Store) -> Iterator[sa.Connection]:
+    """Yield a connection in a writing transaction, which is undone if anything is raised."""
+    with translated(store.url), store.engine.execution_options(immediate=True).begin() as connection:
+        yield connection
+
+
+def runs_of(connection: sa.Connection) -> list[RunRow]:
+    """Return every run that this connection sees."""
+    table = table_of(Run)
+    columns = [table.c[name] for name in RunRow._fields]
+    return [RunRow(*row) for row in connection.execute(sa.select(*columns).order_by(table.c.id))]
+
+
+def rename(manifest: str, name: str) -> str:
+    """Return a manifest for a run of this name."""
+    fields = msgspec.json.decode(manifest)
+    return msgspec.json.encode(fields | {"run": name}, order="sorted").decode()
+
+
+def facts_of(run: RunRow) -> Facts:
+    """Return the facts of a run; whoever takes one over that is under way gets an interrupted one."""
+    state = "interrupted" if run.state == "running" else run.state
+    return Facts(run.study, state, rename(run.manifest, ""), run.started, run.finished)
+
+
+class ContentDigest:
+    """A sha256 over content as it passes by."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._hash = hashlib.sha256()
+        self.add("run", [facts])
+
+    def add(self, kind: str, rows: Iterable[Any]) -> None:
+        """Take in rows."""
+        for row in rows:
+            self._hash.update(msgspec.msgpack.encode((kind, *row)))
+
+    def hexdigest(self) -> str:
+        """Return the digest so far."""
+        return self._hash.hexdigest()
+
+
+class RunContent:
+    """The content of one run; `exchanges` must be read to the end before `trials`."""
+
+    def __init__(self, connection: sa.Connection, run: RunRow) -> None:
+        self.connection, self.run, self.facts = connection, run, facts_of(run)
+        self._used = gather_uses(connection, "used_by_run", table_of(RunTrial).c.run_id == run.id)
+        exchange = table_of(Exchange)
+        self._uses = exchange.c.id.in_(sa.select(self._used.c.id))
+        self._places = new_places(connection)
+
+    def identities(self) -> list[tuple[bytes, str]]:
+        """Return (digest, canonical identity) of each model that answered."""
+        exchange, model = table_of(Exchange), table_of(Model)
+        answered = sa.select(exchange.c.model_id).where(self._uses)
+        query = sa.select(model.c.digest, model.c.identity).where(model.c.id.in_(answered)).order_by(model.c.digest)
+        return [(bytes(digest), identity) for digest, identity in self.connection.execute(query)]
+
+    def exchanges(self) -> Iterator[list[Sent]]:
+        """Yield the exchanges, some at a time, by key and then by time."""
+        exchange, place = table_of(Exchange), 0
+        response = sa.collate(exchange.c.response, bytewise(self.connection))
+        order = (exchange.c.key, exchange.c.created, response, exchange.c.id)
+        for numbers, rows in stream_exchanges(self.connection, self._uses, order):
+            self._places[numbers] = np.arange(place, place + len(rows))
+            place += len(rows)
+            yield rows
+
+    def trials(self) -> Iterator[list[Tried]]:
+        """Yield the trials, some at a time, by stage and then in plan order."""
+        yield from stream_trials_of(self.connection, self.run.id, self._places)
+
+    def failures(self) -> list[Failed]:
+        """Return the calls that failed, in the order they were made."""
+        table = table_of(Attempt)
+        columns = [table.c[name] for name in Failed._fields]
+        query = sa.select(*columns).where(table.c.run_id == self.run.id).order_by(table.c.created, table.c.id)
+        return [Failed(bytes(row[0]), *row[1:]) for row in self.connection.execute(query)]
+
+    def images(self) -> list[str]:
+        """Return the sha256 of each image that is named, kept or not."""
+        named = stream_texts(self.connection, sa.and_(self._uses, names_image()))
+        return sorted({image for text in named for image in images_in(text)})
+
+    def pictures(self) -> Iterator[Picture]:
+        """Yield the images that are kept, one at a time."""
+        table = table_of(Blob)
+        for image in self.images():
+            query = sa.select(table.c.sha256, table.c.media_type, table.c.data).where(table.c.sha256 == image)
+            if (found := self.connection.execute(query).first()) is not None:
+                yield Picture(found[0], found[1], bytes(found[2]))
+
+    def digest(self) -> str:
+        """Return the sha256 of the content."""
+        digest = ContentDigest(self.facts)
+        digest.add("identity", self.identities())
+        for sent in self.exchanges():
+            digest.add("exchange", sent)
+        for tried in self.trials():
+            digest.add("trial", tried)
+        digest.add("failure", self.failures())
+        digest.add("picture", ((sha256, media_type) for sha256, media_type, _ in self.pictures()))
+        return digest.hexdigest()
+
+
+def new_places(connection: sa.Connection) -> Places:
+    """Return places for every exchange of a store, all unknown (-1)."""
+    most = connection.scalar(sa.select(sa.func.max(table_of(Exchange).c.id))) or 0
+    return np.full(most + 1, -1, dtype=np.int64)
+
+
+def stream_exchanges(
+    connection: sa.Connection, where: sa.ColumnElement[bool], order: Iterable[sa.ColumnElement[Any]]
+) -> Iterator[tuple[list[int], list[Sent]]]:
+    """Yield the numbers and the written-out rows of exchanges, some at a time."""
+    exchange, model = table_of(Exchange), table_of(Model)
+    columns = [model.c.digest if name == "identity" else exchange.c[name] for name in Sent._fields]
+    query = sa.select(exchange.c.id, *columns).join_from(exchange, model).where(where).order_by(*order)
+    for rows in connection.execute(query, execution_options={"yield_per": READ}).partitions():
+        requests = unpack(connection, (row.request for row in rows))
+        sent = [
+            Sent(bytes(row[1]), bytes(row[2]), row[3], request, *row[5:])
+            for row, request in zip(rows, requests, strict=True)
+        ]
+        yield [row[0] for row in rows], sent
+
+
+def stream_trials_of(connection: sa.Connection, run_id: int, places: Places) -> Iterator[list[Tried]]:
+    """Yield a run's trials with their exchanges' places."""
+    trials = table_of(RunTrial)
+    columns = [trials.c[name] for name in Tried._fields[:-1]]
+    query = (
+        sa.select(*columns, trials.c.exchange_id)
+        .where(trials.c.run_id == run_id)
+        .order_by(sa.collate(trials.c.stage, bytewise(connection)), trials.c.ordinal)
+    )
+    for rows in connection.execute(query, execution_options={"yield_per": READ}).partitions():
+        yield [Tried(*row[:4], bytes(row[4]), None if row[5] is None else int(places[row[5]])) for row in rows]
+
+
+def bytewise(connection: sa.Connection) -> str:
+    """Return the collation that sorts as Python does, so that every database gives the same order."""
+    return "BINARY" if connection.dialect.name == "sqlite" else "C"

@@ -1,0 +1,209 @@
+"""`Intake`: taking over what another store or a bundle holds, in one transaction.
+
+Nothing that is here is changed. An exchange that is here already (same key, answer and time) is that exchange. Another
+answer to a key that is answered here is kept beside it, as a generation below 0: the run that used it points to it, and
+look-ups, which take the highest, go on finding what was here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import time
+from collections.abc import Container, Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from ..adapter import OPERATIONS, Identity
+from ..canonical import decode_request, decode_response, encode, identity_digest, request_key
+from ..errors import DataError
+from ..records import Scalar
+from .content import Facts, Failed, Picture, Sent, Tried, rename
+from .parts import Parts
+from .store import insert_many, table_of
+from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
+
+LOOKUP = 5_000
+_NAME = re.compile(r"\w[\w.+-]{0,199}")
+_factors: msgspec.json.Decoder[dict[str, Scalar]] = msgspec.json.Decoder(dict[str, Scalar])
+_COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:])
+
+
+class _Here(NamedTuple):
+    """An exchange that is here."""
+
+    id: int
+    generation: int
+    answer: tuple[str, str, float]
+    """Response, status, time."""
+
+
+class Intake:
+    """What is taken over within one writing transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self.connection = connection
+        self.added = {"exchanges": 0, "images": 0, "runs": 0}
+        self._models: dict[bytes, int] = {}
+        self._parts = Parts()
+        # What has a higher number came with this intake.
+        self._last = connection.scalar(sa.select(sa.func.max(table_of(Exchange).c.id))) or 0
+
+    def identities(self, rows: Iterable[tuple[bytes, str]]) -> None:
+        """Take over models, each with its digest.
+
+        Raises:
+            DataError: a digest does not follow from its identity.
+        """
+        table = table_of(Model)
+        for digest, identity in rows:
+            ensure_identity(digest, identity)
+            found = self.connection.scalar(sa.select(table.c.id).where(table.c.digest == digest))
+            if found is None:
+                row = {"digest": digest, "identity": identity, "created": time.time()}
+                found = self.connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one()
+            self._models[digest] = int(found)
+
+    def exchanges(self, rows: Sequence[Sent]) -> list[int]:
+        """Take over exchanges, and return the number each has here.
+
+        Raises:
+            DataError: an exchange does not hang together.
+        """
+        if len(rows) > LOOKUP:
+            parts = (rows[start : start + LOOKUP] for start in range(0, len(rows), LOOKUP))
+            return [number for part in parts for number in self.exchanges(part)]
+        for row in rows:
+            ensure_whole(row, self._models)
+        here = self._here({row.key for row in rows})
+        numbered = {(row.key, known.answer): known.id for row in rows for known in here.get(row.key, ())}
+        new = list({(row.key, _answer(row)): row for row in rows if (row.key, _answer(row)) not in numbered}.values())
+        requests, met = self._parts.pack(self.connection, [row.request for row in new])
+        generations = self._generations(new, here)
+        fresh = [
+            (row.key, generation, self._models[row.identity], row.operation, request, *row[4:])
+            for row, generation, request in zip(new, generations, requests, strict=True)
+        ]
+        insert_many(self.connection, table_of(Exchange), _COLUMNS, fresh)
+        self._parts.remember(met)
+        self.added["exchanges"] += len(new)
+        made = self._here({row.key for row in new})
+        numbered |= {(key, known.answer): known.id for key, known_all in made.items() for known in known_all}
+        return [numbered[row.key, _answer(row)] for row in rows]
+
+    def pictures(self, rows: Iterable[Picture]) -> None:
+        """Take over images.
+
+        Raises:
+            DataError: bytes do not have the sha256 they are named by.
+        """
+        table = table_of(Blob)
+        for picture in rows:
+            if hashlib.sha256(picture.data).hexdigest() != picture.sha256:
+                raise DataError(f"the image {picture.sha256} is not what its name says: its bytes were changed.")
+            if self.connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == picture.sha256)) is None:
+                row = picture._asdict() | {"created": time.time()}
+                self.connection.execute(sa.insert(table).values(row))
+                self.added["images"] += 1
+
+    def begin_run(self, name: str, facts: Facts) -> int:
+        """Take over a run, and return its number.
+
+        Raises:
+            DataError: its name is none that may become a folder's.
+        """
+        if not _NAME.fullmatch(name):
+            raise DataError(f"{name[:100]!r} cannot be the name of a run: use letters, digits, '-', '_', '.' and '+'.")
+        table = table_of(Run)
+        values = facts._asdict() | {"name": name, "manifest": rename(facts.manifest, name)}
+        self.added["runs"] += 1
+        return int(self.connection.execute(sa.insert(table).values(values).returning(table.c.id)).scalar_one())
+
+    def trials(self, run_id: int, rows: Iterable[Tried]) -> None:
+        """Take over trials whose exchanges have their numbers here.
+
+        Raises:
+            DataError: factors are no flat JSON object.
+        """
+        rows = list(rows)
+        for row in rows:
+            _ensure_factors(row)
+        columns = ("run_id", *Tried._fields[:-1], "exchange_id")
+        insert_many(self.connection, table_of(RunTrial), columns, [(run_id, *row) for row in rows])
+
+    def failures(self, run_id: int, rows: Iterable[Failed]) -> None:
+        """Take over calls that failed."""
+        insert_many(self.connection, table_of(Attempt), ("run_id", *Failed._fields), [(run_id, *row) for row in rows])
+
+    def _here(self, keys: set[bytes]) -> dict[bytes, list[_Here]]:
+        table = table_of(Exchange)
+        columns = (table.c.key, table.c.id, table.c.generation, table.c.response, table.c.status, table.c.created)
+        here: dict[bytes, list[_Here]] = {}
+        query = sa.select(*columns).where(table.c.key.in_(keys))
+        for key, number, generation, *answer in self.connection.execute(query):
+            here.setdefault(bytes(key), []).append(_Here(number, generation, tuple(answer)))
+        return here
+
+    def _generations(self, new: Sequence[Sent], here: dict[bytes, list[_Here]]) -> list[int]:
+        """Return a generation for each new answer: in order from 0, or downwards where the key was answered before."""
+        taken = {key: [known.generation for known in known_all] for key, known_all in here.items()}
+        before = {key for key, known_all in here.items() if any(known.id <= self._last for known in known_all)}
+        generations = []
+        for row in new:
+            known = taken.setdefault(row.key, [])
+            known.append(min(0, *known) - 1 if row.key in before else max(known, default=-1) + 1)
+            generations.append(known[-1])
+        return generations
+
+
+def ensure_identity(digest: bytes, identity: str) -> None:
+    """Refuse a model whose digest does not follow from its identity.
+
+    Raises:
+        DataError: naming the model.
+    """
+    try:
+        record = msgspec.json.decode(identity, type=Identity)
+        same = identity_digest(record) == digest and encode(record).decode() == identity
+    except msgspec.MsgspecError:
+        same = False
+    if not same:
+        wrong = f"the digest {digest.hex()[:12]} of a model does not follow from its identity"
+        raise DataError(f"{wrong}: {identity[:200]}. One of them was changed.")
+
+
+def ensure_whole(row: Sent, models: Container[bytes]) -> None:
+    """Refuse an exchange whose parts contradict each other. Nothing here can tell a response that was changed.
+
+    Raises:
+        DataError: naming the exchange.
+    """
+    name = f"the exchange {row.key.hex()[:12]}"
+    if row.identity not in models:
+        raise DataError(f"{name} names a model that is not there.")
+    if request_key(row.identity, row.request.encode()) != row.key:
+        raise DataError(f"{name} was changed: its key does not follow from its model and request.")
+    if not (math.isfinite(row.created) and math.isfinite(row.latency)):
+        raise DataError(f"{name} has no time: {row.created}, {row.latency}.")
+    try:
+        operation = OPERATIONS[type(decode_request(row.request))]
+        status = decode_response(row.response).status
+    except msgspec.MsgspecError as error:
+        raise DataError(f"{name} cannot be read: {error}.") from None
+    if (operation, status) != (row.operation, row.status):
+        said = f"{row.operation}, {row.status}"
+        raise DataError(f"{name} was changed: it says {said}, but its texts say {operation}, {status}.")
+
+
+def _ensure_factors(row: Tried) -> None:
+    try:
+        _factors.decode(row.factors)
+    except msgspec.MsgspecError as error:
+        raise DataError(f"the factors of trial {row.trial[:100]!r} are no flat JSON object: {error}.") from None
+
+
+def _answer(row: Sent) -> tuple[str, str, float]:
+    return row.response, row.status, row.created

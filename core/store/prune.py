@@ -1,0 +1,157 @@
+"""Removing a run, and what only it used. Set by set, never row by row; nothing that another run uses goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from ..errors import UsageError
+from .content import writing
+from .engine import translated
+from .reading import RunRow
+from .store import Store, batched, table_of
+from .tables import Attempt, Blob, Exchange, Part, Run, RunTrial
+from .uses import LOOKUP, gather_uses, images_in, names_image, new_ids, stream_texts
+
+_PART = re.compile(r'\{"part":(\d+)\}')
+
+
+class Going(NamedTuple):
+    """What goes, or would go."""
+
+    trials: int
+    failures: int
+    exchanges: int
+    images: int
+    parts: int
+    """Repeated texts that no request needs any more."""
+    size: int
+    """Characters of text and bytes of images."""
+
+
+class PruneOptions(NamedTuple):
+    """What may go."""
+
+    killed: bool = False
+    """Also where a run says it is running, because the process that ran it was killed."""
+    unused: bool = False
+    """Also exchanges that no run uses, such as those of a run that was killed before it recorded its trials."""
+
+
+class _Left(Exception):
+    """Leaves a transaction so that nothing of it stays."""
+
+
+def would_go(store: Store, run: RunRow, options: PruneOptions) -> Going:
+    """Return what `prune` would remove; nothing is removed.
+
+    Raises:
+        UsageError: a run is running.
+    """
+    going: list[Going] = []
+    try:
+        with writing(store) as connection:
+            going.append(_remove(connection, run, options))
+            raise _Left
+    except _Left:
+        return going[0]
+
+
+def prune(store: Store, run: RunRow, options: PruneOptions) -> Going:
+    """Remove a run and what only it used, in one transaction.
+
+    Raises:
+        UsageError: a run is running.
+    """
+    with writing(store) as connection:
+        return _remove(connection, run, options)
+
+
+def vacuum(store: Store) -> None:
+    """Give what is free in a SQLite file back to the disk; a server does that by itself."""
+    if store.engine.dialect.name != "sqlite":
+        return
+    with translated(store.url), store.engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        driver.execute("VACUUM")
+        driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Going:
+    _ensure_at_rest(connection, run, options)
+    exchange, trials, attempts = table_of(Exchange), table_of(RunTrial), table_of(Attempt)
+    gone = _gone(connection, run, options)
+    goes, stays = exchange.c.id.in_(sa.select(gone.c.id)), exchange.c.id.not_in(sa.select(gone.c.id))
+    images = _images(connection, goes, stays)
+    parts = _parts(connection, goes, stays)
+    size = connection.scalar(
+        sa.select(sa.func.sum(sa.func.length(exchange.c.request) + sa.func.length(exchange.c.response))).where(goes)
+    )
+    size = (size or 0) + sum(_sizes(connection, images))
+    rows = ((trials, trials.c.run_id == run.id), (attempts, attempts.c.run_id == run.id), (exchange, goes))
+    tried, failed, answered = (connection.execute(sa.delete(table).where(where)).rowcount for table, where in rows)
+    runs, blob, part = table_of(Run), table_of(Blob), table_of(Part)
+    connection.execute(sa.delete(runs).where(runs.c.id == run.id))
+    for names in batched(images, LOOKUP):
+        connection.execute(sa.delete(blob).where(blob.c.sha256.in_(names)))
+    for numbers in batched(parts, LOOKUP):
+        connection.execute(sa.delete(part).where(part.c.id.in_(numbers)))
+    return Going(tried, failed, answered, len(images), len(parts), int(size))
+
+
+def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOptions) -> None:
+    """Refuse while any run is running: which stored answers it found, it records only later."""
+    table = table_of(Run)
+    if connection.scalar(sa.select(table.c.id).where(table.c.id == run.id)) is None:
+        raise UsageError(f"run {run.name} is gone already.")
+    running = connection.scalar(sa.select(table.c.name).where(table.c.state == "running").limit(1))
+    if running is not None and not options.killed:
+        mend = "Wait until it ends. If its process was killed, resume it, or say so with --killed."
+        raise UsageError(f"run {running} is running, and may use what would go. {mend}")
+
+
+def _gone(connection: sa.Connection, run: RunRow, options: PruneOptions) -> sa.Table:
+    """Return a table of the exchanges that go."""
+    exchange, trials = table_of(Exchange), table_of(RunTrial)
+    kept = gather_uses(connection, "used_by_others", trials.c.run_id != run.id)
+    gone = new_ids(connection, "gone")
+    unused: sa.ColumnElement[bool] = exchange.c.id.not_in(sa.select(kept.c.id))
+    if not options.unused:
+        mine = gather_uses(connection, "used_by_run", trials.c.run_id == run.id)
+        unused = sa.and_(unused, exchange.c.id.in_(sa.select(mine.c.id)))
+    connection.execute(sa.insert(gone).from_select(["id"], sa.select(exchange.c.id).where(unused)))
+    return gone
+
+
+def _images(connection: sa.Connection, goes: sa.ColumnElement[bool], stays: sa.ColumnElement[bool]) -> list[str]:
+    named = (images_in(text) for text in stream_texts(connection, sa.and_(goes, names_image())))
+    others = (images_in(text) for text in stream_texts(connection, sa.and_(stays, names_image())))
+    return sorted(_only(named, others))
+
+
+def _parts(connection: sa.Connection, goes: sa.ColumnElement[bool], stays: sa.ColumnElement[bool]) -> list[int]:
+    has = table_of(Exchange).c.request.like('%{"part":%')
+    named = (set(_PART.findall(text)) for text in stream_texts(connection, sa.and_(goes, has)))
+    others = (set(_PART.findall(text)) for text in stream_texts(connection, sa.and_(stays, has)))
+    return sorted(map(int, _only(named, others)))
+
+
+def _only(named: Iterator[set[str]], others: Iterator[set[str]]) -> set[str]:
+    """Return what is named, and by no other."""
+    found: set[str] = set().union(*named)
+    if found:
+        for other in others:
+            found -= other
+    return found
+
+
+def _sizes(connection: sa.Connection, images: list[str]) -> Iterator[int]:
+    blob = table_of(Blob)
+    for names in batched(images, LOOKUP):
+        yield (
+            connection.scalar(sa.select(sa.func.sum(sa.func.length(blob.c.data))).where(blob.c.sha256.in_(names))) or 0
+        )

@@ -1,0 +1,241 @@
+"""Reading a bundle somebody sent. Nothing in it is believed before it was checked, and nothing is unpacked to disk."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..errors import DataError
+from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
+from .content import ContentDigest, Failed, Picture, Places, RunContent, Sent, Tried, runs_of, writing
+from .intake import Intake
+from .store import Store
+
+_MEMBER = re.compile(
+    r"(?:bundle|manifest|identities|blobs|digests)\.json|(?:exchanges|trials|attempts)/\d{5}\.parquet|blobs/[0-9a-f]{64}"
+)
+NEEDED = ("bundle.json", "manifest.json", "identities.json", "blobs.json")
+SHOWN = 5
+BLOCK = 1 << 20
+_ROWS: dict[str, Any] = {"exchanges": Sent, "trials": Tried, "attempts": Failed}
+
+
+class Imported(NamedTuple):
+    """What was taken over."""
+
+    run: str
+    """The run's name here."""
+    new: bool
+    """False if the run was here already."""
+    exchanges: int
+    """Those that were not here."""
+    images: int
+
+
+class Bundle:
+    """An opened bundle whose members are what its digests say."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            self._archive = zipfile.ZipFile(self.path)
+        except (OSError, zipfile.BadZipFile) as error:
+            problem = getattr(error, "strerror", None) or "it is no bundle (no zip file), or only a part of one"
+            raise DataError(f"cannot read {str(path)!r}: {problem}.") from None
+        try:
+            self._check_members()
+            self.head = self._decode("bundle.json", Head)
+            self._check_format()
+        except BaseException:
+            self._archive.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._archive.close()
+
+    @property
+    def manifest(self) -> str:
+        """Return the run's manifest."""
+        return msgspec.json.encode(self._decode("manifest.json", dict[str, Any])).decode()
+
+    def identities(self) -> list[tuple[bytes, str]]:
+        """Return (digest, canonical identity) of each model."""
+        found = self._decode("identities.json", dict[str, dict[str, Any]])
+        return [(self._hex(name), msgspec.json.encode(value, order="sorted").decode()) for name, value in found.items()]
+
+    def rows(self, kind: str) -> Iterator[list[Any]]:
+        """Yield the rows of a kind, some at a time."""
+        for name in self._names(rf"{kind}/.*"):
+            frame = self._frame(name, SCHEMAS[kind])
+            yield [_ROWS[kind](*row) for row in frame.iter_rows()]
+
+    def pictures(self) -> Iterator[Picture]:
+        """Yield the images."""
+        for name, media_type in self._decode("blobs.json", dict[str, str]).items():
+            if f"blobs/{name}" not in self._archive.NameToInfo:
+                raise self._fault(f"blobs.json names the image {name}, which is not in it")
+            yield Picture(name, media_type, self._read(f"blobs/{name}"))
+
+    def _check_members(self) -> None:
+        names = [info.filename for info in self._archive.infolist()]
+        if odd := [name for name in names if not _MEMBER.fullmatch(name)]:
+            raise self._fault(f"it has members that no bundle has: {_some(odd)}")
+        if twice := [name for name, times in Counter(names).items() if times > 1]:
+            raise self._fault(f"it has members twice: {_some(twice)}")
+        packed = [info for info in self._archive.infolist() if info.compress_type or info.flag_bits & 1]
+        if packed or sum(info.file_size for info in self._archive.infolist()) > self.path.stat().st_size:
+            raise self._fault("its members are compressed, or larger than the file itself. A bundle stores them as is")
+        if "digests.json" not in names:
+            raise self._fault("digests.json is missing")
+        self._check_digests(set(names) - {"digests.json"})
+
+    def _check_digests(self, names: set[str]) -> None:
+        digests = self._decode("digests.json", dict[str, str])
+        if missing := sorted((digests.keys() | set(NEEDED)) - names):
+            raise self._fault(f"missing: {_some(missing)}")
+        if added := sorted(names - digests.keys()):
+            raise self._fault(f"added: {_some(added)}")
+        if differing := [name for name in sorted(names) if self._digest(name) != digests[name]]:
+            raise self._fault(f"not what digests.json says: {_some(differing)}")
+
+    def _check_format(self) -> None:
+        if self.head.format != FORMAT:
+            mend = "pip install -U prejudge" if self.head.format > FORMAT else "export it again"
+            raise DataError(
+                f"{self.path} has format {self.head.format}; this version reads format {FORMAT}. Mend it: {mend}"
+            )
+
+    def _names(self, pattern: str) -> list[str]:
+        return sorted(name for name in self._archive.namelist() if re.fullmatch(pattern, name))
+
+    def _frame(self, name: str, schema: dict[str, Any]) -> pl.DataFrame:
+        data = BytesIO(self._read(name))
+        try:
+            # What the file says of itself first: a few bytes can stand for endlessly many rows.
+            height = pl.scan_parquet(data).select(pl.len()).collect().item()
+            if height > MEMBER_ROWS or pl.read_parquet_schema(data) != schema:
+                raise self._fault(f"{name} has other columns, or more rows, than a bundle has")
+            data.seek(0)
+            frame = pl.read_parquet(data)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise self._fault(f"{name} cannot be read ({str(error)[:200]})") from None
+        # A trial that was not answered has no exchange; all else must be there.
+        if empty := [column.name for column in frame if column.name != "exchange" and column.null_count()]:
+            raise self._fault(f"{name} has empty cells in the column {empty[0]!r}")
+        return frame
+
+    def _decode(self, name: str, kind: Any) -> Any:
+        try:
+            return msgspec.json.decode(self._read(name), type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise self._fault(f"{name} cannot be read ({error})") from None
+
+    def _read(self, name: str) -> bytes:
+        try:
+            return self._archive.read(name)
+        except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
+            raise self._fault(f"{name} cannot be read ({error})") from None
+
+    def _digest(self, name: str) -> str | None:
+        digest = hashlib.sha256()
+        try:
+            with self._archive.open(name) as member:
+                while block := member.read(BLOCK):
+                    digest.update(block)
+        except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError):
+            return None
+        return digest.hexdigest()
+
+    def _hex(self, text: str) -> bytes:
+        try:
+            return bytes.fromhex(text)
+        except ValueError:
+            raise self._fault(f"identities.json has the digest {text[:80]!r}") from None
+
+    def _fault(self, problem: str) -> DataError:
+        return DataError(f"{self.path} was changed or is damaged: {problem}. Nothing of it was taken over.")
+
+
+def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Imported:
+    """Take over a bundle's run, as `name` if given, in one transaction; doing it again changes nothing.
+
+    Raises:
+        DataError: the bundle does not hang together, or another run has its name.
+    """
+    name = name or bundle.head.run
+    with writing(store) as here:
+        known = {run.name: run for run in runs_of(here)}
+        if name in known:
+            if RunContent(here, known[name]).digest() == bundle.head.content:
+                return Imported(name, False, 0, 0)
+            mend = f"Import it under another name: --as {name}-2"
+            raise DataError(f"the store has another run {name!r}, with other content. {mend}")
+        intake = Intake(here)
+        _Taking(bundle, intake).take(name)
+        return Imported(name, True, intake.added["exchanges"], intake.added["images"])
+
+
+class _Taking:
+    """One bundle on its way into a store."""
+
+    def __init__(self, bundle: Bundle, intake: Intake) -> None:
+        self._bundle, self._intake = bundle, intake
+        self._facts = bundle.head.facts(bundle.manifest)
+        self._digest = ContentDigest(self._facts)
+
+    def take(self, name: str) -> None:
+        """Take everything over; raises `DataError` where it does not hang together."""
+        identities = self._bundle.identities()
+        self._digest.add("identity", identities)
+        self._intake.identities(identities)
+        numbers, keys = self._exchanges()
+        run_id = self._intake.begin_run(name, self._facts)
+        for tried in self._bundle.rows("trials"):
+            self._digest.add(KINDS["trials"], tried)
+            self._intake.trials(run_id, [self._numbered(row, numbers, keys) for row in tried])
+        for failed in self._bundle.rows("attempts"):
+            self._digest.add(KINDS["attempts"], failed)
+            self._intake.failures(run_id, failed)
+        pictures = []
+        for picture in self._bundle.pictures():
+            pictures.append((picture.sha256, picture.media_type))
+            self._intake.pictures([picture])
+        self._digest.add("picture", pictures)
+        if self._digest.hexdigest() != self._bundle.head.content:
+            raise DataError(f"{self._bundle.path} was changed: bundle.json gives another digest of its content.")
+
+    def _exchanges(self) -> tuple[Places, bytes]:
+        numbers: list[np.ndarray[Any, Any]] = [np.empty(0, dtype=np.int64)]
+        keys = bytearray()
+        for sent in self._bundle.rows("exchanges"):
+            self._digest.add(KINDS["exchanges"], sent)
+            numbers.append(np.array(self._intake.exchanges(sent), dtype=np.int64))
+            keys += b"".join(row.key for row in sent)
+        return np.concatenate(numbers), bytes(keys)
+
+    def _numbered(self, row: Tried, numbers: Places, keys: bytes) -> Tried:
+        if row.exchange is None:
+            return row
+        if not 0 <= row.exchange < len(numbers) or keys[32 * row.exchange : 32 * row.exchange + 32] != row.key:
+            where = f"trial {row.trial!r} of stage {row.stage!r}"
+            raise DataError(f"{self._bundle.path} was changed: {where} points to an exchange that is not its own.")
+        return row._replace(exchange=int(numbers[row.exchange]))
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(repr(name) for name in names[:SHOWN]) + more
