@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # The package is mapped onto the root of the repository; checkers find it by its name through this link.
 LINK := .build/src/prejudge
 
-.PHONY: demo test check fmt wheel bench clean
+.PHONY: demo test check fmt wheel bench bench-scale clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -32,6 +32,13 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/pll.py
 	$(BIN)/python benchmarks/pll.py --base
 	$(BIN)/python benchmarks/study.py
+	$(BIN)/python benchmarks/likelihood.py
+	$(BIN)/python benchmarks/vlm.py
+	$(BIN)/python benchmarks/api.py
+
+bench-scale: $(VENV)/.dev
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/limiter.py
 
 clean:
 	rm -rf $(VENV) .build build dist *.egg-info
