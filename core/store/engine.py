@@ -81,6 +81,7 @@ def _explain(url: sa.URL, problem: str) -> str:
         "is full": full,
         "No space left": full,
         "disk I/O": "cannot be written: the disk failed or is full. What was answered is kept; mend it and resume.",
+        "run_trial": "has trials of this run already: another process took up the same run. Let that one finish.",
         "malformed": "is damaged. Restore it from a backup, or name another with --store.",
     }
     mend = next((mend for sign, mend in mends.items() if sign in problem), f"failed: {' '.join(problem.split())}")

@@ -25,6 +25,7 @@ def watch(engine: Engine, path: str) -> None:
     `StoreError` is raised as a transaction begins, before it is committed, and instead of opening a connection, which
     would make a new and empty store.
     """
+    path = os.path.abspath(path)
     first: list[Seen] = []
 
     def connecting(*_: object) -> None:

@@ -104,6 +104,18 @@ def test_killed_process_holds_up_nobody(start, api, place):
         assert rows(store, "claim") == rows(store, "worker") == 0
 
 
+def test_run_that_two_processes_take_up_is_finished_by_one(start, api, place):
+    first = start(name="run")
+    until(api, 100)
+    second = start(name="run")
+    problems = sorted([first.wait(), second.wait()])
+    assert problems[0] == "" and "another process took up the same run" in problems[1]
+    assert api.asked.total() == TRIALS
+    with Store(place) as store:
+        (run,) = list_runs(store)
+        assert read_trials(store, run.id, "count")["status"].to_list() == ["ok"] * TRIALS
+
+
 def test_process_alone_claims_nothing(start, api, place):
     child = start()
     until(api, 200)
