@@ -1,4 +1,4 @@
-"""`prejudge cache stats|verify|explain`."""
+"""`prejudge cache`: looking into the store, checking it, removing from it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,24 @@ import click
 from rich.table import Table
 
 from ..explain import Parts, differences, find_parts, nearest
-from ..store import Store, exchanges_by_model, statistics, verify_keys
+from ..store import Store, exchanges_by_model, get_run, statistics
+from ..store.checks import Checks
+from ..store.prune import PruneOptions, prune, vacuum, would_go
+from .bundles import export, import_, merge_
 from .results import terminal
 from .shared import store_option
+
+SHOWN = 20
+"""Faults that `verify` names; the rest are counted."""
 
 
 @click.group()
 def cache() -> None:
-    """Look into the store."""
+    """Look into the store, check it, and carry evidence to and from it."""
+
+
+for command in (export, import_, merge_):
+    cache.add_command(command)
 
 
 @cache.command()
@@ -37,14 +47,47 @@ def stats(store: str) -> None:
 @cache.command()
 @store_option
 def verify(store: str) -> int:
-    """Re-derive every key from its parts. Exit code 1 if one differs."""
+    """Check that everything in the store hangs together. Exit code 1 if something does not.
+
+    Every key is derived again, every image and repeated text is hashed, every trial must point to an exchange of its
+    key. Nothing here can tell a response that was changed: keep a bundle's sha256 for that.
+    """
+    wrong = 0
     with Store(store, writable=False) as opened:
-        count = statistics(opened)["Exchange"]
-        wrong = list(verify_keys(opened))
-    for mismatch in wrong[:20]:
-        click.echo(f"exchange {mismatch.exchange_id}: {mismatch.problem}" if mismatch.exchange_id else mismatch.problem)
-    click.echo(f"{count:,} exchanges checked, {len(wrong):,} wrong.")
+        checks = Checks(opened)
+        for wrong, problem in enumerate(checks.problems(), start=1):
+            if wrong <= SHOWN:
+                click.echo(f"{problem.where}: {problem.problem}")
+    if wrong > SHOWN:
+        click.echo(f"... and {wrong - SHOWN:,} more.")
+    counts = checks.counts
+    others = [f"{getattr(counts, name):,} {name}" for name in ("models", "images", "parts", "trials")]
+    click.echo(f"{counts.exchanges:,} exchanges checked, {wrong:,} wrong. Checked too: {', '.join(others)}.")
+    if counts.absent:
+        click.echo(f"Note: {counts.absent:,} images that exchanges name are not kept here.")
     return 1 if wrong else 0
+
+
+@cache.command("prune")
+@click.option("--run", "name", required=True, metavar="NAME", help="The run to remove.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--unused", is_flag=True, help="Remove exchanges that no run uses at all, too.")
+@click.option("--killed", is_flag=True, help="Runs that say they are running are not: their processes were killed.")
+@click.option("--vacuum", "shrink", is_flag=True, help="Make the file smaller afterwards.")
+@store_option
+def prune_(name: str, store: str, yes: bool, shrink: bool, **options: bool) -> None:
+    """Remove a run and what only it used: exchanges, images, repeated texts. Never what another run uses."""
+    with Store(store) as opened:
+        run = get_run(opened, name)
+        going = would_go(opened, run, PruneOptions(**options))
+        what = [f"{getattr(going, name):,} {name}" for name in ("trials", "exchanges", "failures", "images", "parts")]
+        click.echo(f"Run {run.name} would go with {', '.join(what)}: {going.size:,} bytes.")
+        if not yes:
+            click.confirm("Answers that go cannot be had again without asking. Remove them?", abort=True)
+        prune(opened, run, PruneOptions(**options))
+        if shrink:
+            vacuum(opened)
+    click.echo("Removed.")
 
 
 @cache.command()

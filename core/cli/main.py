@@ -20,7 +20,7 @@ COMMANDS = {
     "score": ("score:score", "Score a run again from the store, or scores somebody published."),
     "plan": ("plan:plan", "Count what a study would ask, before anything is spent."),
     "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
-    "cache": ("cache:cache", "Look into the store: stats, verify, explain."),
+    "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
     "doctor": ("doctor:doctor", "Ask a model a few questions with known answers, before money is spent."),
     "demo": ("demo:demo", "Run a study on the two reference models that come with the package."),
 }

@@ -17,10 +17,11 @@ from typing import NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from ..adapter import OPERATIONS, Identity
-from ..canonical import decode_request, decode_response, encode, identity_digest, request_key
+from ..adapter import Identity
+from ..canonical import encode, identity_digest
 from ..errors import DataError
 from ..records import Scalar
+from .checks import fault_of
 from .content import Facts, Failed, Picture, Sent, Tried, rename
 from .parts import Parts
 from .store import insert_many, table_of
@@ -184,18 +185,10 @@ def ensure_whole(row: Sent, models: Container[bytes]) -> None:
     name = f"the exchange {row.key.hex()[:12]}"
     if row.identity not in models:
         raise DataError(f"{name} names a model that is not there.")
-    if request_key(row.identity, row.request.encode()) != row.key:
-        raise DataError(f"{name} was changed: its key does not follow from its model and request.")
+    if (problem := fault_of(row)) is not None:
+        raise DataError(f"{name} was changed: {problem}.")
     if not (math.isfinite(row.created) and math.isfinite(row.latency)):
         raise DataError(f"{name} has no time: {row.created}, {row.latency}.")
-    try:
-        operation = OPERATIONS[type(decode_request(row.request))]
-        status = decode_response(row.response).status
-    except msgspec.MsgspecError as error:
-        raise DataError(f"{name} cannot be read: {error}.") from None
-    if (operation, status) != (row.operation, row.status):
-        said = f"{row.operation}, {row.status}"
-        raise DataError(f"{name} was changed: it says {said}, but its texts say {operation}, {status}.")
 
 
 def _ensure_factors(row: Tried) -> None:

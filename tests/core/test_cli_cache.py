@@ -1,0 +1,66 @@
+"""`prejudge cache` from the command line: check, carry, merge, remove."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+
+import pytest
+
+PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
+
+
+@pytest.fixture
+def prejudge(tmp_path):
+    """Return a function that runs the command line in an empty folder."""
+
+    def call(*words, **kwargs):
+        return subprocess.run([*PREJUDGE, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120, **kwargs)
+
+    return call
+
+
+@pytest.fixture
+def ran(prejudge, tmp_path):
+    """Return the name of a run in the store of the folder."""
+    done = prejudge("run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    return folder.name
+
+
+def test_run_is_exported_imported_and_scored(prejudge, ran, tmp_path):
+    pytest.importorskip("torch", reason="needs the extra hf")
+    exported = prejudge("cache", "export", ran, "--out", "r.zip")
+    assert hashlib.sha256((tmp_path / "r.zip").read_bytes()).hexdigest() in exported.stdout
+    imported = prejudge("cache", "import", "r.zip", "--store", "new.db")
+    assert f"prejudge score {ran}" in imported.stdout
+    scored = [prejudge("score", ran, "--store", name, "--runs", name[:3]) for name in ("prejudge.db", "new.db")]
+    tables = [(tmp_path / name / ran / "estimates.csv").read_bytes() for name in ("pre", "new")]
+    assert [done.returncode for done in scored] == [0, 0] and tables[0] == tables[1]
+    assert "is here already" in prejudge("cache", "import", "r.zip", "--store", "new.db").stdout
+
+
+def test_tampered_bundle_makes_no_store(prejudge, ran, tmp_path):
+    prejudge("cache", "export", ran, "--out", "r.zip")
+    data = bytearray((tmp_path / "r.zip").read_bytes())
+    data[data.index(b"PAR1") + 9] ^= 1
+    (tmp_path / "r.zip").write_bytes(data)
+    done = prejudge("cache", "import", "r.zip", "--store", "new.db")
+    assert done.returncode == 2 and "'exchanges/00000.parquet'" in done.stderr and not (tmp_path / "new.db").exists()
+
+
+def test_stores_are_merged(prejudge, ran, tmp_path):
+    words = ["cache", "merge", "prejudge.db", "--store", "new.db"]
+    assert "36 exchanges, 0 images and 1 runs taken over." in prejudge(*words).stdout
+    assert "0 exchanges, 0 images and 0 runs taken over.\n1 runs were here already." in prejudge(*words).stdout
+    assert "there is no store at none.db" in prejudge("cache", "merge", "none.db").stderr
+
+
+def test_prune_asks_first(prejudge, ran):
+    asked = prejudge("cache", "prune", "--run", ran, input="n\n")
+    assert asked.returncode == 2 and f"Run {ran} would go with 36 trials, 36 exchanges" in asked.stdout
+    assert "36 exchanges checked, 0 wrong." in prejudge("cache", "verify").stdout
+    assert "Removed." in prejudge("cache", "prune", "--run", ran, "--yes", "--vacuum").stdout
+    assert "\n0 exchanges checked" in "\n" + prejudge("cache", "verify").stdout
