@@ -21,6 +21,7 @@ COMMANDS = {
     "plan": ("plan:plan", "Count what a study would ask, before anything is spent."),
     "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
     "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
+    "import": ("importing:import_responses", "Take answers somebody else collected into the store, and score them."),
     "doctor": ("doctor:doctor", "Ask a model a few questions with known answers, before money is spent."),
     "demo": ("demo:demo", "Run a study on the two reference models that come with the package."),
 }

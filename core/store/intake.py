@@ -123,6 +123,11 @@ class Intake:
         self.added["runs"] += 1
         return int(self.connection.execute(sa.insert(table).values(values).returning(table.c.id)).scalar_one())
 
+    def restate(self, run_id: int, manifest: str) -> None:
+        """Replace the manifest of a run that came with this intake."""
+        table = table_of(Run)
+        self.connection.execute(sa.update(table).where(table.c.id == run_id).values(manifest=manifest))
+
     def trials(self, run_id: int, rows: Iterable[Tried]) -> None:
         """Take over trials whose exchanges have their numbers here.
 

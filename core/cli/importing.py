@@ -1,0 +1,52 @@
+"""`prejudge import`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from ..answers import parse_columns
+from ..imported import ImportOptions, import_answers
+from ..output import ensure_writable
+from ..store import Store
+from ..store.urls import hide_password
+from ..study import Catalogue
+from .results import finish
+from .shared import data_option, read_assignments, registry_option, runs_option, set_option, store_option
+
+
+@click.command("import")
+@click.argument("study")
+@click.option("--responses", required=True, metavar="FILE", help="The answers, as CSV or JSONL: one row each.")
+@click.option("--model", required=True, metavar="NAME", help="What to call the model that gave them.")
+@click.option(
+    "--columns",
+    multiple=True,
+    metavar="FIELD=COLUMN,...",
+    help="Columns by field, where the names differ: response=answer,scenario=Scenario. Repeatable.",
+)
+@click.option("--allow-unmatched", is_flag=True, help="Leave out rows that are for no trial, or for no single one.")
+@data_option
+@set_option
+@store_option
+@runs_option
+@registry_option
+def import_responses(
+    study: str, columns: tuple[str, ...], assignments: tuple[str, ...], allow_unmatched: bool, **where: str
+) -> int:
+    """Take answers to STUDY that somebody else collected into the store as a run, and score it."""
+    catalogue = Catalogue.load(where["registry"])
+    chosen = catalogue.study(study, {}, read_assignments(assignments, where["data"]))
+    options = ImportOptions(
+        path=where["responses"],
+        model=where["model"],
+        columns=parse_columns(columns),
+        allow_unmatched=allow_unmatched,
+        command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])),
+    )
+    ensure_writable(Path(where["runs"]))
+    with Store(where["store"]) as store:
+        return finish(catalogue, store, import_answers(catalogue, chosen, store, options), where["runs"])
