@@ -12,7 +12,8 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from prejudge.metrics._cluster import Array, Resampling, bootstrap, flip_test, swap_test
+from prejudge.metrics._arrays import Array
+from prejudge.metrics._cluster import Resampling, bootstrap, flip_test, swap_test
 from prejudge.metrics._tally import cell_statistics, contrast_statistics, npll_difference, signed
 
 THRESHOLD = 0.02

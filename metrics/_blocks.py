@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from ..core.records import Scalar
-from ._cluster import Array, smallest_p
+from ._arrays import Array
+from ._cluster import smallest_p
 from ._options import TriSentBiasOptions
 from ._proportions import scaled
 

@@ -14,20 +14,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import combinations
+from typing import Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
-from scipy import stats
 
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.int64]
+from ._arrays import Array, Codes, Flags
+from ._ends import acceleration, bca, expanded_tail, percentiles
+
+Method = Literal["percentile", "bca"]
 Statistics = Callable[[Array], Array]
 """From totals (..., units, sides, columns) to statistics (..., units, statistics); undefined is NaN."""
 
 BLOCK = 1 << 19
 """Numbers drawn at a time: bounds the memory whatever the count of clusters."""
+WIDE = 1 << 23
+"""Sums made at a time: bounds the memory whatever the count of columns."""
 SLACK = 1e-12
 """Differences below this (a share, or nats) are rounding."""
 BOTH = 3
@@ -40,22 +42,8 @@ class Resampling(msgspec.Struct, frozen=True):
     resamples: int = 9999
     seed: int = 0
     level: float = 0.95
-
-
-def ratio(above: Array, below: Array) -> Array:
-    """Divide; NaN where the divisor is not above 0."""
-    empty = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
-    quotient: Array = np.divide(above, below, out=empty, where=below > 0)
-    return quotient
-
-
-def expanded_tail(level: float, clusters: int) -> float:
-    """Return the tail to cut so that a percentile interval of few clusters is as wide as a t interval.
-
-    Source: Hesterberg (2015), What teachers should know about the bootstrap, section 3.3.1 (expanded percentile).
-    """
-    stretch = math.sqrt(clusters / (clusters - 1)) * stats.t.isf((1 - level) / 2, clusters - 1)
-    return float(stats.norm.sf(stretch))
+    method: Method = "percentile"
+    """How a bootstrap interval is read off the replicates."""
 
 
 def bootstrap(sums: Array, statistics: Statistics, plan: Resampling) -> tuple[Array, Array]:
@@ -64,16 +52,21 @@ def bootstrap(sums: Array, statistics: Statistics, plan: Resampling) -> tuple[Ar
     NaN where there is no interval: a side with fewer than two clusters, no variation between replicates, or a
     statistic that is undefined in most of them. Clusters with answers on one side only are drawn within that side.
     """
-    low, high = np.full((2, *statistics(sums.sum(axis=0)).shape), np.nan)
-    for number, (units, pattern) in enumerate(_alike(sums)):
-        fewest = _fewest(pattern, sums.shape[2])
-        if fewest < 2:
+    observed = statistics(sums.sum(axis=0))
+    low, high = np.full((2, *observed.shape), np.nan)
+    for number, (units, pattern) in enumerate(alike(sums)):
+        few = fewest(pattern, sums.shape[2])
+        if few < 2:
             continue
         rng = np.random.default_rng([plan.seed, 1, number])
-        part = sums[pattern > 0][:, units]
-        blocks = _weights(rng, pattern[pattern > 0], plan.resamples)
-        replicates = np.concatenate([statistics(_product(block, part)) for block in blocks])
-        low[units], high[units] = _percentiles(replicates, expanded_tail(plan.level, fewest))
+        part, tail = sums[pattern > 0][:, units], expanded_tail(plan.level, few)
+        drawn = _weights(rng, pattern[pattern > 0], plan.resamples, part[0].size)
+        replicates = np.concatenate([statistics(product(weights, part)) for weights in drawn])
+        if plan.method == "bca":
+            bend = acceleration(statistics(part.sum(axis=0) - part), strata(pattern[pattern > 0]))
+            low[units], high[units] = bca(replicates, observed[units], bend, tail)
+        else:
+            low[units], high[units] = percentiles(replicates, tail)
     return low, high
 
 
@@ -84,13 +77,13 @@ def flip_test(sums: Array, plan: Resampling) -> Array:
     few enough, else `resamples` of them with p = (1 + b) / (1 + R). NaN for fewer than two clusters.
     """
     p = np.full((sums.shape[1], sums.shape[3] - 1), np.nan)
-    for number, (units, pattern) in enumerate(_alike(sums)):
+    for number, (units, pattern) in enumerate(alike(sums)):
         if (pattern > 0).sum() < 2:
             continue
         part = sums[pattern > 0][:, units, 0, 1:] / sums[:, units, 0, :1].sum(axis=0)
         keeps = _assignments(np.full(len(part), BOTH), plan, number)
-        replicates = (np.abs(_product(2 * keep.astype(np.float64) - 1, part)) for keep in keeps)
-        p[units] = _p_values(np.abs(part.sum(axis=0)), replicates, plan)
+        replicates = (np.abs(product(2 * keep.astype(np.float64) - 1, part)) for keep in keeps)
+        p[units] = p_values(np.abs(part.sum(axis=0)), replicates, plan)
     return p
 
 
@@ -102,13 +95,13 @@ def swap_test(sums: Array, statistics: Statistics, plan: Resampling) -> Array:
     """
     observed = np.abs(statistics(sums.sum(axis=0)))
     p = np.full(observed.shape, np.nan)
-    for number, (units, pattern) in enumerate(_alike(sums)):
+    for number, (units, pattern) in enumerate(alike(sums)):
         if _free(pattern) < 2:
             continue
         part = sums[pattern > 0][:, units]
         keeps = _assignments(pattern[pattern > 0], plan, number)
         replicates = (np.abs(statistics(_swapped(keep, part))) for keep in keeps)
-        p[units] = _p_values(observed[units], replicates, plan)
+        p[units] = p_values(observed[units], replicates, plan)
     return p
 
 
@@ -117,7 +110,7 @@ def smallest_p(clusters: int, resamples: int) -> float:
     return max(2.0 ** (1 - clusters), 1 / (1 + resamples)) if clusters < 1000 else 1 / (1 + resamples)
 
 
-def _alike(sums: Array) -> Iterator[tuple[Codes, Codes]]:
+def alike(sums: Array) -> Iterator[tuple[Codes, Codes]]:
     """Yield the units that rest on the same clusters in the same way, with the pattern per cluster."""
     codes = ((sums[..., 0] > 0) * (1 << np.arange(sums.shape[2]))).sum(axis=2)
     patterns, group = np.unique(codes, axis=1, return_inverse=True)
@@ -125,53 +118,56 @@ def _alike(sums: Array) -> Iterator[tuple[Codes, Codes]]:
         yield np.flatnonzero(group.ravel() == number), patterns[:, number]
 
 
-def _fewest(pattern: Codes, sides: int) -> int:
+def fewest(pattern: Codes, sides: int) -> int:
+    """Return the clusters of the side that has the fewest."""
     return min(int(((pattern >> side) & 1).sum()) for side in range(sides))
 
 
-def _weights(rng: np.random.Generator, pattern: Codes, resamples: int) -> Iterator[Array]:
+def strata(pattern: Codes) -> list[Codes]:
+    """Return the members of each kind of cluster; all together where a kind has a single member.
+
+    A stratum of one would always be drawn once: its spread would be lost.
+    """
+    kinds, counts = np.unique(pattern, return_counts=True)
+    return [np.arange(len(pattern))] if counts.min() < 2 else [np.flatnonzero(pattern == kind) for kind in kinds]
+
+
+def _weights(rng: np.random.Generator, pattern: Codes, resamples: int, width: int = 1) -> Iterator[Array]:
     """Yield blocks (replicates, clusters) of how often each cluster was drawn, each stratum drawn within itself."""
-    strata, counts = np.unique(pattern, return_counts=True)
-    # A stratum of one would always be drawn once: its spread would be lost, so all are drawn together instead.
-    members = [np.arange(len(pattern))] if counts.min() < 2 else [np.flatnonzero(pattern == s) for s in strata]
-    for rows in _blocks(resamples, len(pattern)):
-        weights = np.empty((rows, len(pattern)))
-        for own in members:
-            picks = rng.integers(len(own), size=(rows, len(own))) + np.arange(rows)[:, None] * len(own)
-            weights[:, own] = np.bincount(picks.ravel(), minlength=picks.size).reshape(picks.shape)
-        yield weights
+    members = strata(pattern)
+    for rows in blocks(resamples, len(pattern), width):
+        yield draw(rng, members, rows)
 
 
-def _blocks(total: int, width: int) -> Iterator[int]:
-    size = max(1, BLOCK // width)
+def draw(rng: np.random.Generator, members: list[Codes], rows: int) -> Array:
+    """Return (rows, clusters): how often each cluster is drawn, each stratum within itself."""
+    weights = np.empty((rows, sum(map(len, members))))
+    for own in members:
+        picks = rng.integers(len(own), size=(rows, len(own))) + np.arange(rows)[:, None] * len(own)
+        weights[:, own] = np.bincount(picks.ravel(), minlength=picks.size).reshape(picks.shape)
+    return weights
+
+
+def blocks(total: int, drawn: int, width: int = 1) -> Iterator[int]:
+    """Yield how many replicates to make at a time, of `drawn` numbers and `width` sums each."""
+    size = max(1, min(BLOCK // drawn, WIDE // width))
     for start in range(0, total, size):
         yield min(size, total - start)
 
 
-def _product(weights: Array, sums: Array) -> Array:
+def product(weights: Array, sums: Array) -> Array:
+    """Return the totals (replicates, ...) of sums (clusters, ...) under weights (replicates, clusters)."""
     return (weights @ sums.reshape(len(sums), -1)).reshape(len(weights), *sums.shape[1:])
 
 
 def _swapped(keep: Flags, sums: Array) -> Array:
     first, second = sums[:, :, 0], sums[:, :, 1]
-    ours = _product(keep.astype(np.float64), first - second) + second.sum(axis=0)
+    ours = product(keep.astype(np.float64), first - second) + second.sum(axis=0)
     # Counts and sums are exact or nearly so; what one side does not get, the other does.
     return np.stack([ours, sums.sum(axis=(0, 2)) - ours], axis=2)
 
 
-def _percentiles(replicates: Array, tail: float) -> tuple[Array, Array]:
-    low, high = np.quantile(replicates, [tail, 1 - tail], axis=0)
-    for where in map(tuple, np.argwhere(np.isnan(replicates).any(axis=0))):
-        defined = replicates[(slice(None), *where)]
-        defined = defined[~np.isnan(defined)]
-        if 2 * len(defined) > len(replicates):
-            low[where], high[where] = np.quantile(defined, [tail, 1 - tail])
-    flat = ~(low < high)
-    low[flat] = high[flat] = np.nan
-    return low, high
-
-
-def _p_values(observed: Array, replicates: Iterator[Array], plan: Resampling) -> Array:
+def p_values(observed: Array, replicates: Iterator[Array], plan: Resampling) -> Array:
     """Count the replicates at least as far from 0; a hair of slack keeps exact ties ties after rounding."""
     beyond, total = np.zeros(observed.shape), 0
     for block in replicates:
@@ -197,7 +193,7 @@ def _assignments(pattern: Codes, plan: Resampling, number: int) -> Iterator[Flag
         yield _every(pattern, loose, first)
         return
     rng = np.random.default_rng([plan.seed, 2, number])
-    for rows in _blocks(plan.resamples, len(pattern)):
+    for rows in blocks(plan.resamples, len(pattern)):
         keep = rng.integers(2, size=(rows, len(pattern)), dtype=np.int8).astype(np.bool_)
         keep[:, loose] = rng.permuted(np.tile(first, (rows, 1)), axis=1) == first
         yield keep

@@ -11,8 +11,9 @@ import polars as pl
 
 from ..core.estimates import Estimate
 from ..core.records import Scalar
+from ._arrays import Array
 from ._blocks import number
-from ._cluster import Array, bootstrap, flip_test
+from ._cluster import bootstrap, flip_test
 from ._families import correct
 from ._missing import Group, missing_estimates
 from ._options import CrowsPairsOptions
@@ -42,7 +43,7 @@ class Part(msgspec.Struct, frozen=True):
 
 def estimate_all(pairs: pl.DataFrame, options: CrowsPairsOptions) -> list[Estimate]:
     """Return every estimate, corrected within its family: the overall scores, and the bias types."""
-    pairs = _compared(pairs, options.decimals)
+    pairs = compared(pairs, options.decimals)
     whole = _part({}, pairs)
     by_type = [
         _part({"bias_type": name}, part)
@@ -62,7 +63,7 @@ def estimate_all(pairs: pl.DataFrame, options: CrowsPairsOptions) -> list[Estima
     ]
 
 
-def _compared(pairs: pl.DataFrame, decimals: int | None) -> pl.DataFrame:
+def compared(pairs: pl.DataFrame, decimals: int | None) -> pl.DataFrame:
     """Add `hit` and `tie`, after the rounding of the published program (Python's own, so no bit differs)."""
     first, second = (
         [None if x is None else x if decimals is None else round(x, decimals) for x in pairs[name].to_list()]

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from ..core.records import Scalar
-from ._cluster import Array, ratio
+from ._arrays import Array, ratio
 from ._pairs import missing_by_status
 
 CELL = ("axis", "gender", "sentiment")

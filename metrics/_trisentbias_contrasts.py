@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 
 from ..core.estimates import Estimate
+from ._arrays import Array
 from ._blocks import POINTS, Block, merge, swap_tested
-from ._cluster import Array, bootstrap, swap_test
+from ._cluster import bootstrap, swap_test
 from ._options import TriSentBiasOptions
 from ._proportions import worst_case
 from ._tally import FIRST, Tally, contrast_statistics

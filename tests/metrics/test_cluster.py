@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from prejudge.metrics._arrays import ratio
 from prejudge.metrics._cluster import (
     Resampling,
     _weights,
     bootstrap,
-    expanded_tail,
     flip_test,
-    ratio,
     smallest_p,
     swap_test,
 )
+from prejudge.metrics._ends import expanded_tail
 
 PLAN = Resampling()
 
@@ -212,3 +212,41 @@ def test_smallest_p_is_one_of_two_mirrored_patterns():
 
 def test_ratio_of_nothing_is_nan():
     assert np.isnan(ratio(np.array([1.0]), np.array([0.0]))).all()
+
+
+def test_bca_agrees_with_scipy_on_clusters_of_unequal_size(clusters):
+    low, high = bootstrap(one_side(*clusters), mean, Resampling(method="bca"))
+    theirs = stats.bootstrap(
+        clusters,
+        lambda n, s, axis: s.sum(axis=axis) / n.sum(axis=axis),
+        paired=True,
+        method="BCa",
+        confidence_level=1 - 2 * expanded_tail(0.95, 25),
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    assert (low[0, 0], high[0, 0]) == pytest.approx((theirs.low, theirs.high), abs=0.03 * (theirs.high - theirs.low))
+
+
+def test_bca_leans_with_the_skew():
+    sums = one_side(np.ones(30), np.random.default_rng(4).exponential(size=30) ** 2)
+    ends = [bootstrap(sums, mean, Resampling(method=method)) for method in ("percentile", "bca")]
+    assert ends[1][0][0, 0] > ends[0][0][0, 0]
+    assert ends[1][1][0, 0] > ends[0][1][0, 0]
+
+
+def test_bca_of_unpaired_sides_agrees_with_scipy():
+    rng = np.random.default_rng(5)
+    first, second = rng.exponential(1, 20), rng.normal(0, 2, 20)
+    low, high = bootstrap(two_sides([*first, *[None] * 20], [*[None] * 20, *second]), gap, Resampling(method="bca"))
+    theirs = stats.bootstrap(
+        (first, second),
+        lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis),
+        method="BCa",
+        confidence_level=1 - 2 * expanded_tail(0.95, 20),
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    assert (low[0, 0], high[0, 0]) == pytest.approx((theirs.low, theirs.high), abs=0.08)
+
+
+def test_bca_of_equal_clusters_has_no_interval():
+    assert np.isnan(bootstrap(one_side([5] * 8, [2.0] * 8), mean, Resampling(method="bca"))).all()
