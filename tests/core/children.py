@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,7 +45,7 @@ class CountingApi:
 
     def __init__(self, seconds: tuple[float, float] = (0.002, 0.01)) -> None:
         self._lock, self._asked, self._slow = threading.Lock(), Counter[int](), random.Random(4)
-        self._seconds = seconds
+        self._seconds, self._busy = seconds, 0
         api = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -52,7 +53,8 @@ class CountingApi:
             disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
-                answer = api.answer(int(self.path.rpartition("/")[2]))
+                number = self.path.rpartition("/")[2]
+                answer = api.answer(int(number)) if number.isdigit() else b""
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
@@ -66,6 +68,16 @@ class CountingApi:
 
             def handle_error(self, *_: object) -> None:
                 """Stay silent about callers that were killed."""
+
+            def process_request(self, *call: Any) -> None:
+                with api._lock:
+                    api._busy += 1
+                super().process_request(*call)
+
+            def process_request_thread(self, *call: Any) -> None:
+                super().process_request_thread(*call)
+                with api._lock:
+                    api._busy -= 1
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self.port = self._server.server_address[1]
@@ -84,6 +96,16 @@ class CountingApi:
         """Return how often each question was asked."""
         with self._lock:
             return self._asked.copy()
+
+    def settle(self) -> None:
+        """Wait until all that was sent so far has been counted, also by callers that are dead."""
+        # Connections are accepted in the order they were made: once this one is answered, earlier ones are at work.
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/settled", timeout=60) as answer:
+            answer.read()
+        deadline = time.monotonic() + 60
+        while self._busy:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
 
     def __enter__(self) -> CountingApi:
         self._thread.start()

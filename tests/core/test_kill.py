@@ -16,7 +16,7 @@ from children import CountingApi, Nursery, counting_catalogue, key_of
 from prejudge.core.scoring import estimates_frame, score
 from prejudge.core.store import Store, get_run, read_trials, verify_keys
 
-ROUNDS, TRIALS, CONCURRENCY = 50, 1200, 8
+ROUNDS, TRIALS, CONCURRENCY = 50, 1500, 8
 
 
 @pytest.fixture
@@ -71,11 +71,13 @@ def scored(path, name):
 
 def test_fifty_kills_lose_nothing_and_ask_nothing_twice(tmp_path, api, nursery):
     path, chance, before, kills, again = tmp_path / "store.db", random.Random(20), set(), 0, []
-    for _ in range(ROUNDS):
+    while kills < ROUNDS:
         at_start = api.asked
         child = nursery.start(**job(api, path, name="run"))
-        kills += kill_at_random(child, api, chance) == "signal 9"
-        time.sleep(0.012)  # what the API was sent, it has counted by now
+        end = kill_at_random(child, api, chance)
+        assert end in ("signal 9", ""), end  # "": it came to its end before the kill
+        kills += end == "signal 9"
+        api.settle()
         asked, after = api.asked - at_start, kept(path)
         assert before <= after, "an answer was lost"
         assert len(after - before) >= child.counted, "an answer was counted before it was durable"
@@ -84,10 +86,9 @@ def test_fifty_kills_lose_nothing_and_ask_nothing_twice(tmp_path, api, nursery):
         before = after
     child = nursery.start(**job(api, path, name="run"))
     assert child.wait() == "" and kept(path) == set(range(TRIALS))
-    assert kills >= ROUNDS * 0.9
-    assert max(again) <= CONCURRENCY, "more was lost than was in flight"
+    assert max(again) <= CONCURRENCY, f"more was lost than was in flight: {again}"
     assert api.asked.total() - TRIALS == sum(again)
     assert nursery.start(**job(api, tmp_path / "calm.db", name="run")).wait() == ""
     for killed, calm in zip(scored(path, "run"), scored(tmp_path / "calm.db", "run"), strict=True):
         assert killed.equals(calm)
-    print(json.dumps({"rounds": ROUNDS, "kills": kills, "distinct": TRIALS, "lost in flight": again}))
+    print(json.dumps({"kills": kills, "distinct": TRIALS, "asked": api.asked.total() - TRIALS, "again": again}))
