@@ -1,7 +1,7 @@
 """The group of commands, and what becomes of an error: one line, exit code 2; `--debug` shows the traceback.
 
-Exit codes: 0 done; 1 a check failed (`cache verify`); 2 something a person can mend, or a run that was interrupted;
-3 a run that spent its budget.
+Exit codes: 0 done; 1 a check failed (`cache verify`, `recheck`); 2 something a person can mend, or a run that was
+interrupted; 3 a run that spent its budget.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ COMMANDS = {
     "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
     "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
     "import": ("importing:import_responses", "Take answers somebody else collected into the store, and score them."),
+    "recheck": ("recheck:recheck", "Ask a sample of a run again, to learn whether the model still answers as it did."),
     "doctor": ("doctor:doctor", "Ask a model a few questions with known answers, before money is spent."),
     "demo": ("demo:demo", "Run a study on the two reference models that come with the package."),
 }

@@ -28,6 +28,10 @@ TRIAL_SCHEMA = {
 }
 
 
+RECHECK = "recheck of "
+"""How the study of a recheck begins; what follows is the name of the run that was asked again."""
+
+
 class RunRow(NamedTuple):
     """A run as the store has it."""
 
@@ -63,8 +67,9 @@ def get_run(store: Store, name: str) -> RunRow:
         DataError: several runs begin so.
     """
     runs = list_runs(store)
-    if name == "latest" and runs:
-        return runs[-1]
+    studies = [run for run in runs if not run.study.startswith(RECHECK)]
+    if name == "latest" and studies:
+        return studies[-1]
     exact = [run for run in runs if run.name == name]
     found = exact or [run for run in runs if name and run.name.startswith(name)]
     if len(found) > 1:
