@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+MISSING, POSITION = "missing", "position"
+TOPICS = (MISSING, POSITION)
+"""Whether answers are missing, and what the place of an option does: neither is bias, and both may pass for it."""
+_TOPIC_OF = {"missing": MISSING, "position_bias": POSITION}
+
+
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """One number, the group it is for, and how sure it is. What is undefined is None, never 0."""
 
@@ -49,6 +55,13 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     effect_low: float | None = None
     effect_high: float | None = None
     note: str = ""
+    topic: str = ""
+    """What it is about, if not the study's question: one of `TOPICS`; it then has a section of its own in a report."""
+
+    @property
+    def subject(self) -> str:
+        """Return the topic; a metric named `missing` or `position_bias` needs not name it."""
+        return self.topic or _TOPIC_OF.get(self.metric, "")
 
 
 class Chart(msgspec.Struct, frozen=True):

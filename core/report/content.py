@@ -13,6 +13,7 @@ import msgspec
 from ..adapter import Identity
 from ..estimates import Chart, Estimate, Example
 from ..records import Scalar
+from .pictures import Picture
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,6 +65,8 @@ class ShownExample(msgspec.Struct, frozen=True):
     """Its title and group are always visible, so no stimulus or answer belongs there; the caption is covered."""
     texts: tuple[tuple[str, str], ...]
     """Pairs of a label (`prompt`, `answer`, `sentence 1` ...) and a text."""
+    images: tuple[tuple[str, str], ...] = ()
+    """Pairs of a label and the sha256 (hex) of an image."""
 
 
 class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +76,10 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     study: StudyInfo
     models: dict[str, Identity]
     """Who was asked, by role (`subject`, `judge` ...)."""
+    names: Mapping[str, str] = {}
+    """What the catalogue calls each model, by role."""
+    when: str = ""
+    """When it was asked."""
     estimates: Sequence[Estimate]
     headline: Sequence[Estimate] | None = None
     """The rows to show first; None takes, per metric, the estimates with the broadest groups, if they are few."""
@@ -85,6 +92,10 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     missing: Sequence[Table] = ()
     """Counts of statuses, such as one table per stage and one per group."""
     examples: Sequence[ShownExample] = ()
+    pictures: Mapping[str, Picture] = {}
+    """The images of the examples, by sha256; one that is not here is shown by its number only."""
+    left_out: str = ""
+    """What the examples lack, and why."""
     methods: Sequence[str] = ()
     """Paragraphs."""
     limits: Sequence[str] = ()

@@ -10,6 +10,9 @@ from ..records import Scalar
 from .content import Table
 from .text import UNDEFINED, label, scalar
 
+MOST_ROWS = 500
+"""Rows of a plain table that a page shows."""
+
 
 class Plot(msgspec.Struct, frozen=True):
     """A value, its interval and the neutral value as positions from 0 to 100 along the metric's own scale."""
@@ -73,6 +76,7 @@ def label_cell(value: Scalar) -> Cell:
 
 def plain_grid(table: Table) -> Grid:
     """Return the grid of a plain table; a column is numeric if each of its values is a number or missing."""
-    rows = tuple(tuple(scalar_cell(value) for value in row) for row in table.rows)
+    rows = tuple(tuple(scalar_cell(value) for value in row) for row in table.rows[:MOST_ROWS])
     numeric = [all(row[index].sort is not None for row in rows) for index in range(len(table.columns))]
-    return Grid(table.caption, tuple(map(Column, table.columns, numeric)), rows)
+    cut = f" (the first {MOST_ROWS:,} of {len(table.rows):,} rows)" if len(table.rows) > MOST_ROWS else ""
+    return Grid(table.caption + cut, tuple(map(Column, table.columns, numeric)), rows)

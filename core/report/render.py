@@ -14,13 +14,20 @@ from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from ..errors import UsageError
-from .content import ReportContent
+from ..estimates import MISSING, POSITION
+from .content import ReportContent, ShownExample
 from .figures import Drawing, draw, export
 from .grid import plain_grid
-from .tables import headline, published_grid, sections
-from .text import clean, group_words, number, web_link
+from .pictures import island
+from .tables import answer, headline, published_grid, sections
+from .text import MOST_CHARACTERS, clean, group_words, number, shorten, web_link
+
+MOST_EXAMPLES = 2_000
+MOST_TEXT = 2_500_000
+"""Characters of all examples together."""
 
 
 def render(content: ReportContent) -> str:
@@ -59,17 +66,36 @@ def _write_figures(content: ReportContent, drawings: Sequence[Drawing], folder: 
 def _page(content: ReportContent, drawings: Sequence[Drawing]) -> str:
     style, script = _resource("report.css"), _resource("report.js")
     template = _environment().get_template("report.html")
+    examples, left_out = _examples(content)
     return template.render(
         content=content,
+        examples=examples,
+        left_out=left_out,
+        pictures=island(content.pictures),
         drawings=drawings,
         headline=headline(content.estimates, content.headline),
+        fallback=answer(content.headline or content.estimates),
         sections=sections(content.estimates),
+        missing_sections=sections(content.estimates, MISSING),
+        position_sections=sections(content.estimates, POSITION),
         published=published_grid(content.published),
         missing=[plain_grid(table) for table in content.missing],
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
     )
+
+
+def _examples(content: ReportContent) -> tuple[list[ShownExample], str]:
+    """Return as many examples as a page can bear, their texts cut to an equal share, and what is left out."""
+    shown = content.examples[:MOST_EXAMPLES]
+    count = sum(len(one.texts) for one in shown)
+    most = min(MOST_TEXT // max(count, 1), MOST_CHARACTERS - 100)
+    notes = [content.left_out] if content.left_out else []
+    if len(shown) < len(content.examples):
+        notes.append(f"Only the first {len(shown):,} of {len(content.examples):,} examples are shown.")
+    cut = [replace(one, texts=tuple((label, shorten(text, most)) for label, text in one.texts)) for one in shown]
+    return cut, " ".join(notes)
 
 
 def _environment() -> jinja2.Environment:

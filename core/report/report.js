@@ -9,7 +9,7 @@
     const sign = header.getAttribute("aria-sort") === "ascending" ? -1 : 1;
     for (const other of all("th[aria-sort]", header.parentNode)) other.removeAttribute("aria-sort");
     header.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
-    const key = (row) => row.cells[index].dataset.sort ?? row.cells[index].textContent.trim();
+    const key = ({ cells: { [index]: cell } }) => cell.dataset.sort ?? (cell.title || cell.textContent.trim());
     const compare = (a, b) => {
       if (a === "" || b === "") return (a === "") - (b === ""); // what is undefined stays last, either way
       const difference = a - b;
@@ -30,14 +30,17 @@
   function setUp(list) {
     const [input, output, toggle] = ["input", "output", "[data-toggle]"].map((name) => list.querySelector(name));
     const folds = all("details", list);
-    const items = all("[data-item]", list).map((node) => {
+    let items;
+    const read = () => all("[data-item]", list).map((node) => {
       const group = node.closest("[data-group]");
-      return { node, group, words: `${group ? group.dataset.group : ""} ${node.textContent}`.toLowerCase().replace(/\s+/g, " ") };
+      const texts = [...node.querySelectorAll("th, td, .what, .value, p, dt, dd")].map((part) => part.textContent);
+      return { node, group, words: ` ${group ? group.dataset.group : ""} ${texts.join(" ")}`.toLowerCase().replace(/\s+/g, " ") };
     });
     const start = folds.map((fold) => fold.open);
     const labels = toggle.textContent === "Open all" ? ["Open all", "Close all"] : ["Show all", "Cover all"];
 
     input.addEventListener("input", () => {
+      items ??= read(); // not before it is asked for: a long page opens faster
       const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
       const found = new Map();
       let count = 0;
@@ -60,6 +63,20 @@
       for (const fold of folds) fold.open = open;
       toggle.setAttribute("aria-pressed", String(open));
       toggle.textContent = labels[Number(open)];
+    });
+  }
+
+  // An image gets its source when its example is first opened: until then no one sees it, and nothing decodes it.
+  const island = document.getElementById("pictures");
+  const sources = island ? JSON.parse(island.textContent) : {};
+  for (const example of all(".example")) {
+    example.addEventListener("toggle", () => {
+      for (const place of example.open ? all("[data-picture]:empty", example) : []) {
+        const image = new Image();
+        image.alt = place.dataset.alt;
+        image.src = sources[place.dataset.picture];
+        place.append(image);
+      }
     });
   }
 

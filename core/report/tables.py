@@ -10,12 +10,14 @@ from ..estimates import Estimate
 from .content import Published
 from .fields import Field, fields_for, number_cell, scale_of
 from .grid import Cell, Column, Grid, label_cell
-from .text import UNDEFINED, decimals_for, defined, group_words
+from .text import UNDEFINED, decimals_for, defined, group_words, number
 
 HEADLINE_ROWS = 8
 """A metric with more estimates than this at its broadest groups is listed below only: none is picked by its value."""
 OPEN_ROWS = 40
 """With more estimates than this in all, the sections of the page start closed."""
+MOST_ROWS = 5_000
+"""Estimates that a page lists; the files beside it have them all."""
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -38,18 +40,42 @@ def by_metric(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
     return found
 
 
-def sections(estimates: Sequence[Estimate]) -> list[Section]:
-    """Return one section per metric."""
+def sections(estimates: Sequence[Estimate], topic: str = "") -> list[Section]:
+    """Return one section per metric that is about this topic; none stands for the study's question itself.
+
+    Where there are more than `MOST_ROWS` estimates in all, each section lists its first ones, in proportion.
+    """
     is_open = len(estimates) <= OPEN_ROWS
-    metrics = enumerate(by_metric(estimates).items(), start=1)
-    return [_section(f"metric-{index}", name, rows, is_open) for index, (name, rows) in metrics]
+    share = min(1.0, MOST_ROWS / max(len(estimates), 1))
+    metrics = by_metric(e for e in estimates if e.subject == topic).items()
+    anchor = f"{topic}-metric" if topic else "metric"
+    return [_section(f"{anchor}-{index}", name, rows, is_open, share) for index, (name, rows) in enumerate(metrics, 1)]
+
+
+def answer(estimates: Sequence[Estimate]) -> str:
+    """Return the first of the estimates as a sentence, for a study whose metrics draw no conclusion."""
+    first = next((e for e in estimates if not e.subject), None)
+    if first is None:
+        return ""
+    decimals = decimals_for([first.value, first.low, first.high])
+    words = [f"{first.metric} ({group_words(first.group)}) is {number(first.value, decimals)} {first.unit}".rstrip()]
+    if defined(first.low) and defined(first.high):
+        ends = f"{number(first.low, decimals)} to {number(first.high, decimals)}"
+        words.append(f"{100 * first.level:g} % interval {ends}")
+    else:
+        words.append("no interval")
+    if defined(first.neutral):
+        words.append(f"neutral {first.neutral:g}".replace("-", "\N{MINUS SIGN}"))
+    return ", ".join([*words, f"n = {first.n:,}"]) + "."
 
 
 def headline(estimates: Sequence[Estimate], chosen: Sequence[Estimate] | None = None) -> Grid:
     """Return the short table: the chosen estimates, or per metric those with the broadest groups if they are few."""
-    families = by_metric(estimates)
+    families = by_metric(e for e in estimates if not e.subject)
     scales = {name: scale_of(rows) for name, rows in by_metric([*estimates, *(chosen or ())]).items()}
     shown = chosen if chosen is not None else [e for rows in families.values() for e in _broadest(rows)]
+    # The families are named once, in the sections: here they would make each row three lines high.
+    scales = {name: msgspec.structs.replace(scale, families=False) for name, scale in scales.items()}
     fields = fields_for(shown)
     rows = tuple(
         (Cell(e.metric, detail=group_words(e.group)), *(field.cell(e, scales[e.metric]) for field in fields))
@@ -88,15 +114,19 @@ def _broadest(estimates: Sequence[Estimate]) -> list[Estimate]:
     return found if len(found) <= HEADLINE_ROWS else []
 
 
-def _section(anchor: str, name: str, estimates: Sequence[Estimate], is_open: bool) -> Section:
-    scale = scale_of(estimates)
+def _section(anchor: str, name: str, estimates: Sequence[Estimate], is_open: bool, share: float) -> Section:
+    scale, everything = scale_of(estimates), len(estimates)
+    notes = list(_notes(estimates))
+    estimates = estimates[: max(1, int(everything * share))]
+    if len(estimates) < everything:
+        notes.append(f"Only the first {len(estimates):,} of {everything:,}; estimates.csv has them all")
     keys = list(dict.fromkeys(key for e in estimates for key in e.group))
     fields = fields_for(estimates)
     rows = tuple((*_group_cells(e, keys), *(field.cell(e, scale) for field in fields)) for e in estimates)
     heads = tuple(Column(key, all(_is_number(e.group.get(key)) for e in estimates)) for key in keys)
     grid = Grid(f"Estimates of {name}", (*(heads or (Column("Group"),)), *_columns(fields)), rows)
     units = dict.fromkeys(e.unit for e in estimates if e.unit)
-    return Section(anchor, name, ", ".join(units), grid, tuple(_notes(estimates)), is_open)
+    return Section(anchor, name, ", ".join(units), grid, tuple(notes), is_open)
 
 
 def _group_cells(estimate: Estimate, keys: Sequence[str]) -> tuple[Cell, ...]:

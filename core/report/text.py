@@ -16,18 +16,31 @@ from markupsafe import Markup
 from ..records import Scalar
 
 UNDEFINED = "\N{EM DASH}"
+MOST_CHARACTERS = 20_000
+"""Longest text that a page shows; the store has the whole."""
 # Control characters, lone surrogates and non-characters: neither HTML nor UTF-8 can carry them.
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# Embeddings, overrides and isolates: they reorder what a reader sees, so evidence shows them by number instead.
-_REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# Embeddings, overrides and isolates reorder what a reader sees, and the two separators break lines where none is
+# written: evidence shows them by number instead.
+_REORDERING = re.compile("[\u2028-\u202e\u2066-\u2069]")
 
 
 def clean(value: object) -> object:
-    """Return text that is safe to encode; markup made by the templates and other values pass unchanged."""
+    """Return text that is safe to encode and no longer than `MOST_CHARACTERS`.
+
+    Markup made by the templates and other values pass unchanged.
+    """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
+    value = shorten(value, MOST_CHARACTERS)
     shown = _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", value)
     return _REORDERING.sub(lambda found: f"[U+{ord(found.group()):04X}]", shown)
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text cut to so many characters, which then says how many are left out."""
+    rest = len(text) - most
+    return text if rest <= 0 else f"{text[:most]} \N{HORIZONTAL ELLIPSIS} [{rest:,} characters left out]"
 
 
 def defined(value: float | None) -> bool:
