@@ -32,12 +32,15 @@ __all__ = [
     "Probe",
     "Stage",
     "Trial",
+    "UNIT_COLUMNS",
     "Unreadable",
 ]
 
 
 HEADLINE = 40
 """Estimates a reader can still take in at a glance."""
+UNIT_COLUMNS = ("metric", "unit", "cluster", "sign", "value", "least", "greatest", "status")
+"""What `Metric.units` gives for each unit; every other column is a factor of the estimate's group."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,6 +140,18 @@ class Metric(ABC):
     @abstractmethod
     def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
         """Return the estimates. `observations` has factors, outcomes, `status`, `reason` and `key`."""
+
+    def units(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
+        """Return the units whose means the estimates are, so that runs can be compared unit by unit.
+
+        One row per estimate and unit: the factors of the estimate's group (null where it has no such factor) and the
+        columns of `UNIT_COLUMNS`. `unit` is a text, equal in every run of the study; `value` is null where it is
+        missing, and `status` is `ok` or says why; `sign` is 1, or -1 for units that the estimate subtracts; `least`
+        and `greatest` are the limits of any value, null where there are none. The estimate is the mean of `value`
+        where `sign` is 1, less the mean where it is -1. Leave out the estimates that are no such mean, such as a
+        ratio; None says that no estimate is.
+        """
+        return None
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer the study's question in one sentence with its uncertainty."""

@@ -14,6 +14,7 @@ from ..core.errors import DataError
 from ..core.estimates import Chart, Estimate, Example
 from ._crows_pairs_charts import draw
 from ._crows_pairs_estimates import estimate_all
+from ._crows_pairs_units import units
 from ._crows_pairs_words import conclude, examples_of, methods
 from ._options import CrowsPairsOptions
 from ._pairs import pair_up, with_keys
@@ -47,6 +48,13 @@ class CrowsPairs(Metric):
         if unknown := sorted(set(pairs["direction"].unique().to_list()) - set(DIRECTIONS), key=str):
             raise DataError(f"unknown direction {unknown[0]!r}. Use {', '.join(map(repr, DIRECTIONS))}.")
         return estimate_all(pairs, options)
+
+    def units(self, observations: pl.DataFrame, options: CrowsPairsOptions) -> pl.DataFrame:
+        """Return the pairs behind `metric_score`, `ties` and `log_odds_difference`.
+
+        `stereotype_score` and `antistereotype_score` are ratios (ties leave their denominator).
+        """
+        return units(pair_up(observations, SIDES, FACTORS), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer in one sentence whether the more stereotyping sentences are found likelier."""

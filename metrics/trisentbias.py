@@ -18,6 +18,7 @@ from ._pairs import pair_up, with_keys
 from ._tally import CELL, SENTIMENTS, tally
 from ._trisentbias_charts import draw
 from ._trisentbias_estimates import estimate_all
+from ._trisentbias_units import units
 from ._trisentbias_words import conclude, examples_of, headline, methods
 
 if TYPE_CHECKING:
@@ -48,11 +49,14 @@ class TriSentBias(Metric):
         Raises:
             DataError: a column is absent, a side or a sentiment has an unknown name, or a row stands twice.
         """
-        keep = list(dict.fromkeys([*CELL, options.cluster]))
-        pairs = pair_up(observations, SIDES, keep)
+        pairs = self._pairs(observations, options)
         if unknown := sorted(set(pairs["sentiment"].unique().to_list()) - set(SENTIMENTS), key=str):
             raise DataError(f"unknown sentiment {unknown[0]!r}. Use {', '.join(map(repr, SENTIMENTS))}.")
         return estimate_all(tally(pairs, options.cluster, options.thresholds), options)
+
+    def units(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
+        """Return the pairs behind every measure but `preference`, which is a ratio, and `missing`."""
+        return units(self._pairs(observations, options), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer in one sentence whether favouritism was shown; see `docs/statistics.md` for the rule."""
@@ -72,5 +76,7 @@ class TriSentBias(Metric):
 
     def examples(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> list[Example]:
         """Pick per axis and gender the pairs that lean furthest the paper's way, in praise and in blame."""
-        keep = list(dict.fromkeys([*CELL, options.cluster]))
-        return examples_of(with_keys(pair_up(observations, SIDES, keep), observations, SIDES), options)
+        return examples_of(with_keys(self._pairs(observations, options), observations, SIDES), options)
+
+    def _pairs(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
+        return pair_up(observations, SIDES, list(dict.fromkeys([*CELL, options.cluster])))
