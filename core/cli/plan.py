@@ -38,7 +38,7 @@ def plan(
     store: str,
     registry: str | None,
 ) -> None:
-    """Count what STUDY would ask, cell by cell, beside the paper's counts; with a model, how much is cached."""
+    """Count what STUDY would ask, cell by cell, beside the paper's counts; with a model, the cached share and cost."""
     catalogue = Catalogue.load(registry)
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data))
     if models and ("://" in store or Path(store).exists()):
@@ -63,8 +63,35 @@ def _show(stage: StagePlan) -> None:
     table.add_section()
     table.add_row(*(["total"] + [""] * len(names))[: len(names)], f"{stage.units:,}", _count(stage.published_total))
     console.print(table)
-    cached = "" if stage.cached is None else f", {stage.cached:,} of them cached"
-    console.print(f"{stage.trials:,} requests{cached}.")
+    console.print(_spending(stage))
+    for name, role in stage.later:
+        console.print(f"Stage {name} ({role}) follows: what it asks depends on these answers.", markup=False)
+
+
+def _spending(stage: StagePlan) -> Table:
+    """Return what the stage would ask of its role, and what that costs."""
+    table = Table(caption=f"tokens: {stage.basis}", caption_justify="left")
+    for name in ("role", "model"):
+        table.add_column(name)
+    for name in ("trials", "cached", "to ask", "tokens read", "tokens written", "cost (USD)"):
+        table.add_column(name, justify="right")
+    table.add_row(
+        stage.role,
+        stage.model or "none named",
+        f"{stage.trials:,}",
+        _cached(stage),
+        f"{stage.requests:,}",
+        f"~{stage.input_tokens:,.0f}",
+        f"~{stage.output_tokens:,.0f}",
+        "no price known" if stage.cost is None else f"~{stage.cost:,.4f}",
+    )
+    return table
+
+
+def _cached(stage: StagePlan) -> str:
+    if stage.cached is None:
+        return "–"
+    return f"{stage.cached:,} ({stage.cached / max(1, stage.trials):.0%})"
 
 
 def _count(value: float | None) -> str:
