@@ -15,8 +15,8 @@ from scipy import stats
 
 from ..core.estimates import Estimate
 
-Correction = Literal["bh", "holm"]
-NAMES: dict[Correction, str] = {"bh": "Benjamini-Hochberg", "holm": "Holm"}
+Correction = Literal["bh", "by", "holm"]
+NAMES: dict[Correction, str] = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "holm": "Holm"}
 ABOVE = "significant above neutral"
 BELOW = "significant below neutral"
 
@@ -25,8 +25,8 @@ def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
     """Return the adjusted p-values in the order given."""
     if not p_values:
         return []
-    if correction == "bh":
-        return [float(p) for p in stats.false_discovery_control(p_values, method="bh")]
+    if correction != "holm":
+        return [float(p) for p in stats.false_discovery_control(p_values, method=correction)]
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p)
     stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))

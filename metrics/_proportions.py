@@ -10,6 +10,8 @@ import sys
 import msgspec
 from scipy import stats
 
+from ._bounds import Bounds, mean_bounds
+
 LEAST_P = sys.float_info.min
 """A p below this underflows; it is small, but never 0."""
 
@@ -32,10 +34,9 @@ def share(hits: int, n: int, level: float) -> Share:
     return Share(hits / n, float(interval.low), float(interval.high), max(float(test.pvalue), LEAST_P))
 
 
-def worst_case(hits: int, n: int, missing: int) -> tuple[float | None, float | None]:
+def worst_case(hits: int, n: int, missing: int) -> Bounds:
     """Return the least and the greatest share over all answers the missing units might have given (Manski 1990)."""
-    total = n + missing
-    return (hits / total, (hits + missing) / total) if total else (None, None)
+    return mean_bounds(hits, n, missing, (0.0, 1.0))
 
 
 def scaled(value: float | None, by: float, shift: float = 0.0) -> float | None:

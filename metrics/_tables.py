@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._arrays import Array, ratio
+from ._arrays import Array, Codes, ratio
 
 
-def level_counts(values: Array, groups: Array, clusters: Array) -> Array:
+def level_counts(values: Array, groups: Codes, clusters: Codes) -> Array:
     """Count answers per cluster, group and level of `values`, shape (clusters, 1, groups, 1 + levels).
 
     Column 0 is the count of the group's answers, as `bootstrap` and `swap_test` want it. Groups and clusters are
@@ -21,7 +21,7 @@ def level_counts(values: Array, groups: Array, clusters: Array) -> Array:
     there = ~np.isnan(values)
     levels, level = np.unique(values[there], return_inverse=True)
     shape = (int(clusters.max()) + 1, int(groups.max()) + 1, len(levels))
-    place = np.ravel_multi_index((clusters[there].astype(int), groups[there].astype(int), level), shape)
+    place = np.ravel_multi_index((clusters[there], groups[there], level), shape)
     counts = np.bincount(place, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
     return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)[:, None]
 

@@ -12,9 +12,10 @@ import numpy as np
 from ..core.estimates import Estimate
 from ._arrays import Array
 from ._blocks import POINTS, Block, merge, swap_tested
+from ._bounds import Bounds, difference_bounds
 from ._cluster import bootstrap, swap_test
 from ._options import TriSentBiasOptions
-from ._proportions import worst_case
+from ._proportions import scaled, worst_case
 from ._tally import FIRST, Tally, contrast_statistics
 
 
@@ -126,14 +127,12 @@ def _difference(contrasts: Contrasts, unit: int, measure: Measure, options: TriS
     )
 
 
-def _bounds(contrasts: Contrasts, unit: int, measure: Measure) -> tuple[float | None, float | None]:
+def _bounds(contrasts: Contrasts, unit: int, measure: Measure) -> Bounds:
     """Take every missing pair of one context as a hit and of the other as none, and the other way round."""
     totals = contrasts.sums[:, unit].sum(axis=0)
     shares = [
         worst_case(int(totals[side, measure.counted]), int(totals[side, 0]), contrasts.absent[unit][side])
         for side in ((0, 1) if measure.side == 0 else (1, 0))
     ]
-    (more_low, more_high), (less_low, less_high) = shares
-    if more_low is None or more_high is None or less_low is None or less_high is None:
-        return None, None
-    return 100 * (more_low - less_high), 100 * (more_high - less_low)
+    low, high = difference_bounds(*shares)
+    return scaled(low, 100), scaled(high, 100)

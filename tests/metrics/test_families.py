@@ -26,6 +26,13 @@ def test_holm_stays_at_most_one():
     assert adjust([0.9, 0.8], "holm") == [1.0, 1.0]
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [("bh", "fdr_bh"), ("by", "fdr_by"), ("holm", "holm")])
+def test_corrections_agree_with_statsmodels(ours, theirs):
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    p_values = [*P_VALUES, 0.5, 0.04, 0.9]
+    assert adjust(p_values, ours) == pytest.approx(multitest.multipletests(p_values, method=theirs)[1])
+
+
 def test_nothing_to_adjust_is_nothing():
     assert adjust([], "bh") == []
 
