@@ -41,7 +41,8 @@ def prepare_floor(folder: Path) -> None:
     """Copy the answers into a plain table with columns of its own, as a script written for this study would."""
     with contextlib.closing(sqlite3.connect(folder / "floor.db")) as plain:
         plain.execute(f"ATTACH '{folder / STORE}' AS store")
-        plain.execute("CREATE TABLE answer (key BLOB PRIMARY KEY, scenario INT, face TEXT, variant TEXT, response TEXT)")
+        columns = "key BLOB PRIMARY KEY, scenario INT, face TEXT, variant TEXT, response TEXT"
+        plain.execute(f"CREATE TABLE answer ({columns})")
         plain.execute(
             "INSERT INTO answer SELECT e.key, t.factors ->> 'scenario', t.factors ->> 'face', t.factors ->> 'variant',"
             " e.response FROM store.run_trial t JOIN store.exchange e ON e.id = t.exchange_id WHERE t.run_id = 1"
@@ -68,7 +69,8 @@ def floor_lookup(folder: Path) -> None:
     """Look every key up, one at a time."""
     with contextlib.closing(sqlite3.connect(folder / "floor.db")) as plain:
         keys = [key for (key,) in plain.execute("SELECT key FROM answer")]
-        found = sum(plain.execute("SELECT response FROM answer WHERE key = ?", (k,)).fetchone() is not None for k in keys)
+        query = "SELECT response FROM answer WHERE key = ?"
+        found = sum(plain.execute(query, (key,)).fetchone() is not None for key in keys)
     print(found, "found", file=sys.stderr)
 
 

@@ -12,9 +12,7 @@ from .contracts import Stage, Unreadable
 from .records import Scalar
 
 
-def gather_observations(
-    stage: Stage, parts: Iterable[pl.DataFrame], failures: Mapping[bytes, str]
-) -> pl.DataFrame:
+def gather_observations(stage: Stage, parts: Iterable[pl.DataFrame], failures: Mapping[bytes, str]) -> pl.DataFrame:
     """Return what `build_observations` gives for trials that come some at a time."""
     frames = [build_observations(stage, part, failures) for part in parts]
     return pl.concat(frames, how="vertical_relaxed") if frames else build_observations(stage, _none(), failures)
