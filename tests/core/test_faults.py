@@ -75,7 +75,7 @@ class Always(list[Any]):
 def perform(store, url, n=1, **settings):
     """Run n questions against an endpoint, and return the run."""
     fakes = fake_catalogue()
-    settings = {"model": "tiny", "base_url": url, "api_key_env": "", "timeout_seconds": 0.5, **settings}
+    settings = {"model": "tiny", "base_url": url, "api_key_env": "", "timeout_seconds": 5.0, **settings}
     models = {"tiny": ModelEntry(adapter="openai", settings=settings)}
     catalogue = Catalogue(type(fakes.registry)(models=models, studies=fakes.registry.studies), fakes.plugins)
     catalogue.plugins.offers["adapter"]["openai"] = Registered(Plugged("openai", OpenAIApi), "tests")
@@ -126,7 +126,7 @@ STOPS = {
 @pytest.mark.parametrize("name", [name for name in FAULTS if FAULTS[name].decision != "permanent"])
 def test_fault_that_passes_costs_one_more_request(store, server, name):
     server.plan = [FAULTS[name].answer]
-    run = perform(store, server.url)
+    run = perform(store, server.url, timeout_seconds=0.5 if name == "late" else 5.0)
     assert len(server.seen) == 2
     assert decisions(store) == [FAULTS[name].decision]
     assert read_trials(store, run.id, "count")["status"].to_list() == ["ok"]
