@@ -123,7 +123,8 @@ def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> Mode
     problem = read_problem(reply.body) or Problem(_plain(reply), frozenset())
     said = scrub.text(problem.message)
     status = _real_status(reply.status, problem)
-    line = f"{where} answered {status}{_phrase(status)}{f': {said}' if said else '.'}"
+    stop = "" if said.endswith((".", "!", "?")) else "."
+    line = f"{where} answered {status}{_phrase(status)}{f': {said}' if said else ''}{stop}"
     if problem.codes & _FILTER and status != HTTPStatus.TOO_MANY_REQUESTS:
         return FilteredError(line, min(problem.codes & _FILTER))
     if problem.codes & _ACCOUNT or status == HTTPStatus.PAYMENT_REQUIRED:

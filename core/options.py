@@ -33,12 +33,16 @@ def build_options(owner: str, kind: type[S], values: Mapping[str, Any]) -> S:
 
 def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], problem: str) -> str:
     """Say which option has which wrong value, and what it may be."""
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", problem)
+    if missing:
+        return f"{owner}: option {missing[1]!r} is not set, and has no default."
     place = re.search(r"`\$\.(\w+)", problem)
     if place is None or place[1] not in values:
         return f"{owner}: {problem}."
     name, hint = place[1], get_type_hints(kind).get(place[1])
-    choices = get_args(hint) if get_origin(hint) is Literal else ()
-    may = f"It may be: {', '.join(map(repr, choices))}." if choices else f"{problem.partition(' - at')[0]}."
+    choices = [choice for part in (hint, *get_args(hint)) if get_origin(part) is Literal for choice in get_args(part)]
+    what = problem.partition(" - at")[0].replace(" | null`", "`")
+    may = f"It may be: {', '.join(map(repr, choices))}." if choices else f"{what}."
     return f"{owner}: option {name!r} is {values[name]!r}. {may}"
 
 

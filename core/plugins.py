@@ -166,7 +166,8 @@ def load_target(target: str, plugin: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise PluginError(plugin, f"cannot load {target!r}: {error}.") from error
+        mend = "" if not isinstance(error, ModuleNotFoundError) else " Install it, or name its folder in PYTHONPATH."
+        raise PluginError(plugin, f"cannot load {target!r}: {error}.{mend}") from error
 
 
 def _ask(module: Any, plugin: str) -> dict[str, list[Plugged]]:

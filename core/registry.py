@@ -15,7 +15,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from .errors import DataError, UnknownNameError
+from .errors import DataError, UnknownNameError, UsageError
 from .prices import Prices
 from .records import Scalar
 
@@ -87,6 +87,7 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         Raises:
             UnknownNameError: neither.
+            UsageError: the name of an adapter alone.
         """
         if name in self.models:
             return self.models[name]
@@ -95,6 +96,8 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return ModelEntry(adapter=adapter, settings={"model": model})
         if colon and "/" not in adapter:
             raise UnknownNameError("adapter", adapter, self.adapters)
+        if name in self.adapters:
+            raise UsageError(f"{name!r} is an adapter: say which model, as {name}:MODEL, or by a name of the registry.")
         raise UnknownNameError("model", name, self.models, "Or name one as ADAPTER:MODEL, such as hf-masked:./my-bert.")
 
     def study(self, name: str) -> StudyEntry:

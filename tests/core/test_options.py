@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 from fakes import CountOptions
 
+from prejudge.core.contracts import Options
 from prejudge.core.errors import UnknownNameError, UsageError
 from prejudge.core.options import build_options, parse_assignments
 
@@ -45,3 +46,26 @@ def test_wrong_choice_says_what_there_is():
 
     with pytest.raises(UsageError, match="option 'unit' is 'char'. It may be: 'word', 'token'"):
         build_options("count", Chosen, {"unit": "char"})
+
+
+class Strict(Options, frozen=True, kw_only=True):
+    """One option without a default, and two that may be left open."""
+
+    model: str
+    way: Literal["echo", "tokens"] | None = None
+    threads: int | None = None
+
+
+def test_missing_option_is_named():
+    with pytest.raises(UsageError, match="count: option 'model' is not set"):
+        build_options("count", Strict, {})
+
+
+def test_wrong_choice_of_an_open_option_says_what_there_is():
+    with pytest.raises(UsageError, match="option 'way' is 'guess'. It may be: 'echo', 'tokens'"):
+        build_options("count", Strict, {"model": "m", "way": "guess"})
+
+
+def test_wrong_type_of_an_open_option_speaks_no_json():
+    with pytest.raises(UsageError, match="Expected `int`, got `str`"):
+        build_options("count", Strict, {"model": "m", "threads": "one"})

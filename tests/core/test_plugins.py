@@ -10,7 +10,7 @@ import pytest
 from fakes import CountProbe
 
 from prejudge.core.errors import PluginError, UnknownNameError
-from prejudge.core.plugins import Plugged, Plugins, found_plugins, hookimpl
+from prejudge.core.plugins import Plugged, Plugins, found_plugins, hookimpl, load_target
 from prejudge.core.registry import Registry, load_registry
 
 
@@ -91,3 +91,8 @@ def test_every_built_in_can_be_loaded():
     for kind, offers in plugins.offers.items():
         for name in offers:
             assert plugins.load(kind, name)
+
+
+def test_missing_module_says_how_to_be_found():
+    with pytest.raises(PluginError, match="No module named 'nowhere'. Install it, or name its folder in PYTHONPATH"):
+        load_target("nowhere:Thing", "mine")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.core.errors import DataError, UnknownNameError
+from prejudge.core.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.registry import load_registry, parse_registry
 
 
@@ -64,3 +64,8 @@ def test_model_by_adapter_and_place():
         registry.model("hf-maskd:./bert")
     with pytest.raises(UnknownNameError, match="Did you mean 'reference-masked-fair'.*ADAPTER:MODEL"):
         registry.model("reference-masked-fairr")
+
+
+def test_adapter_without_a_model_says_how_to_name_one():
+    with pytest.raises(UsageError, match="'hf-masked' is an adapter: say which model, as hf-masked:MODEL"):
+        load_registry().model("hf-masked")
