@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Literal, NamedTuple
 
 from .adapter import OPERATIONS, ModelAdapter
-from .errors import ModelError, PrejudgeError
+from .errors import ModelError, PermanentError, PrejudgeError
 from .records import (
     Classify,
     Draw,
@@ -199,13 +199,19 @@ async def _refusal_typed(adapter: ModelAdapter) -> tuple[Verdict, str]:
 async def _image_seen(adapter: ModelAdapter) -> tuple[Verdict, str]:
     if adapter.keep is None:
         return "skip", "there is nowhere to keep an image"
-    images = [adapter.keep(square(*colour), "image/png") for colour in ((255, 0, 0), (0, 0, 255))]
+    files = (square(255, 0, 0), square(0, 0, 255), square(255, 0, 0, "another file"))
+    images = [adapter.keep(file, "image/png") for file in files]
     question = "What is the colour of this image? Answer in one word."
     try:
-        texts = await _texts(adapter, [_ask(question, image=image) for image in images])
-    except ModelError as error:
+        red, blue, again = await _texts(adapter, [_ask(question, image=image) for image in images])
+    except PermanentError as error:
         return "skip", f"no images: {error}"
-    return _judge(texts[0] != texts[1], f"a red and a blue square give {texts[0][:20]!r} and {texts[1][:20]!r}")
+    if red != again and adapter.endpoint is not None:
+        return "fail", (
+            f"two files of one red square give {red[:20]!r} and {again[:20]!r}: the endpoint may read an image's "
+            "bytes as text, or answer otherwise each time"
+        )
+    return _judge(red != blue, f"a red and a blue square give {red[:20]!r} and {blue[:20]!r}")
 
 
 async def _classify_sums(adapter: ModelAdapter) -> tuple[Verdict, str]:
@@ -244,15 +250,16 @@ async def _draw_seeded(adapter: ModelAdapter) -> tuple[Verdict, str]:
     return _judge(one == same and one != other, "one image per seed" if one == same else "one seed gave two images")
 
 
-def square(red: int, green: int, blue: int) -> bytes:
-    """Return a PNG of one colour, 64 by 64 pixels."""
+def square(red: int, green: int, blue: int, comment: str = "") -> bytes:
+    """Return a PNG of one colour, 64 by 64 pixels; a comment makes another file of the same pixels."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
     pixels = (b"\0" + bytes((red, green, blue)) * SIDE) * SIDE
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(pixels)), (b"IEND", b""))
+    note = ((b"tEXt", b"Comment\0" + comment.encode("latin-1")),) if comment else ()
+    parts = ((b"IHDR", header), *note, (b"IDAT", zlib.compress(pixels)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in parts)
 
 

@@ -9,13 +9,14 @@ import pytest
 
 from prejudge.core.adapter import Identity, ModelAdapter
 from prejudge.core.doctor import CONTINUED, LIKELY, examine, square
-from prejudge.core.errors import PermanentError
+from prejudge.core.errors import PermanentError, TransientError
 from prejudge.core.records import (
     Classification,
     Draw,
     Drawing,
     Embed,
     Embedding,
+    Generate,
     Generation,
     Image,
     Likelihood,
@@ -162,3 +163,40 @@ def test_endpoint_is_asked_for_images_only_by_name():
 
 def test_named_operations_alone_are_tried():
     assert [check.name for check in asyncio.run(examine(Sound(), [Embed]))] == ["embed: a paraphrase is nearer"]
+
+
+def test_endpoint_that_reads_the_bytes_of_an_image_as_text_fails():
+    (row,) = [check for check in asyncio.run(examine(kept(Remote()))) if check.name == "generate: an image is seen"]
+    assert row.verdict == "fail" and "two files of one red square" in row.detail
+
+
+def test_endpoint_that_sees_the_pixels_passes():
+    async def look(self, request):
+        images = [self.colours[part.sha256] for part in request.messages[-1].parts if isinstance(part, Image)]
+        return Generation(text=f"{images}")
+
+    remote = kept(type("Seeing", (Remote,), {"generate": look})())
+    checks = {check.name: check.verdict for check in asyncio.run(examine(remote, [Generate]))}
+    assert checks["generate: an image is seen"] == "pass"
+
+
+def test_endpoint_that_is_away_is_not_taken_for_one_without_images():
+    away = broken("generate", TransientError("nobody there"))
+    assert verdicts(away)["generate: an image is seen"] == "fail"
+
+
+def test_model_that_reads_no_images_is_no_failure():
+    assert verdicts(broken("generate", PermanentError("text only")))["generate: an image is seen"] == "skip"
+
+
+def kept(adapter):
+    """Give an adapter a place for images, which knows their colours."""
+    adapter.colours = {}
+
+    def keep(data, kind):
+        name = hashlib.sha256(data).hexdigest()
+        adapter.colours[name] = "red" if square(255, 0, 0)[-30:] == data[-30:] else "blue"
+        return name
+
+    adapter.keep = keep
+    return adapter
