@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Literal, NamedTuple
 
 from .adapter import OPERATIONS, ModelAdapter
-from .errors import ModelError, PermanentError, PrejudgeError
+from .errors import MissingExtraError, ModelError, ModelLoadError, PermanentError, PrejudgeError
 from .records import (
     Classify,
     Draw,
@@ -78,6 +78,10 @@ async def examine(adapter: ModelAdapter, operations: Collection[type[Request]] =
     """Run every check of some operations, or of all that the adapter offers. Asks some thirty tiny questions.
 
     Behind an endpoint stands one model of one kind: it is asked for vectors and images only where these are named.
+
+    Raises:
+        ModelLoadError: the model cannot be loaded, so there is nothing to ask.
+        MissingExtraError: what it needs is not installed.
     """
     checks: list[Check] = []
     for operation, probes in PROBES.items():
@@ -108,6 +112,8 @@ async def _checked(
 ) -> Check:
     try:
         return Check(name, *await probe(a))
+    except (ModelLoadError, MissingExtraError):
+        raise  # every row would say the same
     except PrejudgeError as error:
         return Check(name, "fail", f"{type(error).__name__}: {error}")
 

@@ -9,7 +9,7 @@ import pytest
 
 from prejudge.core.adapter import Identity, ModelAdapter
 from prejudge.core.doctor import CONTINUED, LIKELY, examine, square
-from prejudge.core.errors import PermanentError, TransientError
+from prejudge.core.errors import ModelLoadError, PermanentError, TransientError
 from prejudge.core.records import (
     Classification,
     Draw,
@@ -183,6 +183,11 @@ def test_endpoint_that_sees_the_pixels_passes():
 def test_endpoint_that_is_away_is_not_taken_for_one_without_images():
     away = broken("generate", TransientError("nobody there"))
     assert verdicts(away)["generate: an image is seen"] == "fail"
+
+
+def test_model_that_cannot_be_loaded_is_one_error():
+    with pytest.raises(ModelLoadError, match="no such device"):
+        verdicts(broken("generate", ModelLoadError("no such device")))
 
 
 def test_model_that_reads_no_images_is_no_failure():
