@@ -20,9 +20,9 @@ import msgspec
 import numpy as np
 
 from ._arrays import Array, Codes, Flags
-from ._ends import acceleration, bca, expanded_tail, percentiles
+from ._ends import acceleration, bca, expanded_tail, jackknife_variance, percentiles, t_ends
 
-Method = Literal["percentile", "bca"]
+Method = Literal["percentile", "bca", "jackknife"]
 Statistics = Callable[[Array], Array]
 """From totals (..., units, sides, columns) to statistics (..., units, statistics); undefined is NaN."""
 
@@ -43,11 +43,11 @@ class Resampling(msgspec.Struct, frozen=True):
     seed: int = 0
     level: float = 0.95
     method: Method = "percentile"
-    """How a bootstrap interval is read off the replicates."""
+    """How an interval is made: from bootstrap replicates, or by the jackknife with t (best for few clusters)."""
 
 
 def bootstrap(sums: Array, statistics: Statistics, plan: Resampling) -> tuple[Array, Array]:
-    """Return the ends of the cluster bootstrap intervals, two arrays (units, statistics).
+    """Return the ends of the cluster intervals, two arrays (units, statistics).
 
     NaN where there is no interval: a side with fewer than two clusters, no variation between replicates, or a
     statistic that is undefined in most of them. Clusters with answers on one side only are drawn within that side.
@@ -58,16 +58,25 @@ def bootstrap(sums: Array, statistics: Statistics, plan: Resampling) -> tuple[Ar
         few = fewest(pattern, sums.shape[2])
         if few < 2:
             continue
-        rng = np.random.default_rng([plan.seed, 1, number])
-        part, tail = sums[pattern > 0][:, units], expanded_tail(plan.level, few)
-        drawn = _weights(rng, pattern[pattern > 0], plan.resamples, part[0].size)
+        part, own = sums[pattern > 0][:, units], pattern[pattern > 0]
+        if plan.method == "jackknife":
+            variance = jackknife_variance(_left_out(part, statistics), observed[units], strata(own))
+            low[units], high[units] = t_ends(observed[units], variance, plan.level, few - 1)
+            continue
+        rng, tail = np.random.default_rng([plan.seed, 1, number]), expanded_tail(plan.level, few)
+        drawn = _weights(rng, own, plan.resamples, part[0].size)
         replicates = np.concatenate([statistics(product(weights, part)) for weights in drawn])
         if plan.method == "bca":
-            bend = acceleration(statistics(part.sum(axis=0) - part), strata(pattern[pattern > 0]))
+            bend = acceleration(_left_out(part, statistics), strata(own))
             low[units], high[units] = bca(replicates, observed[units], bend, tail)
         else:
             low[units], high[units] = percentiles(replicates, tail)
     return low, high
+
+
+def _left_out(sums: Array, statistics: Statistics) -> Array:
+    """Return the statistics with each cluster left out, shape (clusters, units, statistics)."""
+    return statistics(sums.sum(axis=0) - sums)
 
 
 def flip_test(sums: Array, plan: Resampling) -> Array:

@@ -1,4 +1,4 @@
-"""From bootstrap replicates to the ends of an interval: expanded percentiles, and BCa.
+"""The ends of an interval: expanded percentiles and BCa of bootstrap replicates, and the jackknife with t.
 
 Replicates have the shape (replicates, ...); every statistic in the trailing axes gets an interval of its own.
 """
@@ -60,6 +60,23 @@ def acceleration(left_out: Array, strata: Sequence[Codes]) -> Array:
         below += (influence**2).sum(axis=0) / n**2
     bend: Array = np.divide(above, 6 * below**1.5, out=np.zeros_like(above), where=below > 0)
     return bend
+
+
+def jackknife_variance(left_out: Array, observed: Array, strata: Sequence[Codes]) -> Array:
+    """Return the variance of statistics from leaving out one cluster at a time; strata as for `acceleration`.
+
+    Source: Efron and Stein (1981); for clusters MacKinnon, Nielsen and Webb (2023), CV3.
+    """
+    variance = np.zeros(left_out.shape[1:])
+    for members in strata:
+        variance += (len(members) - 1) / len(members) * ((left_out[members] - observed) ** 2).sum(axis=0)
+    return variance
+
+
+def t_ends(observed: Array, variance: Array, level: float, freedom: Array | float) -> tuple[Array, Array]:
+    """Return observed plus and minus t standard errors; NaN without variance, or below 1 degree of freedom."""
+    reach = stats.t.isf((1 - level) / 2, freedom) * np.sqrt(variance)
+    return _wide(observed - reach, observed + reach)
 
 
 def _level(shift: Array, acceleration: Array, z: float) -> Array:

@@ -250,3 +250,27 @@ def test_bca_of_unpaired_sides_agrees_with_scipy():
 
 def test_bca_of_equal_clusters_has_no_interval():
     assert np.isnan(bootstrap(one_side([5] * 8, [2.0] * 8), mean, Resampling(method="bca"))).all()
+
+
+def test_jackknife_of_a_mean_is_the_t_interval():
+    values = np.random.default_rng(1).normal(size=9)
+    theirs = stats.ttest_1samp(values, 0).confidence_interval()
+    ends = bootstrap(one_side(np.ones(9), values), mean, Resampling(method="jackknife"))
+    assert np.ravel(ends) == pytest.approx([theirs.low, theirs.high])
+
+
+def test_jackknife_of_clusters_agrees_with_cluster_robust_regression():
+    linear = pytest.importorskip("statsmodels.regression.linear_model")
+    rng = np.random.default_rng(12)
+    groups = np.repeat(np.arange(60), rng.integers(2, 9, 60))
+    values = rng.normal(size=60)[groups] + rng.normal(size=len(groups))
+    fit = linear.OLS(values, np.ones((len(values), 1))).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
+    sums = one_side(np.bincount(groups), np.bincount(groups, weights=values))
+    (low,), (high,) = bootstrap(sums, mean, Resampling(method="jackknife"))
+    assert (low[0], high[0]) == pytest.approx(tuple(fit.conf_int()[0]), rel=0.05)
+    (low,), (high,) = bootstrap(sums, mean, Resampling())
+    assert high[0] - low[0] == pytest.approx(np.ptp(fit.conf_int()[0]), rel=0.05)
+
+
+def test_jackknife_of_equal_clusters_has_no_interval():
+    assert np.isnan(bootstrap(one_side([5] * 8, [2.0] * 8), mean, Resampling(method="jackknife"))).all()

@@ -80,3 +80,18 @@ def test_one_row_or_column_has_no_interval(shape):
 def test_crossed_bootstrap_repeats_with_its_seed(values):
     one, other = (crossed_bootstrap(cells_of(values), mean, PLAN) for _ in range(2))
     assert np.array_equal(one, other)
+
+
+def test_jackknife_of_rows_that_matter_alone_is_that_of_rows():
+    rng = np.random.default_rng(4)
+    cells = cells_of(rng.normal(size=(10, 1)) + 0.001 * rng.normal(size=(10, 200)))
+    jackknife = Resampling(method="jackknife")
+    both, rows = crossed_bootstrap(cells, mean, jackknife), bootstrap(cells.sum(axis=1), mean, jackknife)
+    assert np.ravel(both) == pytest.approx(np.ravel(rows), rel=0.01)
+
+
+def test_jackknife_without_effects_is_that_of_single_answers():
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=(60, 70))
+    low, high = crossed_bootstrap(cells_of(values), mean, Resampling(method="jackknife"))
+    assert high[0, 0] - low[0, 0] == pytest.approx(2 * 1.96 * values.std() / np.sqrt(values.size), rel=0.25)
