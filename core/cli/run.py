@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import click
 import msgspec
@@ -85,6 +85,8 @@ def resume(name: str, **where: Any) -> int:
     with Store(where["store"], writable=False) as store:
         found = get_run(store, name)
     manifest = msgspec.json.decode(found.manifest, type=Manifest)
+    if manifest.mode not in get_args(Mode):
+        raise UsageError(f"run {found.name} is no run of a study on a model ({manifest.mode}), and cannot be resumed.")
     ensure_same_data(manifest)
     options = RunOptions(name=found.name, command=manifest.command, caps=_read_caps(where))
     return perform(catalogue, manifest.study, options, where)

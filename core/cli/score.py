@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..output import write_output
 from ..scoring import score_published
 from ..store import Store
+from ..store.unbundle import Bundle, import_bundle
 from ..study import Catalogue
 from .results import finish, show
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
@@ -19,15 +23,26 @@ from .shared import read_assignments, registry_option, runs_option, set_option, 
 @click.option(
     "--scores", default=None, metavar="FILE", help="Measure scores somebody published; NAME is then the study."
 )
+@click.option("--bundle", default=None, metavar="FILE", help="Score the run in a bundle; no store is needed.")
 @set_option
 @store_option
 @runs_option
 @registry_option
-def score(name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: str) -> int:
+def score(name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: Any) -> int:
     """Score the run NAME again from the store alone (default: the latest). No model is loaded, nothing is asked."""
     catalogue = Catalogue.load(registry)
+    if (bundle := where.pop("bundle")) is not None:
+        return score_bundle(catalogue, bundle, where, read_assignments(assignments, None))
     if scores is not None:
         published = score_published(catalogue, catalogue.study(name, {}, read_assignments(assignments, None)), scores)
         return show(published, write_output(published, None, Path(where["runs"])))
     with Store(where["store"], writable=False) as store:
         return finish(catalogue, store, name, where["runs"], read_assignments(assignments, None))
+
+
+def score_bundle(catalogue: Catalogue, path: str, where: Mapping[str, Any], assignments: Mapping[str, Any]) -> int:
+    """Score the run in a bundle by way of a store that is gone afterwards."""
+    folder = tempfile.TemporaryDirectory(prefix="prejudge-")
+    with folder as place, Bundle(path) as bundle, Store(Path(place) / "bundle.db") as store:
+        run = import_bundle(store, bundle).run
+        return finish(catalogue, store, run, where["runs"], assignments)

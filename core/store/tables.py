@@ -45,7 +45,10 @@ class Exchange(SQLModel, table=True):
     key: bytes = Field(sa_type=LargeBinary)
     """sha256 of key version, identity digest and request."""
     generation: int = 0
-    """0 for the first answer; one more each time `refresh` asked anew. Look-ups take the highest."""
+    """0 for the first answer; one more each time `refresh` asked anew. Look-ups take the highest.
+
+    Below 0: an answer that came from another store or a bundle to a key that was answered here already.
+    """
     model_id: int = Field(foreign_key="model.id")
     operation: str = Field(sa_type=Text)
     request: str = Field(sa_type=Text)

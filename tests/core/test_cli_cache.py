@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 
+import polars as pl
 import pytest
 
 PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
@@ -40,6 +41,41 @@ def test_run_is_exported_imported_and_scored(prejudge, ran, tmp_path):
     tables = [(tmp_path / name / ran / "estimates.csv").read_bytes() for name in ("pre", "new")]
     assert [done.returncode for done in scored] == [0, 0] and tables[0] == tables[1]
     assert "is here already" in prejudge("cache", "import", "r.zip", "--store", "new.db").stdout
+
+
+def test_bundle_is_scored_without_a_store(prejudge, ran, tmp_path):
+    prejudge("cache", "export", ran, "--out", "r.zip")
+    (tmp_path / "prejudge.db").unlink()
+    done = prejudge("score", "--bundle", "r.zip", "--runs", "again")
+    assert done.returncode == 0 and not (tmp_path / "prejudge.db").exists()
+    assert (tmp_path / "again" / ran / "estimates.csv").read_bytes() == (
+        tmp_path / "runs" / ran / "estimates.csv"
+    ).read_bytes()
+
+
+def test_reference_model_has_not_drifted(prejudge, ran):
+    done = prejudge("recheck", ran, "--sample", "20", "--exact")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert "Asked again: 20. Not answered now: 0. The same answer: 100.0%" in done.stdout
+    assert ran in prejudge("score").stdout, "latest is still the run"
+
+
+def test_published_numbers_are_imported_and_scored(prejudge, tmp_path):
+    pairs = ["sent_more,sent_less,stereo_antistereo,bias_type"]
+    pairs += [f"women saw a {word},men saw a {word},stereo,gender" for word in ("cat", "dog", "cow")]
+    (tmp_path / "pairs.csv").write_text("\n".join(pairs) + "\n")
+    (tmp_path / "theirs.csv").write_text("pair,side,logp\n0,more,-1\n0,less,-2\n1,more,-3\n1,less,-2\n2,more,-1\n")
+    words = ["import", "crows-pairs", "--data", "pairs.csv", "--model", "theirs", "--columns", "log_probability=logp"]
+    done = prejudge(*words, "--responses", "theirs.csv")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 6 trials of stage 'pairs' were not answered" in " ".join(done.stdout.split())
+    (estimates,) = (tmp_path / "runs").glob("*/estimates.parquet")
+    (total,) = pl.read_parquet(estimates).filter(metric="metric_score", bias_type=None).iter_rows(named=True)
+    assert (total["value"], total["n"]) == (50.0, 2)
+    assert prejudge("cache", "verify").stdout.startswith("5 exchanges checked, 0 wrong.")
+    assert "cannot be resumed" in prejudge("resume").stderr and "nothing to recheck" in prejudge("recheck").stderr
+    left = prejudge(*words, "--responses", "pairs.csv")
+    assert left.returncode == 2 and "no column 'logp'" in left.stderr
 
 
 def test_tampered_bundle_makes_no_store(prejudge, ran, tmp_path):
