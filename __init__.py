@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .core.adapter import Identity, Limits, ModelAdapter, Worker
-    from .core.api import Run, Settings, arun, import_scores, plan, run, score
+    from .core.api import Compared, Run, Settings, arun, compare, import_scores, load, plan, run, score
+    from .core.compare import CompareOptions
     from .core.contracts import Imported, Metric, Options, Probe, Stage, Trial, Unreadable
     from .core.errors import (
         AuthenticationError,
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "adapter": ("Identity", "Limits", "ModelAdapter", "Worker"),
-    "api": ("Run", "Settings", "arun", "import_scores", "plan", "run", "score"),
+    "api": ("Compared", "Run", "Settings", "arun", "compare", "import_scores", "load", "plan", "run", "score"),
+    "compare": ("CompareOptions",),
     "contracts": ("Imported", "Metric", "Options", "Probe", "Stage", "Trial", "Unreadable"),
     "errors": (
         *("AuthenticationError", "DataError", "ModelError", "ModelLoadError", "PermanentError", "PrejudgeError"),
@@ -68,6 +70,8 @@ __all__ = [
     "Chart",
     "Classification",
     "Classify",
+    "CompareOptions",
+    "Compared",
     "DataError",
     "Draw",
     "Drawing",
@@ -109,8 +113,10 @@ __all__ = [
     "Worker",
     "__version__",
     "arun",
+    "compare",
     "hookimpl",
     "import_scores",
+    "load",
     "plan",
     "run",
     "score",

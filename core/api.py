@@ -6,13 +6,24 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
 import polars as pl
 
 from .budget import Caps
+from .compare import (
+    CompareOptions,
+    Comparison,
+    compare_scores,
+    differences_frame,
+    rank_runs,
+    ranks_possible,
+    score_all,
+    write_comparison,
+)
 from .errors import UnknownNameError
+from .loading import load, plotted
 from .output import write_output
 from .plan import StagePlan
 from .plan import plan as plan_study
@@ -24,7 +35,23 @@ from .scoring import score as score_run
 from .store import Store
 from .study import SUBJECT, Catalogue, Study
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 T = TypeVar("T")
+
+__all__ = [
+    "Compared",
+    "Run",
+    "Settings",
+    "arun",
+    "compare",
+    "import_scores",
+    "load",
+    "plan",
+    "run",
+    "score",
+]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +71,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     max_cost: float | None = None
     """US dollars, by the registry's prices."""
+    leave_out: tuple[str, ...] = ()
+    """Parts that the report does without: `examples`, `images`."""
 
     @property
     def caps(self) -> Caps:
@@ -88,6 +117,36 @@ class Run(msgspec.Struct, frozen=True):
     def conclusions(self) -> dict[str, str]:
         """Return one sentence per metric."""
         return self.scores.conclusions
+
+    def plot(self, name: str | None = None) -> Figure | dict[str, Figure]:
+        """Return the figure of this name, or all figures by name. Raises `UnknownNameError` if there is none."""
+        return plotted(self.scores.charts, name)
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """Runs that were compared."""
+
+    comparison: Comparison
+    report: Path
+    """The HTML report."""
+
+    def __repr__(self) -> str:
+        """Return what was compared, the conclusion and where the report is."""
+        return "\n".join([self.comparison.title, self.conclusion, f"Report: {self.report}"])
+
+    @property
+    def differences(self) -> pl.DataFrame:
+        """Return the differences as a tidy frame, one row each."""
+        return differences_frame(self.comparison)
+
+    @property
+    def conclusion(self) -> str:
+        """Return one sentence."""
+        return self.comparison.conclusion
+
+    def plot(self, name: str | None = None) -> Figure | dict[str, Figure]:
+        """Return the figure of this name, or all figures by name. Raises `UnknownNameError` if there is none."""
+        return plotted(self.comparison.charts, name)
 
 
 def _resolve(
@@ -138,6 +197,20 @@ def score(name: str = "latest", settings: Settings | None = None, assignments: M
         return _scored(Catalogue.load(settings.registry), store, name, settings, assignments)
 
 
+def compare(*names: str, settings: Settings | None = None, options: CompareOptions | None = None) -> Compared:
+    """Compare runs of one study with the first of them, or the ranks of models across studies; write a report.
+
+    Raises:
+        UsageError: there is no such run, or the runs cannot be compared.
+    """
+    settings, options = settings or Settings(), options or CompareOptions()
+    catalogue = Catalogue.load(settings.registry)
+    with Store(settings.store, writable=False) as store:
+        runs = score_all(catalogue, store, names, options.assignments)
+    done = (rank_runs if ranks_possible(runs) else compare_scores)(catalogue, runs, options)
+    return Compared(done, write_comparison(done, Path(settings.runs)))
+
+
 def plan(
     study: str, model: str | Mapping[str, str] | None = None, settings: Settings | None = None, **options: Any
 ) -> list[StagePlan]:
@@ -167,7 +240,7 @@ def _scored(
     catalogue: Catalogue, store: Store, name: str, settings: Settings, assignments: Mapping[str, Any] | None = None
 ) -> Run:
     scores = score_run(catalogue, store, name, assignments)
-    return Run(scores, write_output(scores, store, Path(settings.runs)))
+    return Run(scores, write_output(scores, store, Path(settings.runs), settings.leave_out))
 
 
 def _block(work: Coroutine[Any, Any, T]) -> T:

@@ -33,6 +33,8 @@ class Scores(msgspec.Struct, frozen=True):
     methods: tuple[str, ...]
     charts: tuple[Chart, ...]
     examples: tuple[Example, ...]
+    options: dict[str, Any] = {}
+    """Every option of the probe and of each metric, what was not set included."""
 
     @property
     def last(self) -> pl.DataFrame:
@@ -98,6 +100,15 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
     return _measure(catalogue, Scores(run, manifest, stages[-1:], observations, {}, (), {}, (), (), ()), instrument)
 
 
+def measure_frame(catalogue: Catalogue, manifest: Manifest, observations: pl.DataFrame) -> Scores:
+    """Measure observations that a run left; without the store there are no exchanges behind the examples."""
+    instrument = catalogue.instrument(manifest.study)
+    last = instrument.stages()[-1]
+    run = RunRow(0, manifest.run, manifest.study.name, "left", "", 0.0, None)
+    scores = Scores(run, manifest, (last,), {last.name: observations}, {}, (), {}, (), (), ())
+    return _measure(catalogue, scores, instrument)
+
+
 def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
     estimates = {}
     for name, (metric, options) in instrument.metrics.items():
@@ -111,6 +122,10 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         methods=tuple(m.methods(o) for m, o in instrument.metrics.values()),
         charts=tuple(chart for name, (m, _) in instrument.metrics.items() for chart in m.figures(estimates[name])),
         examples=tuple(e for m, o in instrument.metrics.values() for e in m.examples(scores.last, o)),
+        options={
+            scores.manifest.study.probe: msgspec.to_builtins(instrument.options),
+            **{name: msgspec.to_builtins(options) for name, (_, options) in instrument.metrics.items()},
+        },
     )
 
 

@@ -44,15 +44,21 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
 
 
 def _chart(metric: str, estimates: Sequence[Estimate]) -> Chart:
-    points = [Point(_label(e), e.value, e.low, e.high, shown(e)) for e in estimates[:ROWS]]
+    several = len({(e.group["run"], e.group["against"]) for e in estimates}) > 1
+    points = [Point(_label(e, several), e.value, e.low, e.high, shown(e)) for e in estimates[:ROWS]]
     unit = estimates[0].unit
     panel = Panel(metric, f"difference{f' ({unit})' if unit else ''}", points)
     rest = f" The first {ROWS} of {len(estimates)}." if len(estimates) > ROWS else ""
-    return Chart(f"differences-{metric}", f"Differences in {metric}", CAPTION + rest, forest([panel]))
+    runs = "" if several else f": {_runs(estimates[0])}"
+    return Chart(f"differences-{metric}", f"Differences in {metric}{runs}", CAPTION + rest, forest([panel]))
 
 
-def _label(estimate: Estimate) -> str:
-    return ", ".join([f"{estimate.group['run']} less {estimate.group['against']}", *_cell(estimate.group)])
+def _label(estimate: Estimate, several: bool) -> str:
+    return ", ".join([*([_runs(estimate)] if several else []), *_cell(estimate.group)]) or estimate.metric
+
+
+def _runs(estimate: Estimate) -> str:
+    return f"{estimate.group['run']} less {estimate.group['against']}"
 
 
 def _cell(group: Mapping[str, Scalar]) -> list[str]:

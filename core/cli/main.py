@@ -1,7 +1,7 @@
 """The group of commands, and what becomes of an error: one line, exit code 2; `--debug` shows the traceback.
 
-Exit codes: 0 done; 1 a check failed (`cache verify`, `recheck`); 2 something a person can mend, or a run that was
-interrupted; 3 a run that spent its budget.
+Exit codes: 0 done; 1 a check failed (`cache verify`, `gate`, `recheck`); 2 something a person can mend, or a run that
+was interrupted; 3 a run that spent its budget.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ COMMANDS = {
     "score": ("score:score", "Score a run again from the store, or scores somebody published."),
     "plan": ("plan:plan", "Count what a study would ask, before anything is spent."),
     "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
+    "compare": ("compare:compare", "Compare runs of one study unit by unit, or the ranks of models across studies."),
+    "gate": ("gate:gate", "Hold a run against a policy: exit code, JUnit XML, a summary for a pull request."),
+    "export": ("tables:export", "Write estimates or observations as Parquet, CSV, JSON or LaTeX."),
+    "card": ("card:card", "Write a model card and a data sheet of a run."),
     "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
     "import": ("importing:import_responses", "Take answers somebody else collected into the store, and score them."),
     "recheck": ("recheck:recheck", "Ask a sample of a run again, to learn whether the model still answers as it did."),

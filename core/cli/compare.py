@@ -1,0 +1,113 @@
+"""`prejudge compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from ..compare import (
+    CompareOptions,
+    Comparison,
+    Difference,
+    compare_scores,
+    rank_runs,
+    ranks_possible,
+    score_all,
+    write_comparison,
+)
+from ..output import ensure_writable
+from ..store import Store
+from ..study import Catalogue
+from .results import UNITS, number, p_value, terminal
+from .shared import read_assignments, registry_option, runs_option, set_option, store_option
+
+CAPTION = "p: adjusted within its family"
+ROWS = 60
+"""Differences that a terminal shows; the report has all."""
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="RUN RUN [RUN...]")
+@click.option("--all-pairs", is_flag=True, help="Compare every run with every other, not only with the first.")
+@click.option("--allow-different", is_flag=True, help="Compare what runs with different options or data share.")
+@click.option("--ranks", is_flag=True, help="Rank the models of several studies, and see whether the ranks agree.")
+@set_option
+@store_option
+@runs_option
+@registry_option
+def compare(
+    names: tuple[str, ...], assignments: tuple[str, ...], all_pairs: bool, allow_different: bool, **where: Any
+) -> int:
+    """Compare runs of one study with the first of them, unit by unit: differences, intervals, corrected tests.
+
+    With runs of two or more studies on three or more models each, compare the ranks of the models instead.
+    """
+    catalogue = Catalogue.load(where["registry"])
+    ensure_writable(Path(where["runs"]))
+    options = CompareOptions(
+        all_pairs=all_pairs, allow_different=allow_different, assignments=read_assignments(assignments, None)
+    )
+    with Store(where["store"], writable=False) as store:
+        runs = score_all(catalogue, store, names, options.assignments)
+    ranked = where["ranks"] or ranks_possible(runs)
+    done = (rank_runs if ranked else compare_scores)(catalogue, runs, options)
+    return _show(done, write_comparison(done, Path(where["runs"])))
+
+
+def _show(comparison: Comparison, report: Path) -> int:
+    """Print the differences, the conclusion and the report's path; return 1 if nothing could be compared."""
+    console = terminal()
+    for note in comparison.notes:
+        console.print(f"Note: {note}", markup=False)
+    shown = comparison.headline or comparison.differences
+    for title, part in _by_pair(shown[:ROWS]).items():
+        console.print(_table(title, part), markup=False)
+    rest = len(comparison.differences) - len(shown[:ROWS])
+    if rest:
+        console.print(f"{rest:,} more differences are in the report.")
+    console.print(comparison.conclusion, markup=False)
+    console.print(f"Report: {report}", markup=False, soft_wrap=True)
+    return 0 if any(d.estimate.value is not None for d in comparison.differences) else 1
+
+
+def _by_pair(differences: Sequence[Difference]) -> dict[str, list[Difference]]:
+    """Return the differences by the pair of runs they are between."""
+    found: dict[str, list[Difference]] = {}
+    for difference in differences:
+        group = difference.estimate.group
+        title = f"{group['run']} (second) less {group['against']} (first)" if "run" in group else ""
+        found.setdefault(title, []).append(difference)
+    return found
+
+
+def _table(title: str, differences: Sequence[Difference]) -> Table:
+    table = Table(
+        title=title, title_justify="left", caption=CAPTION, caption_justify="left", box=SIMPLE_HEAD, pad_edge=False
+    )
+    for name in ("measure", "for"):
+        table.add_column(name, overflow="fold")
+    for name in ("first", "second", "difference", "interval", "n", "missing", "p"):
+        table.add_column(name, justify="right")
+    for difference in differences:
+        table.add_row(*_row(difference))
+    return table
+
+
+def _row(difference: Difference) -> tuple[str, ...]:
+    e = difference.estimate
+    return (
+        f"{e.metric} ({UNITS.get(e.unit, e.unit)})" if e.unit else e.metric,
+        ", ".join(str(level) for name, level in e.group.items() if name not in ("run", "against")),
+        number(difference.first),
+        number(difference.second),
+        number(e.value),
+        f"{number(e.low)} to {number(e.high)}" if e.low is not None else "–",
+        str(e.n),
+        str(sum(e.missing.values())),
+        p_value(e.p_adjusted if e.p_adjusted is not None else e.p),
+    )

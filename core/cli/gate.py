@@ -1,0 +1,66 @@
+"""`prejudge gate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from ..gate import Verdict, judge_run, junit, markdown, read_policy
+from ..store import Store
+from ..study import Catalogue
+from ..tables import write_bytes
+from .results import terminal
+from .shared import read_assignments, registry_option, set_option, store_option
+
+
+@click.command()
+@click.argument("name", default="latest")
+@click.option("--policy", required=True, metavar="FILE", help="The rules, as TOML.")
+@click.option("--junit", "xml", default=None, metavar="FILE", help="Write the checks as JUnit XML.")
+@click.option("--markdown", "summary", default=None, metavar="FILE", help="Write a summary for a pull request.")
+@set_option
+@store_option
+@registry_option
+def gate(
+    name: str,
+    policy: str,
+    xml: str | None,
+    summary: str | None,
+    assignments: tuple[str, ...],
+    store: str,
+    registry: str | None,
+) -> int:
+    """Hold the run NAME (default: the latest) against a policy. Exit code 1 if a rule fails, 2 if it is no policy.
+
+    A rule that matches no estimate fails, and so does one whose value or limit is missing.
+    """
+    rules = read_policy(policy)
+    with Store(store, writable=False) as opened:
+        scores, verdicts = judge_run(Catalogue.load(registry), opened, name, rules, read_assignments(assignments, None))
+    title = f"{rules.name} on {scores.run.name}"
+    if xml is not None:
+        write_bytes(junit(verdicts, title), Path(xml))
+    if summary is not None:
+        write_bytes(markdown(verdicts, title).encode(), Path(summary))
+    return _show(verdicts, title)
+
+
+def _show(verdicts: Sequence[Verdict], title: str) -> int:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for head in ("", "rule", "for", "must hold", "found"):
+        table.add_column(head, overflow="fold")
+    for verdict in verdicts:
+        for outcome in verdict.outcomes:
+            if not outcome.passed:
+                table.add_row("FAIL", verdict.rule, outcome.subject, outcome.check, outcome.found)
+        if verdict.passed:
+            table.add_row("pass", verdict.rule, "", f"{len(verdict.outcomes)} checks hold", "")
+    console = terminal()
+    console.print(table, markup=False)
+    passed = sum(verdict.passed for verdict in verdicts)
+    console.print(f"{passed} of {len(verdicts)} rules passed.")
+    return 0 if passed == len(verdicts) else 1

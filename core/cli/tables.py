@@ -1,0 +1,58 @@
+"""`prejudge export`: a run's numbers as files for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast, get_args
+
+import click
+
+from ..errors import UsageError
+from ..scoring import Scores, estimates_frame, score
+from ..store import Store
+from ..study import Catalogue
+from ..tables import ENDINGS, Format, encode, latex_table, write_bytes
+from .shared import read_assignments, registry_option, set_option, store_option
+
+
+@click.command()
+@click.argument("name", default="latest")
+@click.option("--format", "kind", type=click.Choice(get_args(Format)), default="csv", show_default=True)
+@click.option("--what", type=click.Choice(["estimates", "observations"]), default="estimates", show_default=True)
+@click.option("--metric", "metrics", multiple=True, help="Estimates of this measure only. Repeatable.")
+@click.option("--out", default=None, metavar="FILE", help="The file to write. Default: NAME-WHAT.ENDING here.")
+@set_option
+@store_option
+@registry_option
+def export(
+    name: str,
+    kind: str,
+    what: str,
+    metrics: tuple[str, ...],
+    out: str | None,
+    assignments: tuple[str, ...],
+    store: str,
+    registry: str | None,
+) -> None:
+    """Write the estimates or observations of the run NAME (default: the latest) for other programs.
+
+    To take a whole run elsewhere, answers included, use `prejudge cache export`.
+    """
+    with Store(store, writable=False) as opened:
+        scores = score(Catalogue.load(registry), opened, name, read_assignments(assignments, None))
+    data = _encoded(scores, cast("Format", kind), what, metrics)
+    path = Path(out) if out else Path(f"{scores.run.name}-{what}.{ENDINGS[kind]}")
+    click.echo(f"Written: {write_bytes(data, path)}")
+
+
+def _encoded(scores: Scores, kind: Format, what: str, metrics: tuple[str, ...]) -> bytes:
+    if what == "observations":
+        if metrics:
+            raise UsageError("--metric chooses among estimates; observations have none.")
+        return encode(scores.last, kind)
+    every = [estimate for estimates in scores.estimates.values() for estimate in estimates]
+    chosen = [e for e in every if e.metric in metrics] if metrics else every
+    if not chosen:
+        known = ", ".join(dict.fromkeys(e.metric for e in every))
+        raise UsageError(f"the run has no estimate of {', '.join(metrics)}. It has: {known}.")
+    return latex_table(chosen).encode() if kind == "latex" else encode(estimates_frame(chosen), kind)

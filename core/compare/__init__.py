@@ -1,0 +1,26 @@
+"""Compare runs: what changes from one to another, unit by unit, and whether models rank alike across studies.
+
+The door: `compare` runs of one study, `rank_runs` of several, and write either with `write_comparison`.
+"""
+
+from __future__ import annotations
+
+from .check import Different, differences_between
+from .compare import CompareOptions, Comparison, Difference, compare, compare_scores, score_all
+from .ranks import rank_runs, ranks_possible
+from .write import differences_frame, write_comparison
+
+__all__ = [
+    "CompareOptions",
+    "Comparison",
+    "Difference",
+    "Different",
+    "compare",
+    "compare_scores",
+    "differences_between",
+    "differences_frame",
+    "rank_runs",
+    "ranks_possible",
+    "score_all",
+    "write_comparison",
+]

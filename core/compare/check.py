@@ -1,0 +1,92 @@
+"""May these runs be compared? Only answers to the same questions, measured the same way, are paired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..contracts import Options
+from ..errors import UsageError
+from ..output import warnings_of
+from ..scoring import Scores
+from ..study import Catalogue
+
+PATHS = ("data",)
+"""Options that name a file; what is compared is its sha256."""
+MEND = "Run it again with the same, or compare what they share with --allow-different."
+
+
+class Different(msgspec.Struct, frozen=True):
+    """One thing that differs between two runs of one study."""
+
+    what: str
+    first: Any
+    second: Any
+
+    def __str__(self) -> str:
+        return f"{self.what} is {self.first!r} in one and {self.second!r} in the other"
+
+
+def ensure_comparable(catalogue: Catalogue, runs: Mapping[str, Scores], *, allow_different: bool) -> list[str]:
+    """Refuse runs that cannot be paired, and return what a reader must know of the others.
+
+    Raises:
+        UsageError: fewer than two runs, one named twice, different studies, or different options or data.
+    """
+    every = list(runs.values())
+    if len(every) < 2:
+        raise UsageError("compare needs at least two runs. List them: prejudge list runs")
+    first = every[0]
+    notes = [f"{label}: {warning}" for label, scores in runs.items() for warning in warnings_of(scores)]
+    for scores in every[1:]:
+        names = f"{first.run.name} and {scores.run.name}"
+        if scores.manifest.study.name != first.manifest.study.name:
+            studies = f"{first.manifest.study.name!r} and {scores.manifest.study.name!r}"
+            raise UsageError(f"{names} are runs of different studies, {studies}: they share no trials.")
+        found = [str(one) for one in differences_between(catalogue, first, scores)]
+        if found and not allow_different:
+            raise UsageError(f"{names} differ: {'; '.join(found)}. {MEND}")
+        notes += [f"{names} differ: {one}." for one in found]
+        notes += [f"{names}: {one}." for one in _beside(first, scores)]
+    return notes
+
+
+def differences_between(catalogue: Catalogue, first: Scores, second: Scores) -> list[Different]:
+    """Return the options, defaults included, and the data in which two runs of one study differ."""
+    one, two = (catalogue.instrument(scores.manifest.study) for scores in (first, second))
+    found = list(_options("", one.options, two.options))
+    for name in {**one.metrics, **two.metrics}:
+        if name not in one.metrics or name not in two.metrics:
+            found.append(Different(f"metric {name}", name in one.metrics, name in two.metrics))
+        else:
+            found += _options(f"{name}.", one.metrics[name][1], two.metrics[name][1])
+    digests = [sorted(scores.manifest.data.values()) for scores in (first, second)]
+    if digests[0] != digests[1]:
+        found.append(Different("the sha256 of the data", _short(digests[0]), _short(digests[1])))
+    return found
+
+
+def _options(prefix: str, one: Options, two: Options) -> Iterator[Different]:
+    first, second = msgspec.structs.asdict(one), msgspec.structs.asdict(two)
+    for name in first:
+        if name not in PATHS and first[name] != second.get(name):
+            yield Different(f"option {prefix}{name}", first[name], second.get(name))
+
+
+def _short(digests: Sequence[str]) -> str:
+    return ", ".join(digest[:12] for digest in digests) or "none"
+
+
+def _beside(first: Scores, second: Scores) -> Iterator[str]:
+    """Say what else is not the same: who judged, and which version of the program asked."""
+    one, two = first.manifest, second.manifest
+    for role in {**one.identities, **two.identities}:
+        if role != "subject" and one.identities.get(role) != two.identities.get(role):
+            yield f"the role {role!r} is not filled by the same model"
+    if one.prejudge != two.prejudge:
+        yield f"asked by prejudge {one.prejudge} and {two.prejudge}"
+    changed = [name for name in one.packages if one.packages[name] != two.packages.get(name, one.packages[name])]
+    if changed:
+        yield f"asked with other versions of {', '.join(changed)}"

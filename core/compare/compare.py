@@ -1,0 +1,205 @@
+"""Runs of one study, side by side: differences with their uncertainty. Nothing is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import msgspec
+import polars as pl
+
+from ..contracts import Chart, Estimate, Metric
+from ..errors import UsageError
+from ..options import build_options
+from ..plugins import blamed
+from ..scoring import Scores, score
+from ..store import Store, get_run
+from ..study import SUBJECT, Catalogue
+from .check import ensure_comparable
+from .pair import Units, families, groups_in, key_of, pair, units_of
+
+PAIRED = "paired-difference"
+UNTESTED = "no test: this measure is not a mean of units"
+UNDEFINED = "undefined in one of the runs"
+POINTS = {"%": "percentage points"}
+
+
+class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to compare."""
+
+    all_pairs: bool = False
+    """Compare every run with every other, in place of each with the first."""
+    allow_different: bool = False
+    """Compare what runs with different options or data share."""
+    assignments: Mapping[str, Any] = {}
+    """`METRIC.option`, of the study's metrics or of `paired-difference`."""
+
+
+class Difference(NamedTuple):
+    """A difference between two runs, and the two values it is between, each over its own run's units."""
+
+    estimate: Estimate
+    """Its group has `run` and `against`, then the measure's own."""
+    first: float | None
+    second: float | None
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """What a comparison says."""
+
+    title: str
+    runs: dict[str, Scores]
+    """By label; the first is the baseline."""
+    differences: tuple[Difference, ...]
+    headline: tuple[Difference, ...]
+    """The differences of the measures that the study itself shows first."""
+    conclusion: str
+    notes: tuple[str, ...]
+    methods: tuple[str, ...]
+    charts: tuple[Chart, ...]
+
+    @property
+    def estimates(self) -> list[Estimate]:
+        """Return the differences as estimates."""
+        return [difference.estimate for difference in self.differences]
+
+
+def compare(catalogue: Catalogue, store: Store, names: Sequence[str], options: CompareOptions) -> Comparison:
+    """Score the runs from the store and compare them.
+
+    Raises:
+        UsageError: there is no such run, or the runs cannot be compared.
+    """
+    return compare_scores(catalogue, score_all(catalogue, store, names, options.assignments), options)
+
+
+def score_all(
+    catalogue: Catalogue, store: Store, names: Sequence[str], assignments: Mapping[str, Any] | None = None
+) -> dict[str, Scores]:
+    """Score runs, and label each by its model where that tells them apart, else by its name.
+
+    Raises:
+        UsageError: a run is named twice, or cannot be scored.
+    """
+    runs = [get_run(store, name).name for name in names]
+    if twice := [name for name in runs if runs.count(name) > 1]:
+        raise UsageError(f"run {twice[0]} is named twice. Name each once.")
+    own = {name: value for name, value in (assignments or {}).items() if not name.startswith(f"{PAIRED}.")}
+    scored = [score(catalogue, store, name, own) for name in runs]
+    models = [scores.manifest.study.roles.get(SUBJECT, "") for scores in scored]
+    labels = models if all(models) and len(set(models)) == len(models) else runs
+    return dict(zip(labels, scored, strict=True))
+
+
+def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: CompareOptions) -> Comparison:
+    """Compare scored runs of one study, by label; the first is the baseline.
+
+    Raises:
+        UsageError: the runs cannot be compared.
+    """
+    notes = ensure_comparable(catalogue, runs, allow_different=options.allow_different)
+    first = next(iter(runs.values()))
+    found: list[Difference] = []
+    metric, settings = _paired(catalogue, options)
+    for name in first.estimates:
+        found += _compare_metric(catalogue, runs, name, options)
+    shown = {key_of(e.metric, e.group) for e in first.headline}
+    headline = tuple(d for d in found if key_of(d.estimate.metric, _own(d.estimate.group)) in shown) if shown else ()
+    top = [d.estimate for d in headline or found]
+    return Comparison(
+        title=f"{first.manifest.study.title or first.manifest.study.name}: {len(runs)} runs compared",
+        runs=dict(runs),
+        differences=tuple(found),
+        headline=headline,
+        conclusion=metric.conclude(top),
+        notes=tuple(notes),
+        methods=(metric.methods(settings), *(text for text in first.methods if text)),
+        charts=tuple(metric.figures(top)),
+    )
+
+
+def _own(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: level for name, level in group.items() if name not in ("run", "against")}
+
+
+def _paired(catalogue: Catalogue, options: CompareOptions) -> tuple[Metric, Any]:
+    metric: Metric = catalogue.plugins.load("metric", PAIRED)()
+    own = {n.partition(".")[2]: v for n, v in options.assignments.items() if n.startswith(f"{PAIRED}.")}
+    return metric, build_options(PAIRED, metric.options, own)
+
+
+def _compare_metric(
+    catalogue: Catalogue, runs: Mapping[str, Scores], name: str, options: CompareOptions
+) -> list[Difference]:
+    """Return the differences of one metric's estimates, in the order the metric gives them."""
+    units = {label: units_of(catalogue, scores, name) for label, scores in runs.items()}
+    pairs = list(combinations(runs, 2)) if options.all_pairs else [(next(iter(runs)), b) for b in list(runs)[1:]]
+    tested = _tested(catalogue, _frame(runs, units, pairs, options, name), options)
+    found = []
+    for against, run in pairs:
+        values = {key_of(e.metric, e.group): e for e in runs[against].estimates[name]}
+        # The whole-study estimates of `missing` and the like stand in every run; a group of one run only in none.
+        for e in runs[run].estimates[name]:
+            key = key_of(e.metric, e.group)
+            if key not in values:
+                continue
+            group = {"run": run, "against": against, **e.group}
+            made = tested.get(key_of(e.metric, group)) or _untested(values[key], e, group)
+            made = msgspec.structs.replace(made, group=group, unit=POINTS.get(e.unit, e.unit))
+            found.append(Difference(made, values[key].value, e.value))
+    return found
+
+
+def _frame(
+    runs: Mapping[str, Scores],
+    units: Mapping[str, Units | None],
+    pairs: Sequence[tuple[str, str]],
+    options: CompareOptions,
+    name: str,
+) -> pl.DataFrame | None:
+    """Return the paired units of all pairs of runs, with the family of each."""
+    parts = []
+    for against, run in pairs:
+        first, second = units[against], units[run]
+        if first is None or second is None:
+            continue
+        labels = [pl.lit(run).alias("run"), pl.lit(against).alias("against")]
+        joined = pair(first, second, shared_only=options.allow_different).select(*labels, pl.all())
+        known = groups_in(first) & groups_in(second)
+        told = {k: f for k, f in families(runs[against].estimates[name]).items() if k in known}
+        parts.append(_with_family(joined, first.factors, told))
+    return pl.concat(parts) if parts else None
+
+
+def _with_family(joined: pl.DataFrame, factors: Sequence[str], told: Mapping[tuple[Any, ...], str]) -> pl.DataFrame:
+    """Add `family`, and drop units of an estimate that one of the runs does not have."""
+    cells = joined.select("metric", *factors).unique(maintain_order=True)
+    keys = [key_of(row.pop("metric"), row) for row in cells.to_dicts()]
+    named = cells.with_columns(pl.Series("family", [told.get(key) for key in keys], dtype=pl.String))
+    placed = joined.join(named, on=["metric", *factors], how="left", nulls_equal=True, maintain_order="left")
+    return placed.filter(pl.col("family").is_not_null())
+
+
+def _tested(
+    catalogue: Catalogue, frame: pl.DataFrame | None, options: CompareOptions
+) -> dict[tuple[Any, ...], Estimate]:
+    if frame is None or frame.is_empty():
+        return {}
+    metric, settings = _paired(catalogue, options)
+    with blamed(catalogue.plugins.offers["metric"][PAIRED].plugin, f"metric {PAIRED!r}"):
+        found = metric.compute(frame, settings)
+    return {key_of(e.metric, e.group): e for e in found}
+
+
+def _untested(first: Estimate, second: Estimate, group: dict[str, Any]) -> Estimate:
+    """Return the plain difference of two estimates that are no means of units."""
+    defined = first.value is not None and second.value is not None
+    return Estimate(
+        metric=second.metric,
+        group=group,
+        value=second.value - first.value if second.value is not None and first.value is not None else None,
+        neutral=0.0,
+        n=min(first.n, second.n),
+        note=UNTESTED if defined else UNDEFINED,
+    )

@@ -1,0 +1,119 @@
+"""Put the units of two runs side by side, and check that they are what the estimates are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ..contracts import UNIT_COLUMNS
+from ..errors import PluginError
+from ..estimates import Estimate
+from ..plugins import blamed
+from ..scoring import Scores
+from ..study import Catalogue
+
+ABSENT = "absent"
+"""Status of a unit that stands in one run only."""
+CLOSE = 1e-9
+
+
+class Units(NamedTuple):
+    """The units of one metric in one run."""
+
+    frame: pl.DataFrame
+    factors: tuple[str, ...]
+
+
+def units_of(catalogue: Catalogue, scores: Scores, name: str) -> Units | None:
+    """Return what the metric `name` says its estimates are means of, checked; None if it says nothing.
+
+    Raises:
+        PluginError: a column is absent, or a mean of units is not the estimate.
+    """
+    metric, options = catalogue.instrument(scores.manifest.study).metrics[name]
+    owner = catalogue.plugins.offers["metric"][name].plugin
+    with blamed(owner, f"units of metric {name!r}"):
+        frame = metric.units(scores.last, options)
+    if frame is None or frame.is_empty():
+        return None
+    if lacking := [column for column in UNIT_COLUMNS if column not in frame.columns]:
+        raise PluginError(owner, f"the units of metric {name!r} have no column {', '.join(lacking)}.")
+    units = Units(frame, tuple(column for column in frame.columns if column not in UNIT_COLUMNS))
+    _ensure_means(units, scores.estimates[name], owner)
+    return units
+
+
+def key_of(metric: str, group: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what names an estimate in every run."""
+    return metric, tuple(sorted((name, level) for name, level in group.items() if level is not None))
+
+
+def groups_in(units: Units) -> set[tuple[Any, ...]]:
+    """Return the keys of the estimates that the units stand for."""
+    rows = units.frame.select("metric", *units.factors).unique().to_dicts()
+    return {key_of(row.pop("metric"), row) for row in rows}
+
+
+def pair(first: Units, second: Units, *, shared_only: bool) -> pl.DataFrame:
+    """Join two runs' units: `first`, `second` and their statuses.
+
+    A unit of one run only is `absent` in the other; with `shared_only` it is left out.
+    """
+    keys = ["metric", *first.factors, "unit"]
+    fixed = ["cluster", "sign", "least", "greatest"]
+    left = first.frame.rename({"value": "first", "status": "first_status"})
+    right = second.frame.rename({"value": "second", "status": "second_status"} | {name: f"_{name}" for name in fixed})
+    how: Any = "inner" if shared_only else "full"
+    joined = left.join(right, on=keys, how=how, nulls_equal=True, coalesce=True, maintain_order="left_right")
+    return joined.with_columns(
+        *(pl.coalesce(name, f"_{name}").alias(name) for name in fixed),
+        pl.col("first_status", "second_status").fill_null(ABSENT),
+    ).select(*keys, *fixed, "first", "second", "first_status", "second_status")
+
+
+def families(estimates: Sequence[Estimate]) -> dict[tuple[Any, ...], str]:
+    """Return per estimate the family its difference is corrected in.
+
+    The metric's own families, measure by measure: what it tests together is compared together.
+    """
+    members: dict[tuple[str, str], list[Estimate]] = {}
+    for e in estimates:
+        members.setdefault((e.metric, e.family), []).append(e)
+    return {key_of(e.metric, e.group): _family(e.metric, part) for part in members.values() for e in part}
+
+
+def _family(metric: str, members: Sequence[Estimate]) -> str:
+    levels: dict[str, set[Any]] = {}
+    for e in members:
+        for name, level in e.group.items():
+            levels.setdefault(name, set()).add(level)
+    fixed = [f"{name} {next(iter(found))}" for name, found in levels.items() if len(found) == 1]
+    free = [name for name, found in levels.items() if len(found) > 1]
+    return " ".join(filter(None, [f"difference in {metric}", f"by {', '.join(free)}" if free else "", *fixed]))
+
+
+def _ensure_means(units: Units, estimates: Sequence[Estimate], owner: str) -> None:
+    """Refuse units whose means are not the estimates: their differences would be of something else."""
+    values = {key_of(e.metric, e.group): e.value for e in estimates}
+    for key, mean in _means(units).items():
+        if key not in values:
+            raise PluginError(owner, f"there are units of {key[0]} {dict(key[1])}, but no such estimate.")
+        value = values[key]
+        both = value is not None and mean is not None
+        if not (math.isclose(value, mean, rel_tol=CLOSE, abs_tol=CLOSE) if both else value is mean):  # type: ignore[arg-type]
+            raise PluginError(owner, f"the units of {key[0]} {dict(key[1])} give {mean}, but its estimate is {value}.")
+
+
+def _means(units: Units) -> dict[tuple[Any, ...], float | None]:
+    by = ["metric", *units.factors]
+    means = units.frame.group_by(*by, "sign").agg(pl.col("value").filter(pl.col("status") == "ok").mean())
+    found: dict[tuple[Any, ...], float | None] = {}
+    for row in means.to_dicts():
+        sign, mean = row.pop("sign"), row.pop("value")
+        key = key_of(row.pop("metric"), row)
+        before = found.get(key, 0.0)
+        found[key] = None if mean is None or before is None else before + sign * mean
+    return found

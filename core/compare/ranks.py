@@ -1,0 +1,114 @@
+"""Do models rank alike across studies? Each study's measures, by how far each model is from neutral."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from ..contracts import Metric
+from ..errors import UsageError
+from ..plugins import blamed
+from ..scoring import Scores
+from ..study import SUBJECT, Catalogue
+from .check import ensure_comparable
+from .compare import CompareOptions, Comparison, Difference
+from .pair import key_of
+
+RANKS = "rank-agreement"
+MODELS, STUDIES = 3, 2
+"""The fewest with which there is a rank agreement to speak of."""
+
+
+def ranks_possible(runs: Mapping[str, Scores]) -> bool:
+    """Say whether the runs are of two or more studies, with three or more models in each of two."""
+    return len(_studies(runs)) >= STUDIES and _enough(runs)
+
+
+def rank_runs(catalogue: Catalogue, runs: Mapping[str, Scores], options: CompareOptions) -> Comparison:
+    """Return Kendall's tau between each two measures of different studies, over the models that have both.
+
+    A model's place under a measure is its mean distance from neutral over the estimates the study shows first.
+
+    Raises:
+        UsageError: fewer than two studies or three models, one model twice in a study, or runs of one study that
+            differ in their options.
+    """
+    studies = _studies(runs)
+    if not ranks_possible(runs):
+        have = "; ".join(f"{study}: {len(own)}" for study, own in studies.items())
+        raise UsageError(f"ranks need {MODELS} or more models in each of {STUDIES} or more studies; there are {have}.")
+    notes: list[str] = []
+    for own in studies.values():
+        if len(own) > 1:
+            notes += ensure_comparable(catalogue, own, allow_different=options.allow_different)
+    metric: Metric = catalogue.plugins.load("metric", RANKS)()
+    settings = metric.options()
+    with blamed(catalogue.plugins.offers["metric"][RANKS].plugin, f"metric {RANKS!r}"):
+        estimates = metric.compute(_places(studies), settings)
+    found = tuple(Difference(e, None, None) for e in estimates)
+    return Comparison(
+        title=f"Ranks of {len(_models(runs.values()))} models across {len(studies)} studies",
+        runs=dict(runs),
+        differences=found,
+        headline=found,
+        conclusion=metric.conclude(estimates),
+        notes=tuple(notes),
+        methods=(metric.methods(settings),),
+        charts=tuple(metric.figures(estimates)),
+    )
+
+
+def _studies(runs: Mapping[str, Scores]) -> dict[str, dict[str, Scores]]:
+    found: dict[str, dict[str, Scores]] = {}
+    for label, scores in runs.items():
+        found.setdefault(scores.manifest.study.name, {})[label] = scores
+    return found
+
+
+def _models(runs: Iterable[Scores]) -> set[str]:
+    return {_model(scores) for scores in runs}
+
+
+def _model(scores: Scores) -> str:
+    """Return who was asked: what the adapter says it is, so that one model under two names is one."""
+    identity = scores.manifest.identities.get(SUBJECT)
+    own = scores.manifest.study.roles.get(SUBJECT, "")
+    return own or (identity.model if identity else scores.run.name)
+
+
+def _enough(runs: Mapping[str, Scores]) -> bool:
+    return sum(len(_models(own.values())) >= MODELS for own in _studies(runs).values()) >= STUDIES
+
+
+def _places(studies: Mapping[str, Mapping[str, Scores]]) -> pl.DataFrame:
+    """Return the columns `study`, `measure`, `model` and `distance`, the mean over the groups all its models have."""
+    rows: list[dict[str, Any]] = []
+    for study, runs in studies.items():
+        seen: dict[str, str] = {}
+        distances = {}
+        for scores in runs.values():
+            model = _model(scores)
+            if model in seen:
+                raise UsageError(f"{seen[model]} and {scores.run.name} are runs of {study} on one model, {model!r}.")
+            seen[model] = scores.run.name
+            distances[model] = _distances(scores)
+        shared = set.intersection(*(set(own) for own in distances.values()))
+        rows += [
+            {"study": study, "measure": key[0], "model": model, "distance": own[key]}
+            for model, own in distances.items()
+            for key in own
+            if key in shared
+        ]
+    schema = {"study": pl.String, "measure": pl.String, "model": pl.String, "distance": pl.Float64}
+    frame = pl.DataFrame(rows, schema=schema)
+    return frame.group_by("study", "measure", "model", maintain_order=True).agg(pl.col("distance").mean())
+
+
+def _distances(scores: Scores) -> dict[tuple[Any, ...], float]:
+    return {
+        key_of(e.metric, e.group): abs(e.value - e.neutral)
+        for e in scores.headline
+        if e.value is not None and e.neutral is not None
+    }

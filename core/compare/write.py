@@ -1,0 +1,79 @@
+"""What a comparison leaves in `runs/compare-.../`: a report, the differences as frames, forest plots as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from ..manifest import new_name
+from ..report import ReportContent, StudyInfo, write
+from ..scoring import estimates_frame
+from ..study import SUBJECT
+from ..tables import encode, write_bytes
+from .compare import Comparison
+
+FIGURES = ("svg", "pdf", "png")
+
+
+def differences_frame(comparison: Comparison) -> pl.DataFrame:
+    """Return the differences as a tidy frame, each beside the values of its two runs."""
+    frame = estimates_frame(comparison.estimates)
+    values = [
+        pl.Series(name, [getattr(d, end) for d in comparison.differences], dtype=pl.Float64)
+        for name, end in (("against_value", "first"), ("run_value", "second"))
+    ]
+    place = frame.columns.index("value") if frame.width else 0
+    return frame.select(*frame.columns[:place], *values, *frame.columns[place:])
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> Path:
+    """Write everything a comparison leaves in a new folder, and return the path of the report.
+
+    Raises:
+        UsageError: the folder cannot be written.
+    """
+    place = folder / f"compare-{new_name(_study(comparison), f'{len(comparison.runs)}-runs')}"
+    frame = differences_frame(comparison)
+    for kind in ("parquet", "csv"):
+        write_bytes(encode(frame, kind), place / f"differences.{kind}")
+    manifests = {label: scores.manifest for label, scores in comparison.runs.items()}
+    write_bytes(msgspec.json.format(msgspec.json.encode(manifests), indent=2), place / "manifests.json")
+    return write(_content(comparison), place, FIGURES)
+
+
+def _study(comparison: Comparison) -> str:
+    names = dict.fromkeys(scores.manifest.study.name for scores in comparison.runs.values())
+    return "-".join(names)
+
+
+def _content(comparison: Comparison) -> ReportContent:
+    first = next(iter(comparison.runs.values())).manifest.study
+    several = len({scores.manifest.study.name for scores in comparison.runs.values()}) > 1
+    return ReportContent(
+        title=comparison.title,
+        study=StudyInfo(name=_study(comparison), summary="" if several else first.summary, citation=first.source),
+        models={
+            label if role == SUBJECT else f"{label}, {role}": identity
+            for label, scores in comparison.runs.items()
+            for role, identity in scores.manifest.identities.items()
+        },
+        estimates=comparison.estimates,
+        headline=[difference.estimate for difference in comparison.headline] or None,
+        conclusions={"comparison": comparison.conclusion},
+        warnings=comparison.notes,
+        charts=comparison.charts,
+        methods=[text for text in comparison.methods if text],
+        limits=tuple(
+            dict.fromkeys(limit for scores in comparison.runs.values() for limit in scores.manifest.study.limits)
+        ),
+        provenance={
+            "runs": {label: scores.run.name for label, scores in comparison.runs.items()},
+            "asked by": {label: f"prejudge {scores.manifest.prejudge}" for label, scores in comparison.runs.items()},
+            "options of the probe": {
+                scores.run.name: scores.manifest.study.options for scores in comparison.runs.values()
+            },
+            "data files (sha256)": {scores.run.name: scores.manifest.data for scores in comparison.runs.values()},
+        },
+    )

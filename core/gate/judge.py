@@ -1,0 +1,161 @@
+"""Hold a run against a policy. A rule that matches nothing fails, and so does a value or limit that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from ..compare import CompareOptions, Difference, compare_scores
+from ..compare.pair import key_of
+from ..errors import UsageError
+from ..estimates import Estimate
+from ..report.text import group_words
+from ..scoring import Scores, score
+from ..store import Store, get_run
+from ..study import Catalogue
+from .checks import Check, check_estimate, check_share
+from .policy import FINISHED, Policy, Rule
+
+DONE = ("finished", "imported")
+RUN, BASELINE = "run", "baseline"
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """One check of one estimate."""
+
+    subject: str
+    """What was checked, in words: measure and group."""
+    check: str
+    """What must hold."""
+    found: str
+    """What was there."""
+    passed: bool
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """All checks of one rule."""
+
+    rule: str
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Say whether there was something to check, and every check passed."""
+        return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)
+
+
+Baselines = Mapping[str, Mapping[tuple[Any, ...], Difference]]
+"""Differences from each baseline run, by the estimate's key."""
+
+
+def judge_run(
+    catalogue: Catalogue, store: Store, name: str, policy: Policy, assignments: Mapping[str, Any] | None = None
+) -> tuple[Scores, list[Verdict]]:
+    """Score a run and the baselines that a policy names, and hold the run against it.
+
+    Raises:
+        UsageError: there is no such run or baseline, they cannot be compared, or the policy is for another study.
+    """
+    scores = score(catalogue, store, name, assignments)
+    if policy.study and policy.study != scores.manifest.study.name:
+        raise UsageError(f"the policy is for study {policy.study!r}; {scores.run.name} is of another.")
+    baselines = {}
+    for other in dict.fromkeys(rule.baseline for rule in policy.rules if rule.baseline):
+        if (found := get_run(store, other).name) == scores.run.name:
+            raise UsageError(f"the baseline {other!r} is the run itself, {found}. Name another run.")
+        against = score(catalogue, store, found, assignments)
+        compared = compare_scores(catalogue, {BASELINE: against, RUN: scores}, CompareOptions())
+        baselines[other] = {_own_key(d.estimate): d for d in compared.differences}
+    return scores, judge(scores, policy, baselines)
+
+
+def judge(scores: Scores, policy: Policy, baselines: Baselines | None = None) -> list[Verdict]:
+    """Return a verdict per rule, in the order of `Policy.names`."""
+    first = [Verdict(FINISHED, (_finished(scores),))] if policy.finished else []
+    return [*first, *(Verdict(rule.name, tuple(_outcomes(scores, rule, baselines or {}))) for rule in policy.rules)]
+
+
+def _own_key(estimate: Estimate) -> tuple[Any, ...]:
+    return key_of(estimate.metric, {k: v for k, v in estimate.group.items() if k not in ("run", "against")})
+
+
+def _finished(scores: Scores) -> Outcome:
+    state = scores.run.state
+    short = []
+    for stage in scores.stages:
+        record, there = scores.manifest.stages.get(stage.name), scores.observations[stage.name].height
+        if state != "imported" and (record is None or there < record.planned):
+            short.append(f"stage {stage.name!r} has {there} of {record.planned if record else 'unknown many'} trials")
+    passed = state in DONE and not short
+    return Outcome(scores.run.name, "every planned trial is recorded", "; ".join([state, *short]), passed)
+
+
+def _outcomes(scores: Scores, rule: Rule, baselines: Baselines) -> Iterator[Outcome]:
+    if not rule.metric:
+        yield from _answers(scores, rule)
+        return
+    every = [estimate for estimates in scores.estimates.values() for estimate in estimates]
+    named = [e for e in every if _matches(e.metric, rule.metric)]
+    found = [e for e in named if all(k in e.group and _matches(e.group[k], v) for k, v in rule.group.items())]
+    if not found:
+        yield _nothing(rule, every, named)
+    for estimate in found:
+        difference = baselines.get(rule.baseline, {}).get(key_of(estimate.metric, estimate.group))
+        for check in check_estimate(rule, estimate, difference):
+            yield _outcome(f"{estimate.metric} ({group_words(estimate.group)})", check)
+
+
+def _outcome(subject: str, check: Check) -> Outcome:
+    return Outcome(subject, check.check, check.found, check.passed)
+
+
+def _matches(level: object, pattern: object) -> bool:
+    if level == pattern:
+        return True
+    return isinstance(pattern, str) and fnmatchcase(str(level), pattern)
+
+
+def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcome:
+    """Fail a rule that matches no estimate, and say what there is."""
+    if not named:
+        there = f"metrics: {', '.join(dict.fromkeys(e.metric for e in every)) or 'none'}"
+    else:
+        groups = list(dict.fromkeys(group_words(e.group) for e in named))
+        there = f"groups: {'; '.join(groups[:5])}{' ...' if len(groups) > 5 else ''}"
+    selector = f"{rule.metric} ({group_words(rule.group) if rule.group else 'any group'})"
+    return Outcome(selector, "it matches an estimate", f"nothing matches; there are {there}", False)
+
+
+def _answers(scores: Scores, rule: Rule) -> Iterator[Outcome]:
+    """Check shares of the answers themselves, stage by stage; a factor with a pattern is split into its levels."""
+    matched = False
+    for stage in scores.stages:
+        frame = scores.observations[stage.name]
+        if not set(rule.group) <= set(frame.columns):
+            continue
+        for group, part in _parts(frame, rule.group):
+            matched = True
+            for status, most in rule.shares.items():
+                statuses = part["status"]
+                missing = {s: int((statuses == s).sum()) for s in statuses.unique() if s != "ok"}
+                words = f", {group_words(group)}" if group else ""
+                yield _outcome(
+                    f"answers of stage {stage.name!r}{words}", check_share(status, most, part.height, missing)
+                )
+    if not matched:
+        selector = f"answers ({group_words(rule.group)})"
+        yield Outcome(selector, "it matches an answer", "no stage has answers with these factors", False)
+
+
+def _parts(frame: pl.DataFrame, group: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    if not group:
+        if frame.height:
+            yield {}, frame
+        return
+    for levels, part in frame.partition_by(list(group), as_dict=True, maintain_order=True).items():
+        if all(_matches(level, pattern) for level, pattern in zip(levels, group.values(), strict=True)):
+            yield dict(zip(group, levels, strict=True)), part

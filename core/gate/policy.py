@@ -1,0 +1,143 @@
+"""A policy: a TOML file of rules, each a selector of estimates and what must hold for every one of them."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import DataError, UsageError
+from ..options import build_options
+
+FINISHED = "the run is finished"
+"""Name of the rule that every policy has unless it says `finished = false`."""
+SHARES = ("max_refused", "max_filtered", "max_unreadable", "max_failed", "max_missing")
+LIMITS = ("max", "min", "between", "max_distance", "equivalent_within", "max_increase")
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What must hold for every estimate that the selector matches. Each key that is set is one check."""
+
+    name: str = ""
+    metric: str = ""
+    """Name of the measure; `*` and `?` match as in file names. Empty: the answers themselves, for shares only."""
+    group: dict[str, Any] = {}
+    """Levels by factor, with `*` and `?`; a factor that is not named may have any level."""
+    on: Literal["value", "low", "high", "bound_low", "bound_high"] | None = None
+    """What `max`, `min`, `between` and `max_distance` look at: by default `value`; for `max_increase`, `high`."""
+    max: float | None = None
+    min: float | None = None
+    between: tuple[float, float] | None = None
+    max_distance: float | None = None
+    """Most that it may lie from the neutral value, on either side."""
+    equivalent_within: float | None = None
+    """The whole interval lies within neutral +- this."""
+    baseline: str = ""
+    """A run to compare with, for `max_increase`."""
+    max_increase: float | None = None
+    """Most by which the distance from neutral may have grown since the baseline."""
+    max_refused: float | None = None
+    """Largest share, from 0 to 1; as are those below."""
+    max_filtered: float | None = None
+    max_unreadable: float | None = None
+    max_failed: float | None = None
+    max_missing: float | None = None
+    """Of all statuses together."""
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Return the largest share by status; `missing` stands for all."""
+        found = {name.removeprefix("max_"): getattr(self, name) for name in SHARES}
+        return {status: most for status, most in found.items() if most is not None}
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Return the checks of values that are set."""
+        return tuple(name for name in LIMITS if getattr(self, name) is not None)
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy, checked."""
+
+    name: str = "prejudge"
+    study: str = ""
+    """The study it is for; empty: any."""
+    finished: bool = True
+    """Whether an unfinished run fails."""
+    rules: tuple[Rule, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all rules, in order."""
+        return [*([FINISHED] if self.finished else []), *(rule.name for rule in self.rules)]
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str = "prejudge"
+    study: str = ""
+    finished: bool = True
+    rules: list[dict[str, Any]] = []
+
+
+def read_policy(path: str | Path) -> Policy:
+    """Read a policy from a TOML file.
+
+    Raises:
+        DataError: the file cannot be read, or is no TOML.
+        UsageError: a key or value that cannot be; the message names the rule, and the nearest known key.
+    """
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read the policy {str(path)!r}: {error}.") from None
+    return parse_policy(text, str(path))
+
+
+def parse_policy(text: str, where: str = "the policy") -> Policy:
+    """Read a policy; `where` names it in errors. Raises as `read_policy` does."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{where} is not valid TOML: {error}.") from None
+    file = build_options(where, _File, data)
+    if not file.rules:
+        raise UsageError(f"{where} has no rules, so it would let everything pass. Write [[rules]].")
+    rules = tuple(_rule(values, f"{where}: rule {number}", number) for number, values in enumerate(file.rules, 1))
+    names = [rule.name for rule in rules]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"{where}: two rules are called {twice[0]!r}. Give each a name of its own.")
+    return Policy(name=file.name, study=file.study, finished=file.finished, rules=rules)
+
+
+def _rule(values: dict[str, Any], where: str, number: int) -> Rule:
+    if wrong := [name for name in (*LIMITS, *SHARES) if isinstance(values.get(name), bool)]:
+        raise UsageError(f"{where}: {wrong[0]} is {str(values[wrong[0]]).lower()}. Give a number.")
+    rule = build_options(where, Rule, values)
+    _check(rule, where)
+    selector = " ".join([rule.metric or "answers", *(f"{k}={v}" for k, v in rule.group.items())])
+    return msgspec.structs.replace(rule, name=rule.name or f"rule {number}: {selector}")
+
+
+def _check(rule: Rule, where: str) -> None:
+    """Refuse a rule that could not fail, or cannot hold."""
+    if not rule.limits and not rule.shares:
+        raise UsageError(f"{where} checks nothing. Set one of {', '.join((*LIMITS, *SHARES))}.")
+    if rule.limits and not rule.metric:
+        raise UsageError(f'{where} has {rule.limits[0]}, but names no metric. Set metric; "*" is every metric.')
+    for name in (*rule.limits, *(f"max_{status}" for status in rule.shares)):
+        given = getattr(rule, name)
+        numbers = given if isinstance(given, tuple) else (given,)
+        if not all(math.isfinite(number) for number in numbers):
+            raise UsageError(f"{where}: {name} is {given}. Give a finite number.")
+    if rule.between is not None and not rule.between[0] <= rule.between[1]:
+        raise UsageError(f"{where}: between is {list(rule.between)}. Give the lower end first.")
+    for name in ("max_distance", "equivalent_within"):
+        if (getattr(rule, name) or 0) < 0:
+            raise UsageError(f"{where}: {name} is {getattr(rule, name)}. A distance is 0 or more.")
+    if wrong := [status for status, most in rule.shares.items() if not 0 <= most <= 1]:
+        raise UsageError(f"{where}: max_{wrong[0]} is {rule.shares[wrong[0]]}. A share is from 0 to 1.")
+    if bool(rule.baseline) != (rule.max_increase is not None):
+        raise UsageError(f"{where}: baseline and max_increase belong together; only one of them is there.")

@@ -1,0 +1,115 @@
+"""`load`: a run in a notebook, from the store or from the folder it left: frames, and figures in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+import msgspec
+import polars as pl
+
+from .contracts import Chart
+from .errors import DataError, UnknownNameError
+from .manifest import Manifest
+from .scoring import Scores, estimates_frame, measure_frame, score
+from .store import Store
+from .study import Catalogue
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MANIFEST, ESTIMATES, OBSERVATIONS = "manifest.json", "estimates.parquet", "observations.parquet"
+
+
+class Loaded:
+    """A run that was scored before: nothing is asked, and nothing is written."""
+
+    def __init__(self, scores: Scores) -> None:
+        self._scores = scores
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Run {self.name}", *self.conclusions.values()])
+
+    @property
+    def name(self) -> str:
+        """Return the run's name."""
+        return self._scores.run.name
+
+    @property
+    def manifest(self) -> Manifest:
+        """Return what the run was."""
+        return self._scores.manifest
+
+    @cached_property
+    def estimates(self) -> pl.DataFrame:
+        """Return the estimates as a tidy frame, one row each."""
+        return estimates_frame([e for estimates in self._scores.estimates.values() for e in estimates])
+
+    @property
+    def observations(self) -> pl.DataFrame:
+        """Return the observations behind the estimates."""
+        return self._scores.last
+
+    @property
+    def conclusions(self) -> dict[str, str]:
+        """Return one sentence per metric."""
+        return self._scores.conclusions
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """Return the figures with their titles and captions."""
+        return self._scores.charts
+
+    @overload
+    def plot(self) -> dict[str, Figure]: ...
+
+    @overload
+    def plot(self, name: str) -> Figure: ...
+
+    def plot(self, name: str | None = None) -> Figure | dict[str, Figure]:
+        """Return the figure of this name, or all figures by name.
+
+        Raises:
+            UnknownNameError: there is no such figure.
+        """
+        return plotted(self.charts, name)
+
+
+def plotted(charts: Sequence[Chart], name: str | None = None) -> Figure | dict[str, Figure]:
+    """Return the figure of this name, or all by name. Raises `UnknownNameError` for a figure there is not."""
+    figures = {chart.name: chart.figure for chart in charts}
+    if name is None:
+        return figures
+    if name not in figures:
+        raise UnknownNameError("figure", name, figures)
+    return figures[name]
+
+
+def load(run: str | Path = "latest", store: str = "prejudge.db", registry: str | None = None) -> Loaded:
+    """Return a run that was made before.
+
+    Args:
+        run: its name, the beginning of it, or `latest`; or the folder it left, which needs no store.
+        store: a file, or any SQLAlchemy url.
+        registry: a registry.toml of your own.
+
+    Raises:
+        UsageError: there is no such run or store, or the folder lacks a file.
+    """
+    catalogue = Catalogue.load(registry)
+    if (folder := Path(run)).is_dir():
+        return Loaded(_from_folder(catalogue, folder))
+    with Store(store, writable=False) as opened:
+        return Loaded(score(catalogue, opened, str(run)))
+
+
+def _from_folder(catalogue: Catalogue, folder: Path) -> Scores:
+    """Measure the observations that a run left again; the same numbers, without the exchanges behind them."""
+    try:
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+        observations = pl.read_parquet(folder / OBSERVATIONS)
+    except (OSError, msgspec.MsgspecError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.") from None
+    return measure_frame(catalogue, manifest, observations)
