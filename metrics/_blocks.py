@@ -15,6 +15,8 @@ from ._options import TriSentBiasOptions
 from ._proportions import scaled
 
 POINTS = "percentage points"
+FEW = 10
+"""Below so many clusters, 95 % intervals cover as little as 90 %."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -59,9 +61,14 @@ class Block(msgspec.Struct, frozen=True):
         if value is None:
             return "undefined: no readable pair"
         if low is not None:
-            return ""
+            return few_clusters(self.clusters[unit])
         few = self.clusters[unit] < 2
         return "no interval: fewer than two clusters" if few else "no interval: no variation between clusters"
+
+
+def few_clusters(clusters: int) -> str:
+    """Warn of an interval that rests on so few clusters that it may be too narrow (`docs/calibration.md`)."""
+    return f"few clusters ({clusters}): the interval may be too narrow" if clusters < FEW else ""
 
 
 def number(value: float) -> float | None:

@@ -23,6 +23,11 @@ from ._arrays import Array, Codes, Flags
 from ._ends import acceleration, bca, expanded_tail, jackknife_variance, percentiles, t_ends
 
 Method = Literal["percentile", "bca", "jackknife"]
+METHODS: dict[Method, str] = {
+    "percentile": "cluster bootstrap",
+    "bca": "cluster bootstrap, BCa",
+    "jackknife": "cluster jackknife",
+}
 Statistics = Callable[[Array], Array]
 """From totals (..., units, sides, columns) to statistics (..., units, statistics); undefined is NaN."""
 
@@ -60,8 +65,8 @@ def bootstrap(sums: Array, statistics: Statistics, plan: Resampling) -> tuple[Ar
             continue
         part, own = sums[pattern > 0][:, units], pattern[pattern > 0]
         if plan.method == "jackknife":
-            variance = jackknife_variance(_left_out(part, statistics), observed[units], strata(own))
-            low[units], high[units] = t_ends(observed[units], variance, plan.level, few - 1)
+            variance, freedom = jackknife_variance(_left_out(part, statistics), observed[units], strata(own))
+            low[units], high[units] = t_ends(observed[units], variance, plan.level, freedom)
             continue
         rng, tail = np.random.default_rng([plan.seed, 1, number]), expanded_tail(plan.level, few)
         drawn = _weights(rng, own, plan.resamples, part[0].size)

@@ -55,13 +55,13 @@ def _jackknife(
     """Return t intervals; degrees of freedom after Satterthwaite, from those of either way."""
     total = cells.sum(axis=(0, 1))
     observed = statistics(total)
-    by_way = [jackknife_variance(statistics(total - cells.sum(axis=1 - way)), observed, ways[way]) for way in (0, 1)]
+    left_out = (statistics(total - cells.sum(axis=1 - way)) for way in (0, 1))
+    found = [jackknife_variance(out, observed, own) for out, own in zip(left_out, ways, strict=True)]
     # One row of cells at a time bounds the memory; a single cell is one of very many, so n / (n - 1) is left out.
     single = sum(np.nansum((statistics(total - row) - observed) ** 2, axis=0) for row in cells)
-    both = np.maximum(by_way[0] + by_way[1] - single, np.maximum(*by_way))
-    counts = [sum(len(members) - 1 for members in way) for way in ways]
-    spread = by_way[0] ** 2 / counts[0] + by_way[1] ** 2 / counts[1]
-    freedom = ratio(both**2, spread)
+    (rows, row_freedom), (columns, column_freedom) = found
+    both = np.maximum(rows + columns - single, np.maximum(rows, columns))
+    freedom = ratio(both**2, ratio(rows**2, row_freedom) + ratio(columns**2, column_freedom))
     return t_ends(observed, both, level, freedom)
 
 

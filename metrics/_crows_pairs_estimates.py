@@ -188,7 +188,7 @@ def _magnitudes(pairs: pl.DataFrame, parts: list[Part], options: CrowsPairsOptio
             low=interval,
             high=number(high[unit, 0]),
             level=options.level,
-            interval="bootstrap (pairs)" if interval is not None else "",
+            interval=f"{options.interval.removeprefix('cluster ')} (pairs)" if interval is not None else "",
             n=part.n,
             clusters=part.n,
             missing=part.missing,

@@ -44,8 +44,8 @@ def methods(options: CrowsPairsOptions) -> str:
         "the same among the decided pairs of either direction. Intervals are exact (Clopper-Pearson) at "
         f"{options.level:.0%} and take pairs as independent, since the set has no templates; the tests are exact "
         "two-sided binomial tests of the decided pairs against one half. The magnitude is the mean difference in nats, "
-        f"not rounded, with a bootstrap over pairs (expanded percentile, {options.resamples:,} resamples, seed "
-        f"{options.seed}) and a sign-flip permutation test. p-values are corrected by {NAMES[options.correction]} "
+        f"not rounded, with {options.interval_in_words('pair')} and a sign-flip permutation test of pairs (seed "
+        f"{options.seed}). p-values are corrected by {NAMES[options.correction]} "
         f"within each family that the table names, at alpha {options.alpha:g}. Pairs with an unanswered side are left "
         "out, counted by status, and bounded: the worst-case range covers every answer they might have given."
     )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from ._arrays import Array, Codes
+from ._arrays import Array, Codes, ratio
 
 
 def expanded_tail(level: float, clusters: int) -> float:
@@ -62,19 +62,27 @@ def acceleration(left_out: Array, strata: Sequence[Codes]) -> Array:
     return bend
 
 
-def jackknife_variance(left_out: Array, observed: Array, strata: Sequence[Codes]) -> Array:
-    """Return the variance of statistics from leaving out one cluster at a time; strata as for `acceleration`.
+def jackknife_variance(left_out: Array, observed: Array, strata: Sequence[Codes]) -> tuple[Array, Array]:
+    """Return the variance of statistics from leaving out one cluster at a time, and its degrees of freedom.
 
+    Strata as for `acceleration`; with several, the degrees of freedom are Welch and Satterthwaite's.
     Source: Efron and Stein (1981); for clusters MacKinnon, Nielsen and Webb (2023), CV3.
     """
-    variance = np.zeros(left_out.shape[1:])
-    for members in strata:
-        variance += (len(members) - 1) / len(members) * ((left_out[members] - observed) ** 2).sum(axis=0)
-    return variance
+    parts = [
+        (len(own) - 1) / len(own) * ((left_out[own] - observed) ** 2).sum(axis=0) for own in strata if len(own) > 1
+    ]
+    counts = [len(own) - 1 for own in strata if len(own) > 1]
+    return np.sum(parts, axis=0), pooled_freedom(parts, counts)
 
 
-def t_ends(observed: Array, variance: Array, level: float, freedom: Array | float) -> tuple[Array, Array]:
-    """Return observed plus and minus t standard errors; NaN without variance, or below 1 degree of freedom."""
+def pooled_freedom(parts: Sequence[Array], counts: Sequence[int]) -> Array:
+    """Return the degrees of freedom of a sum of variances. Source: Satterthwaite (1946)."""
+    spread = np.sum([part**2 / count for part, count in zip(parts, counts, strict=True)], axis=0)
+    return ratio(np.sum(parts, axis=0) ** 2, spread)
+
+
+def t_ends(observed: Array, variance: Array, level: float, freedom: Array) -> tuple[Array, Array]:
+    """Return observed plus and minus t standard errors; NaN without variance."""
     reach = stats.t.isf((1 - level) / 2, freedom) * np.sqrt(variance)
     return _wide(observed - reach, observed + reach)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.contracts import Options
 from ..core.errors import UsageError
-from ._cluster import Resampling
+from ._cluster import METHODS, Method, Resampling
 from ._families import NAMES, Correction
 
 
@@ -15,6 +15,8 @@ class TestingOptions(Options, frozen=True, kw_only=True):
     """Adjusted p-values up to this count as shown."""
     level: float = 0.95
     """Confidence level of every interval."""
+    intervals: Method = "percentile"
+    """How intervals are made: `percentile` or `bca` of the cluster bootstrap, or `jackknife` (few clusters)."""
     resamples: int = 9999
     seed: int = 0
     correction: Correction = "bh"
@@ -30,13 +32,28 @@ class TestingOptions(Options, frozen=True, kw_only=True):
             raise UsageError(f"resamples is {self.resamples}. Give at least 99; 9999 is the default.")
         if self.seed < 0:
             raise UsageError(f"seed is {self.seed}. Give 0 or more.")
+        if self.intervals not in METHODS:
+            raise UsageError(f"intervals is {self.intervals!r}. Choose one of {', '.join(map(repr, METHODS))}.")
         if self.correction not in NAMES:
             raise UsageError(f"correction is {self.correction!r}. Choose one of {', '.join(map(repr, NAMES))}.")
 
     @property
     def plan(self) -> Resampling:
         """Return how to resample."""
-        return Resampling(self.resamples, self.seed, self.level)
+        return Resampling(self.resamples, self.seed, self.level, self.intervals)
+
+    @property
+    def interval(self) -> str:
+        """Return the name of the intervals."""
+        return METHODS[self.intervals]
+
+    def interval_in_words(self, unit: str) -> str:
+        """Describe the intervals, for the methods of a report."""
+        if self.intervals == "jackknife":
+            return f"{self.level:.0%} jackknife intervals that leave each {unit} out in turn (Student's t)"
+        how = {"percentile": "expanded percentile", "bca": "BCa, expanded tails"}[self.intervals]
+        drawn = f"that draw each {unit} whole ({how}, {self.resamples:,} resamples, seed {self.seed})"
+        return f"{self.level:.0%} cluster bootstraps {drawn}"
 
 
 class TriSentBiasOptions(TestingOptions, frozen=True, kw_only=True):

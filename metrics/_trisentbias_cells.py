@@ -27,7 +27,7 @@ def cell_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estim
         n=[int(n) for n in totals[:, 0]],
         clusters=[int(n) for n in (counts.sums[..., 0] > 0).sum(axis=0)],
         missing=counts.missing,
-        interval=f"cluster bootstrap ({options.cluster})",
+        interval=f"{options.interval} ({options.cluster})",
         level=options.level,
     )
     p = flip_test(signed(counts.sums)[:, :, None], options.plan)

@@ -77,7 +77,7 @@ def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], opti
         n=[int(n) for n in totals[..., 0].sum(axis=1)],
         clusters=[int(n) for n in (sums[..., 0] > 0).any(axis=2).sum(axis=0)],
         missing=[dict(Counter(counts.missing[one]) + Counter(counts.missing[other])) for one, other in pairs],
-        interval=f"cluster bootstrap ({options.cluster})",
+        interval=f"{options.interval} ({options.cluster})",
         level=options.level,
     )
     absent = [(sum(counts.missing[one].values()), sum(counts.missing[other].values())) for one, other in pairs]

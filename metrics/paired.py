@@ -15,7 +15,7 @@ from ..core.contracts import Metric, Options
 from ..core.estimates import Chart, Estimate
 from ._blocks import Block, merge, number
 from ._cluster import bootstrap, flip_test, smallest_p
-from ._families import correct
+from ._families import NAMES, correct
 from ._options import TestingOptions
 from ._paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
 from ._paired_words import conclude, draw
@@ -28,9 +28,9 @@ __all__ = ["PairedDifference", "PairedDifferenceOptions"]
 
 METHODS = (
     "Differences are the run's value less the baseline's on each unit that both runs answered; every other unit is"
-    " counted as missing, by the status of the first run that has no answer to it. Intervals ({level:g} %): cluster"
-    " bootstrap of the paired differences, {resamples} resamples, seed {seed}. Tests: exchanging the two runs within"
-    " whole clusters (sign flip), all patterns where there are fewer than {resamples}. p is adjusted ({correction})"
+    " counted as missing, by the status of the first run that has no answer to it. Intervals of the paired differences"
+    " are {interval}. Tests: exchanging the two runs within whole clusters (sign flip, seed {seed}), all patterns"
+    " where there are fewer than {resamples}. p is adjusted ({correction})"
     " within each measure's family over all groups and all pairs of runs. The worst case takes every missing answer"
     " at its limits. Effect sizes: mean difference in standard deviations of the differences (for a contrast, Cohen's"
     " d of the differences)."
@@ -69,10 +69,10 @@ class PairedDifference(Metric):
     def methods(self, options: PairedDifferenceOptions) -> str:
         """Describe in words how the differences were tested."""
         return METHODS.format(
-            level=100 * options.level,
-            resamples=options.resamples,
+            interval=options.interval_in_words("cluster"),
             seed=options.seed,
-            correction={"bh": "Benjamini-Hochberg", "holm": "Holm"}[options.correction],
+            resamples=options.resamples,
+            correction=NAMES[options.correction],
         )
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
@@ -119,7 +119,7 @@ def _block(cells: Cells, options: PairedDifferenceOptions) -> Block:
         n=[int(n) for n in totals[..., 0].sum(axis=1)],
         clusters=[int(n) for n in (counts > 0).any(axis=2).sum(axis=0)],
         missing=cells.missing,
-        interval="cluster bootstrap, paired",
+        interval=f"{options.interval}, paired",
         level=options.level,
     )
 

@@ -17,7 +17,8 @@ from prejudge.metrics.trisentbias import TriSentBiasOptions
         ({"level": 95}, "level is 95"),
         ({"resamples": 10}, "resamples is 10"),
         ({"seed": -1}, "seed is -1"),
-        ({"correction": "none"}, "correction is 'none'. Choose one of 'bh', 'holm'"),
+        ({"correction": "none"}, "correction is 'none'. Choose one of 'bh', 'by', 'holm'"),
+        ({"intervals": "wald"}, "intervals is 'wald'. Choose one of 'percentile', 'bca', 'jackknife'"),
         ({"thresholds": ()}, "thresholds are"),
         ({"thresholds": (0.02, 1.0)}, "from 0 to below 1"),
         ({"thresholds": (0.02, 0.02)}, "Give each once"),
@@ -38,3 +39,17 @@ def test_unknown_option_is_refused(kind):
 def test_options_read_from_plain_data():
     read = msgspec.convert({"thresholds": [0.1], "threshold_main": 0.1, "correction": "holm"}, TriSentBiasOptions)
     assert (read.thresholds, read.correction, read.plan.level) == ((0.1,), "holm", 0.95)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "name", "words"),
+    [
+        ("percentile", "cluster bootstrap", "expanded percentile, 9,999 resamples"),
+        ("bca", "cluster bootstrap, BCa", "BCa"),
+        ("jackknife", "cluster jackknife", "leave each template out"),
+    ],
+)
+def test_intervals_are_named_after_their_method(intervals, name, words):
+    options = TriSentBiasOptions(intervals=intervals)
+    assert options.interval == name
+    assert words in options.interval_in_words("template")
