@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import tempfile
-from datetime import UTC, datetime
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from .canonical import decode_request, decode_response
-from .contracts import Estimate, Example, Stage
-from .errors import UsageError
-from .manifest import Manifest
+from .contracts import Estimate, Stage
+from .errors import UnknownNameError, UsageError
+from .evidence import show_examples, show_pictures
+from .provenance import design_words, provenance, when
 from .registry import Published as PublishedValue
-from .report import Published, ReportContent, ShownExample, StudyInfo, Table, write
+from .report import Published, ReportContent, StudyInfo, Table, write
 from .scoring import Scores, estimates_frame
-from .showing import show_request, show_response
-from .store import RunRow, Store
-from .store.urls import show
+from .store import Store
 
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
 
 
-def write_output(scores: Scores, store: Store | None, folder: Path) -> Path:
-    """Write everything a run leaves, and return the path of the report.
+PARTS = ("examples", "images")
+"""What a report can do without."""
+
+
+def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: Collection[str] = ()) -> Path:
+    """Write everything a run leaves, and return the path of the report; `leave_out` names some of `PARTS`.
 
     Raises:
         UsageError: the folder cannot be written.
+        UnknownNameError: a report has no such part.
     """
+    content = build_content(scores, store, leave_out)
     place = folder / scores.run.name
     frame = estimates_frame([estimate for estimates in scores.estimates.values() for estimate in estimates])
     try:
@@ -40,7 +44,7 @@ def write_output(scores: Scores, store: Store | None, folder: Path) -> Path:
         (place / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(scores.manifest), indent=2))
     except OSError as error:
         raise UsageError(f"cannot write {str(place)!r}: {error.strerror or error}. Name another with --runs.") from None
-    return write(build_content(scores, store), place)
+    return write(content, place)
 
 
 def ensure_writable(folder: Path) -> None:
@@ -59,13 +63,15 @@ def ensure_writable(folder: Path) -> None:
         ) from None
 
 
-def build_content(scores: Scores, store: Store | None) -> ReportContent:
-    """Gather what the report says."""
+def build_content(scores: Scores, store: Store | None, leave_out: Collection[str] = ()) -> ReportContent:
+    """Gather what the report says, without the parts that are to be left out."""
     study, manifest = scores.manifest.study, scores.manifest
     return ReportContent(
         title=study.title,
         study=StudyInfo(name=study.name, summary=study.summary, citation=study.source),
         models=dict(manifest.identities),
+        names=study.roles,
+        when=when(scores.run),
         estimates=[estimate for estimates in scores.estimates.values() for estimate in estimates],
         headline=scores.headline or None,
         conclusions={name: sentence for name, sentence in scores.conclusions.items() if sentence},
@@ -73,12 +79,32 @@ def build_content(scores: Scores, store: Store | None) -> ReportContent:
         charts=scores.charts,
         published=published_beside_measured(scores),
         missing=[table for stage in scores.stages for table in missing_tables(stage, scores.observations[stage.name])],
-        examples=_show_examples(scores.examples, store) if store is not None else (),
-        methods=[text for text in scores.methods if text],
+        methods=[*_design(scores), *filter(None, scores.methods)],
         limits=study.limits,
         deviations=study.deviations,
-        provenance=_provenance(scores.run, manifest) | _where(store),
+        provenance=provenance(scores, store),
+        **_evidence(scores, store, leave_out),
     )
+
+
+def _evidence(scores: Scores, store: Store | None, leave_out: Collection[str]) -> dict[str, Any]:
+    """Return the fields of the report that hold examples."""
+    for name in leave_out:
+        if name not in PARTS:
+            raise UnknownNameError("part of a report", name, PARTS)
+    if store is None or not scores.examples:
+        return {}
+    if "examples" in leave_out:
+        return {"left_out": "The examples were left out on request; the store has the answers behind each number."}
+    examples = show_examples(scores.examples, store)
+    if "images" in leave_out:
+        return {"examples": examples, "left_out": "The images were left out on request; the store has them."}
+    return {"examples": examples, "pictures": show_pictures(examples, store)}
+
+
+def _design(scores: Scores) -> list[str]:
+    """Say what was asked; of what somebody else asked, nothing is known but the scores."""
+    return [] if scores.run.state == "imported" else design_words(scores.stages, scores.manifest)
 
 
 def warnings_of(scores: Scores) -> list[str]:
@@ -147,44 +173,3 @@ def missing_tables(stage: Stage, observations: pl.DataFrame) -> list[Table]:
         reasons = missing.group_by("status", "reason").len("answers").sort("answers", descending=True).head(20)
         tables.append(Table.from_frame(f"Why answers are missing, stage {stage.name!r} (20 most frequent)", reasons))
     return tables
-
-
-def _show_examples(examples: tuple[Example, ...], store: Store) -> list[ShownExample]:
-    keys = {key for example in examples for key in example.keys}
-    found = store.find(keys)
-    exchanges = store.exchanges(answer.exchange_id for answer in found.values())
-    shown = {number: _texts(request, response) for number, request, response in exchanges}
-    texts = {key: shown[answer.exchange_id] for key, answer in found.items()}
-    return [ShownExample(e, tuple(text for key in e.keys for text in texts.get(key, ()))) for e in examples]
-
-
-def _texts(request: str, response: str) -> list[tuple[str, str]]:
-    return [*show_request(decode_request(request)), *show_response(decode_response(response))]
-
-
-def _provenance(run: RunRow, manifest: Manifest) -> dict[str, Any]:
-    return {
-        "run": run.name,
-        "state": run.state,
-        "started": _moment(run.started),
-        "finished": _moment(run.finished),
-        "command": manifest.command,
-        "prejudge": manifest.prejudge,
-        "python": manifest.python,
-        "platform": manifest.platform,
-        "packages": manifest.packages,
-        "cache mode": manifest.mode,
-        "answers by stage": {name: record.counts for name, record in manifest.stages.items()},
-        "options of the probe": manifest.study.options,
-        "options of the metrics": manifest.study.metrics,
-        "models by role": manifest.study.roles,
-        "data files (sha256)": manifest.data,
-    }
-
-
-def _where(store: Store | None) -> dict[str, Any]:
-    return {"store": show(store.url)} if store is not None else {}
-
-
-def _moment(seconds: float | None) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds is not None else "not yet"

@@ -12,6 +12,7 @@ from .records import (
     Embed,
     Generate,
     Generation,
+    Image,
     Likelihood,
     Likelihoods,
     Message,
@@ -53,6 +54,25 @@ def show_response(response: AnyResponse) -> list[tuple[str, str]]:
             return [("image", response.image or "none: filtered")]
         case _:
             return []
+
+
+def show_images(request: AnyRequest, response: AnyResponse) -> list[tuple[str, str]]:
+    """Return (label, sha256) pairs of the images that were shown to a model, and of the one it drew."""
+    messages: Prompt = ()
+    match request:
+        case Generate():
+            messages = request.messages
+        case Likelihood():
+            messages = request.prompt
+    seen = [
+        part.sha256
+        for message in messages
+        if isinstance(message, Message)
+        for part in message.parts
+        if isinstance(part, Image)
+    ]
+    drawn = [response.image] if isinstance(response, Drawing) and response.image is not None else []
+    return [*(("image shown", sha256) for sha256 in seen), *(("image drawn", sha256) for sha256 in drawn)]
 
 
 def _show_prompt(prompt: Prompt) -> list[tuple[str, str]]:

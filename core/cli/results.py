@@ -23,8 +23,15 @@ def finish(
     catalogue: Catalogue, store: Store, name: str, runs: str, assignments: Mapping[str, Any] | None = None
 ) -> int:
     """Score a run, write its output, show it, and return the exit code."""
-    scores = score(catalogue, store, name, assignments)
-    return show(scores, write_output(scores, store, Path(runs)))
+    return deliver(score(catalogue, store, name, assignments), store, {"runs": runs})
+
+
+def deliver(scores: Scores, store: Store | None, where: Mapping[str, Any]) -> int:
+    """Write the output of a scored run to the folder `runs` of `where`, show it, and return the exit code.
+
+    The report does without what `leave_out` of `where` names.
+    """
+    return show(scores, write_output(scores, store, Path(where["runs"]), where.get("leave_out", ())))
 
 
 def show(scores: Scores, report: Path) -> int:

@@ -17,14 +17,16 @@ from ..manifest import Manifest, digest_files
 from ..output import ensure_writable
 from ..runs import RunOptions, execute
 from ..scheduler import Mode
+from ..scoring import score
 from ..store import Store, get_run
 from ..store.urls import hide_password
 from ..study import Catalogue, Study
 from .progress import TerminalProgress
-from .results import finish
+from .results import deliver
 from .shared import (
     budget_options,
     data_option,
+    leave_out_option,
     model_option,
     quiet_option,
     read_assignments,
@@ -55,6 +57,7 @@ SPENT = 3
 @store_option
 @runs_option
 @registry_option
+@leave_out_option
 @quiet_option
 def run(study: str, models: tuple[str, ...], data: str | None, assignments: tuple[str, ...], **where: Any) -> int:
     """Run STUDY on a model, score it and write its report.
@@ -78,6 +81,7 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
 @store_option
 @runs_option
 @registry_option
+@leave_out_option
 @quiet_option
 def resume(name: str, **where: Any) -> int:
     """Take up the run NAME where it was interrupted, or the latest run. A budget counts from here on."""
@@ -128,7 +132,7 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict
             return SPENT
         finally:
             progress.close()
-        return finish(catalogue, store, name, where["runs"])
+        return deliver(score(catalogue, store, name), store, where)
 
 
 def _resume(run: str | None, store: str) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from ..output import write_output
+from ..scoring import score as score_run
 from ..scoring import score_published
 from ..store import Store
 from ..store.unbundle import Bundle, import_bundle
 from ..study import Catalogue
-from .results import finish, show
-from .shared import read_assignments, registry_option, runs_option, set_option, store_option
+from .results import deliver
+from .shared import leave_out_option, read_assignments, registry_option, runs_option, set_option, store_option
 
 
 @click.command()
@@ -28,6 +28,7 @@ from .shared import read_assignments, registry_option, runs_option, set_option, 
 @store_option
 @runs_option
 @registry_option
+@leave_out_option
 def score(name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: Any) -> int:
     """Score the run NAME again from the store alone (default: the latest). No model is loaded, nothing is asked."""
     catalogue = Catalogue.load(registry)
@@ -35,9 +36,9 @@ def score(name: str, scores: str | None, assignments: tuple[str, ...], registry:
         return score_bundle(catalogue, bundle, where, read_assignments(assignments, None))
     if scores is not None:
         published = score_published(catalogue, catalogue.study(name, {}, read_assignments(assignments, None)), scores)
-        return show(published, write_output(published, None, Path(where["runs"])))
+        return deliver(published, None, where)
     with Store(where["store"], writable=False) as store:
-        return finish(catalogue, store, name, where["runs"], read_assignments(assignments, None))
+        return deliver(score_run(catalogue, store, name, read_assignments(assignments, None)), store, where)
 
 
 def score_bundle(catalogue: Catalogue, path: str, where: Mapping[str, Any], assignments: Mapping[str, Any]) -> int:
@@ -45,4 +46,4 @@ def score_bundle(catalogue: Catalogue, path: str, where: Mapping[str, Any], assi
     folder = tempfile.TemporaryDirectory(prefix="prejudge-")
     with folder as place, Bundle(path) as bundle, Store(Path(place) / "bundle.db") as store:
         run = import_bundle(store, bundle).run
-        return finish(catalogue, store, run, where["runs"], assignments)
+        return deliver(score_run(catalogue, store, run, assignments), store, where)

@@ -39,6 +39,13 @@ model_option = click.option(
     metavar="[ROLE=]NAME",
     help="The model to study, by its name or as ADAPTER:MODEL; other roles as ROLE=NAME. Repeatable.",
 )
+leave_out_option = click.option(
+    "--leave-out",
+    "leave_out",
+    multiple=True,
+    type=click.Choice(["examples", "images"]),
+    help="Make the report without its examples, or without their images. Repeatable.",
+)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 
 

@@ -6,6 +6,20 @@ The door: fill a `ReportContent`, then `render` it to a string or `write` it to 
 from __future__ import annotations
 
 from .content import Nested, Published, ReportContent, ShownExample, StudyInfo, Table
-from .render import render, write
+from .pictures import Picture, picture, within
+from .render import MOST_EXAMPLES, render, write
 
-__all__ = ["Nested", "Published", "ReportContent", "ShownExample", "StudyInfo", "Table", "render", "write"]
+__all__ = [
+    "MOST_EXAMPLES",
+    "Nested",
+    "Picture",
+    "Published",
+    "ReportContent",
+    "ShownExample",
+    "StudyInfo",
+    "Table",
+    "picture",
+    "render",
+    "within",
+    "write",
+]
