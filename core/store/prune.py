@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -13,7 +13,7 @@ from .content import writing
 from .engine import translated
 from .reading import RunRow
 from .store import Store, batched, table_of
-from .tables import Attempt, Blob, Exchange, Part, Run, RunTrial
+from .tables import Attempt, Blob, Exchange, Model, Part, Run, RunTrial
 from .uses import LOOKUP, gather_uses, images_in, names_image, new_ids, stream_texts
 
 _PART = re.compile(r'\{"part":(\d+)\}')
@@ -92,8 +92,10 @@ def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Go
         sa.select(sa.func.sum(sa.func.length(exchange.c.request) + sa.func.length(exchange.c.response))).where(goes)
     )
     size = (size or 0) + sum(_sizes(connection, images))
+    models = connection.scalars(sa.select(exchange.c.model_id).where(goes).distinct()).all()
     rows = ((trials, trials.c.run_id == run.id), (attempts, attempts.c.run_id == run.id), (exchange, goes))
     tried, failed, answered = (connection.execute(sa.delete(table).where(where)).rowcount for table, where in rows)
+    _remove_models(connection, models)
     runs, blob, part = table_of(Run), table_of(Blob), table_of(Part)
     connection.execute(sa.delete(runs).where(runs.c.id == run.id))
     for names in batched(images, LOOKUP):
@@ -101,6 +103,13 @@ def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Go
     for numbers in batched(parts, LOOKUP):
         connection.execute(sa.delete(part).where(part.c.id.in_(numbers)))
     return Going(tried, failed, answered, len(images), len(parts), int(size))
+
+
+def _remove_models(connection: sa.Connection, numbers: Sequence[int]) -> None:
+    """Remove those of these models that gave no answer any more."""
+    model, exchange = table_of(Model), table_of(Exchange)
+    still = sa.select(exchange.c.model_id).distinct()
+    connection.execute(sa.delete(model).where(model.c.id.in_(numbers), model.c.id.not_in(still)))
 
 
 def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOptions) -> None:

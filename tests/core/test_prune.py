@@ -37,7 +37,7 @@ def test_run_goes_with_all_that_only_it_used(run_study, store):
     name, _ = run_study(n=5)
     going = would_go(store, get_run(store, name), PruneOptions())
     assert going == remove(store, name) and (going.trials, going.exchanges) == (5, 5) and going.size > 500
-    assert not any(left(store).values())
+    assert not any(left(store).values()) and statistics(store)["Model"] == 0
 
 
 def test_looking_removes_nothing(run_study, store):
@@ -51,7 +51,7 @@ def test_what_another_run_uses_stays(run_study, store, catalogue):
     small, _ = run_study(n=3)
     large, _ = run_study(n=5)
     before = score(catalogue, store, small).estimates
-    assert remove(store, large).exchanges == 2
+    assert remove(store, large).exchanges == 2 and statistics(store)["Model"] == 1
     assert left(store)["Exchange"] == 3 and score(catalogue, store, small).estimates == before
 
 
