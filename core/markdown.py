@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from .report.text import clean
 
 _MARKUP = re.compile(r"[\\`*_\[\]#|~$^]")
-_START = re.compile(r"^(\d*)([-+=.)])")
+_START = re.compile(r"^\d+(?=[.)](\s|$))|^(?=[-+](\s|$))|^(?=[-=][-=\s]*$)")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _ENTITY = re.compile("[&<>]")
 _APART = "\N{ZERO WIDTH SPACE}"
@@ -25,7 +25,7 @@ def escape(text: object) -> str:
     words = " ".join(str(clean(str(text))).split())
     apart = _LINKED.sub(_APART, words)
     marked = _MARKUP.sub(r"\\\g<0>", _ENTITY.sub(lambda found: _ENTITIES[found.group()], apart))
-    return _START.sub(r"\1\\\2", marked)
+    return _START.sub(r"\g<0>\\", marked)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], numeric: Sequence[int] = ()) -> list[str]:

@@ -1,0 +1,40 @@
+"""Text for Markdown: words stay words."""
+
+from __future__ import annotations
+
+import pytest
+
+from prejudge.core.markdown import bullets, escape, table
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("*bold* _it_ `code`", r"\*bold\* \_it\_ \`code\`"),
+        ("[a](http://x.y)", "\\[a\\](http://\u200bx.y)"),
+        ("<b>&", "&lt;b&gt;&amp;"),
+        ("a | b", r"a \| b"),
+        ("# no heading", r"\# no heading"),
+        ("- no item", r"\- no item"),
+        ("1. no item", r"1\. no item"),
+        ("===", r"\==="),
+        ("- - -", r"\- - -"),
+        ("-1.5 and 2. three", "-1.5 and 2. three"),
+        ("two\n\nlines\x00", "two lines\ufffd"),
+        ("@team #12 :smile: www.x.y", "@\u200bteam \\#\u200b12 :\u200bsmile: www\u200b.x.y"),
+        ("\\", r"\\"),
+        ("\u202etfel", r"\[U+202E\]tfel"),
+        (1.5, "1.5"),
+    ],
+)
+def test_text_is_escaped(text, escaped):
+    assert escape(text) == escaped
+
+
+def test_table_keeps_its_columns():
+    lines = table(("a|b", "n"), [("x | y\nz", 3)], numeric=(1,))
+    assert lines == [r"| a\|b | n |", "| --- | ---: |", r"| x \| y z | 3 |", ""]
+
+
+def test_bullets_stay_one_line_each():
+    assert bullets(["a\n- b", "c"]) == ["- a - b", "- c", ""]
