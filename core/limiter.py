@@ -67,6 +67,11 @@ class Limiter:
         self._pace = Pace(self._clock.now(), limits.requests_per_minute)
         self.paced = Paced()
 
+    @property
+    def rate(self) -> float | None:
+        """Return the requests per second that are let through; None while no limit was met."""
+        return self._pace.found(self._clock.now())
+
     async def enter(self, requests: int) -> Ticket:
         """Wait for a slot and for the time of a call; give the ticket back with `leave`, whatever comes of it."""
         if self._turn.locked() or self._busy >= self._window or self._pace.wait(self._clock.now()) > 0:

@@ -48,6 +48,8 @@ class Counts:
     output_tokens: int = 0
     cost: float | None = None
     """US dollars; None where no price is known."""
+    pace: float | None = None
+    """Requests per second that the limiter of the endpoint lets through; None while no limit was met."""
 
 
 class Keyed(NamedTuple):
@@ -234,6 +236,7 @@ class Scheduler:
             latency = time.monotonic() - began
         finally:
             self._gate.leave(ticket, answers)
+            self.counts.pace = self._gate.rate
         self._refused = self._refused or _refusal(answers)
         return answers, latency
 

@@ -1,70 +1,176 @@
-"""Progress of a run on a terminal: a bar where there is a terminal, plain lines elsewhere."""
+"""Progress of a run, on standard error: bars for a terminal, lines for a log, JSON lines for a machine.
+
+A run tells of every batch, 100,000 times a second where it can; what is shown is looked at a few times a second. In
+between an update costs one look at the clock.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable
+from typing import ClassVar, Literal, TextIO
 
+import click
+import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
+from rich.progress import Progress as Bars
 
+from ..progress import SCHEMA, Reading
 from ..scheduler import Counts
 
-EVERY_SECONDS = 10.0
+Kind = Literal["auto", "bar", "plain", "json", "none"]
 
 
-class TerminalProgress:
-    """Show each stage: asked, cached, failed, refused, rate, time left. Goes to standard error."""
+class Shown:
+    """What all ways to show progress share. This one shows nothing, but knows the run's name."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    every: ClassVar[float] = float("inf")
+    """Seconds between two looks."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.run: str | None = None
         """Name of the run, once it began."""
-        self._console = Console(stderr=True, quiet=quiet, highlight=False)
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
-        self._stage, self._total, self._began, self._spoke = "", 0, 0.0, 0.0
-        self._last = Counts()
+        self._clock, self._next = clock, float("inf")
+        self._stage: tuple[str, str, int] | None = None
+        self._began, self._last = 0.0, Counts()
 
     def begin(self, run: str) -> None:
         """Hear the run's name."""
         self.run = run
 
     def stage(self, name: str, role: str, total: int) -> None:
-        """Begin a bar, or say that the stage begins."""
+        """Begin to show a stage, and end the one before it."""
         self.close()
-        self._stage, self._total, self._last = f"{name} ({role})", total, Counts()
-        self._began = self._spoke = time.monotonic()
-        if self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[counts]}"),
-                TimeRemainingColumn(),
-                console=self._console,
-            )
-            self._task = self._bar.add_task(self._stage, total=total, counts="")
-            self._bar.start()
+        self._stage, self._last, self._began = (name, role, total), Counts(), self._clock()
+        self._next = self._began + self.every
+        self.opened(self._reading())
 
     def update(self, counts: Counts) -> None:
-        """Show how far the stage is."""
+        """Show how far the stage is, if the last look is long enough ago."""
         self._last = counts
-        if self._bar is not None and self._task is not None:
-            done = min(self._total, counts.cached + counts.asked + counts.failed)
-            self._bar.update(self._task, completed=done, counts=self._words(counts))
-        elif time.monotonic() - self._spoke >= EVERY_SECONDS:
-            self._spoke = time.monotonic()
-            self._console.print(f"{self._stage}: {self._words(counts)} of {self._total}")
+        if (now := self._clock()) >= self._next:
+            self._next = now + self.every
+            self.looked(self._reading())
 
     def close(self) -> None:
-        """End the bar, and leave one line."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-        elif self._stage:
-            self._console.print(f"{self._stage}: {self._words(self._last)} of {self._total}")
-        self._stage = ""
+        """Show how the stage ended; nothing is shown of it afterwards."""
+        if self._stage is not None:
+            reading, self._stage, self._next = self._reading(), None, float("inf")
+            self.ended(reading)
 
-    def _words(self, counts: Counts) -> str:
-        rate = counts.asked / max(time.monotonic() - self._began, 1e-9)
-        words = f"asked {counts.asked}, cached {counts.cached}, failed {counts.failed}, refused {counts.refused}"
-        return f"{words}, {rate:.0f}/s" if counts.asked else words
+    def opened(self, reading: Reading) -> None:
+        """Show that a stage begins."""
+
+    def looked(self, reading: Reading) -> None:
+        """Show how far it is."""
+
+    def ended(self, reading: Reading) -> None:
+        """Show how it ended."""
+
+    def _reading(self) -> Reading:
+        name, role, total = self._stage or ("", "", 0)
+        return Reading(name, role, total, self._last, self._clock() - self._began)
+
+
+class BarProgress(Shown):
+    """A bar for each stage."""
+
+    every = 0.1
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
+        self._console = console
+        self._bars: Bars | None = None
+        self._task = TaskID(0)
+
+    def opened(self, reading: Reading) -> None:
+        """Begin a bar."""
+        self._bars = Bars(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[words]}", markup=False),
+            console=self._console,
+        )
+        name = f"{reading.stage} ({reading.role})"
+        self._task = self._bars.add_task(name, total=reading.total, words="")
+        self._bars.start()
+
+    def looked(self, reading: Reading) -> None:
+        """Move the bar."""
+        if self._bars is not None:
+            words = f"{reading.words()}, {reading.left()}"
+            self._bars.update(self._task, completed=reading.done, words=words)
+
+    def ended(self, reading: Reading) -> None:
+        """Leave the bar as it is in the end."""
+        if self._bars is not None:
+            self._bars.update(self._task, completed=reading.done, words=reading.words())
+            self._bars.stop()
+            self._bars = None
+
+
+class LineProgress(Shown):
+    """A line every few seconds, and one when a stage ends."""
+
+    every = 5.0
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
+        self._stream = stream
+
+    def looked(self, reading: Reading) -> None:
+        """Write a line."""
+        self._write(reading, f", {reading.left()}")
+
+    def ended(self, reading: Reading) -> None:
+        """Write the last line of a stage."""
+        self._write(reading, "")
+
+    def _write(self, reading: Reading, more: str) -> None:
+        line = f"{reading.stage} ({reading.role}): {reading.done:,} of {reading.total:,}, {reading.words()}{more}"
+        click.echo(line, file=self._stream)
+
+
+class JsonProgress(Shown):
+    """A JSON object a line, at most two a second while a stage lasts; `docs/progress.md` says what is in it."""
+
+    every = 0.5
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
+        self._stream = stream
+
+    def begin(self, run: str) -> None:
+        """Write the run's name."""
+        super().begin(run)
+        self._write({"schema": SCHEMA, "event": "run", "run": run})
+
+    def opened(self, reading: Reading) -> None:
+        """Write that a stage begins."""
+        self._write(reading.as_record("stage"))
+
+    def looked(self, reading: Reading) -> None:
+        """Write how far it is."""
+        self._write(reading.as_record("progress"))
+
+    def ended(self, reading: Reading) -> None:
+        """Write how it ended."""
+        self._write(reading.as_record("stage_end"))
+
+    def _write(self, record: dict[str, object]) -> None:
+        click.echo(msgspec.json.encode(record).decode(), file=self._stream)
+
+
+def make_progress(kind: Kind = "auto", *, quiet: bool = False) -> Shown:
+    """Return a way to show progress on standard error; `auto` takes bars on a terminal and lines elsewhere."""
+    if quiet or kind == "none":
+        return Shown()
+    console = Console(stderr=True, highlight=False)
+    if kind == "json":
+        return JsonProgress(sys.stderr)
+    if kind == "bar" or (kind == "auto" and console.is_terminal):
+        return BarProgress(console)
+    return LineProgress(sys.stderr)

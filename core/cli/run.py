@@ -21,13 +21,14 @@ from ..scoring import score
 from ..store import Store, get_run
 from ..store.urls import hide_password
 from ..study import Catalogue, Study
-from .progress import TerminalProgress
+from .progress import make_progress
 from .results import deliver
 from .shared import (
     budget_options,
     data_option,
     leave_out_option,
     model_option,
+    progress_option,
     quiet_option,
     read_assignments,
     read_models,
@@ -58,6 +59,7 @@ SPENT = 3
 @runs_option
 @registry_option
 @leave_out_option
+@progress_option
 @quiet_option
 def run(study: str, models: tuple[str, ...], data: str | None, assignments: tuple[str, ...], **where: Any) -> int:
     """Run STUDY on a model, score it and write its report.
@@ -82,6 +84,7 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
 @runs_option
 @registry_option
 @leave_out_option
+@progress_option
 @quiet_option
 def resume(name: str, **where: Any) -> int:
     """Take up the run NAME where it was interrupted, or the latest run. A budget counts from here on."""
@@ -121,7 +124,7 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict
     """
     ensure_writable(Path(where["runs"]))
     with Store(where["store"]) as store:
-        progress = TerminalProgress(quiet=where["quiet"])
+        progress = make_progress(where.get("progress", "auto"), quiet=where["quiet"])
         try:
             name = asyncio.run(execute(catalogue, study, store, options, progress))
         except KeyboardInterrupt:

@@ -46,6 +46,13 @@ leave_out_option = click.option(
     type=click.Choice(["examples", "images"]),
     help="Make the report without its examples, or without their images. Repeatable.",
 )
+progress_option = click.option(
+    "--progress",
+    type=click.Choice(["auto", "bar", "plain", "json", "none"]),
+    default="auto",
+    show_default=True,
+    help="How to show progress on standard error. auto: bars on a terminal, lines elsewhere.",
+)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 
 
