@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from ..adapter import OPERATIONS, Identity
 from ..canonical import decode_request, decode_response, identity_digest, request_key
-from .content import Sent, runs_of, snapshot, stream_exchanges
+from .content import Sent, snapshot, stream_exchanges
+from .reading import runs_of
 from .store import Store, table_of
 from .tables import Blob, Exchange, Model, Part, RunTrial
 from .uses import READ, images_in

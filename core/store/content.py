@@ -20,7 +20,7 @@ from .engine import translated
 from .parts import unpack
 from .reading import RunRow
 from .store import Store, table_of
-from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
+from .tables import Attempt, Blob, Exchange, Model, RunTrial
 from .uses import READ, gather_uses, images_in, names_image, stream_texts
 
 Places = NDArray[np.int64]
@@ -96,13 +96,6 @@ def writing(store: Store) -> Iterator[sa.Connection]:
     """Yield a connection in a writing transaction, which is undone if anything is raised."""
     with translated(store.url), store.engine.execution_options(immediate=True).begin() as connection:
         yield connection
-
-
-def runs_of(connection: sa.Connection) -> list[RunRow]:
-    """Return every run that this connection sees."""
-    table = table_of(Run)
-    columns = [table.c[name] for name in RunRow._fields]
-    return [RunRow(*row) for row in connection.execute(sa.select(*columns).order_by(table.c.id))]
 
 
 def rename(manifest: str, name: str) -> str:

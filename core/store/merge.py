@@ -13,14 +13,13 @@ from .content import (
     Places,
     RunContent,
     new_places,
-    runs_of,
     snapshot,
     stream_exchanges,
     stream_trials_of,
     writing,
 )
 from .intake import Intake
-from .reading import RunRow
+from .reading import RunRow, runs_of
 from .store import Store, table_of
 from .tables import Blob, Exchange, Model
 

@@ -53,10 +53,15 @@ class Mismatch(NamedTuple):
 
 def list_runs(store: Store) -> list[RunRow]:
     """Return every run, the newest last."""
+    with translated(store.url), store.engine.connect() as connection:
+        return runs_of(connection)
+
+
+def runs_of(connection: sa.Connection) -> list[RunRow]:
+    """Return every run that this connection sees, the newest last."""
     table = table_of(Run)
     columns = [table.c[name] for name in RunRow._fields]
-    with translated(store.url), store.engine.connect() as connection:
-        return [RunRow(*row) for row in connection.execute(sa.select(*columns).order_by(table.c.id))]
+    return [RunRow(*row) for row in connection.execute(sa.select(*columns).order_by(table.c.id))]
 
 
 def get_run(store: Store, name: str) -> RunRow:

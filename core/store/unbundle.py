@@ -18,8 +18,9 @@ import polars as pl
 
 from ..errors import DataError
 from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
-from .content import ContentDigest, Failed, Picture, Places, RunContent, Sent, Tried, runs_of, writing
+from .content import ContentDigest, Failed, Picture, Places, RunContent, Sent, Tried, writing
 from .intake import Intake
+from .reading import runs_of
 from .store import Store
 
 _MEMBER = re.compile(
@@ -50,7 +51,7 @@ class Bundle:
         self.path = Path(path)
         try:
             self._archive = zipfile.ZipFile(self.path)
-        except (OSError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
             problem = getattr(error, "strerror", None) or "it is no bundle (no zip file), or only a part of one"
             raise DataError(f"cannot read {str(path)!r}: {problem}.") from None
         try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
+import random
 import warnings
 import zipfile
 from io import BytesIO
@@ -227,3 +229,16 @@ def test_image_that_is_not_its_name_is_refused(bundle, elsewhere, tmp_path):
     name = "0" * 64
     content = members(bundle) | {"blobs.json": json.dumps({name: "image/png"}).encode(), f"blobs/{name}": b"x"}
     refused(elsewhere, write(tmp_path / "t.zip", content), "its bytes were changed")
+
+
+def test_damage_anywhere_is_refused_or_harmless(bundle, elsewhere, tmp_path):
+    good, rng = bundle.read_bytes(), random.Random(0)
+    take(elsewhere, bundle)
+    before = statistics(elsewhere)
+    for _ in range(200):
+        damaged = bytearray(good)
+        damaged[rng.randrange(len(good))] ^= 1 << rng.randrange(8)
+        (tmp_path / "t.zip").write_bytes(damaged)
+        with contextlib.suppress(DataError):
+            assert not take(elsewhere, tmp_path / "t.zip").new
+    assert statistics(elsewhere) == before

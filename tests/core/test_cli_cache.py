@@ -70,7 +70,7 @@ def test_published_numbers_are_imported_and_scored(prejudge, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "1 of 6 trials of stage 'pairs' were not answered" in " ".join(done.stdout.split())
     (estimates,) = (tmp_path / "runs").glob("*/estimates.parquet")
-    (total,) = pl.read_parquet(estimates).filter(metric="metric_score", bias_type=None).iter_rows(named=True)
+    total = next(pl.read_parquet(estimates).filter(metric="metric_score").iter_rows(named=True))
     assert (total["value"], total["n"]) == (50.0, 2)
     assert prejudge("cache", "verify").stdout.startswith("5 exchanges checked, 0 wrong.")
     assert "cannot be resumed" in prejudge("resume").stderr and "nothing to recheck" in prejudge("recheck").stderr
