@@ -73,7 +73,9 @@ def _within(rng: np.random.Generator, sums: Array, rows: int) -> Array:
 
 def _ways(labels: Codes) -> float:
     counts = np.bincount(labels)
-    return math.exp(math.lgamma(len(labels) + 1) - sum(math.lgamma(n + 1) for n in counts))
+    ways = math.lgamma(len(labels) + 1) - sum(math.lgamma(n + 1) for n in counts)
+    # Beyond this a float overflows; it is far more than anybody tries.
+    return math.exp(min(ways, 700.0))
 
 
 def _arrangements(labels: Codes) -> Iterator[list[int]]:
