@@ -40,6 +40,7 @@ children = _share("children")
 virtual = _share("virtual")
 postgres = _share("postgres")
 _share("strategies")
+_share("browser")
 
 from prejudge.core.runs import RunOptions, execute  # noqa: E402
 from prejudge.core.store import Store  # noqa: E402
