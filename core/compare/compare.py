@@ -146,7 +146,7 @@ def _compare_metric(
                 continue
             group = {"run": run, "against": against, **e.group}
             made = tested.get(key_of(e.metric, group)) or _untested(values[key], e, group)
-            made = msgspec.structs.replace(made, group=group, unit=POINTS.get(e.unit, e.unit))
+            made = msgspec.structs.replace(made, group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic)
             found.append(Difference(made, values[key].value, e.value))
     return found
 
