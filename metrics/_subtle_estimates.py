@@ -39,6 +39,7 @@ EXACT = "exact (Clopper-Pearson), answers"
 POINTS = "percentage points"
 ASYMPTOTIC = "Kendall, asymptotic, answers"
 PLACES = (1, 2, 3)
+MATCH = "follows the base rates: a model that always answers positive, whatever is given, has tau-c 1"
 
 
 class Computed(msgspec.Struct, frozen=True):
@@ -75,8 +76,9 @@ def _of_block(computed: Computed, options: SubtleMetricOptions) -> Iterator[Esti
         permuted = _permuted(computed.block, unit, options)
         yield from (_delta(computed, unit, place, permuted[place], options) for place in range(len(DELTAS)))
         if "pronoun" not in computed.block.groups[unit]:
-            for place, coding in enumerate(CODINGS):
-                yield from _taus(computed, unit, coding, permuted[len(DELTAS) + place], options)
+            for coding in CODINGS:
+                yield from _taus(computed, unit, coding, options)
+            yield from _tau_permuted(computed, unit, permuted[len(DELTAS)], options)
 
 
 def _row(computed: Computed, unit: int, name: Any, scale: float, options: SubtleMetricOptions) -> dict[str, Any]:
@@ -136,13 +138,13 @@ def _share(computed: Computed, unit: int, name: str, options: SubtleMetricOption
 
 
 def _permuted(block: Block, unit: int, options: SubtleMetricOptions) -> Array:
-    """Return p of the differences and of tau-c in both codings, whole terms permuted between the polarities."""
-    count = len(DELTAS) + len(CODINGS)
+    """Return p of the differences and of tau-c (coded by polarity), whole terms permuted between the polarities."""
+    count = len(DELTAS) + 1
     if not block.clustered or "term" not in options.cluster:
         return np.full(count, np.nan)
     axis = options.cluster.index("term")
     sums = block.cells[:, :, unit].sum(axis=1 - axis)
-    wanted = [STATISTICS.index(name) for name in (*DELTAS, *(("tau_c", coding) for coding in CODINGS))]
+    wanted = [STATISTICS.index(name) for name in (*DELTAS, ("tau_c", CODINGS[0]))]
     found: Array = label_test(sums, lambda totals: np.abs(statistics(totals)[..., wanted]), options.plan)
     return found
 
@@ -182,29 +184,38 @@ def _delta(computed: Computed, unit: int, place: int, p: float, options: SubtleM
     )
 
 
-def _taus(computed: Computed, unit: int, coding: str, p: float, options: SubtleMetricOptions) -> Iterator[Estimate]:
-    """Yield tau-b and tau-c with the paper's asymptotic p, and tau-c with the p of permuted terms."""
+def _taus(computed: Computed, unit: int, coding: str, options: SubtleMetricOptions) -> Iterator[Estimate]:
+    """Yield tau-b and tau-c with the paper's asymptotic p."""
     table = tables(computed.block.totals[unit])[CODINGS.index(coding)]
     for name in ("tau_b", "tau_c"):
         row = _tau_row(computed, unit, (name, coding), options)
         test: dict[str, Any] = {} if row["value"] is None else {"test": ASYMPTOTIC, **_asymptotic(table)}
-        yield Estimate(metric=name, **row, **test, **_tau_family(row, name, coding, "asymptotic"))
-    row = _tau_row(computed, unit, ("tau_c", coding), options)
+        family = _family(computed.block.groups[unit], f"{name} ({coding}), asymptotic")
+        yield Estimate(metric=name, **row, **test, family=family)
+
+
+def _tau_permuted(computed: Computed, unit: int, p: float, options: SubtleMetricOptions) -> Iterator[Estimate]:
+    """Yield tau-c with the p of permuted terms.
+
+    Only in the coding by polarity: where the answer is coded as a match, independence does not mean a tau of 0.
+    """
     if p_of(p) is not None:
-        family = _family(computed.block.groups[unit], f"tau_c ({coding}), terms permuted")
-        yield Estimate(metric="tau_c_clustered", statistic=row["value"], **row, **_permutation(p, options, family))
+        row = _tau_row(computed, unit, ("tau_c", CODINGS[0]), options)
+        family = _family(computed.block.groups[unit], "tau_c, terms permuted")
+        tested = _permutation(p, options, family)
+        yield Estimate(metric="tau_c_clustered", statistic=row["value"], **row, **tested)
 
 
 def _tau_row(computed: Computed, unit: int, name: tuple[str, str], options: SubtleMetricOptions) -> dict[str, Any]:
     row = _row(computed, unit, name, 1, options)
-    effect = {"effect": row["value"], "effect_name": name[0].replace("_", "-") if row["value"] is not None else ""}
+    group = row["group"] | {"coding": name[1]}
+    if row["value"] is None:
+        return row | {"group": group}
+    effect = {"effect": row["value"], "effect_name": name[0].replace("_", "-")}
     ends = {"effect_low": row["low"], "effect_high": row["high"]}
-    return row | {"group": row["group"] | {"coding": name[1]}, "neutral": 0.0} | effect | ends
-
-
-def _tau_family(row: dict[str, Any], name: str, coding: str, how: str) -> dict[str, Any]:
-    group = {key: level for key, level in row["group"].items() if key != "coding"}
-    return {"family": _family(group, f"{name} ({coding}), {how}")}
+    match = name[1] != CODINGS[0]
+    note = "; ".join(filter(None, [row["note"], MATCH if match else ""]))
+    return row | effect | ends | {"group": group, "neutral": None if match else 0.0, "note": note}
 
 
 def _asymptotic(table: Array) -> dict[str, Any]:

@@ -133,13 +133,12 @@ def _stretches(words: _Words) -> list[tuple[tuple[str, str], str]]:
 
 
 def _spans(words: _Words) -> list[tuple[int, int]]:
-    """Return the stretches that may be the term: short, and without the blank."""
+    """Return the stretches that may be the term: short, without the blank and without what follows the pronoun."""
     count, plain = len(words.plain), words.plain
     found = []
     for start in range(count):
         for end in range(start + 1, min(count, start + LONGEST) + 1):
-            if BLANK in plain[end - 1]:
+            if BLANK in plain[end - 1] or plain[end - 1].lower() in GENDERED:
                 break
-            if plain[start].lower() not in GENDERED and plain[end - 1].lower() not in GENDERED:
-                found.append((start, end))
+            found.append((start, end))
     return found or [(0, 0)]
