@@ -26,6 +26,7 @@ COMMANDS = {
     "card": ("card:card", "Write a model card and a data sheet of a run."),
     "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
     "import": ("importing:import_responses", "Take answers somebody else collected into the store, and score them."),
+    "replicate": ("replicating:replicate", "Compare a study with the values that were published."),
     "recheck": ("recheck:recheck", "Ask a sample of a run again, to learn whether the model still answers as it did."),
     "doctor": ("doctor:doctor", "Ask a model a few questions with known answers, before money is spent."),
     "demo": ("demo:demo", "Run a study on the two reference models that come with the package."),
