@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # The package is mapped onto the root of the repository; checkers find it by its name through this link.
 LINK := .build/src/prejudge
 
-.PHONY: demo test check fmt wheel bench bench-scale clean
+.PHONY: demo test check fmt wheel bench bench-scale calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -39,6 +39,11 @@ bench: $(VENV)/.dev
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/limiter.py
+
+# Slow: some minutes on two quiet cores.
+calibrate: $(VENV)/.dev
+	$(BIN)/python benchmarks/calibrate.py --write docs/calibration.md
+	$(BIN)/python benchmarks/resampling.py
 
 clean:
 	rm -rf $(VENV) .build build dist *.egg-info

@@ -1,113 +1,187 @@
 """Calibrate the statistics: how often do intervals cover the truth, and how often do tests cry wolf?
 
-Studies are simulated with a known truth: D = effect * (+1 praise, -1 blame) + template + noise. Every simulated study
-is one unit of the resampling, so a thousand of them cost one matrix product. Run: python benchmarks/calibrate.py
+Run: python benchmarks/calibrate.py --write docs/calibration.md
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
-import numpy as np
-from scipy import stats
+from simulations import (
+    RANKED,
+    SEED,
+    Design,
+    Grid,
+    Rates,
+    World,
+    calibrate,
+    coverage,
+    crossed_coverage,
+    false_positives,
+    predicted_power,
+    rank_false_positives,
+    verdicts,
+)
 
-from prejudge.metrics._arrays import Array
-from prejudge.metrics._cluster import Resampling, bootstrap, flip_test, swap_test
-from prejudge.metrics._tally import cell_statistics, contrast_statistics, npll_difference, signed
+from prejudge.metrics._cluster import METHODS
+from prejudge.metrics._equivalence import Verdict
 
-THRESHOLD = 0.02
-FAVOURITISM = 2
-"""Its column among the statistics of a contrast."""
-
-
-class Design(msgspec.Struct, frozen=True):
-    """A study to simulate."""
-
-    clusters: int = 20
-    size: int = 10
-    """Pairs per cluster and context."""
-    spread: float = 0.5
-    """Standard deviation of the templates' own lean, where that of a pair is 1."""
-    effect: float = 0.0
-    """Half the planted difference of mean D between praise and blame, in nats."""
-    skewed: bool = False
-    """Draw noise from a shifted exponential in place of a normal distribution."""
-
-
-class Rates(msgspec.Struct, frozen=True):
-    """What came of it, as shares of the studies; None where the design does not fix the truth."""
-
-    cover_log_odds: float
-    """Intervals of the mean log-odds difference that cover the truth."""
-    cover_favouritism_log_odds: float
-    cover_favouritism: float | None
-    """Intervals of favouritism that cover 0, without an effect."""
-    swap: float
-    """Tests of favouritism at p <= 0.05: false positives without an effect, power with one."""
-    flip: float | None
-    """Sign-flip tests of z2 - z3 at p <= 0.05 in a context without a lean: false positives."""
-    binomial: float | None
-    """Binomial tests of single pairs at p <= 0.05 in a context without a lean: false positives."""
+WORLDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"kind": "skewed"},
+    {"kind": "ties"},
+    {"missing": 0.1},
+    {"uneven": True, "missing": 0.1, "kind": "ties"},
+    {"icc": 0.0},
+    {"icc": 0.6},
+)
+COUNTS = (5, 7, 10, 20, 150)
+COVERS = (0.93, 0.97)
+"""What a 95 % interval must do; anything else is set in bold."""
+KEEPS = (0.0, 0.065)
+"""What a test at 5 % must do; 0.015 is three standard errors of 2,000 studies."""
+SMALL_KEEPS = (0.0, 0.08)
+"""The same for tables from a quarter of the studies."""
 
 
-def simulate(design: Design, studies: int, seed: int) -> Array:
-    """Return sums of shape (clusters, studies, 2 contexts, 5 columns)."""
-    rng = np.random.default_rng(seed)
-    shape = (design.clusters, studies, 2, design.size)
-    noise = rng.exponential(size=shape) - 1 if design.skewed else rng.normal(size=shape)
-    lean = rng.normal(0, design.spread, (*shape[:3], 1)) + design.effect * np.array([[1.0], [-1.0]])
-    difference = lean + noise
-    npll = npll_difference(difference)
-    columns = [np.ones(shape), difference, difference**2, npll > THRESHOLD, npll < -THRESHOLD]
-    sums: Array = np.stack([column.sum(axis=-1) for column in columns], axis=-1).astype(np.float64)
-    return sums
+class Section(msgspec.Struct, frozen=True):
+    """One table of the page."""
+
+    title: str
+    text: str
+    rows: list[dict[str, Any]]
+    fair: tuple[float, float] | None = None
+    judged: frozenset[str] = frozenset()
+    """Columns that `fair` is about; all rates, if none is named."""
 
 
-def calibrate(design: Design, studies: int = 1000, resamples: int = 999, seed: int = 0) -> Rates:
-    """Return coverage and rejection rates over simulated studies."""
-    plan = Resampling(resamples, seed)
-    sums = simulate(design, studies, seed)
-    praise = sums[:, :, :1]
-    low, high = bootstrap(praise, cell_statistics, plan)
-    lows, highs = bootstrap(sums, contrast_statistics, plan)
-    hits, misses = (praise[..., column].sum(axis=(0, 2)).astype(int) for column in (3, 4))
-    binomial = np.array([stats.binomtest(h, h + m).pvalue for h, m in zip(hits, misses, strict=True)])
-    level = not design.effect
-    even = level and not design.skewed  # Skewed noise of mean 0 is more often below 0 than above: z2 - z3 is not 0.
-    return Rates(
-        cover_log_odds=_covered(low[:, 0], high[:, 0], design.effect),
-        cover_favouritism_log_odds=_covered(lows[:, 0], highs[:, 0], 2 * design.effect),
-        cover_favouritism=_covered(lows[:, FAVOURITISM], highs[:, FAVOURITISM], 0.0) if level else None,
-        swap=_rejected(swap_test(sums, contrast_statistics, plan)[:, FAVOURITISM]),
-        flip=_rejected(flip_test(signed(praise), plan)[:, 1]) if even else None,
-        binomial=_rejected(binomial) if even else None,
-    )
+def sections(studies: int) -> Iterator[Section]:
+    """Yield each table."""
+    worlds = [World(clusters=clusters, **more) for clusters in COUNTS for more in WORLDS]
+    part = max(studies // 4, 20)
+    for method in METHODS:
+        rows = [_shown(w) | coverage(w, method, studies) for w in worlds]
+        yield Section(f"Coverage of 95 % intervals: {method}", COVERAGE[method], rows, COVERS)
+    rows = [_shown(w) | false_positives(w, studies) for w in worlds]
+    yield Section("False positives of permutation tests", LEVEL, rows, KEEPS)
+    some = [w for w in worlds if w.clusters != 7 and (w.kind != "normal" or w.missing)]
+    rows = [_shown(w) | rank_false_positives(w, part) for w in some]
+    judged = frozenset(name for name in rows[0] if name in RANKED)
+    yield Section("False positives of rank tests and McNemar's", RANKS.format(part), rows, SMALL_KEEPS, judged)
+    grids = [Grid(*g) for g in ((5, 20, 0.2, 0.2), (10, 10, 0.2, 0.2), (10, 10, 0.0, 0.0), (20, 20, 0.1, 0.1))]
+    grids += [Grid(20, 150, *shares) for shares in ((0.2, 0.2), (0.2, 0.0), (0.0, 0.2), (0.0, 0.0))]
+    rows = [msgspec.structs.asdict(g) | crossed_coverage(g, 2 * part) for g in grids]
+    judged = frozenset(rows[0]) - {"row_share", "column_share"}
+    yield Section("Coverage with crossed clusters", CROSSED.format(2 * part), rows, COVERS, judged)
+    same = [World(clusters=clusters) for clusters in COUNTS]
+    rows = [{"clusters": w.clusters} | verdicts(w, 0.3, studies) for w in same]
+    judged = frozenset({f"{Verdict.DIFFERS}, truth 0", f"{Verdict.NEAR}, truth at margin"})
+    yield Section("Verdicts of equivalence", EQUIVALENCE, rows, KEEPS, judged)
+    plans = [World(clusters=c, icc=icc) for c in COUNTS for icc in (0.0, 0.2, 0.6)]
+    rows = [{"clusters": w.clusters, "icc": w.icc} | predicted_power(w, studies) for w in plans]
+    yield Section("Power", POWER, rows, (0.78, 0.82), frozenset({"t of clusters"}))
+    designs = [Design(clusters=c, **m) for c in (7, 14, 30, 75, 150) for m in ({}, {"spread": 1.0}, {"skewed": True})]
+    rows = [_designed(d) | msgspec.structs.asdict(calibrate(d, studies)) for d in designs]
+    yield Section("The measures of TriSentBias", TRISENTBIAS, rows, COVERS, frozenset(Rates.__struct_fields__[:3]))
 
 
-def _covered(low: Array, high: Array, truth: float) -> float:
-    return float(np.mean((low <= truth) & (truth <= high)))
+def _shown(world: World) -> dict[str, Any]:
+    missing = f"{world.missing:.0%} missing" if world.missing else ""
+    parts = [world.kind, f"icc {world.icc:g}", "uneven" if world.uneven else "", missing]
+    return {"clusters": world.clusters, "answers": ", ".join(filter(None, parts))}
 
 
-def _rejected(p: Array) -> float:
-    return float(np.mean(p <= 0.05))
+def _designed(design: Design) -> dict[str, Any]:
+    noise = "skewed" if design.skewed else "normal"
+    return {"clusters": design.clusters, "answers": f"{noise}, spread {design.spread:g}"}
+
+
+def markdown(section: Section) -> str:
+    """Return a section; rates that are not what they should be are bold."""
+    names = list(section.rows[0])
+    lines = [f"## {section.title}", "", section.text, "", f"| {' | '.join(names)} |", "|" + " --- |" * len(names)]
+    for row in section.rows:
+        lines.append("| " + " | ".join(_cell(value, _judges(section, name)) for name, value in row.items()) + " |")
+    return "\n".join(lines)
+
+
+def _judges(section: Section, name: str) -> tuple[float, float] | None:
+    return section.fair if not section.judged or name in section.judged else None
+
+
+def _cell(value: Any, fair: tuple[float, float] | None) -> str:
+    if not isinstance(value, float):
+        return "" if value is None else str(value)
+    return f"{value:.3f}" if fair is None or fair[0] <= value <= fair[1] else f"**{value:.3f}**"
 
 
 def main() -> None:
-    """Print the rates of a range of designs."""
+    """Write or print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=2000)
-    studies = parser.parse_args().studies
-    names = Rates.__struct_fields__
-    print("| clusters | size | spread | effect | skewed | " + " | ".join(names) + " |")
-    print("|" + " --- |" * (5 + len(names)))
-    for clusters in (7, 14, 30, 75, 150):
-        for more in ({}, {"spread": 0.0}, {"spread": 1.0}, {"effect": 0.2}, {"skewed": True}):
-            design = Design(clusters=clusters, **more)
-            rates = calibrate(design, studies)
-            found = ("" if rate is None else f"{rate:.3f}" for rate in msgspec.structs.astuple(rates))
-            cells = [*msgspec.structs.astuple(design), *found]
-            print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+    parser.add_argument("--write", type=Path, help="Markdown file to write in place of printing")
+    asked = parser.parse_args()
+    parts = [HEAD.format(studies=asked.studies, seed=SEED)]
+    for section in sections(asked.studies):
+        print(section.title, flush=True)
+        parts.append(markdown(section))
+    text = "\n\n".join(parts) + "\n"
+    if asked.write:
+        asked.write.write_text(text, encoding="utf-8")
+    else:
+        print(text)
+
+
+HEAD = """# Calibration
+
+How the statistics behave where the truth is known. Generated by `make calibrate` (`benchmarks/calibrate.py`): \
+{studies:,} simulated studies per row unless a table says otherwise, seed {seed}. Do not edit. A rate from 2,000 \
+studies has a standard error of 0.005. **Bold** is what should not be: coverage of 95 % intervals outside 0.93 to \
+0.97, false positives above 5 % by more than three standard errors, power off the formula by more than 0.02.
+
+Answers have mean 0 and variance 1, ten per cluster and side; `icc` is the correlation within clusters; `skewed` is a \
+shifted exponential, in clusters and in answers; `ties` are five grades; `uneven` clusters hold 5 or 15 answers, and \
+missing answers are more frequent in some clusters than in others. Two sides of one cluster share half of what is \
+between clusters (`paired`); two groups of clusters have as many clusters each as the first column says."""
+COVERAGE = {
+    "percentile": "The default: expanded percentiles of the cluster bootstrap. One mean from 5 clusters is covered "
+    "too rarely, and below 10 clusters every estimate says so in its note; with few clusters in each of two groups "
+    "the interval is a little too wide.",
+    "bca": "BCa with expanded tails (`intervals=bca`).",
+    "jackknife": "Leaving clusters out, with Student's t (`intervals=jackknife`): the best for a mean of few clusters. "
+    "It is symmetric, so a ratio such as the odds ratio is covered too rarely; take percentiles or BCa for these.",
+}
+LEVEL = (
+    "Whole clusters are flipped, swapped, or exchange labels; 999 arrangements. With 5 clusters no sign flip can reach "
+    "5 % (its least p is 0.0625): a test that never rejects, which estimates say in their note."
+)
+RANKS = (
+    "By permutation of whole clusters (199 arrangements, {:,} studies), and classic: as if every answer stood for "
+    "itself. The classic p cries wolf; it is shown for comparison with papers that use it. "
+    "Kruskal-Wallis has three groups."
+)
+CROSSED = (
+    "The mean of one answer per row and column, one in ten missing ({:,} studies). Shares are of the variance. The "
+    "pigeonhole bootstrap is never too narrow, and too wide where neither rows nor columns matter; clustering by one "
+    "way alone fails wherever the other matters. The crossed jackknife is right or slightly cautious."
+)
+EQUIVALENCE = (
+    "Margin 0.3 standard deviations, alpha 0.05, icc 0.2. False verdicts are `differs` at truth 0 and `near` at the "
+    "margin; `near` at truth 0 is the power of the test. With few clusters hardly anything can be shown to be near."
+)
+POWER = (
+    "The effect that the closed form gives power 0.8, and how often a t test of cluster means and a sign-flip test "
+    "find it. The sign flip needs at least 6 clusters."
+)
+TRISENTBIAS = (
+    "Coverage of the mean log-odds difference, of its contrast and of favouritism; false positives of swap, sign flip "
+    "and of the binomial test of pairs (the plain reading of the paper's star). `spread` is the standard deviation of "
+    "a template's own lean, a pair's being 1."
+)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
 
 from ..plan import StagePlan
 from ..plan import plan as plan_study
+from ..scoring import score
+from ..sensitivity import Assumed, in_lines, smallest_effects
 from ..store import Store
-from ..study import Catalogue
+from ..study import Catalogue, Study
 from .results import terminal
 from .shared import (
     data_option,
@@ -30,6 +33,11 @@ from .shared import (
 @set_option
 @store_option
 @registry_option
+@click.option("--pilot", metavar="RUN", help="Take spread and correlation from this run: what can be detected?")
+@click.option(
+    "--spread", type=float, help="Standard deviation of a unit (of measures without limits), where no pilot tells."
+)
+@click.option("--icc", type=float, help="Correlation of units in one cluster, where no pilot tells.")
 def plan(
     study: str,
     models: tuple[str, ...],
@@ -37,8 +45,12 @@ def plan(
     assignments: tuple[str, ...],
     store: str,
     registry: str | None,
+    **known: Any,
 ) -> None:
-    """Count what STUDY would ask, cell by cell, beside the paper's counts; with a model, the cached share and cost."""
+    """Count what STUDY would ask, cell by cell, beside the paper's counts; with a model, the cached share and cost.
+
+    With --pilot, --spread or --icc: the smallest effect the design can detect.
+    """
     catalogue = Catalogue.load(registry)
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data))
     if models and ("://" in store or Path(store).exists()):
@@ -48,6 +60,25 @@ def plan(
         stages = plan_study(catalogue, chosen)
     for stage in stages:
         _show(stage)
+    if any(value is not None for value in known.values()):
+        _show_smallest(catalogue, chosen, store, **known)
+
+
+def _show_smallest(
+    catalogue: Catalogue, study: Study, store: str, *, pilot: str | None, spread: float | None, icc: float | None
+) -> None:
+    """Print the smallest effects; a pilot is read from the store."""
+    scores = None
+    if pilot is not None:
+        with Store(store, writable=False) as opened:
+            scores = score(catalogue, opened, pilot)
+    found = smallest_effects(catalogue, study, Assumed(pilot=scores, spread=spread, icc=icc))
+    console = terminal()
+    console.print("Smallest effect this design can detect (80 % power, two-sided test at 5 %, not corrected):")
+    for line in (line for effects in found.values() for line in in_lines(effects)):
+        console.print(f"  {line}", markup=False, highlight=False)
+    if not any(found.values()):
+        console.print("  not known: no metric of this study tells its units.")
 
 
 def _show(stage: StagePlan) -> None:
