@@ -33,7 +33,10 @@ def provenance(scores: Scores, store: Store | None) -> dict[str, Any]:
 
 def when(run: RunRow) -> str:
     """Say when a run asked."""
-    return f"{moment(run.started)} to {moment(run.finished)} ({run.state})"
+    if run.state == "imported":
+        return ""
+    finished = f"{datetime.fromtimestamp(run.finished, UTC):%Y-%m-%d %H:%M}" if run.finished is not None else "no end"
+    return f"{datetime.fromtimestamp(run.started, UTC):%Y-%m-%d %H:%M} to {finished} UTC ({run.state})"
 
 
 def moment(seconds: float | None) -> str:

@@ -16,6 +16,8 @@ HEADLINE_ROWS = 8
 """A metric with more estimates than this at its broadest groups is listed below only: none is picked by its value."""
 OPEN_ROWS = 40
 """With more estimates than this in all, the sections of the page start closed."""
+BELOW = ("Test", "Clusters")
+"""Columns that the short table leaves to the sections, so that it fits on a screen."""
 MOST_ROWS = 5_000
 """Estimates that a page lists; the files beside it have them all."""
 
@@ -76,7 +78,7 @@ def headline(estimates: Sequence[Estimate], chosen: Sequence[Estimate] | None = 
     shown = chosen if chosen is not None else [e for rows in families.values() for e in _broadest(rows)]
     # The families are named once, in the sections: here they would make each row three lines high.
     scales = {name: msgspec.structs.replace(scale, families=False) for name, scale in scales.items()}
-    fields = fields_for(shown)
+    fields = [field for field in fields_for(shown) if field.label not in BELOW]
     rows = tuple(
         (Cell(e.metric, detail=group_words(e.group)), *(field.cell(e, scales[e.metric]) for field in fields))
         for e in shown

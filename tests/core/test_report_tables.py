@@ -4,10 +4,11 @@ import polars as pl
 import pytest
 
 from prejudge.core.estimates import Estimate
+from prejudge.core.report import grid as grids
 from prejudge.core.report.content import Published, Table
 from prejudge.core.report.fields import scale_of
 from prejudge.core.report.grid import plain_grid
-from prejudge.core.report.tables import HEADLINE_ROWS, OPEN_ROWS, headline, published_grid, sections
+from prejudge.core.report.tables import HEADLINE_ROWS, MOST_ROWS, OPEN_ROWS, answer, headline, published_grid, sections
 
 
 def estimate(**changes):
@@ -123,3 +124,52 @@ def test_frame_becomes_a_table():
     grid = plain_grid(Table.from_frame("counts", pl.DataFrame({"stage": ["main"], "ok": [1508], "failed": [None]})))
     assert [cell.text for cell in grid.rows[0]] == ["main", "1,508", "\u2014"]
     assert [column.numeric for column in grid.columns] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("topic", "shown"), [("", ["z1"]), ("missing", ["missing"]), ("position", ["position_bias", "order"])]
+)
+def test_each_topic_has_its_own_sections(topic, shown):
+    rows = [estimate(), *(estimate(metric=name) for name in ("missing", "position_bias"))]
+    found = sections([*rows, estimate(metric="order", topic="position")], topic)
+    assert [section.name for section in found] == shown
+
+
+def test_anchors_of_topics_differ():
+    rows = [estimate(), estimate(metric="missing"), estimate(metric="position_bias")]
+    anchors = [section.id for topic in ("", "missing", "position") for section in sections(rows, topic)]
+    assert len(set(anchors)) == 3
+
+
+def test_headline_is_about_the_question():
+    assert [row[0].text for row in headline([estimate(), estimate(metric="missing")]).rows] == ["z1"]
+
+
+def test_headline_leaves_the_test_to_the_sections():
+    assert "Test" not in labels(headline([estimate(test="binomial", clusters=3)]))
+
+
+def test_long_list_is_cut_in_proportion_and_says_so():
+    rows = [estimate(metric=name) for name in ("z1", "z2") for _ in range(MOST_ROWS)]
+    first, second = sections(rows)
+    assert len(first.grid.rows) == len(second.grid.rows) == MOST_ROWS / 2
+    assert "Only the first 2,500 of 5,000; estimates.csv has them all" in first.notes
+
+
+def test_long_plain_table_is_cut_and_says_so(monkeypatch):
+    monkeypatch.setattr(grids, "MOST_ROWS", 2)
+    grid = plain_grid(Table("counts", ("n",), ((1,), (2,), (3,))))
+    assert len(grid.rows) == 2
+    assert grid.caption == "counts (the first 2 of 3 rows)"
+
+
+def test_answer_has_its_uncertainty():
+    row = estimate(group={"axis": "height"}, value=-0.25, low=-0.5, high=0.0, neutral=0.0, unit="nats", n=1200)
+    assert answer([row]) == (
+        "z1 (axis: height) is \u22120.250 nats, 95 % interval \u22120.500 to 0.000, neutral 0, n = 1,200."
+    )
+
+
+def test_answer_says_that_there_is_no_interval():
+    assert "no interval" in answer([estimate(metric="missing"), estimate()])
+    assert answer([estimate(metric="missing")]) == ""

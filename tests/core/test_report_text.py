@@ -2,7 +2,18 @@ import math
 
 import pytest
 
-from prejudge.core.report.text import clean, decimals_for, group_words, label, number, p_value, scalar, web_link
+from prejudge.core.report.text import (
+    MOST_CHARACTERS,
+    clean,
+    decimals_for,
+    group_words,
+    label,
+    number,
+    p_value,
+    scalar,
+    shorten,
+    web_link,
+)
 
 
 @pytest.mark.parametrize("value", [None, math.nan])
@@ -74,3 +85,16 @@ def test_other_schemes_are_no_links(url):
 
 def test_web_address_is_a_link():
     assert web_link("https://example.org/a?b=c") == "https://example.org/a?b=c"
+
+
+def test_shortened_text_says_how_much_is_gone():
+    assert shorten("abcdef", 4) == "abcd \u2026 [2 characters left out]"
+    assert shorten("abcd", 4) == "abcd"
+
+
+def test_no_text_of_a_page_is_endless():
+    assert str(clean("x" * 2_000_000)).endswith(f"[{2_000_000 - MOST_CHARACTERS:,} characters left out]")
+
+
+def test_clean_shows_line_separators():
+    assert clean("a\u2028b\u2029") == "a[U+2028]b[U+2029]"

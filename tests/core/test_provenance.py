@@ -1,0 +1,98 @@
+"""What a report says of where its numbers come from, and the examples that stand behind them."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+import pytest
+
+from prejudge.core.errors import UnknownNameError
+from prejudge.core.estimates import Example
+from prejudge.core.evidence import show_examples, show_pictures
+from prejudge.core.manifest import Manifest, StageRecord
+from prejudge.core.output import build_content
+from prejudge.core.provenance import cost_words
+from prejudge.core.records import Drawing, Generate, Image, Likelihood, Message, Text
+from prejudge.core.report import Picture, ShownExample, render
+from prejudge.core.scoring import score
+from prejudge.core.showing import show_images
+from prejudge.core.study import Study
+
+STUDY = Study(name="s", probe="p", options={}, metrics={}, roles={})
+
+
+@pytest.fixture
+def scores(run_study, catalogue, store):
+    name, _ = run_study()
+    scored = score(catalogue, store, name)
+    keys = tuple(scored.last["key"].to_list()[:2])
+    return msgspec.structs.replace(scored, examples=(Example("two", {}, keys),))
+
+
+def manifest(**costs):
+    stages = {name: StageRecord(1, {"cost": cost}) for name, cost in costs.items()}
+    return Manifest(run="r", study=STUDY, identities={}, stages=stages)
+
+
+def test_cost_is_added_up():
+    assert cost_words(manifest(one=0.25, two=0.5)).startswith("0.7500 US dollars")
+
+
+def test_unknown_cost_is_named():
+    assert cost_words(manifest(one=0.25, two=None)).endswith("unknown for two")
+    assert cost_words(manifest(one=None)).startswith("unknown")
+
+
+def test_content_names_model_time_and_design(scores, store):
+    content = build_content(scores, store)
+    assert content.names == {"subject": "fake"}
+    assert "UTC (finished)" in content.when
+    assert "put 10 trials to the subject (fake)" in content.methods[0]
+
+
+def test_provenance_has_pace_and_every_option(scores, store):
+    found = build_content(scores, store).provenance
+    assert found["pace by stage"]["count"]["rate"] == "no limit met"
+    assert found["every option"]["count"]["n"] == 10
+    assert found["answers by stage"]["count"]["asked"] == 10
+
+
+def test_example_has_what_was_asked_and_said(scores, store):
+    (shown,) = show_examples(scores.examples, store)
+    assert [label for label, _ in shown.texts] == ["user", "answer"] * 2
+    assert shown.images == ()
+
+
+def test_examples_can_be_left_out(scores, store):
+    content = build_content(scores, store, ("examples",))
+    assert content.examples == ()
+    assert "left out on request" in render(content)
+
+
+def test_images_can_be_left_out(scores, store):
+    content = build_content(scores, store, ("images",))
+    assert len(content.examples) == 1 and not content.pictures
+    assert "images were left out on request" in render(content)
+
+
+def test_part_that_is_none_is_refused(scores, store):
+    with pytest.raises(UnknownNameError, match="images"):
+        build_content(scores, store, ("imgaes",))
+
+
+def test_images_of_requests_and_answers_are_named():
+    seen = (Message("user", (Text("look"), Image("a"), Image("b"))),)
+    nothing = Drawing(image=None)
+    assert show_images(Generate(messages=seen), nothing) == [("image shown", "a"), ("image shown", "b")]
+    assert show_images(Likelihood(prompt=seen, continuations=("x",)), Drawing(image="c"))[-1] == ("image drawn", "c")
+    assert show_images(Likelihood(prompt="words", continuations=("x",)), nothing) == []
+
+
+def test_pictures_come_from_the_store(store):
+    sha256 = store.keep(b"<svg/>", "image/png")
+    lost = hashlib.sha256(b"lost").hexdigest()
+    shown = ShownExample(Example("e", {}, ()), (), (("image shown", sha256), ("image drawn", lost)))
+    found = show_pictures([shown, shown], store)
+    assert found[sha256] == Picture(problem="not a PNG, JPEG, GIF or WebP image")
+    assert "has no image" in found[lost].problem
