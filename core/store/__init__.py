@@ -1,7 +1,6 @@
 """The store: one SQLite file (or any SQLAlchemy url) that holds every prompt, response, failure and run."""
 
 from .reading import (
-    Mismatch,
     RunRow,
     exchanges_by_model,
     get_run,
@@ -10,14 +9,12 @@ from .reading import (
     read_trials,
     statistics,
     stream_trials,
-    verify_keys,
 )
 from .store import Failure, Found, NewExchange, NewTrial, Store
 
 __all__ = [
     "Failure",
     "Found",
-    "Mismatch",
     "NewExchange",
     "NewTrial",
     "RunRow",
@@ -29,5 +26,4 @@ __all__ = [
     "read_trials",
     "statistics",
     "stream_trials",
-    "verify_keys",
 ]

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import msgspec
 import polars as pl
 import sqlalchemy as sa
 
-from ..adapter import Identity
-from ..canonical import identity_digest, request_key
 from ..errors import DataError, UnknownNameError
 from .engine import translated
-from .parts import unpack
 from .store import Store, table_of
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 
@@ -42,13 +38,6 @@ class RunRow(NamedTuple):
     manifest: str
     started: float
     finished: float | None
-
-
-class Mismatch(NamedTuple):
-    """An exchange whose key does not follow from its parts."""
-
-    exchange_id: int
-    problem: str
 
 
 def list_runs(store: Store) -> list[RunRow]:
@@ -136,29 +125,3 @@ def exchanges_by_model(store: Store) -> list[tuple[str, str, str, int]]:
     )
     with translated(store.url), store.engine.connect() as connection:
         return [(model, kind, status, count) for model, kind, status, count in connection.execute(query)]
-
-
-def verify_keys(store: Store) -> Iterator[Mismatch]:
-    """Re-derive every model digest and every key, and yield what differs."""
-    models = {}
-    with translated(store.url), store.engine.connect() as connection:
-        table = table_of(Model)
-        for number, digest, identity in connection.execute(sa.select(table.c.id, table.c.digest, table.c.identity)):
-            models[number] = bytes(digest)
-            if _identity_digest(identity) != bytes(digest):
-                yield Mismatch(0, f"model {number}: its digest does not follow from its identity")
-        exchange = table_of(Exchange)
-        query = sa.select(exchange.c.id, exchange.c.key, exchange.c.model_id, exchange.c.request)
-        found = connection.execution_options(yield_per=10_000).execute(query)
-        for rows in found.partitions():
-            requests = unpack(connection, (row.request for row in rows))
-            for (number, key, model_id, _), request in zip(rows, requests, strict=True):
-                if request_key(models[model_id], request.encode()) != bytes(key):
-                    yield Mismatch(number, "its key does not follow from its model and request")
-
-
-def _identity_digest(identity: str) -> bytes | None:
-    try:
-        return identity_digest(msgspec.json.decode(identity, type=Identity))
-    except msgspec.MsgspecError:
-        return None

@@ -19,8 +19,9 @@ from prejudge.core.errors import DataError, PermanentError
 from prejudge.core.records import Generation
 from prejudge.core.runs import RunOptions, execute
 from prejudge.core.scoring import score
-from prejudge.core.store import Store, get_run, read_failures, statistics, verify_keys
+from prejudge.core.store import Store, get_run, read_failures, statistics
 from prejudge.core.store.bundle import export_run
+from prejudge.core.store.checks import Checks
 from prejudge.core.store.unbundle import Bundle, import_bundle
 
 
@@ -88,7 +89,7 @@ def test_run_scores_the_same_elsewhere(bundle, store, elsewhere, catalogue):
     assert score(catalogue, elsewhere, "r").estimates == score(catalogue, store, "r").estimates
     assert score(catalogue, elsewhere, "r").last.equals(score(catalogue, store, "r").last)
     assert read_failures(elsewhere, 1) == read_failures(store, 1)
-    assert not list(verify_keys(elsewhere))
+    assert not list(Checks(elsewhere).problems())
 
 
 def test_equal_content_gives_equal_bytes(bundle, elsewhere, tmp_path):

@@ -16,7 +16,8 @@ from prejudge.core.errors import StoreError
 from prejudge.core.records import Generation
 from prejudge.core.runs import RunOptions, execute
 from prejudge.core.scoring import score
-from prejudge.core.store import Store, get_run, statistics, verify_keys
+from prejudge.core.store import Store, get_run, statistics
+from prejudge.core.store.checks import Checks
 
 TRIALS = 400
 
@@ -39,7 +40,7 @@ def is_sound(path):
     problems = connection.execute("PRAGMA integrity_check").fetchall()
     connection.close()
     with Store(path, writable=False) as store:
-        return problems == [("ok",)] and list(verify_keys(store)) == []
+        return problems == [("ok",)] and list(Checks(store).problems()) == []
 
 
 def kept(path):

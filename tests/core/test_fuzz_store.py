@@ -24,7 +24,8 @@ from prejudge.core.contracts import Trial
 from prejudge.core.errors import DataError, PermanentError, StoreError
 from prejudge.core.records import Generation, Likelihood, Likelihoods, TokenScores, TopToken, Usage
 from prejudge.core.scoring import score
-from prejudge.core.store import Failure, NewExchange, NewTrial, get_run, read_failures, read_trials, verify_keys
+from prejudge.core.store import Failure, NewExchange, NewTrial, get_run, read_failures, read_trials
+from prejudge.core.store.checks import Checks
 
 EVERY_STORE = True
 IDENTITY = Identity(adapter="fake", version="1", model="m")
@@ -62,7 +63,7 @@ def test_exchange_reads_back_as_it_was(store, pairs):
         assert asked.encode() == encode(request) and decode_request(asked) == request
         assert said.encode() == encode_response(last[encode(request)])
         assert decode_response(said) == last[encode(request)]
-    assert list(verify_keys(store)) == []
+    assert list(Checks(store).problems()) == []
 
 
 def test_large_exchange_reads_back_as_it_was(store):
@@ -79,7 +80,7 @@ def test_large_exchange_reads_back_as_it_was(store):
     ]
     for (request, response), (asked, said) in zip(pairs, kept(store, pairs), strict=True):
         assert decode_request(asked) == request and decode_response(said) == response
-    assert list(verify_keys(store)) == []
+    assert list(Checks(store).problems()) == []
 
 
 @given(responses(any_text, st.floats(), st.integers()))

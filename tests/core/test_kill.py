@@ -14,7 +14,8 @@ import pytest
 from children import CountingApi, Nursery, counting_catalogue, key_of
 
 from prejudge.core.scoring import estimates_frame, score
-from prejudge.core.store import Store, get_run, read_trials, verify_keys
+from prejudge.core.store import Store, get_run, read_trials
+from prejudge.core.store.checks import Checks
 
 ROUNDS, TRIALS, CONCURRENCY = 50, 1500, 8
 
@@ -57,7 +58,7 @@ def kept(path):
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
     with Store(path) as store:
-        assert list(verify_keys(store)) == []
+        assert list(Checks(store).problems()) == []
         numbers = {key_of(number): number for number in range(TRIALS)}
         return {numbers[key] for key in store.find(numbers)}
 

@@ -10,7 +10,8 @@ import pytest
 from children import CountingApi, Nursery, counting_catalogue
 
 from prejudge.core.scoring import score
-from prejudge.core.store import Store, list_runs, read_trials, verify_keys
+from prejudge.core.store import Store, list_runs, read_trials
+from prejudge.core.store.checks import Checks
 from prejudge.core.store.claims import Claims, _host
 from prejudge.core.store.tables import SQLModel
 
@@ -51,7 +52,7 @@ def until(api, asked):
 def ended_well(place, runs):
     """Check that all runs are complete and sound, and that no claim is left."""
     with Store(place) as store:
-        assert list(verify_keys(store)) == []
+        assert list(Checks(store).problems()) == []
         assert [run.state for run in list_runs(store)] == ["finished"] * runs
         frames = [read_trials(store, run.id, "count") for run in list_runs(store)]
         assert frames[0]["status"].to_list() == ["ok"] * TRIALS

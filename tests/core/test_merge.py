@@ -12,7 +12,8 @@ from prejudge.core.errors import DataError, UsageError
 from prejudge.core.records import Generation
 from prejudge.core.runs import RunOptions, execute
 from prejudge.core.scoring import score
-from prejudge.core.store import Store, get_run, list_runs, read_trials, statistics, verify_keys
+from prejudge.core.store import Store, get_run, list_runs, read_trials, statistics
+from prejudge.core.store.checks import Checks
 from prejudge.core.store.merge import merge
 
 EVERY_STORE = True
@@ -46,7 +47,7 @@ def test_runs_and_answers_come_over(store, other, run_in, catalogue):
     assert (merged.exchanges, merged.runs) == (8, 1) and {run.name for run in list_runs(store)} == {mine, theirs}
     assert answers(store, theirs) == answers(other, theirs)
     assert score(catalogue, store, theirs).estimates == score(catalogue, other, theirs).estimates
-    assert not list(verify_keys(store))
+    assert not list(Checks(store).problems())
 
 
 def test_merging_again_changes_nothing(store, other, run_in):

@@ -6,10 +6,11 @@ import pytest
 import sqlalchemy as sa
 from fakes import ask
 
-from prejudge.core.adapter import Identity
+from prejudge.core.adapter import OPERATIONS, Identity
 from prejudge.core.canonical import encode, encode_response, identity_digest, request_key
 from prejudge.core.records import Classify, Generation, Likelihood
-from prejudge.core.store import NewExchange, Store, statistics, verify_keys
+from prejudge.core.store import NewExchange, Store
+from prejudge.core.store.checks import Checks
 
 IDENTITY = Identity(adapter="fake", version="1", model="fake")
 LONG = "A long \"text\": {'part':1} \\ with \n quotes, \0 and é, which many requests of a study repeat word for word."
@@ -28,7 +29,7 @@ def add(store, *requests):
     for request in requests:
         encoded = encode(request)
         key = request_key(digest, encoded)
-        rows.append(NewExchange(key, model, "generate", encoded, answer, "ok", 0, 0, 0.0))
+        rows.append(NewExchange(key, model, OPERATIONS[type(request)], encoded, answer, "ok", 0, 0, 0.0))
     found = store.add_exchanges(rows)
     return [found[row.key].exchange_id for row in rows]
 
@@ -60,7 +61,7 @@ def test_requests_read_back_to_the_byte(store):
     ]
     found = {number: request for number, request, _ in store.exchanges(add(store, *requests))}
     assert sorted(found.values()) == sorted(encode(request).decode() for request in requests)
-    assert not list(verify_keys(store))
+    assert not list(Checks(store).problems())
 
 
 def test_text_of_one_request_stays_where_it_is(store):
@@ -91,4 +92,4 @@ def test_changed_part_is_found_by_verify(store):
     add(store, ask(LONG), ask(LONG, sample=1))
     with store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE part SET literal = replace(literal, 'long', 'wide')"))
-    assert len(list(verify_keys(store))) == statistics(store)["Exchange"] == 2
+    assert [found.where for found in Checks(store).problems()] == ["part 1", "exchange 1", "exchange 2"]

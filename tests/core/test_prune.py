@@ -11,7 +11,8 @@ from prejudge.core.canonical import encode, encode_response, identity_digest, re
 from prejudge.core.errors import UsageError
 from prejudge.core.records import Generation
 from prejudge.core.scoring import score
-from prejudge.core.store import NewExchange, NewTrial, get_run, list_runs, statistics, verify_keys
+from prejudge.core.store import NewExchange, NewTrial, get_run, list_runs, statistics
+from prejudge.core.store.checks import Checks
 from prejudge.core.store.prune import PruneOptions, prune, vacuum, would_go
 from prejudge.core.store.tables import SQLModel
 
@@ -112,14 +113,14 @@ def test_parts_go_with_their_last_request(store):
     add_run(store, "one", [0, 1, 2])
     add_run(store, "other", [2, 3, 4])
     assert parts(store) == 1 and remove(store, "one")[2:5] == (2, 0, 0)
-    assert not list(verify_keys(store)) and remove(store, "other").parts == 1 and parts(store) == 0
+    assert not list(Checks(store).problems()) and remove(store, "other").parts == 1 and parts(store) == 0
 
 
 def test_open_store_forgets_parts_that_went(store):
     add_run(store, "one", [0, 1])
     remove(store, "one")
     add_run(store, "two", [5])
-    assert not list(verify_keys(store))
+    assert not list(Checks(store).problems())
 
 
 def test_no_run_goes_while_one_is_running(run_study, store):
@@ -141,4 +142,4 @@ def test_ten_thousand_trials_go(run_study, store):
     going = remove(store, name)
     vacuum(store)
     assert (going.trials, going.exchanges) == (10_000, 9_900) and left(store)["Exchange"] == 100
-    assert not list(verify_keys(store))
+    assert not list(Checks(store).problems())

@@ -13,8 +13,9 @@ from prejudge.core.adapter import Identity
 from prejudge.core.canonical import encode, encode_response, identity_digest, request_key
 from prejudge.core.errors import DataError, StoreError, UnknownNameError
 from prejudge.core.records import Generation
-from prejudge.core.store import Failure, NewExchange, Store, get_run, read_failures, statistics, verify_keys
+from prejudge.core.store import Failure, NewExchange, Store, get_run, read_failures, statistics
 from prejudge.core.store import migrations as steps
+from prejudge.core.store.checks import Checks
 from prejudge.core.store.tables import SQLModel
 from prejudge.core.store.urls import store_url
 
@@ -83,22 +84,22 @@ def test_run_is_found_by_the_beginning_of_its_name(store):
 
 def test_keys_verify(store):
     store.add_exchanges([exchange(store, text) for text in "abc"])
-    assert list(verify_keys(store)) == []
+    assert list(Checks(store).problems()) == []
 
 
 def test_changed_request_is_noticed(store):
     store.add_exchanges([exchange(store, text) for text in "abc"])
     with store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE exchange SET request = replace(request, '\"b\"', '\"x\"')"))
-    (wrong,) = verify_keys(store)
-    assert wrong.exchange_id == 2
+    (wrong,) = Checks(store).problems()
+    assert wrong.where == "exchange 2"
 
 
 def test_changed_identity_is_noticed(store):
     store.add_exchanges([exchange(store, "a")])
     with store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE model SET identity = replace(identity, '\"m\"', '\"n\"')"))
-    (wrong,) = verify_keys(store)
+    (wrong,) = Checks(store).problems()
     assert "identity" in wrong.problem
 
 
