@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -13,6 +13,7 @@ import polars as pl
 from .contracts import Chart
 from .errors import DataError, UnknownNameError
 from .manifest import Manifest
+from .report.figures import export
 from .scoring import Scores, estimates_frame, measure_frame, score
 from .store import Store
 from .study import Catalogue
@@ -79,6 +80,9 @@ class Loaded:
 
 def plotted(charts: Sequence[Chart], name: str | None = None) -> Figure | dict[str, Figure]:
     """Return the figure of this name, or all by name. Raises `UnknownNameError` for a figure there is not."""
+    for chart in charts:
+        # A figure that pyplot did not make is shown by a notebook only if it can draw itself.
+        setattr(chart.figure, "_repr_png_", partial(export, chart, "png"))  # noqa: B010
     figures = {chart.name: chart.figure for chart in charts}
     if name is None:
         return figures

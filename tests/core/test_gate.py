@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
@@ -246,6 +248,16 @@ def test_run_is_no_baseline_of_itself(run_study, catalogue, store):
 def test_bad_policy_is_refused(text, error, message):
     with pytest.raises(error, match=message.replace("?", r"\?").replace("[", r"\[")):
         parse_policy(text)
+
+
+def test_policy_of_the_documentation_can_be_read():
+    page = Path(__file__).resolve().parents[2] / "docs" / "gate.md"
+    (text,) = re.findall(r"^```toml\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    assert [rule.limits or rule.shares for rule in parse_policy(text).rules][:3] == [
+        ("max",),
+        ("equivalent_within",),
+        ("max_increase",),
+    ]
 
 
 def test_policy_that_is_not_there(tmp_path):

@@ -64,3 +64,8 @@ def test_api_compares(made, catalogue):
     compared = api.compare(run.name, other.name, settings=settings)
     assert compared.differences["value"].to_list() == [0.0] and compared.report.exists()
     assert "2 runs compared" in repr(compared) and compared.plot() is not None
+
+
+def test_figure_can_draw_itself_in_a_notebook(made):
+    run, _ = made
+    assert run.plot("bars")._repr_png_().startswith(b"\x89PNG")
