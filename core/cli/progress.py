@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Literal, TextIO
 
 import click
 import msgspec
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
+from rich.text import Text
 
 from ..progress import SCHEMA, Reading
 from ..scheduler import Counts
@@ -74,6 +75,17 @@ class Shown:
         return Reading(name, role, total, self._last, self._clock() - self._began)
 
 
+class _Bars(Bars):
+    """A bar with a line of words below it, so that a narrow terminal shows both whole."""
+
+    words = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Return the bar and the words."""
+        yield from super().get_renderables()
+        yield Text(f"  {self.words}")
+
+
 class BarProgress(Shown):
     """A bar for each stage."""
 
@@ -82,32 +94,33 @@ class BarProgress(Shown):
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock)
         self._console = console
-        self._bars: Bars | None = None
+        self._bars: _Bars | None = None
         self._task = TaskID(0)
 
     def opened(self, reading: Reading) -> None:
         """Begin a bar."""
-        self._bars = Bars(
+        self._bars = _Bars(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[words]}", markup=False),
+            TextColumn("{task.fields[left]}", markup=False),
             console=self._console,
         )
         name = f"{reading.stage} ({reading.role})"
-        self._task = self._bars.add_task(name, total=reading.total, words="")
+        self._task = self._bars.add_task(name, total=reading.total, left="")
         self._bars.start()
 
     def looked(self, reading: Reading) -> None:
         """Move the bar."""
         if self._bars is not None:
-            words = f"{reading.words()}, {reading.left()}"
-            self._bars.update(self._task, completed=reading.done, words=words)
+            self._bars.words = reading.words()
+            self._bars.update(self._task, completed=reading.done, left=reading.left())
 
     def ended(self, reading: Reading) -> None:
         """Leave the bar as it is in the end."""
         if self._bars is not None:
-            self._bars.update(self._task, completed=reading.done, words=reading.words())
+            self._bars.words = reading.words()
+            self._bars.update(self._task, completed=reading.done, left="")
             self._bars.stop()
             self._bars = None
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from ..estimates import Chart
 
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _DATES = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
@@ -59,7 +60,8 @@ def export(chart: Chart, kind: str) -> bytes:
         chart.figure.savefig(buffer, format=kind, metadata=_DATES.get(kind))
     if engine is not None:
         chart.figure.set_layout_engine(engine)
-    return buffer.getvalue()
+    # XML can hold no control characters, and matplotlib writes the texts of a figure into comments.
+    return _CONTROL.sub(b"?", buffer.getvalue()) if kind == "svg" else buffer.getvalue()
 
 
 def file_name(number: int, name: str) -> str:

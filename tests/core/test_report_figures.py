@@ -1,4 +1,5 @@
 import base64
+from xml.etree import ElementTree
 
 import pytest
 from matplotlib.figure import Figure
@@ -51,3 +52,23 @@ def test_figure_that_cannot_be_drawn_is_told(title):
 )
 def test_file_name_is_harmless(name, expected):
     assert file_name(3, name) == expected
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["--><script>alert(1)</script>", "]]><svg onload='alert(1)'/>", '"/><a href="javascript:alert(1)">x</a>', "a\x01b"],
+)
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_words_in_a_figure_file_are_no_markup(said):
+    """The files beside the report are opened by themselves, where no policy holds a script back."""
+    figure = Figure(figsize=(4, 2))
+    axes = figure.subplots()
+    axes.bar([said, "other"], [1, 2], label=said)
+    axes.set_title(said)
+    axes.legend()
+    nodes = list(ElementTree.fromstring(export(Chart(said, said, said, figure), "svg")).iter())
+    kinds = {str(node.tag).rpartition("}")[2] for node in nodes}
+    assert not kinds & {"script", "a", "foreignObject", "iframe", "image"}
+    names = {name.rpartition("}")[2] for node in nodes for name in node.attrib}
+    assert not any(name.startswith("on") for name in names)
+    assert all(value.startswith("#") for node in nodes for name, value in node.attrib.items() if name.endswith("href"))
