@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("core", "adapters", "probes", "metrics")
+PACKAGES = ("core", "adapters", "probes", "metrics", "testing")
 
 
 def tracked() -> set[str]:
