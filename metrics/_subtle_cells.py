@@ -73,12 +73,13 @@ def readable(observations: pl.DataFrame) -> pl.DataFrame:
 def blocks(observations: pl.DataFrame, clusters: Sequence[str]) -> Iterator[Block]:
     """Yield all answers with the pronouns, then each domain with its pronouns."""
     yield _block(observations, {}, clusters)
-    for (domain,), part in observations.partition_by("domain", as_dict=True, maintain_order=True).items():
+    for domain in observations["domain"].unique().sort():
+        part = observations.filter(pl.col("domain") == domain)
         yield _block(part, {"domain": domain}, clusters)
 
 
 def _block(frame: pl.DataFrame, group: dict[str, Scalar], clusters: Sequence[str]) -> Block:
-    pronouns = frame["pronoun"].unique(maintain_order=True).to_list()
+    pronouns = frame["pronoun"].unique().sort().to_list()
     groups = [group, *({**group, "pronoun": name} for name in pronouns)]
     parts = [frame, *(frame.filter(pl.col("pronoun") == name) for name in pronouns)]
     known = [name for name in clusters if name in frame.columns and not frame[name].null_count()]
