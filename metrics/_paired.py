@@ -18,6 +18,7 @@ from ._pairs import missing_by_status
 
 COLUMNS = ("metric", "unit", "cluster", "sign", "least", "greatest")
 PAIRED = ("first", "second", "first_status", "second_status")
+CELL = "_cell"
 LABELS = ("run", "against")
 """The second run of a pair, and the first; then come the factors of the estimate."""
 
@@ -43,10 +44,10 @@ def factors_of(observations: pl.DataFrame) -> list[str]:
 def cells_of(observations: pl.DataFrame, factors: Sequence[str]) -> Cells:
     """Gather one measure's cells, in the order of their first appearance."""
     by = [*LABELS, *factors]
-    cells = observations.select(by).unique(maintain_order=True).with_row_index("cell")
+    cells = observations.select(by).unique(maintain_order=True).with_row_index(CELL)
     placed = _differences(observations).join(cells, on=by, how="left", nulls_equal=True, maintain_order="left")
-    missing = {key[0]: missing_by_status(part) for key, part in placed.partition_by("cell", as_dict=True).items()}
-    groups = tuple({k: v for k, v in row.items() if v is not None} for row in cells.drop("cell").to_dicts())
+    missing = {key[0]: missing_by_status(part) for key, part in placed.partition_by(CELL, as_dict=True).items()}
+    groups = tuple({k: v for k, v in row.items() if v is not None} for row in cells.drop(CELL).to_dicts())
     sides = 2 if (placed["sign"] < 0).any() else 1
     places = range(len(groups))
     return Cells(
@@ -77,18 +78,18 @@ def _differences(frame: pl.DataFrame) -> pl.DataFrame:
     status = pl.when(pl.col("first_status") != "ok").then("first_status").otherwise("second_status")
     return frame.with_columns(
         status=status,
-        difference=pl.col("second") - pl.col("first"),
-        at_least=second_low - first_high,
-        at_most=second_high - first_low,
+        _difference=pl.col("second") - pl.col("first"),
+        _least=second_low - first_high,
+        _greatest=second_high - first_low,
     )
 
 
 def _sums(pairs: pl.DataFrame, shape: tuple[int, int]) -> Array:
-    difference = pairs["difference"].to_numpy()
+    difference = pairs["_difference"].to_numpy()
     columns = (np.ones(len(difference)), difference, difference**2)
     _, code = np.unique(pairs["cluster"].rank("dense").to_numpy(), return_inverse=True)
     clusters, (cells, sides) = int(code.max()) + 1 if len(code) else 0, shape
-    place = (code * cells + pairs["cell"].to_numpy().astype(np.int64)) * sides + (pairs["sign"] < 0).to_numpy()
+    place = (code * cells + pairs[CELL].to_numpy().astype(np.int64)) * sides + (pairs["sign"] < 0).to_numpy()
     size = clusters * cells * sides
     flat = [np.bincount(place, weights=column, minlength=size) for column in columns]
     sums: Array = np.stack(flat, axis=-1).astype(np.float64).reshape(clusters, cells, sides, len(columns))
@@ -97,10 +98,10 @@ def _sums(pairs: pl.DataFrame, shape: tuple[int, int]) -> Array:
 
 def _bounds(placed: pl.DataFrame, cells: int) -> tuple[tuple[float | None, float | None], ...]:
     """Return the least and the greatest difference over every answer the missing units might have given."""
-    ends = (pl.col("at_least"), pl.col("at_most"))
+    ends = (pl.col("_least"), pl.col("_greatest"))
     # A mean would pass over a missing limit; then there is no worst case.
     means = [pl.when(end.null_count() == 0).then(end.mean()).alias(str(i)) for i, end in enumerate(ends)]
-    sides = placed.group_by("cell", "sign").agg(means)
+    sides = placed.group_by(CELL, "sign").agg(means)
     found: dict[int, list[float | None]] = {cell: [0.0, 0.0] for cell in range(cells)}
     for cell, sign, low, high in sides.iter_rows():
         for end, by in enumerate((low, high) if sign > 0 else (high, low)):

@@ -17,6 +17,8 @@ from ..study import Catalogue
 
 ABSENT = "absent"
 """Status of a unit that stands in one run only."""
+RESERVED = ("run", "against", "family", "first", "second", "first_status", "second_status")
+"""Columns of paired units: no factor may be called so."""
 CLOSE = 1e-9
 
 
@@ -42,6 +44,10 @@ def units_of(catalogue: Catalogue, scores: Scores, name: str) -> Units | None:
     if lacking := [column for column in UNIT_COLUMNS if column not in frame.columns]:
         raise PluginError(owner, f"the units of metric {name!r} have no column {', '.join(lacking)}.")
     units = Units(frame, tuple(column for column in frame.columns if column not in UNIT_COLUMNS))
+    if taken := [name for name in units.factors if name in RESERVED]:
+        raise PluginError(
+            owner, f"a factor of metric {name!r} is called {taken[0]!r}, which comparisons need. Rename it."
+        )
     _ensure_means(units, scores.estimates[name], owner)
     return units
 

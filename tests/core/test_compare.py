@@ -165,6 +165,13 @@ def test_units_that_are_not_the_estimate_blame_the_plugin(comparing, run_study, 
         compare(comparing, store, names, QUICK)
 
 
+def test_factor_with_a_name_of_comparisons_blames_the_plugin(comparing, run_study, store, monkeypatch):
+    units = UnitLength.units
+    monkeypatch.setattr(UnitLength, "units", lambda *words: units(*words).with_columns(run=pl.lit("x")))
+    with pytest.raises(PluginError, match="'tests'.*called 'run'"):
+        compare(comparing, store, two_runs(run_study), QUICK)
+
+
 def test_metric_without_units_is_compared_without_test(comparing, run_study, store, monkeypatch):
     monkeypatch.setattr(UnitLength, "units", lambda self, observations, options: None)
     done = compare(comparing, store, two_runs(run_study), QUICK)

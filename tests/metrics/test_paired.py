@@ -170,3 +170,9 @@ def test_methods_say_what_was_done():
 def test_one_figure_per_measure():
     charts = METRIC.figures(METRIC.compute(frame(simulated(9, 2)), QUICK))
     assert [chart.name for chart in charts] == ["differences-share"]
+
+
+def test_factor_may_have_any_name():
+    rows = frame(simulated(6, 2)).with_columns(cell=pl.lit("x"), difference=pl.lit(0.02), status_of=pl.lit(None))
+    (estimate,) = METRIC.compute(rows, QUICK)
+    assert estimate.group == {"run": "b", "against": "a", "cell": "x", "difference": 0.02}

@@ -1,0 +1,134 @@
+"""The command line of compare, gate, export and card: exit codes, files, one line per mistake."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
+PAIRED = "paired-difference.resamples=99"
+QUICK = "trisentbias.resamples=99"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Return a folder with a store of two runs, on a fair and on a biased model."""
+    pytest.importorskip("torch", reason="needs the extra hf")
+    folder = tmp_path_factory.mktemp("place")
+    for model in ("fair", "biased"):
+        words = ["run", "bistereo-pairs", "--model", f"reference-masked-{model}", "--set", "per_cell=4", "--set", QUICK]
+        subprocess.run([*PREJUDGE, *words, "-q"], cwd=folder, capture_output=True, check=True, timeout=120)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(place):
+    """Return the names of the runs, the fair model's first."""
+    return sorted(path.name for path in (place / "runs").iterdir())
+
+
+@pytest.fixture
+def prejudge(place):
+    """Return a function that runs the command line beside the store."""
+
+    def call(*words):
+        return subprocess.run([*PREJUDGE, *words], cwd=place, capture_output=True, text=True, timeout=120)
+
+    return call
+
+
+def refused(result):
+    """Return the one line of a refusal."""
+    assert result.returncode == 2, (result.stdout, result.stderr)
+    (line,) = result.stderr.strip().splitlines()
+    return line
+
+
+def test_compare_shows_and_writes_differences(prejudge, runs, place, tmp_path):
+    done = prejudge("compare", *runs, "--set", PAIRED, "--runs", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "reference-masked-biased (second) less reference-masked-fair (first)" in done.stdout
+    assert "differences are shown" in " ".join(done.stdout.split())
+    (folder,) = tmp_path.iterdir()
+    frame = pl.read_parquet(folder / "differences.parquet").filter(metric="favouritism_log_odds")
+    assert frame.height == 6 and frame["value"].min() > 2
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ((), "at least two runs"),
+        (("latest",), "named twice"),
+        (("nothing",), "unknown run 'nothing'"),
+    ],
+)
+def test_compare_mistakes(prejudge, runs, words, line):
+    assert line in refused(prejudge("compare", runs[1], *words))
+
+
+POLICY = """
+[[rules]]
+name = "little favouritism"
+metric = "favouritism_log_odds"
+max_distance = 0.5
+[[rules]]
+name = "answers"
+max_failed = 0
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(0, 0), (1, 1)])
+def test_gate_lets_the_fair_model_pass_only(prejudge, runs, place, tmp_path, number, code):
+    (place / "policy.toml").write_text(POLICY)
+    files = ["--junit", str(tmp_path / "g.xml"), "--markdown", str(tmp_path / "g.md")]
+    done = prejudge("gate", runs[number], "--policy", "policy.toml", *files)
+    assert done.returncode == code, done.stderr
+    failures = int(ElementTree.parse(tmp_path / "g.xml").getroot().get("failures"))
+    assert failures == (0 if code == 0 else 6)
+    assert f"gate {'failed' if code else 'passed'}" in (tmp_path / "g.md").read_text()
+
+
+def test_gate_holds_against_a_baseline(prejudge, runs, place):
+    rule = f"[[rules]]\nmetric = 'favouritism_log_odds'\nbaseline = '{runs[0]}'\nmax_increase = 0.5\n"
+    (place / "policy.toml").write_text(rule)
+    done = prejudge("gate", runs[1], "--policy", "policy.toml")
+    assert done.returncode == 1 and "grown by" in done.stdout
+
+
+def test_bad_policy_is_one_line(prejudge, runs, place):
+    (place / "policy.toml").write_text(POLICY.replace("max_failed", "max_faild"))
+    assert "Did you mean 'max_failed'?" in refused(prejudge("gate", "--policy", "policy.toml"))
+    assert "cannot read the policy" in refused(prejudge("gate", "--policy", "none.toml"))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json", "latex"])
+def test_export_writes_every_format(prejudge, runs, tmp_path, kind):
+    out = tmp_path / "out"
+    done = prejudge("export", runs[0], "--format", kind, "--metric", "favouritism", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    rows = {
+        "parquet": lambda: pl.read_parquet(out).height,
+        "csv": lambda: pl.read_csv(out).height,
+        "json": lambda: pl.read_json(out).height,
+        "latex": lambda: out.read_text().count("favouritism (percentage points)"),
+    }
+    assert rows[kind]() == 18
+
+
+def test_export_of_observations_and_mistakes(prejudge, runs, tmp_path):
+    out = tmp_path / "o.csv"
+    assert prejudge("export", runs[0], "--what", "observations", "--out", str(out)).returncode == 0
+    assert pl.read_csv(out).height == 144
+    assert "no estimate of nothing. It has:" in refused(prejudge("export", "--metric", "nothing"))
+    assert "not written as LaTeX" in refused(prejudge("export", "--what", "observations", "--format", "latex"))
+
+
+def test_card_is_written_into_the_folder_of_the_run(prejudge, runs, place):
+    done = prejudge("card", runs[0])
+    assert done.returncode == 0, done.stderr
+    folder = place / "runs" / runs[0]
+    assert (folder / "model-card.md").exists() and (folder / "data-sheet.md").exists()
