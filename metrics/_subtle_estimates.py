@@ -107,7 +107,7 @@ def _clusters(cells: Array) -> int:
 
 def _note(block: Block, value: float | None, low: float | None) -> str:
     if value is None:
-        return "undefined: no readable answer"
+        return "undefined: no readable answer to one of the polarities, or all alike"
     if low is not None:
         return ""
     return "no interval: no variation between clusters" if block.clustered else "no interval: clusters are not known"

@@ -1,4 +1,4 @@
-"""The subtle-bias studies on the authors' published answers and on the counts behind their tables, by the command line."""
+"""The subtle-bias studies, by the command line, on the published answers and on the counts behind the tables."""
 
 from __future__ import annotations
 

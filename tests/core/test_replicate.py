@@ -1,0 +1,63 @@
+"""Published values are judged: reproduced, not reproduced, or not to be judged."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from prejudge.core.errors import UnknownNameError, UsageError
+from prejudge.core.estimates import Estimate
+from prejudge.core.registry import Published, Registry, StudyEntry
+from prejudge.core.replicate import NOT, REPRODUCED, UNJUDGED, family, judge
+
+VALUE = Published(measure="score", value=60.48, tolerance=0.01)
+
+
+def judged(value, *estimates):
+    (found,) = judge([value], "s", SimpleNamespace(estimates={"m": list(estimates)}))
+    return found
+
+
+def estimate(value, metric="score", **group):
+    return Estimate(metric=metric, group=group, value=value)
+
+
+@pytest.mark.parametrize(("measured", "verdict"), [(60.47, REPRODUCED), (60.49, REPRODUCED), (60.4699, NOT)])
+def test_tolerance_decides(measured, verdict):
+    assert judged(VALUE, estimate(measured)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "estimates", "why"),
+    [
+        (VALUE, (), "no such measure"),
+        (VALUE, (estimate(60.48, domain="age"),), "no such measure"),
+        (VALUE, (estimate(60.48), estimate(60.48)), "several such measures"),
+        (VALUE, (estimate(None),), "undefined"),
+        (Published(measure="score", value=60.48), (estimate(60.48),), "no tolerance"),
+    ],
+)
+def test_what_cannot_be_judged_says_why(value, estimates, why):
+    found = judged(value, *estimates)
+    assert found.verdict == UNJUDGED and why in found.why
+
+
+def entry(*published):
+    return StudyEntry(probe="p", metrics={}, published=published)
+
+
+def test_family_is_the_studies_that_begin_so():
+    registry = Registry(studies={"a-x": entry(VALUE), "a-y": entry(VALUE), "ab": entry(VALUE), "a-z": entry()})
+    assert family(registry, "a") == ("a-x", "a-y")
+    assert family(registry, "ab") == ("ab",)
+
+
+def test_study_without_published_values_is_refused():
+    with pytest.raises(UsageError, match="no value is published for s"):
+        family(Registry(studies={"s": entry()}), "s")
+
+
+def test_unknown_study_is_named():
+    with pytest.raises(UnknownNameError, match="'subtel'"):
+        family(Registry(studies={"subtle": entry(VALUE)}), "subtel")
