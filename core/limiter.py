@@ -107,19 +107,19 @@ class Limiter:
         if self._freed is not None and not self._freed.done():
             self._freed.set_result(None)
         limited = [answer for answer in answers if isinstance(answer, RateLimitError)]
+        now = self._clock.now()
+        if self._pace.learn(now, ticket, len(limited)):
+            self.paced.shrunk += 1
         if limited:
-            self._learn(ticket, limited)
+            self.paced.limited += len(limited)
+            self._pause(now, limited)
         elif self._window < self._most and self._filled >= ticket.sent and not any(map(_failed, answers)):
             self._window += 1
 
-    def _learn(self, ticket: Ticket, limited: Sequence[RateLimitError]) -> None:
-        now, named = self._clock.now(), [error.retry_after for error in limited if error.retry_after is not None]
-        self.paced.limited += len(limited)
-        self._pace.refused(now, len(limited))
-        if ticket.sent >= self._pace.shrunk:
-            self._pace.shrink(now)
-            self.paced.shrunk += 1
-        if named:
+    def _pause(self, now: float, limited: Sequence[RateLimitError]) -> None:
+        named = [error.retry_after for error in limited if error.retry_after is not None]
+        # Where no limit is known, a wait is for the request that met a 429, and not for all.
+        if named and self._pace.limited:
             self._pace.pause(now, max(named))
 
     def hear(self, room: Room) -> None:

@@ -1,9 +1,12 @@
 """`Pace`: how fast requests to one endpoint follow each other, found from what it answers.
 
-The first 429 sets the rate to what the endpoint accepted of late. The rate then rises fast until a second 429 has shown
-where the limit is. From there on it falls a little below the accepted rate at each 429, comes back to it along a cubic
-curve, and probes above it ever faster. The curve is that of CUBIC (RFC 9438, section 4.2), with a rate in place of a
-window: most time is spent near the limit, and a limit that rose is found within some cycles.
+Many 429s among the answers set the rate to what the endpoint accepted of late. It then rises fast until another 429 has
+shown where the limit is. From there on it falls a little below the accepted rate at each 429, comes back to it along a
+cubic curve, and probes above it ever faster. The curve is that of CUBIC (RFC 9438, section 4.2), with a rate in place
+of a window: most time is spent near the limit, and a limit that rose is found within some cycles.
+
+Few 429s may have nothing to do with the rate: others use the endpoint too, or it is ill. So a lower rate is tried for a
+while. A limit lets all of that pass; where 429s go on, they are noise, and lower nothing until there are more of them.
 """
 
 from __future__ import annotations
@@ -19,12 +22,20 @@ BLIND = 0.7
 """Share of the rate to go on with after a 429 that comes before the rate could be measured."""
 SEARCH = 1.3
 """Growth per second while no limit is known, or the known one is no more."""
-CYCLE_SECONDS, CYCLE_REQUESTS = 15.0, 100.0
+CYCLE_SECONDS, CYCLE_REQUESTS = 20.0, 100.0
 """The rate is back where it was after so long, and after so many requests: a 429 is dear where requests are few."""
 FIRST = 1.0
 """Requests per second that are tried after the first 429, however little was accepted before it."""
+BEGINNING = 1.0
+"""Seconds that the first 429s are taken to have come after, at least."""
 SLOWEST = 1 / 60
 """Requests per second that are always tried."""
+MANY, MANY_LEAST = 0.15, 3
+"""Share and number of 429s that show a limit at once."""
+FEW, FEW_ANSWERS = 0.02, 100
+"""Share of 429s, beyond the noise, that is looked into; and answers that each side of a trial needs."""
+TRIAL = 0.8
+"""Share of the accepted rate that is tried."""
 BIN, BINS = 0.1, 100
 """Seconds per bin of what was sent, and bins kept."""
 
@@ -39,7 +50,9 @@ class Pace:
         self._searching = True
         self._since = self._began = now
         self._next = self._paused = -math.inf
-        self.shrunk = -math.inf
+        self._shrunk = -math.inf
+        self._answers = self._limited = self._noise = 0.0
+        self._tried: float | None = None
         self._sent: deque[list[float]] = deque(maxlen=BINS)
 
     def wait(self, now: float) -> float:
@@ -56,29 +69,85 @@ class Pace:
             self._since = min(now, self._since + idle)
         self._next = max(self._next, now - SLACK) + requests / self._rate(now)
 
-    def refused(self, now: float, requests: int) -> None:
-        """Count requests that were sent and turned away."""
-        self._count(now, -requests)
+    @property
+    def limited(self) -> bool:
+        """Say whether the endpoint is known to have a limit."""
+        return self._low is not None and self._tried is None
+
+    def learn(self, now: float, ticket: tuple[float, int], limited: int) -> bool:
+        """Hear how many of the requests of a call (sent when, how many) met a 429; say if that lowered the rate.
+
+        Calls that were sent before the rate was last lowered say nothing of it.
+        """
+        sent, requests = ticket
+        if limited:
+            self._count(now, -limited)
+        if sent < self._shrunk:
+            return False
+        if self.limited:
+            if limited:
+                self._shrink(now)
+            return limited > 0
+        self._answers += requests
+        self._limited += limited
+        return self._look(now) if limited or self._tried is not None else False
+
+    def _look(self, now: float) -> bool:
+        """Look into 429s while no limit is known; say if the rate was lowered."""
+        share = self._limited / self._answers
+        if self._limited >= MANY_LEAST and share >= max(MANY, 2 * self._noise):
+            self._low = self._tried = None
+            self._shrink(now)
+        elif self._answers < FEW_ANSWERS:
+            return False
+        elif self._tried is not None:
+            self._judge(now, share)
+            return False
+        elif share > 1.5 * self._noise + FEW:
+            self._noise, self._tried = share, self._recently(now)
+            self._change(now, TRIAL * self._tried)
+        else:
+            self._answers, self._limited = self._answers / 2, self._limited / 2
+            return False
+        return True
+
+    def _judge(self, now: float, share: float) -> None:
+        assert self._tried is not None
+        if share > self._noise / 3:
+            self._low, self._next, self._began = None, -math.inf, now
+        else:
+            self._ceiling, self._low, self._noise, self._searching = self._tried, BELOW * self._tried, 0.0, False
+        self._tried, self._since = None, now
+        self._answers = self._limited = 0.0
+
+    def _recently(self, now: float) -> float:
+        return max(FIRST, self._accepted(now, min(BIN * BINS, max(BEGINNING, now - self._began))))
 
     def pause(self, now: float, seconds: float) -> None:
         """Let nothing go for so long."""
         self._paused = max(self._paused, now + seconds)
 
-    def shrink(self, now: float) -> None:
-        """Lower the rate after a 429."""
+    def _shrink(self, now: float) -> None:
         if self._low is None:
-            self._low = max(FIRST, BELOW * self._accepted(now, max(1.0, now - self._began)))
+            self._change(now, BELOW * self._recently(now))
+            self._searching = True
         else:
             self._lower(now)
-        self._since = self.shrunk = now
+            self._change(now, self._low)
+
+    def _change(self, now: float, rate: float) -> None:
+        self._low = max(SLOWEST, rate)
+        self._since = self._shrunk = now
         self._next = now + 1 / self._low
+        self._answers = self._limited = 0.0
 
     def _lower(self, now: float) -> None:
-        rate, measured = self._rate(now), now - max(self.shrunk, self._paused)
+        rate, measured = self._rate(now), now - max(self._shrunk, self._paused)
         self._searching = False
         if measured >= max(1.0, 10 / rate):
-            self._ceiling = min(rate, self._accepted(now, min(measured, max(1.0, 20 / rate), BIN * BINS)))
-            self._low = max(SLOWEST, BELOW * self._ceiling)
+            accepted = self._accepted(now, min(measured, max(1.0, 20 / rate), BIN * BINS))
+            self._ceiling = max(SLOWEST, min(rate, accepted))
+            self._low = BELOW * self._ceiling
         else:
             self._ceiling, self._low = max(SLOWEST, BELOW * rate), max(SLOWEST, BLIND * rate)
 
@@ -88,6 +157,8 @@ class Pace:
 
     def _rate(self, now: float) -> float:
         assert self._low is not None
+        if self._tried is not None:
+            return min(self._top, self._low)
         if not self._searching:
             cycle = max(CYCLE_SECONDS, CYCLE_REQUESTS / self._ceiling)
             age = (now - self._since) / cycle

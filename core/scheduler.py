@@ -89,6 +89,7 @@ class Scheduler:
         self._flights: dict[bytes, asyncio.Future[Found | None]] = {}
         self._renewed: dict[bytes, Found] = {}
         self._refused: AuthenticationError | None = None
+        self._refusal_kept = asyncio.Event()
 
     def key(self, request: AnyRequest) -> Keyed:
         """Return a request with its key."""
@@ -160,6 +161,10 @@ class Scheduler:
                     failed, later = await self._ask_once(mine, found) if mine else ([], [])
                 await self._record(failed)
                 if self._refused is not None:
+                    if _refusal([error for _, error in failed]) is not None:
+                        self._refusal_kept.set()
+                    # Whoever raises ends the others: not before the refusal is recorded.
+                    await self._refusal_kept.wait()
                     raise self._refused
                 again = [(keyed, error) for keyed, error in failed if self.policy.again(error, retries)]
                 self.counts.failed += len(failed) - len(again)
@@ -230,6 +235,7 @@ class Scheduler:
         answers: list[AnyResponse | ModelError] = []
         try:
             if self._refused is not None:
+                await self._refusal_kept.wait()
                 raise self._refused
             began = time.monotonic()
             answers = await self._call([keyed.request for keyed in asked])

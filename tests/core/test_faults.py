@@ -61,8 +61,6 @@ def store(tmp_path):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(RetryPolicy, "wait", lambda self, errors, retries: 0.0)
-    monkeypatch.setattr("prejudge.core.pace.FIRST", 200.0)
-    monkeypatch.setattr("prejudge.core.pace.BLIND", 1.0)
 
 
 class Always(list[Any]):
@@ -133,7 +131,8 @@ def test_fault_that_passes_costs_one_more_request(store, server, name):
 
 
 @pytest.mark.parametrize("name", [name for name in FAULTS if name != "late"])
-def test_fault_that_stays_fails_the_trial(store, server, name):
+def test_fault_that_stays_fails_the_trial(store, server, name, monkeypatch):
+    monkeypatch.setattr("prejudge.core.pace.SLOWEST", 200.0)
     server.plan = Always([FAULTS[name].answer])
     run = perform(store, server.url)
     assert len(server.seen) == FAULTS[name].asked
