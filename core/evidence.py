@@ -10,18 +10,18 @@ from .errors import DataError
 from .records import AnyRequest, AnyResponse
 from .report import MOST_EXAMPLES, Picture, ShownExample, picture, within
 from .showing import show_images, show_request, show_response
-from .store import Store
+from .store import Store, used_answers
 
 Exchange = tuple[AnyRequest, AnyResponse]
 
 
-def show_examples(examples: Sequence[Example], store: Store) -> list[ShownExample]:
-    """Return the examples with the texts and the names of the images of their exchanges."""
+def show_examples(examples: Sequence[Example], store: Store, run_id: int) -> list[ShownExample]:
+    """Return the examples with the texts and the names of the images of the exchanges that the run used."""
     keys = {key for example in examples[:MOST_EXAMPLES] for key in example.keys}
-    found = store.find(keys)
-    rows = store.exchanges(answer.exchange_id for answer in found.values())
+    used = used_answers(store, run_id, keys)
+    rows = store.exchanges(used.values())
     exchanges = {number: (decode_request(request), decode_response(response)) for number, request, response in rows}
-    by_key = {key: exchanges[answer.exchange_id] for key, answer in found.items()}
+    by_key = {key: exchanges[number] for key, number in used.items()}
     return [_shown(example, [by_key[key] for key in example.keys if key in by_key]) for example in examples]
 
 

@@ -96,7 +96,7 @@ def _evidence(scores: Scores, store: Store | None, leave_out: Collection[str]) -
         return {}
     if "examples" in leave_out:
         return {"left_out": "The examples were left out on request; the store has the answers behind each number."}
-    examples = show_examples(scores.examples, store)
+    examples = show_examples(scores.examples, store, scores.run.id)
     if "images" in leave_out:
         return {"examples": examples, "left_out": "The images were left out on request; the store has them."}
     return {"examples": examples, "pictures": show_pictures(examples, store)}

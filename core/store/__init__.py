@@ -9,6 +9,7 @@ from .reading import (
     read_trials,
     statistics,
     stream_trials,
+    used_answers,
 )
 from .store import Failure, Found, NewExchange, NewTrial, Store
 
@@ -26,4 +27,5 @@ __all__ = [
     "read_trials",
     "statistics",
     "stream_trials",
+    "used_answers",
 ]

@@ -1,8 +1,8 @@
-"""Bulk reads of the store: a run's trials with their answers, statistics, and the checks of its keys."""
+"""Bulk reads of the store: a run's trials with their answers, and statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import polars as pl
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from ..errors import DataError, UnknownNameError
 from .engine import translated
-from .store import Store, table_of
+from .store import LOOKUP, Store, batched, table_of
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 
 STREAMED = 50_000
@@ -95,6 +95,19 @@ def stream_trials(store: Store, run_id: int, stage: str) -> Iterator[pl.DataFram
         source = result.cursor if plain else result
         while rows := source.fetchmany(STREAMED):
             yield pl.DataFrame(rows, schema=TRIAL_SCHEMA, orient="row")
+
+
+def used_answers(store: Store, run_id: int, keys: Iterable[bytes]) -> dict[bytes, int]:
+    """Return the exchange that answered each key in a run; a later run may have asked the same anew."""
+    table = table_of(RunTrial)
+    query = sa.select(table.c.key, table.c.exchange_id).where(
+        table.c.run_id == run_id, table.c.exchange_id.is_not(None)
+    )
+    used: dict[bytes, int] = {}
+    with translated(store.url), store.engine.connect() as connection:
+        for some in batched(keys, LOOKUP):
+            used.update((bytes(key), number) for key, number in connection.execute(query.where(table.c.key.in_(some))))
+    return used
 
 
 def read_failures(store: Store, run_id: int) -> dict[bytes, str]:

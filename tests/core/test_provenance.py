@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 import pytest
+from fakes import FakeModel
 
 from prejudge.core.errors import UnknownNameError
 from prejudge.core.estimates import Example
@@ -13,7 +14,7 @@ from prejudge.core.evidence import show_examples, show_pictures
 from prejudge.core.manifest import Manifest, StageRecord
 from prejudge.core.output import build_content
 from prejudge.core.provenance import cost_words
-from prejudge.core.records import Drawing, Generate, Image, Likelihood, Message, Text
+from prejudge.core.records import Drawing, Generate, Generation, Image, Likelihood, Message, Text
 from prejudge.core.report import Picture, ShownExample, render
 from prejudge.core.scoring import score
 from prejudge.core.showing import show_images
@@ -59,9 +60,16 @@ def test_provenance_has_pace_and_every_option(scores, store):
 
 
 def test_example_has_what_was_asked_and_said(scores, store):
-    (shown,) = show_examples(scores.examples, store)
+    (shown,) = show_examples(scores.examples, store, scores.run.id)
     assert [label for label, _ in shown.texts] == ["user", "answer"] * 2
     assert shown.images == ()
+
+
+def test_example_has_the_answer_of_its_own_run(scores, store, run_study):
+    FakeModel.script = lambda request, seen: Generation(text="changed")
+    run_study(mode="refresh")
+    (shown,) = show_examples(scores.examples, store, scores.run.id)
+    assert all("changed" not in text for label, text in shown.texts if label == "answer")
 
 
 def test_examples_can_be_left_out(scores, store):
