@@ -20,7 +20,7 @@ from .check import ensure_comparable
 from .pair import Units, families, groups_in, key_of, pair, units_of
 
 PAIRED = "paired-difference"
-UNTESTED = "no test: this measure is not a mean of units"
+UNTESTED = "no test: this measure is not a mean of units; each run's value is over all its own units"
 UNDEFINED = "undefined in one of the runs"
 POINTS = {"%": "percentage points"}
 

@@ -83,7 +83,7 @@ def test_difference_is_tested_on_shared_trials(comparing, run_study, store):
     assert mean.estimate.family == "difference in mean_length: 1 comparisons"
     assert mean.estimate.unit == "percentage points"
     assert longest.estimate.value == 3.0 and longest.estimate.p is None
-    assert longest.estimate.note == "no test: this measure is not a mean of units"
+    assert longest.estimate.note.startswith("no test: this measure is not a mean of units")
 
 
 def test_missing_trial_of_either_is_left_out_and_bounded(comparing, run_study, store):
