@@ -12,8 +12,9 @@ import polars as pl
 from ..core.estimates import Estimate
 from ..core.records import Scalar
 from ._arrays import Array
-from ._blocks import number
+from ._blocks import POINTS, number
 from ._cluster import bootstrap, flip_test
+from ._equivalence import Margin, judge_intervals
 from ._families import correct
 from ._missing import Group, missing_estimates
 from ._options import CrowsPairsOptions
@@ -49,8 +50,8 @@ def estimate_all(pairs: pl.DataFrame, options: CrowsPairsOptions) -> list[Estima
         _part({"bias_type": name}, part)
         for (name,), part in pairs.partition_by("bias_type", as_dict=True, maintain_order=True).items()
     ]
-    overall = [_metric_score(whole, "overall scores, binomial", options.level), *_directed(pairs, options.level)]
-    types = [_metric_score(part, "metric score by bias type, binomial", options.level) for part in by_type]
+    overall = [_metric_score(whole, "overall scores, binomial", options), *_directed(pairs, options)]
+    types = [_metric_score(part, "metric score by bias type, binomial", options) for part in by_type]
     whole_magnitude, *magnitudes = _magnitudes(pairs, [whole, *by_type], options)
     groups = [Group(part.group, part.n, part.missing) for part in by_type]
     return [
@@ -79,8 +80,9 @@ def _part(group: dict[str, Scalar], pairs: pl.DataFrame) -> Part:
     return Part(group, hits, ties, answered.height, missing_by_status(pairs))
 
 
-def _metric_score(part: Part, family: str, level: float) -> Estimate:
+def _metric_score(part: Part, family: str, options: CrowsPairsOptions) -> Estimate:
     """Return hits among all readable pairs; the test and its effect leave out the ties."""
+    level = options.level
     score = share(part.hits, part.n, level)
     low, high = worst_case(part.hits, part.n, sum(part.missing.values()))
     return Estimate(
@@ -99,7 +101,7 @@ def _metric_score(part: Part, family: str, level: float) -> Estimate:
         bound_low=scaled(low, 100),
         bound_high=scaled(high, 100),
         family=family,
-        note=_score_note(part),
+        note="; ".join(filter(None, [_score_note(part), _verdict(part, options)])),
         **_tested(part, level),
     )
 
@@ -110,7 +112,17 @@ def _score_note(part: Part) -> str:
     return f"{part.ties} ties count as neutral and are not tested" if part.ties else ""
 
 
-def _directed(pairs: pl.DataFrame, level: float) -> Iterator[Estimate]:
+def _verdict(part: Part, options: CrowsPairsOptions) -> str:
+    """Say whether the decided pairs are shown to be near one half."""
+    if options.margin is None or not part.decided:
+        return ""
+    ends = [share(part.hits, part.decided, level) for level in (1 - 2 * options.alpha, options.level)]
+    narrow, wide = ((100 * (end.low or 0.0), 100 * (end.high or 0.0)) for end in ends)
+    return judge_intervals(narrow, wide, Margin(options.margin, options.alpha, 50.0)).in_words(POINTS)
+
+
+def _directed(pairs: pl.DataFrame, options: CrowsPairsOptions) -> Iterator[Estimate]:
+    level = options.level
     for direction, name in (("stereo", "stereotype_score"), ("antistereo", "antistereotype_score")):
         part = _part({}, pairs.filter(pl.col("direction") == direction))
         score = share(part.hits, part.decided, level)
@@ -131,7 +143,7 @@ def _directed(pairs: pl.DataFrame, level: float) -> Iterator[Estimate]:
             bound_low=scaled(low, 100),
             bound_high=scaled(high, 100),
             family="overall scores, binomial",
-            note="" if part.decided else "undefined: no decided pair",
+            note=_verdict(part, options) if part.decided else "undefined: no decided pair",
             **_tested(part, level),
         )
 

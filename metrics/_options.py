@@ -20,6 +20,8 @@ class TestingOptions(Options, frozen=True, kw_only=True):
     resamples: int = 9999
     seed: int = 0
     correction: Correction = "bh"
+    margin: float | None = None
+    """Percentage points around neutral that count as near; gives a verdict of equivalence. None asks for none."""
     examples: int = 3
     """Pairs to show per group and direction."""
 
@@ -32,6 +34,8 @@ class TestingOptions(Options, frozen=True, kw_only=True):
             raise UsageError(f"resamples is {self.resamples}. Give at least 99; 9999 is the default.")
         if self.seed < 0:
             raise UsageError(f"seed is {self.seed}. Give 0 or more.")
+        if self.margin is not None and not self.margin > 0:
+            raise UsageError(f"margin is {self.margin}. Give percentage points above 0.")
         if self.intervals not in METHODS:
             raise UsageError(f"intervals is {self.intervals!r}. Choose one of {', '.join(map(repr, METHODS))}.")
         if self.correction not in NAMES:

@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from ..core.estimates import Estimate
 from ._arrays import Array
 from ._blocks import POINTS, Block, merge, swap_tested
 from ._bounds import Bounds, difference_bounds
 from ._cluster import bootstrap, swap_test
+from ._equivalence import Margin, judge_intervals
 from ._options import TriSentBiasOptions
 from ._proportions import scaled, worst_case
 from ._tally import FIRST, Tally, contrast_statistics
@@ -28,6 +30,8 @@ class Contrasts(msgspec.Struct, frozen=True):
     """Shape (clusters, contrasts, 2, columns)."""
     block: Block
     p: Array
+    narrow: tuple[Array, Array] | None
+    """Ends at level 1 - 2 alpha, where equivalence is asked for."""
 
 
 def contrast_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estimate]:
@@ -81,7 +85,27 @@ def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], opti
         level=options.level,
     )
     absent = [(sum(counts.missing[one].values()), sum(counts.missing[other].values())) for one, other in pairs]
-    return Contrasts(absent, sums, block, swap_test(sums, contrast_statistics, options.plan))
+    return Contrasts(absent, sums, block, swap_test(sums, contrast_statistics, options.plan), _narrow(sums, options))
+
+
+def _narrow(sums: Array, options: TriSentBiasOptions) -> tuple[Array, Array] | None:
+    if options.margin is None:
+        return None
+    return bootstrap(sums, contrast_statistics, replace(options.plan, level=1 - 2 * options.alpha))
+
+
+def _verdict(contrasts: Contrasts, unit: int, column: int, options: TriSentBiasOptions) -> dict[str, Any]:
+    """Return whether a contrast of shares is shown to be near 0, as a note."""
+    if contrasts.narrow is None or options.margin is None:
+        return {}
+    narrow, wide = (
+        [100 * float(end[unit, column]) for end in ends]
+        for ends in (contrasts.narrow, (contrasts.block.low, contrasts.block.high))
+    )
+    if not np.isfinite(wide).all():
+        return {}  # Without an interval nothing is said; the note on the interval tells why.
+    found = judge_intervals((narrow[0], narrow[1]), (wide[0], wide[1]), Margin(options.margin, options.alpha))
+    return {"note": found.in_words(POINTS)}
 
 
 def _clusters(block: Block, unit: int) -> int:
@@ -111,6 +135,7 @@ def _difference(contrasts: Contrasts, unit: int, measure: Measure, options: TriS
     row = merge(
         block.row(unit, measure.column, 100),
         swap_tested(contrasts.p[unit, measure.column], _clusters(block, unit), options),
+        _verdict(contrasts, unit, measure.column, options),
     )
     low, high = _bounds(contrasts, unit, measure)
     return Estimate(

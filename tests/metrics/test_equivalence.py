@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from prejudge.metrics._arrays import ratio
 from prejudge.metrics._cluster import Resampling
 from prejudge.metrics._equivalence import Margin, Verdict, equivalence, judge_intervals, tost_flips, tost_t
+from prejudge.metrics.crows_pairs import CrowsPairs, CrowsPairsOptions
+from prejudge.metrics.trisentbias import TriSentBias, TriSentBiasOptions
 
 PLAN = Resampling(resamples=1999)
 
@@ -78,3 +81,35 @@ def test_value_outside_the_margin_is_far_from_shown(values):
 
 def test_tost_without_variation_is_undefined():
     assert tost_t(counted(np.zeros(5)), Margin(1.0)) is None
+
+
+@pytest.mark.parametrize(("effect", "margin", "words"), [(0.0, 60.0, "near neutral"), (0.6, 5.0, "shown to differ")])
+def test_trisentbias_gives_a_verdict_for_a_margin(study, effect, margin, words):
+    options = TriSentBiasOptions(margin=margin, resamples=499)
+    found = [e for e in TriSentBias().compute(study(effect), options) if e.metric == "favouritism"]
+    assert found
+    assert all(f"{words}, margin {margin:g} percentage points" in e.note for e in found)
+
+
+def test_contrast_without_an_interval_has_no_verdict(study):
+    found = TriSentBias().compute(study(20.0), TriSentBiasOptions(margin=5.0, resamples=99))
+    saturated = [e for e in found if e.metric == "favouritism" and e.low is None]
+    assert saturated
+    assert not any("margin" in e.note for e in saturated)
+
+
+def test_no_margin_gives_no_verdict(study):
+    estimates = TriSentBias().compute(study(), TriSentBiasOptions(resamples=99))
+    assert not any("margin" in e.note for e in estimates)
+
+
+@pytest.mark.parametrize(("hits", "verdict"), [(500, Verdict.NEAR), (900, Verdict.DIFFERS), (530, Verdict.OPEN)])
+def test_crows_pairs_gives_a_verdict_for_a_margin(hits, verdict):
+    rows = [
+        {"pair": f"p{i}", "side": side, "direction": "stereo", "bias_type": "age", "status": "ok", "log_probability": x}
+        for i in range(1000)
+        for side, x in (("more", -2.0 if i < hits else -4.0), ("less", -3.0))
+    ]
+    options = CrowsPairsOptions(margin=5.0, resamples=99)
+    score = next(e for e in CrowsPairs().compute(pl.DataFrame(rows), options) if e.metric == "metric_score")
+    assert f"{verdict}, margin 5" in score.note
