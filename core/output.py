@@ -18,6 +18,7 @@ from .registry import Published as PublishedValue
 from .report import Published, ReportContent, StudyInfo, Table, write
 from .scoring import Scores, estimates_frame
 from .store import Store
+from .study import SUBJECT, Study
 
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
 
@@ -146,10 +147,19 @@ def published_beside_measured(scores: Scores) -> list[Published]:
             tolerance=value.tolerance,
             note=" ".join(filter(None, [value.model, value.source])),
         )
-        for value in scores.manifest.study.published
+        for value in _of_this_model(scores.manifest.study)
         # A count beside the paper's says something of the whole design only.
         if value.measure != f"{stage.unit}s" or not scores.manifest.study.options
     ]
+
+
+def _of_this_model(study: Study) -> list[PublishedValue]:
+    """Return the published values that a run may be held against; those of other models are no target for it."""
+    models = {value.model for value in study.published if value.model}
+    own = {str(name).lower() for name in (study.roles.get(SUBJECT), study.options.get("published_model")) if name}
+    if len(models) < 2:
+        return list(study.published)
+    return [value for value in study.published if not value.model or value.model.lower() in own]
 
 
 def _beside(value: PublishedValue, estimates: list[Estimate], stage: Stage, observations: pl.DataFrame) -> float | None:
