@@ -41,6 +41,16 @@ TABLE_1 = {
 """tau-c and p as the printed table codes; tau-c, tau-b and p as the text describes."""
 
 
+MISPRINTED = {
+    ("ageism", "masculine", "PNuL"): (8.54, 8.45),
+    ("beauty", "non-binary", "PPL"): (75.57, 75.78),
+    ("beauty profession", "masculine", "NNL"): (29.75, 29.71),
+    ("nationality", "feminine", "NNL"): (14.78, 14.18),
+    ("nationality", "non-binary", "NPL"): (71.31, 71.33),
+}
+"""Cells of Table 5: as printed, and as they must be."""
+
+
 def call(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*PREJUDGE, *words], cwd=folder, capture_output=True, text=True, timeout=280)
 
@@ -143,6 +153,16 @@ def test_counts_give_table_1_in_both_codings(shared_data, tmp_path, model, direc
     assert printed["value"] == pytest.approx(match, abs=1e-5) and printed["p"] == pytest.approx(match_p, rel=1e-3)
     assert text["value"] == pytest.approx(tau_c, abs=6e-5) and text["p"] == pytest.approx(p, rel=0.05)
     assert one(frame, "tau_b", coding="polarity")["value"] == pytest.approx(tau_b, abs=6e-5)
+
+
+def test_misprinted_cells_of_table_5_are_those_of_the_study_page(shared_data, tmp_path):
+    how = ("--set", "published_model=GPT-3.5", *FAST)
+    assert call(tmp_path, "score", "subtle-sai", "--scores", str(shared_data / COUNTS), *how).returncode == 0
+    frame = estimates(tmp_path, "subtle-sai")
+    page = (Path(__file__).parents[1] / "docs" / "studies" / "subtle.md").read_text("utf-8")
+    for (domain, pronoun, name), (printed, right) in MISPRINTED.items():
+        assert round(one(frame, name, domain=domain, pronoun=pronoun)["value"], 2) == right
+        assert f"| 5 | {domain}, {pronoun}, {name} | {printed} | {right} |" in page
 
 
 def test_replicate_judges_the_latest_runs(answers):

@@ -96,6 +96,12 @@ def test_model_that_ignores_what_is_given_is_near_tau_1_in_the_coding_of_table_1
     assert one(found, "delta_PL").value == 0
 
 
+def test_model_that_follows_what_is_given_is_near_tau_0_in_the_coding_of_table_1():
+    found = computed(counts(positive=(1, 1, 98), negative=(98, 1, 1)))
+    assert abs(one(found, "tau_c", coding="stereotype match").value) < 0.01
+    assert one(found, "tau_c", coding="polarity").value > 0.9
+
+
 def test_tau_of_answers_all_alike_is_undefined():
     found = one(computed(counts(positive=(0, 0, 9), negative=(0, 0, 9))), "tau_c", coding="polarity")
     assert found.value is None and found.p is None and "all alike" in found.note
