@@ -11,19 +11,33 @@ import numpy as np
 
 from ._arrays import Array, Codes, ratio
 
+MOST = 512
+"""Levels that a table has at most: bounds time and memory, and moves a rank by no more than one part in 512."""
+
 
 def level_counts(values: Array, groups: Codes, clusters: Codes) -> Array:
     """Count answers per cluster, group and level of `values`, shape (clusters, 1, groups, 1 + levels).
 
     Column 0 is the count of the group's answers, as `bootstrap` and `swap_test` want it. Groups and clusters are
-    numbered from 0; a missing value (NaN) is left out.
+    numbered from 0; a missing value (NaN) is left out. More than `MOST` different values are put together into levels
+    of about equal count; equal values stay together.
     """
     there = ~np.isnan(values)
-    levels, level = np.unique(values[there], return_inverse=True)
-    shape = (int(clusters.max()) + 1, int(groups.max()) + 1, len(levels))
+    level = _levels(values[there])
+    shape = (int(clusters.max()) + 1, int(groups.max()) + 1, int(level.max(initial=-1)) + 1)
     place = np.ravel_multi_index((clusters[there], groups[there], level), shape)
     counts = np.bincount(place, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
     return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)[:, None]
+
+
+def _levels(values: Array) -> Codes:
+    level: Codes
+    _, level, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if len(counts) <= MOST:
+        return level
+    below = np.cumsum(counts) - counts
+    grouped: Codes = np.unique((below * MOST // len(values))[level], return_inverse=True)[1]
+    return grouped
 
 
 def midranks(totals: Array) -> Array:

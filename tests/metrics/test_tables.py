@@ -8,6 +8,7 @@ from scipy import stats
 
 from prejudge.metrics._cluster import Resampling, bootstrap
 from prejudge.metrics._tables import (
+    MOST,
     cliffs_delta,
     epsilon_squared,
     kruskal_h,
@@ -84,3 +85,22 @@ def test_bootstrap_of_a_table_makes_ranks_anew(answers):
         rows = np.concatenate([np.flatnonzero(clusters == c) for c in rng.integers(20, size=20)])
         replicates.append(stats.kendalltau(groups[rows], values[rows]).statistic)
     assert high[0, 0] - low[0, 0] == pytest.approx(np.ptp(np.quantile(replicates, [0.02, 0.98])), rel=0.15)
+
+
+def test_many_different_answers_are_put_into_levels_that_hardly_move_the_ranks():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(3, size=6000)
+    values = rng.normal(0.3 * groups, 1)
+    counts = table(values, groups)
+    assert counts.shape == (3, MOST)
+    first, second = values[groups == 0], values[groups == 1]
+    delta = 2 * stats.mannwhitneyu(first, second).statistic / (len(first) * len(second)) - 1
+    assert cliffs_delta(counts[:2]) == pytest.approx(delta, abs=0.001)
+    theirs = stats.kruskal(*(values[groups == g] for g in range(3))).statistic
+    assert kruskal_h(counts) == pytest.approx(theirs, rel=0.005)
+
+
+def test_equal_answers_stay_in_one_level():
+    values = np.concatenate([np.zeros(3000), np.arange(1.0, 3001.0)])
+    counts = table(values, np.zeros(6000, dtype=int))
+    assert counts[0, 0] == 3000
