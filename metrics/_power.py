@@ -63,6 +63,43 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         return self.groups * (self.clusters - 1)
 
 
+class CrossedDesign(msgspec.Struct, frozen=True, kw_only=True):
+    """Every row (scenario) with every column (image), tested against a neutral mean by the crossed jackknife."""
+
+    rows: int
+    columns: int
+    spread: float = 1.0
+    """Standard deviation of one answer."""
+    row_icc: float = 0.0
+    """Share of its variance that answers of one row have in common."""
+    column_icc: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no design."""
+        if self.rows < 2 or self.columns < 2:
+            raise UsageError(f"rows is {self.rows} and columns is {self.columns}. Give at least 2 of each.")
+        if not self.spread > 0:
+            raise UsageError(f"spread is {self.spread}. Give a number above 0.")
+        if min(self.row_icc, self.column_icc) < 0 or self.row_icc + self.column_icc > 1:
+            raise UsageError(f"row_icc is {self.row_icc}, column_icc {self.column_icc}. Give shares that sum up to 1.")
+
+    @property
+    def standard_error(self) -> float:
+        """Return the standard error of the mean: what rows, columns and single answers add to it."""
+        return self.spread * math.sqrt(self.row_icc / self.rows + self.column_icc / self.columns + self._single)
+
+    @property
+    def freedom(self) -> float:
+        """Return the degrees of freedom, after Satterthwaite (1946)."""
+        row, column = self.row_icc / self.rows + self._single, self.column_icc / self.columns + self._single
+        spread = row**2 / (self.rows - 1) + column**2 / (self.columns - 1)
+        return (row + column - self._single) ** 2 / spread
+
+    @property
+    def _single(self) -> float:
+        return (1 - self.row_icc - self.column_icc) / (self.rows * self.columns)
+
+
 def proportion_spread(share: float) -> float:
     """Return the standard deviation of a yes-no answer."""
     return math.sqrt(share * (1 - share))
@@ -73,7 +110,7 @@ def discordance_spread(discordant: float) -> float:
     return math.sqrt(discordant)
 
 
-def power(effect: float, design: Design, alpha: float = 0.05) -> float:
+def power(effect: float, design: Design | CrossedDesign, alpha: float = 0.05) -> float:
     """Return the chance that a two-sided test at `alpha` finds a true `effect` (in the units of the spread)."""
     critical = stats.t.isf(alpha / 2, design.freedom)
     shift = abs(effect) / design.standard_error
@@ -82,7 +119,7 @@ def power(effect: float, design: Design, alpha: float = 0.05) -> float:
     return float(stats.nct.sf(critical, design.freedom, shift) + far)
 
 
-def minimum_detectable_effect(design: Design, alpha: float = 0.05, wanted: float = 0.8) -> float:
+def minimum_detectable_effect(design: Design | CrossedDesign, alpha: float = 0.05, wanted: float = 0.8) -> float:
     """Return the least true effect that a two-sided test at `alpha` finds with probability `wanted`."""
     if not alpha < wanted < 1:
         raise UsageError(f"power is {wanted}. Give a number between alpha ({alpha}) and 1.")

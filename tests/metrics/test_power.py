@@ -7,7 +7,11 @@ import pytest
 from scipy import stats
 
 from prejudge.core.errors import UsageError
+from prejudge.metrics._arrays import ratio
+from prejudge.metrics._cluster import Resampling
+from prejudge.metrics._crossed import crossed_bootstrap
 from prejudge.metrics._power import (
+    CrossedDesign,
     Design,
     discordance_spread,
     minimum_detectable_effect,
@@ -59,6 +63,31 @@ def test_closed_form_holds_for_shares():
     effect = minimum_detectable_effect(design)
     shares = rng.binomial(10, np.clip(rates + effect, 0, 1)) / 10
     assert (stats.ttest_1samp(shares, 0.5, axis=1).pvalue <= 0.05).mean() == pytest.approx(0.8, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "shares"), [(12, 40, (0.2, 0.2)), (30, 30, (0.3, 0.05)), (15, 60, (0.1, 0.0))]
+)
+def test_closed_form_holds_for_crossed_designs(rows, columns, shares):
+    design = CrossedDesign(rows=rows, columns=columns, row_icc=shares[0], column_icc=shares[1])
+    rng, studies = np.random.default_rng(3), 2000
+    parts = [rng.normal(size=size) for size in ((rows, 1, studies), (1, columns, studies), (rows, columns, studies))]
+    weights = np.sqrt([*shares, 1 - sum(shares)])
+    values = minimum_detectable_effect(design) + sum(w * part for w, part in zip(weights, parts, strict=True))
+    cells = np.stack([np.ones_like(values), values], axis=-1)[:, :, :, None]
+    low, _ = crossed_bootstrap(cells, lambda t: ratio(t[..., 1], t[..., 0]), Resampling(method="jackknife"))
+    assert (low[:, 0] > 0).mean() == pytest.approx(0.8, abs=0.035)
+
+
+def test_crossed_design_of_one_kind_of_cluster_is_that_design():
+    crossed = CrossedDesign(rows=20, columns=500, row_icc=0.3)
+    plain = Design(clusters=20, size=500, icc=0.3)
+    assert minimum_detectable_effect(crossed) == pytest.approx(minimum_detectable_effect(plain), rel=0.01)
+
+
+def test_shares_above_one_are_refused():
+    with pytest.raises(UsageError, match="sum up to 1"):
+        CrossedDesign(rows=5, columns=5, row_icc=0.6, column_icc=0.6)
 
 
 def test_uneven_clusters_lower_the_power():
