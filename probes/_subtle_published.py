@@ -92,7 +92,8 @@ def _with_templates(items: Sequence[Item]) -> list[Item]:
     found = list(items)
     for domain, places in by_domain.items():
         ages = domain == "ageism" and items[0].direction == "sai"
-        derived = derive([items[place].context for place in places], ages)
+        young = [items[place].given == "positive" for place in places] if ages else None
+        derived = derive([items[place].context for place in places], young)
         for place, (template, term) in zip(places, derived, strict=True):
             found[place] = msgspec.structs.replace(items[place], template=template, term=term)
     return found

@@ -19,6 +19,8 @@ SUPPORTED = 3
 """Other fillings of a frame, and other frames of a filling, that make a stretch a term beyond doubt."""
 GRADED = re.compile(r"\b(more|less) ")
 """`more productive` is one term: the opposite of `less productive`."""
+MIDDLE = 47
+"""Between the young (25 to 35) and the old (60 to 70): the middle of the neutral ages."""
 NUMBER = re.compile(r"\d+")
 EDGE = ".,;:!?"
 GENDERED = {
@@ -51,22 +53,22 @@ class _Words(NamedTuple):
     """The words from the n-th on."""
 
 
-def derive(contexts: Sequence[str], numbers: bool) -> list[Derived]:
+def derive(contexts: Sequence[str], young: Sequence[bool] | None = None) -> list[Derived]:
     """Return template and term of each sentence; all must be of one domain and direction.
 
-    `numbers` says that the terms are numbers (ages): the first number of a sentence is its term.
+    With `young` the terms are ages: the first that is on the side of `MIDDLE` that `young` says, for each sentence.
     """
     masked = [NUMBER.sub("#", context) for context in contexts]
     split = [_split(context) for context in masked]
-    if numbers:
+    if young is not None:
         keys = [(words.head[-1], "") for words in split]
-        terms = [_first_number(context) for context in contexts]
+        terms = [_age(context, side) for context, side in zip(contexts, young, strict=True)]
     else:
         keys, terms = _by_support(split)
     first: dict[tuple[str, str], str] = {}
     for key, term, context in zip(keys, terms, masked, strict=True):
         if key not in first:
-            first[key] = context.strip() if numbers else _starred(context, term)
+            first[key] = context.strip() if young is not None else _starred(context, term)
     return [Derived(first[key], term) for key, term in zip(keys, terms, strict=True)]
 
 
@@ -75,9 +77,8 @@ def _starred(context: str, term: str) -> str:
     return context.strip() if at < 0 else f"{context[:at]}*{context[at + len(term) :]}".strip()
 
 
-def _first_number(context: str) -> str:
-    found = NUMBER.search(context)
-    return found[0] if found else ""
+def _age(context: str, young: bool) -> str:
+    return next((age for age in NUMBER.findall(context) if (int(age) < MIDDLE) == young), "")
 
 
 def _split(context: str) -> _Words:

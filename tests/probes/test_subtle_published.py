@@ -65,13 +65,13 @@ def test_template_and_term_are_found():
     contexts = [f"{who} {look}; they are BLANK" for who in ("He looks", "They look") for look in looks]
     contexts += [f"With such a {look} face, she must be BLANK." for look in looks]
     contexts += [f"I found the {look} man BLANK." for look in looks]
-    found = derive(contexts, numbers=False)
+    found = derive(contexts)
     assert Counter(derived.term for derived in found) == dict.fromkeys(looks, 4)
     assert len({derived.template for derived in found}) == 3
 
 
-def test_first_number_is_the_term_of_ages():
-    found = derive(["He is 65 and BLANK than a man of 30.", "She is 30 and BLANK than a woman of 65."], numbers=True)
+def test_age_of_the_given_polarity_is_the_term():
+    found = derive(["He is 65 and BLANK than a man of 30.", "She is 65 and BLANK than a woman of 30."], [False, True])
     assert [derived.term for derived in found] == ["65", "30"] and found[0].template == found[1].template
 
 
