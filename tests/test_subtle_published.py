@@ -166,7 +166,7 @@ def test_misprinted_cells_of_table_5_are_those_of_the_study_page(shared_data, tm
 
 
 def test_replicate_judges_the_latest_runs(answers):
-    words = ("replicate", "subtle", "--model", "PaLM 2, published answers", *FAST)
+    words = ("replicate", "subtle", "--model", "PaLM 2 (published answers)", *FAST)
     result = call(answers("palm", "sai"), *words)
     assert result.returncode == 0 and "1 published values: 1 reproduced" in result.stdout
     result = call(answers("palm", "sai"), "replicate", "subtle", "--model", "PaLM 2", *FAST)
