@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from .canonical import encode, identity_digest, request_key
+from .capable import ensure_named_capable
 from .contracts import Stage
 from .prices import Prices
 from .records import AnyRequest, Scalar
@@ -75,8 +76,14 @@ class _Tally(msgspec.Struct):
 
 
 def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list[StagePlan]:
-    """Count the trials of each stage that can be counted now: those that need no earlier answers."""
-    first, *others = catalogue.instrument(study).stages()
+    """Count the trials of each stage that can be counted now: those that need no earlier answers.
+
+    Raises:
+        UsageError: a model cannot do what the study asks of it, or stands for a role that the study does not have.
+    """
+    stages = catalogue.instrument(study).stages()
+    ensure_named_capable(catalogue, study, stages)
+    first, *others = stages
     later = tuple((stage.name, stage.role) for stage in others)
     return [msgspec.structs.replace(_plan_stage(catalogue, study, first, store), later=later)]
 

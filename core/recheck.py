@@ -240,4 +240,5 @@ def _differing(before: Identity, now: Identity) -> str:
 
 def _flat(identity: Identity) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.structs.asdict(identity)
-    return {**fields, **fields.pop("settings")}
+    settings = fields.pop("settings")
+    return {**fields, **settings}

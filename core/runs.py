@@ -14,8 +14,9 @@ import polars as pl
 from .adapter import OPERATIONS, ModelAdapter
 from .budget import Budget, Caps, ensure_priced
 from .canonical import decode_response, encode, identity_digest
+from .capable import ensure_capable
 from .contracts import Stage, Trial, Unreadable
-from .errors import BudgetError, ReplayMissError, UnknownNameError, UnsupportedOperationError, UsageError
+from .errors import BudgetError, ReplayMissError, UnsupportedOperationError
 from .ledger import Ledger
 from .limiter import Limiters, describe
 from .manifest import Manifest, StageRecord, describe_machine, digest_files, new_name
@@ -75,38 +76,11 @@ async def execute(
             await adapter.aclose()
 
 
-def ensure_capable(catalogue: Catalogue, study: Study, stages: Iterable[Stage]) -> None:
-    """Refuse, before the first call, a study whose roles lack a model or whose models lack an operation.
-
-    Raises:
-        UsageError: a role without a model.
-        UnsupportedOperationError: with the models that could do it.
-    """
-    stages = list(stages)
-    for role in study.roles:
-        if role not in (roles := [stage.role for stage in stages]):
-            raise UnknownNameError(f"role of {study.name}", role, roles)
-    for stage in stages:
-        if stage.role not in study.roles:
-            raise UsageError(f"study {study.name!r} asks a {stage.role}: name it with --model NAME.")
-        model = study.roles[stage.role]
-        if stage.operation not in catalogue.adapter_class(model).capabilities():
-            able = [n for n in catalogue.registry.models if _can(catalogue, n, stage.operation)]
-            raise UnsupportedOperationError(
-                f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}, which model {model!r} cannot do. "
-                f"Models that can: {', '.join(sorted(able)) or 'none in the registry'}."
-            )
-
-
 def _ensure_set_up(study: Study, stages: Iterable[Stage], adapters: Mapping[str, ModelAdapter]) -> None:
     for stage in stages:
         model = study.roles[stage.role]
         if (why := adapters[model].lacks.get(stage.operation)) is not None:
             raise UnsupportedOperationError(f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}: {why}")
-
-
-def _can(catalogue: Catalogue, model: str, operation: type) -> bool:
-    return operation in catalogue.adapter_class(model).capabilities()
 
 
 class _Parts(NamedTuple):

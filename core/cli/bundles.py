@@ -10,7 +10,7 @@ from ..store import Store, get_run
 from ..store.bundle import export_run
 from ..store.merge import merge
 from ..store.unbundle import Bundle, import_bundle
-from .shared import store_option
+from .shared import store_option, store_words
 
 
 @click.command("export")
@@ -42,7 +42,7 @@ def import_(file: str, name: str | None, store: str) -> None:
         click.echo(f"The run is here already: {done.run}")
         return
     click.echo(f"{done.exchanges:,} exchanges and {done.images:,} images are new here.")
-    click.echo(f"Run:    {done.run}\nScore it: prejudge score {done.run}")
+    click.echo(f"Run:    {done.run}\nScore it: prejudge score {done.run}{store_words(store)}")
 
 
 @click.command("merge")

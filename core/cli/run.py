@@ -36,6 +36,7 @@ from .shared import (
     runs_option,
     set_option,
     store_option,
+    store_words,
 )
 
 SPENT = 3
@@ -141,5 +142,4 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict
 def _resume(run: str | None, store: str) -> str:
     if run is None:
         return "Nothing was asked."
-    place = "" if store == "prejudge.db" else f" --store {shlex.quote(hide_password(store))}"
-    return f"What was answered is kept. Resume with: prejudge resume {run}{place}"
+    return f"What was answered is kept. Resume with: prejudge resume {run}{store_words(store)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ import click
 
 from ..errors import UsageError
 from ..options import parse_assignments
+from ..store.urls import hide_password
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,6 +56,11 @@ progress_option = click.option(
     help="How to show progress on standard error. auto: bars on a terminal, lines elsewhere.",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+
+
+def store_words(store: str) -> str:
+    """Return what a command shown to the user needs to find this store again; nothing for the usual one."""
+    return "" if store == "prejudge.db" else f" --store {shlex.quote(hide_password(store))}"
 
 
 def budget_options(command: F) -> F:

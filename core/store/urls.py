@@ -23,11 +23,14 @@ def store_url(where: str | Path) -> sa.URL:
     if "://" not in text:
         return sa.URL.create("sqlite", database=text)
     try:
-        return sa.make_url(text)
+        url = sa.make_url(text)
     except (ArgumentError, ValueError):
         # Not the text itself: a password may stand in it.
         kind = text.partition("://")[0]
         raise StoreError(f"cannot read the store's url {kind}://... Give a file path or a SQLAlchemy url.") from None
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise StoreError(f"the store {text} would be in memory, and gone with the process. Name a file with --store.")
+    return url
 
 
 def hide_password(text: str) -> str:

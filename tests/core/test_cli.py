@@ -81,6 +81,9 @@ def test_every_command_has_help(prejudge):
         (["plan", "bistereo-pairs", "--set", "trisentbias.resample=3"], "unknown option"),
         (["plan", "crows-pairs"], "--data FILE"),
         (["plan", "crows-pairs", "--data", "none.csv"], "none.csv"),
+        (["plan", "bistereo-pairs", "--model", "lexicon"], "which model 'lexicon' cannot do"),
+        (["plan", "bistereo-pairs", "--model", "judge=simulated-fair"], "'judge'"),
+        (["cache", "stats", "--store", "sqlite://"], "would be in memory"),
         (["score"], "there is no store at prejudge.db"),
         (["cache", "stats"], "there is no store"),
         (["run", "bistereo-pairs", "--model", "a", "--model", "b"], "two models for the role 'subject'"),
@@ -185,7 +188,7 @@ def test_killed_run_is_resumed_without_asking_again(prejudge, tmp_path):
     assert 0 < kept < 7200
     resumed = prejudge("resume")
     assert resumed.returncode == 0, resumed.stderr
-    assert f"asked {7200 - kept}, cached {kept}" in resumed.stderr
+    assert f"asked {7200 - kept:,}, cached {kept:,}" in resumed.stderr
     assert "0 wrong" in prejudge("cache", "verify").stdout
     undisturbed = prejudge(*words, "--store", "other.db", "--runs", "other")
     assert undisturbed.returncode == 0

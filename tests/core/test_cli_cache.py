@@ -36,7 +36,7 @@ def test_run_is_exported_imported_and_scored(prejudge, ran, tmp_path):
     exported = prejudge("cache", "export", ran, "--out", "r.zip")
     assert hashlib.sha256((tmp_path / "r.zip").read_bytes()).hexdigest() in exported.stdout
     imported = prejudge("cache", "import", "r.zip", "--store", "new.db")
-    assert f"prejudge score {ran}" in imported.stdout
+    assert f"prejudge score {ran} --store new.db" in imported.stdout
     scored = [prejudge("score", ran, "--store", name, "--runs", name[:3]) for name in ("prejudge.db", "new.db")]
     tables = [(tmp_path / name / ran / "estimates.csv").read_bytes() for name in ("pre", "new")]
     assert [done.returncode for done in scored] == [0, 0] and tables[0] == tables[1]

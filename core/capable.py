@@ -1,0 +1,48 @@
+"""Can the models do what the study asks? Said before the first call, and before a plan is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .adapter import OPERATIONS
+from .contracts import Stage
+from .errors import UnknownNameError, UnsupportedOperationError, UsageError
+from .study import Catalogue, Study
+
+
+def ensure_capable(catalogue: Catalogue, study: Study, stages: Sequence[Stage]) -> None:
+    """Refuse, before the first call, a study whose roles lack a model or whose models lack an operation.
+
+    Raises:
+        UsageError: a role without a model.
+        UnknownNameError: a model for a role that the study does not have.
+        UnsupportedOperationError: with the models that could do it.
+    """
+    for stage in stages:
+        if stage.role not in study.roles:
+            raise UsageError(f"study {study.name!r} asks a {stage.role}: name it with --model NAME.")
+    ensure_named_capable(catalogue, study, stages)
+
+
+def ensure_named_capable(catalogue: Catalogue, study: Study, stages: Sequence[Stage]) -> None:
+    """Refuse as `ensure_capable` does, but let roles be without a model, as in a plan.
+
+    Raises:
+        UnknownNameError: a model for a role that the study does not have.
+        UnsupportedOperationError: with the models that could do it.
+    """
+    for role in study.roles:
+        if role not in (roles := [stage.role for stage in stages]):
+            raise UnknownNameError(f"role of {study.name}", role, roles)
+    for stage in stages:
+        model = study.roles.get(stage.role)
+        if model is not None and not _can(catalogue, model, stage.operation):
+            able = [n for n in catalogue.registry.models if _can(catalogue, n, stage.operation)]
+            raise UnsupportedOperationError(
+                f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}, which model {model!r} cannot do. "
+                f"Models that can: {', '.join(sorted(able)) or 'none in the registry'}."
+            )
+
+
+def _can(catalogue: Catalogue, model: str, operation: type) -> bool:
+    return operation in catalogue.adapter_class(model).capabilities()
