@@ -1,0 +1,93 @@
+"""The figures of the attractiveness study: shares by category, overlaps, and the strength of the filter by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from ..core.estimates import Chart, Estimate
+from ._attractiveness_filter import FILTER, KRUSKAL
+from ._attractiveness_scores import LABELS
+from ._attractiveness_shares import PAPER, SHARE
+from ._charts import GREY, INK, MEDIUM, SKY, SMALL, Bar, Column, Layer, columns, stacked_bars
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+MARKS = "os^Dv*"
+WORDS = {"gender": "gender", "age_group": "age group", "race": "race"}
+
+
+def draw(estimates: Sequence[Estimate]) -> list[Chart]:
+    """Return the paper's Figures 3, 4, 5 and 6, as far as there are estimates for them."""
+    return [*_shares(estimates), *_overlap(estimates), *(c for by in LABELS for c in _strength(by, estimates))]
+
+
+def _shares(estimates: Sequence[Estimate]) -> list[Chart]:
+    own = [e for e in estimates if e.metric == SHARE and e.group["by"] == FILTER and e.group["test"] == PAPER]
+    bars = [Column(_label(e), e.value, e.low, e.high) for e in own]
+    if not any(bar.value is not None for bar in bars):
+        return []
+    figure = columns("Scenarios whose answers the filter changes", "% of scenarios", bars, 5.0)
+    caption = (
+        "Percentage of scenarios with p < 0.05 in the paper's Kruskal-Wallis test, not corrected; the dashed line is "
+        "what chance gives. Lines are exact intervals. " + " ".join(f"{_label(e)}: {e.note}." for e in own)
+    )
+    return [Chart("attractiveness-shares", "Attractiveness bias by category", caption, figure)]
+
+
+def _label(estimate: Estimate) -> str:
+    group = estimate.group
+    return ", ".join(str(group[name]) for name in ("category", "kind") if name in group) or "all"
+
+
+def _shown(estimates: Sequence[Estimate], by: str) -> dict[str, bool]:
+    own = [e for e in estimates if e.metric == KRUSKAL and e.group == {"scenario": e.group.get("scenario"), "by": by}]
+    return {str(e.group["scenario"]): e.p is not None and e.p < 0.05 for e in own}
+
+
+def _overlap(estimates: Sequence[Estimate]) -> list[Chart]:
+    filtered, bars, words = _shown(estimates, FILTER), [], []
+    for by in LABELS:
+        other = _shown(estimates, by)
+        for there, name in ((True, "filter matters"), (False, "it does not")):
+            own = [scenario for scenario, shown in filtered.items() if shown is there and scenario in other]
+            hits = sum(other[scenario] for scenario in own)
+            if own:
+                share = 100 * hits / len(own)
+                bars.append(Bar(f"{WORDS[by]}\n{name}", (share, 100 - share), f"{hits}/{len(own)}", by))
+                words.append(f"{WORDS[by]} bias where the {name}: {hits} of {len(own)}.")
+    if not bars:
+        return []
+    layers = (Layer("bias by the group too", SKY, ".."), Layer("no such bias", GREY))
+    figure = stacked_bars("Scenarios with and without a bias by group", bars, layers)
+    figure.axes[0].set_ylabel("scenarios (%)", fontsize=MEDIUM)
+    caption = "Of the scenarios that the filter changes and of the others, how many differ by group (p < 0.05). "
+    return [Chart("attractiveness-overlap", "Attractiveness and other biases", caption + " ".join(words), figure)]
+
+
+def _strength(by: str, estimates: Sequence[Estimate]) -> list[Chart]:
+    own = [e for e in estimates if e.metric == KRUSKAL and e.group.get("by") == FILTER and by in e.group]
+    levels = list(dict.fromkeys(str(e.group[by]) for e in own))
+    values = {(str(e.group[by]), str(e.group["scenario"])): e.value for e in own if e.value is not None}
+    scenarios = list(dict.fromkeys(str(e.group["scenario"]) for e in own))
+    if not values:
+        return []
+    scenarios.sort(key=lambda scenario: values.get((levels[0], scenario), -1.0))
+    figure = Figure(figsize=(max(6.0, 0.13 * len(scenarios) + 2.5), 5.4), layout="constrained")
+    axes = figure.add_subplot()
+    for place, level in enumerate(levels):
+        at = [x for x, scenario in enumerate(scenarios) if (level, scenario) in values]
+        heights = [values[level, scenarios[x]] for x in at]
+        colour, mark = COLOURS[place % len(COLOURS)], MARKS[place % len(MARKS)]
+        axes.plot(at, heights, mark, color=colour, markersize=4.5, label=level)
+    axes.set_xticks(range(len(scenarios)), scenarios, rotation=90, fontsize=5.5)
+    axes.set_ylabel("Kruskal-Wallis H, filtered against original", fontsize=MEDIUM)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(axis="x", color=INK)
+    axes.legend(frameon=False, fontsize=SMALL, title=WORDS[by])
+    caption = (
+        f"Strength of the filter's effect by {WORDS[by]}: H of filtered against original images of the group, a point "
+        f"per scenario and group, in rising order for {levels[0]}. Groups of different size have H of different size."
+    )
+    name = f"attractiveness-by-{by.replace('_', '-')}"
+    return [Chart(name, f"Attractiveness bias by {WORDS[by]}", caption, figure)]
