@@ -68,8 +68,8 @@ class BIStereoTuples(Metric):
         head = "The groups make the biased end likelier in" if normalised else "The biased end is preferred in"
         contrast = next((e for e in estimates if e.metric == f"gender_difference{SCORINGS[normalised]}"), None)
         if contrast is not None and contrast.value is not None:
-            p = p_in_words(contrast.p_adjusted)
-            parts.append(f"women less men on the same tests: {contrast.value:+.1f} percentage points, adjusted p {p}")
+            p = "" if contrast.p_adjusted is None else f", adjusted p {p_in_words(contrast.p_adjusted)}"
+            parts.append(f"women less men on the same tests: {contrast.value:+.1f} percentage points{p}")
         return f"{head} {'; '.join(parts)}."
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:

@@ -49,7 +49,7 @@ class AskingOptions(Options, frozen=True, kw_only=True):
     asking: Asking = "classify"
     """`classify`: a model fine-tuned on inference; `generate`: an instruction model answers in words, as in the paper;
     `likelihood`: which of the three words is the likeliest answer."""
-    prompt: str = PAPERS
+    prompt: str | int = PAPERS
     """`1`, `2`, `3`, `3-as-printed` or `4` of appendix K.1; of `generate` and `likelihood`."""
     names: tuple[str, ...] = LABELS
     """How the classifier calls entailment, contradiction and neutral, where it does not call them so."""
@@ -61,8 +61,10 @@ class AskingOptions(Options, frozen=True, kw_only=True):
         """Refuse names that cannot be those of three labels, and unknown prompts."""
         if len({name.lower() for name in self.names}) != len(LABELS):
             raise UsageError(f"names has {', '.join(self.names) or 'nothing'}. Name three labels: {', '.join(LABELS)}.")
+        # A number on the command line is a number.
+        msgspec.structs.force_setattr(self, "prompt", str(self.prompt))
         if self.prompt not in load_prompts():
-            raise UnknownNameError("prompt", self.prompt, load_prompts())
+            raise UnknownNameError("prompt", str(self.prompt), load_prompts())
 
 
 @functools.cache
@@ -79,7 +81,7 @@ def ask(premise: str, hypothesis: str, options: AskingOptions) -> AnyRequest:
         return Classify(text=premise, pair=hypothesis)
     # Not `format`, which would read braces in the user's own sentences.
     told = {"{premise}": premise, "{hypothesis}": hypothesis}
-    text = _SLOT.sub(lambda slot: told[slot[0]], load_prompts()[options.prompt])
+    text = _SLOT.sub(lambda slot: told[slot[0]], load_prompts()[str(options.prompt)])
     if options.asking == "likelihood":
         return Likelihood(prompt=f"{text}\nInference:", continuations=tuple(f" {name.title()}" for name in LABELS))
     sampling = Sampling(temperature=options.temperature, max_tokens=options.max_tokens, stop=("\nPremise:",))

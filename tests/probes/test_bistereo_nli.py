@@ -112,6 +112,10 @@ def test_prompt_has_the_pair_in_the_papers_words(prompt):
     assert "Does the hypothesis logically" in text
 
 
+def test_prompt_may_be_given_as_a_number():
+    assert trials(per_cell=1, asking="generate", prompt=1) == trials(per_cell=1, asking="generate", prompt="1")
+
+
 def test_examples_of_prompts_3_and_4_are_the_papers():
     assert load_prompts()["4"].count("Inference: ") == load_prompts()["3"].count("Inference: ") == 3
     assert "India has the highest population across world." in load_prompts()["4"]
