@@ -17,7 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
-from ..core.errors import MissingExtraError, TransientError
+from ..core.errors import MissingExtraError, ModelError, PermanentError, TransientError
 from ._openai_errors import Reply, Scrubber
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def late(where: str, seconds: float) -> TransientError:
     return TransientError(f"{where} did not answer within {seconds:g} s.")
 
 
-def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> TransientError:
+def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> ModelError:
     """Return the error of an exchange that broke off, with the reason behind the libraries' names for it."""
     chain = [error]
     while (cause := chain[-1].__cause__ or getattr(chain[-1], "os_error", None) or chain[-1].__context__) and (
@@ -213,6 +213,9 @@ def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> TransientE
     names = {type(link).__name__ for link in chain}
     if any(isinstance(link, socket.gaierror) for link in chain) or "ClientConnectorDNSError" in names:
         return TransientError(f"the name in {where} cannot be resolved. Check base_url and the network.")
+    if any(isinstance(link, ssl.SSLCertVerificationError) for link in chain):
+        mend = "Check base_url, the clock and the certificate authorities that are trusted (SSL_CERT_FILE)."
+        return PermanentError(f"the certificate of {where} is not trusted: {said}. {mend}")
     if any(isinstance(link, ssl.SSLError) for link in chain) or "ClientConnectorSSLError" in names:
         return TransientError(f"no secure connection to {where}: {said}")
     if any(isinstance(link, ConnectionRefusedError) for link in chain):

@@ -7,6 +7,7 @@ of a window: most time is spent near the limit, and a limit that rose is found w
 
 Few 429s may have nothing to do with the rate: others use the endpoint too, or it is ill. So a lower rate is tried for a
 while. A limit lets all of that pass; where 429s go on, they are noise, and lower nothing until there are more of them.
+What was taken for a limit is given up again where 429s follow the rate down: few, but as many at half the rate.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ FEW, FEW_ANSWERS = 0.02, 100
 """Share of 429s, beyond the noise, that is looked into; and answers that each side of a trial needs."""
 TRIAL = 0.8
 """Share of the accepted rate that is tried."""
+CLEAN, ROW, FALLEN = 100, 10, 0.5
+"""Answers without a 429 that end a row of them; how long a row must be, and how far the rate must have fallen since its
+third, to show that the 429s do not depend on the rate."""
 BIN, BINS = 0.1, 100
 """Seconds per bin of what was sent, and bins kept."""
 
@@ -51,8 +55,10 @@ class Pace:
         self._since = self._began = now
         self._next = self._paused = -math.inf
         self._shrunk = -math.inf
-        self._answers = self._limited = self._noise = 0.0
+        self._asked = self._answers = self._limited = self._noise = 0.0
         self._tried: float | None = None
+        self._row: list[tuple[float, int]] = []
+        self._row_sent = self._row_limited = self._clean = 0
         self._sent: deque[list[float]] = deque(maxlen=BINS)
 
     def wait(self, now: float) -> float:
@@ -62,8 +68,10 @@ class Pace:
     def spend(self, now: float, requests: int) -> None:
         """Count requests that go now."""
         self._count(now, requests)
+        self._asked += requests
         if self._low is None:
             return
+        self._row_sent += requests
         if (idle := now - self._next - SLACK) > 0 and self._next > -math.inf:
             # Time in which the rate held nothing back says nothing of the limit, so it does not let the rate grow.
             self._since = min(now, self._since + idle)
@@ -85,17 +93,46 @@ class Pace:
         if sent < self._shrunk:
             return False
         if self.limited:
-            if limited:
+            self._follow(now, requests, limited)
+            if limited and not self._is_noise(now):
                 self._shrink(now)
-            return limited > 0
+            return limited > 0 and self.limited
         self._answers += requests
         self._limited += limited
         return self._look(now) if limited or self._tried is not None else False
 
+    def _follow(self, now: float, requests: int, limited: int) -> None:
+        """Keep the row of 429s that come with few clean answers in between.
+
+        Its share is of what was sent: clean answers take longer, and would be heard of too late.
+        """
+        self._clean = 0 if limited else self._clean + requests
+        if self._clean >= CLEAN:
+            self._row, self._row_sent, self._row_limited = [], 0, 0
+        self._row_limited += limited
+        if limited:
+            self._row.append((self._rate(now), self._row_sent))
+
+    def _is_noise(self, now: float) -> bool:
+        """Give the limit up if the 429s went on while the rate fell; say so."""
+        if len(self._row) < ROW or self._row[-1][0] > FALLEN * self._row[2][0]:
+            return False
+        share, half = self._row_limited / max(1, self._row_sent), len(self._row) // 2
+        # A limit that fell turns many away at first, and then few.
+        if share >= MANY or half >= MANY * self._row[half - 1][1]:
+            return False
+        self._low, self._next, self._began, self._noise = None, -math.inf, now, share
+        self._asked = self._answers = self._limited = 0.0
+        self._row, self._row_sent, self._row_limited = [], 0, 0
+        return True
+
     def _look(self, now: float) -> bool:
         """Look into 429s while no limit is known; say if the rate was lowered."""
         share = self._limited / self._answers
-        if self._limited >= MANY_LEAST and share >= max(MANY, 2 * self._noise):
+        # Beside noise, of what was sent: a 429 is heard of sooner than an answer.
+        chance = self._asked * self._noise
+        many = max(MANY * (self._asked if self._noise else self._answers), 2 * chance, chance + 3 * math.sqrt(chance))
+        if self._limited >= max(MANY_LEAST, many):
             self._low = self._tried = None
             self._shrink(now)
         elif self._answers < FEW_ANSWERS:
@@ -107,7 +144,7 @@ class Pace:
             self._noise, self._tried = share, self._recently(now)
             self._change(now, TRIAL * self._tried)
         else:
-            self._answers, self._limited = self._answers / 2, self._limited / 2
+            self._asked, self._answers, self._limited = self._asked / 2, self._answers / 2, self._limited / 2
             return False
         return True
 
@@ -118,7 +155,7 @@ class Pace:
         else:
             self._ceiling, self._low, self._noise, self._searching = self._tried, BELOW * self._tried, 0.0, False
         self._tried, self._since = None, now
-        self._answers = self._limited = 0.0
+        self._asked = self._answers = self._limited = 0.0
 
     def _recently(self, now: float) -> float:
         return max(FIRST, self._accepted(now, min(BIN * BINS, max(BEGINNING, now - self._began))))
@@ -139,7 +176,7 @@ class Pace:
         self._low = max(SLOWEST, rate)
         self._since = self._shrunk = now
         self._next = now + 1 / self._low
-        self._answers = self._limited = 0.0
+        self._asked = self._answers = self._limited = 0.0
 
     def _lower(self, now: float) -> None:
         rate, measured = self._rate(now), now - max(self._shrunk, self._paused)

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from .adapter import OPERATIONS, ModelAdapter
 from .budget import Budget, Spending
 from .canonical import encode, encode_response, request_key
-from .errors import AuthenticationError, DataError, ModelError, PermanentError
+from .errors import AuthenticationError, DataError, ModelError, PermanentError, RetryDecision, TransientError
 from .ledger import Ledger
 from .limiter import Limiter
 from .prices import Prices
@@ -24,6 +24,8 @@ from .retry import RetryPolicy
 from .store import Failure, Found, NewExchange
 from .tokens import RULE_OF_THUMB, Tokens, guess_cost
 
+SILENT = 10
+"""Requests given up, without a single answer, after which a model is taken to be away."""
 POLL_SECONDS = 0.02
 """First wait for a key that another process is asking; the following ones are longer."""
 Mode = Literal["use", "replay", "refresh"]
@@ -89,6 +91,7 @@ class Scheduler:
         self._flights: dict[bytes, asyncio.Future[Found | None]] = {}
         self._renewed: dict[bytes, Found] = {}
         self._refused: AuthenticationError | None = None
+        self._silent = 0
         self._refusal_kept = asyncio.Event()
 
     def key(self, request: AnyRequest) -> Keyed:
@@ -170,6 +173,7 @@ class Scheduler:
                 self.counts.failed += len(failed) - len(again)
                 self.counts.retried += len(again)
                 self.on_progress(self.counts)
+                self._stop_if_silent(failed, len(again))
                 if again:
                     await asyncio.sleep(self.policy.wait((error for _, error in again), retries))
                 elif not mine and theirs:
@@ -179,6 +183,16 @@ class Scheduler:
         finally:
             self.ledger.release([keyed.key for keyed in batch])
         return found
+
+    def _stop_if_silent(self, failed: Sequence[tuple[Keyed, ModelError]], again: int) -> None:
+        """Stop where a model has answered nothing at all and several requests were given up: it is not there."""
+        passing = [error for _, error in failed if error.decision is RetryDecision.TRANSIENT]
+        self._silent += max(0, len(passing) - again)
+        if passing and not self.counts.asked and self._silent >= SILENT:
+            raise TransientError(
+                f"the model has answered none of {self._silent} requests, each asked several times. The last failure: "
+                f"{passing[-1]} Mend that, then resume the run."
+            )
 
     async def _claim(self, pending: list[Keyed], found: dict[bytes, Found]) -> tuple[list[Keyed], list[Keyed]]:
         """Return what this process is to ask, and what another is asking; `found` gets what one has answered."""

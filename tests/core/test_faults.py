@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 from fakes import fake_catalogue
 
-from prejudge.core.errors import AuthenticationError
+from prejudge.core.errors import AuthenticationError, TransientError
 from prejudge.core.plugins import Plugged, Registered
 from prejudge.core.registry import ModelEntry
 from prejudge.core.retry import RetryPolicy
@@ -182,6 +182,13 @@ def test_endpoint_without_tls_fails_the_trial(store, server):
     assert server.seen == []
 
 
+def test_endpoint_that_answers_nothing_stops_the_run(store, server):
+    with pytest.raises(TransientError, match="has answered none of 1[0-9] requests.*resume"):
+        perform(store, "http://127.0.0.1:9/v1", n=40, concurrency=16)
+    assert get_run(store, "latest").state == "failed"
+    assert statistics(store)["Attempt"] < 40 * 7
+
+
 class Chaos:
     """Fails every fifth request in one of many ways, chosen by the prompt and by how often it came."""
 
@@ -202,13 +209,13 @@ class Chaos:
 
 def test_one_fault_in_five_loses_nothing(store, server):
     server.plan = Chaos(server)
-    run = perform(store, server.url, n=2000, concurrency=32)
+    run = perform(store, server.url, n=10_000, concurrency=64)
     trials = read_trials(store, run.id, "count")
     kept = statistics(store)
     answered = trials["status"].drop_nulls().len()
-    assert trials.height == 2000
+    assert trials.height == 10_000
     assert kept["Exchange"] == answered
     assert len(server.seen) == kept["Exchange"] + kept["Attempt"]
     counts = decisions(store)
-    assert 2000 - answered == counts.count("permanent")
-    assert kept["Attempt"] > 300
+    assert 10_000 - answered == counts.count("permanent")
+    assert kept["Attempt"] > 1500

@@ -174,6 +174,20 @@ def test_few_429s_that_have_nothing_to_do_with_the_rate_slow_nothing_down():
     assert bucket.share(10, 30)[0] > 0.8 * 64 / 0.1
 
 
+@pytest.mark.parametrize("share", [0.03, 0.05, 0.1])
+def test_429s_at_random_do_not_take_the_pace_down_for_long(share):
+    class Ill(Bucket):
+        chance = random.Random(2)
+
+        def ask(self, now):
+            error = super().ask(now)
+            return RateLimitError("slow down") if error is None and self.chance.random() < share else error
+
+    bucket = Ill(100_000, 100_000)
+    simulate(bucket, 180)
+    assert bucket.share(60, 180)[0] > 0.8 * (1 - share) * 64 / 0.1
+
+
 def test_room_of_none_is_waited_for_before_it_costs_a_429():
     async def work():
         gate = limiter()
