@@ -27,10 +27,10 @@ def _shares(estimates: Sequence[Estimate]) -> list[Chart]:
     bars = [Column(_label(e), e.value, e.low, e.high) for e in own]
     if not any(bar.value is not None for bar in bars):
         return []
-    figure = columns("Scenarios whose answers the filter changes", "% of scenarios", bars, 5.0)
+    figure = columns("Scenarios whose answers the filter changes", "% of scenarios", bars, 0.0)
     caption = (
-        "Percentage of scenarios with p < 0.05 in the paper's Kruskal-Wallis test, not corrected; the dashed line is "
-        "what chance gives. Lines are exact intervals. " + " ".join(f"{_label(e)}: {e.note}." for e in own)
+        "Percentage of scenarios with p < 0.05 in the paper's Kruskal-Wallis test, not corrected; chance alone "
+        "gives 5 %. Lines are exact intervals. " + " ".join(f"{_label(e)}: {e.note}." for e in own)
     )
     return [Chart("attractiveness-shares", "Attractiveness bias by category", caption, figure)]
 
