@@ -10,6 +10,7 @@ from ..core.estimates import Chart, Estimate
 from ._attractiveness_filter import FILTER, KRUSKAL
 from ._attractiveness_scores import LABELS
 from ._attractiveness_shares import PAPER, SHARE
+from ._attractiveness_tables import draw_tables
 from ._charts import GREY, INK, MEDIUM, SKY, SMALL, Bar, Column, Layer, columns, stacked_bars
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
@@ -18,8 +19,9 @@ WORDS = {"gender": "gender", "age_group": "age group", "race": "race"}
 
 
 def draw(estimates: Sequence[Estimate]) -> list[Chart]:
-    """Return the paper's Figures 3, 4, 5 and 6, as far as there are estimates for them."""
-    return [*_shares(estimates), *_overlap(estimates), *(c for by in LABELS for c in _strength(by, estimates))]
+    """Return the paper's Figures 3, 4, 5 and 6 and its Tables 5, 6 and 7, as far as there are estimates for them."""
+    strength = (chart for by in LABELS for chart in _strength(by, estimates))
+    return [*_shares(estimates), *_overlap(estimates), *strength, *draw_tables(estimates)]
 
 
 def _shares(estimates: Sequence[Estimate]) -> list[Chart]:

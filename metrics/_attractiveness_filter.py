@@ -14,7 +14,7 @@ from ..core.estimates import Estimate
 from ..core.records import Scalar
 from ._arrays import Array, Flags, ratio
 from ._attractiveness_options import AttractivenessMetricOptions
-from ._attractiveness_scores import VARIANTS, Scores
+from ._attractiveness_scores import VARIANTS, Scenario, Scores
 from ._cluster import bootstrap, flip_test
 from ._effects import Effect, defined, effects, p_of
 from ._tables import epsilon_squared, level_counts, rank_biserial
@@ -22,6 +22,7 @@ from ._tables import epsilon_squared, level_counts, rank_biserial
 KRUSKAL = "kruskal_wallis"
 GAP, WILCOXON = "gap", "gap_signed_ranks"
 FILTER = "filter"
+POSITIVE, STEREOTYPE = "positive option: ", "stereotype: "
 EPSILON, BISERIAL = "epsilon squared", "matched-pairs rank-biserial"
 
 
@@ -42,11 +43,18 @@ def filter_estimates(
         row = _gap_row(scores, faces, number, change[number])
         row |= {"low": defined(low[number, 0]), "high": defined(high[number, 0]), "level": options.level}
         row["interval"] = f"{options.interval} (face)" if row["low"] is not None else ""
+        row["note"] = "; ".join(filter(None, [row["note"], _direction(scenario)]))
         size = _biserial(change[number], options, intervals=not label)
         family = ", ".join(f"{key}: {value}" for key, value in label.items())
         yield _gap(group, row, p_of(flipped[number, 0]), size, family)
         yield _signed_ranks(group, row, change[number], size, family)
         yield _kruskal(group, scored[number], options, family)
+
+
+def _direction(scenario: Scenario) -> str:
+    """Return which option the score counts, where it is the positive one."""
+    first, _, second = scenario.id.partition(" vs ")
+    return f"{POSITIVE}{second if scenario.positive == 'second' else first}" if scenario.positive else ""
 
 
 def mean(totals: Array) -> Array:

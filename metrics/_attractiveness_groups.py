@@ -12,6 +12,7 @@ from ..core.records import Scalar
 from ._arrays import Array, Codes
 from ._attractiveness_filter import (
     KRUSKAL,
+    STEREOTYPE,
     Sample,
     column_sums,
     filter_estimates,
@@ -24,6 +25,7 @@ from ._attractiveness_options import AttractivenessMetricOptions
 from ._attractiveness_scores import LABELS, VARIANTS, Scores
 from ._cluster import bootstrap
 from ._effects import Effect, defined, effects, p_of
+from ._families import tag
 from ._tables import epsilon_squared, level_counts
 
 CHANGE = "bias_change"
@@ -53,10 +55,12 @@ def _bias(
     group: dict[str, Scalar] = {"scenario": scores.scenarios[number].id, "by": by}
     known = codes >= 0
     scored = scores.score[number][known]
-    yield kruskal_estimate(group, _images(scored, codes[known]), options, f"{KRUSKAL}, {by}")
+    found = kruskal_estimate(group, _images(scored, codes[known]), options, f"{KRUSKAL}, {by}")
+    stereotype = scores.scenarios[number].stereotype
+    yield tag(found, f"{STEREOTYPE}{stereotype}") if stereotype is not None and by == "gender" else found
     # One number per face: then the answers that are compared are independent.
-    found = _faces(scored.mean(axis=1), codes[known])
-    whole = kruskal_estimate(group, found, None, f"{BY_FACE}, {by}", "Kruskal-Wallis, means of faces")
+    means = _faces(scored.mean(axis=1), codes[known])
+    whole = kruskal_estimate(group, means, None, f"{BY_FACE}, {by}", "Kruskal-Wallis, means of faces")
     yield _renamed(whole, BY_FACE)
     for variant in range(len(VARIANTS)):
         part = _faces(scored[:, variant], codes[known])
@@ -142,7 +146,8 @@ def _race_pairs(scores: Scores) -> Iterator[Estimate]:
         if len(named) == 2 and set(named) <= set(levels):
             inside = np.isin(codes, [levels.index(name) for name in named])
             sample = _images(scores.score[number][inside], codes[inside])
-            yield kruskal_estimate({"scenario": scenario.id, "by": PAIR}, sample, None, f"{KRUSKAL}, {PAIR}")
+            found = kruskal_estimate({"scenario": scenario.id, "by": PAIR}, sample, None, f"{KRUSKAL}, {PAIR}")
+            yield tag(found, f"{STEREOTYPE}{scenario.stereotype}")
 
 
 def mean_estimates(scores: Scores, options: AttractivenessMetricOptions) -> Iterator[Estimate]:

@@ -231,3 +231,13 @@ def test_unknown_variant_and_two_descriptions_are_refused(planted):
     two = planted.with_columns(pl.when(pl.col("asked") == "ab").then(pl.lit("x")).otherwise("race").alias("race"))
     with pytest.raises(DataError, match="described in two ways"):
         compute(two)
+
+
+def test_tables_show_the_positive_option_first_with_means_and_stars(found):
+    tables = {chart.name: chart.caption for chart in Attractiveness().figures(found) if "table" in chart.name}
+    assert list(tables) == [f"attractiveness-table-{number}" for number in (5, 6, 7)]
+    row = one(found, "gap", scenario="Lazy vs Keen")
+    assert f"positive: Keen; other: Lazy; gap: {row.value:.2f};" in tables["attractiveness-table-5"]
+    h = one(found, "kruskal_wallis", scenario="Doctor vs Nurse", by="gender")
+    assert f"H: {h.value:.2f} ***." in tables["attractiveness-table-6"]
+    assert "Cook; option 2: Guard; groups: Asian vs White" in tables["attractiveness-table-7"]
