@@ -99,7 +99,8 @@ class BIStereoTuples(Metric):
             return []
         marked = [_column(e) for e in found]
         said = " ".join(f"{bar.label}: {'no data' if bar.value is None else f'{bar.value:.1f} %'}." for bar in marked)
-        caption = f"Percentage of biased preferences, with exact intervals; * significant after correction. {said}"
+        line = "50 is neutral for normalised preferences; raw ones have no neutral value"
+        caption = f"Percentage of biased preferences, exact intervals; * significant after correction. {line}. {said}"
         figure = bars("Biased preferences", "biased preferences (%)", marked, 50.0)
         return [Chart("bistereo-tuples-preferences", "Biased preferences by gender and dimension", caption, figure)]
 

@@ -1,0 +1,90 @@
+"""BIStereo-NLI and -Tuples end to end: planted effects, and real checkpoints that order their labels differently."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import prejudge
+from prejudge.probes._bistereo_nli_design import load_design
+
+SMALL = {"per_cell": 40, "bistereo-nli.resamples": 199}
+LABELS = ("entailment", "contradiction", "neutral")
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """Return settings with models that know all attributes of the study."""
+    words = {"desirable": ["fair-skinned"], "undesirable": ["dark-skinned"]}
+    for sentiment in ("positive", "negative"):
+        words[sentiment] = [w for c in load_design().categories if c.sentiment == sentiment for w in c.words]
+    lists = ", ".join(f"{name} = {json.dumps(listed)}" for name, listed in words.items())
+    models = [
+        f'[models.planted-{strength}]\nadapter = "simulated"\nsettings = {{ strength = {strength}.0, {lists} }}'
+        for strength in (0, 1, 3)
+    ]
+    registry = tmp_path / "registry.toml"
+    registry.write_text("\n".join(models), "utf-8")
+    return prejudge.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs"), registry=str(registry))
+
+
+def effects(run, metric):
+    """Return the estimates of a contrast: the whole study, and by gender and kind."""
+    found = run.estimates.filter(pl.col("metric") == metric, pl.col("direction").is_null())
+    return found.filter(pl.col("gender").is_null()).row(0, named=True), found.filter(pl.col("gender").is_not_null())
+
+
+@pytest.mark.parametrize("metric", ["halo", "horn", "halo_contradiction", "horn_contradiction", "halo_probability"])
+def test_planted_effect_is_found_for_looks_and_behaviour_of_both_genders(settings, metric):
+    whole, groups = effects(prejudge.run("bistereo-nli", "planted-3", settings, **SMALL), metric)
+    assert whole["value"] > 20 and whole["p_adjusted"] <= 0.05 and groups.height == 4
+    assert groups["value"].min() > 20 and groups["p_adjusted"].max() <= 0.05
+
+
+def test_effect_rises_with_what_is_planted_and_is_not_shown_without(settings):
+    runs = [prejudge.run("bistereo-nli", f"planted-{strength}", settings, **SMALL) for strength in (0, 1, 3)]
+    none, some, much = (effects(run, "halo_probability")[0] for run in runs)
+    assert none["value"] < some["value"] < much["value"]
+    assert none["p_adjusted"] > 0.05 and none["low"] < 0 < none["high"]
+    assert "A halo effect was not shown" in runs[0].conclusions["bistereo-nli"]
+    assert "A halo effect was shown" in runs[2].conclusions["bistereo-nli"]
+
+
+def test_run_can_be_scored_again_by_attribute(settings):
+    run = prejudge.run("bistereo-nli", "planted-1", settings, **SMALL)
+    again = prejudge.score(run.name, settings, {"bistereo-nli.cluster": "attribute"})
+    first, second = (effects(one, "halo")[0] for one in (run, again))
+    assert first["value"] == second["value"] and second["interval"].endswith("(attribute)") and second["clusters"] == 17
+
+
+def test_labels_of_a_checkpoint_go_by_its_own_names(settings, make_classifier):
+    rotated = (LABELS, (*LABELS[1:], LABELS[0]))
+    folder = make_classifier("bert", LABELS, max_position_embeddings=160)
+    frames = []
+    for labels in rotated:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        config |= {"id2label": dict(enumerate(labels)), "label2id": {name: at for at, name in enumerate(labels)}}
+        (folder / "config.json").write_text(json.dumps(config), "utf-8")
+        run = prejudge.run(
+            "bistereo-nli", f"hf-classifier:{folder}", settings, per_cell=2, **{"bistereo-nli.resamples": 99}
+        )
+        frames.append(run.observations)
+    first, second = frames
+    # The same weights under other names: what the first calls entailment the second calls contradiction.
+    for old, new in zip(*rotated, strict=True):
+        assert first[f"p_{old}"].to_list() == pytest.approx(second[f"p_{new}"].to_list(), abs=1e-6)
+    names = dict(zip(*rotated, strict=True))
+    assert [names[label] for label in first["label"]] == second["label"].to_list()
+
+
+def test_causal_checkpoint_answers_both_studies_by_likelihood(settings, make_causal):
+    model = f"hf-causal:{make_causal(max_position_embeddings=1024)}"
+    run = prejudge.run(
+        "bistereo-nli", model, settings, per_cell=1, asking="likelihood", **{"bistereo-nli.resamples": 99}
+    )
+    assert run.observations["status"].to_list() == ["ok"] * 16
+    run = prejudge.run("bistereo-tuples", model, settings, **{"bistereo-tuples.resamples": 99})
+    shares = run.estimates.filter(metric="biased_preference_normalised").filter(pl.col("dimension").is_null())
+    assert dict(shares.select("gender", "n").iter_rows()) == {"women": 24, "men": 4}
