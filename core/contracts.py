@@ -95,6 +95,10 @@ class Stage(ABC):
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials lazily, given the observations of earlier stages by stage name."""
 
+    def images(self) -> Iterator[tuple[bytes, str]]:
+        """Yield the bytes and the media type of each image that trials name; the run puts them into the store."""
+        return iter(())
+
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Count the trials; override it where that is quicker than making them."""
         return sum(1 for _ in self.trials(earlier))

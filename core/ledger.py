@@ -49,6 +49,10 @@ class Ledger:
         """Let other processes have keys that were answered, or given up."""
         self._sharing.release(keys)
 
+    async def keep(self, data: bytes, media_type: str) -> str:
+        """Keep bytes under their sha256 (hex), which is returned."""
+        return await self._run(self.store.keep, data, media_type)
+
     async def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
         """Return the canonical responses of exchanges."""
         return await self._run(self.store.responses, exchange_ids)

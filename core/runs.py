@@ -155,11 +155,19 @@ class _Run:
             prices=self.prices[self.study.roles[stage.role]],
         )
         try:
+            await self._keep_images(stage, ledger)
             await self._windows(stage, scheduler)
         finally:
             self.records[stage.name] = StageRecord(planned, asdict(scheduler.counts), describe(limiter.take()))
         if scheduler.counts.missed:
             raise ReplayMissError(scheduler.counts.missed, planned)
+
+    async def _keep_images(self, stage: Stage, ledger: Ledger) -> None:
+        if self.options.mode == "replay":
+            return
+        with blamed(self.owner, f"probe {self.study.probe!r}"):
+            for data, media_type in stage.images():
+                await ledger.keep(data, media_type)
 
     async def _windows(self, stage: Stage, scheduler: Scheduler) -> None:
         under_way: deque[asyncio.Task[None]] = deque()

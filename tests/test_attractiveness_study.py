@@ -8,8 +8,6 @@ import polars as pl
 import pytest
 
 import prejudge
-from prejudge.core.store import Store
-from prejudge.probes.attractiveness import Attractiveness, AttractivenessOptions
 
 from .adapters.llava_files import make_llava
 
@@ -25,17 +23,13 @@ SMALL = {
 
 @pytest.fixture
 def settings(tmp_path: Path) -> prejudge.Settings:
-    """Return settings with a tiny LLaVA, a model that refuses, and the images of the study in the store."""
+    """Return settings with a tiny LLaVA, and a model that refuses."""
     make_llava(tmp_path / "tiny-llava")
     registry = tmp_path / "registry.toml"
     registry.write_text(
         '[models.tiny]\nadapter = "hf-vlm"\nsettings = { model = "./tiny-llava" }\n'
         '[models.refusing]\nadapter = "simulated"\nsettings = { refusal_rate = 1.0 }\n'
     )
-    (stage,) = Attractiveness().stages(AttractivenessOptions(per_cell=1))
-    with Store(str(tmp_path / "s.db")) as store:
-        for data, media in stage.images():
-            store.keep(data, media)
     return prejudge.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs"), registry=str(registry))
 
 
