@@ -117,7 +117,7 @@ class SdkWire:
         import httpx2
         from openai import APIConnectionError, APIStatusError, APITimeoutError
 
-        failure: TransientError | None = None
+        failure: ModelError | None = None
         try:
             async with asyncio.timeout(self._seconds):
                 response = await self._client.post(path, cast_to=httpx2.Response, content=body, options=self._options)
@@ -149,7 +149,7 @@ class LeanWire:
     async def post(self, path: str, body: bytes) -> Reply:
         """Send a body; see `Wire`."""
         session = self._session or self._open()
-        failure: TransientError
+        failure: ModelError
         try:
             async with session.post(
                 self._endpoint.address + path, data=body, allow_redirects=False, proxy=self._proxy

@@ -179,10 +179,10 @@ def secure_server(tmp_path):
     server.close()
 
 
-def test_untrusted_certificate_is_transient(ask, secure_server, transport):
+def test_untrusted_certificate_is_permanent(ask, secure_server, transport):
     (error,) = ask(QUESTION, base_url=secure_server.url, transport=transport)
-    assert type(error) is TransientError
-    assert "secure connection" in str(error)
+    assert type(error) is PermanentError
+    assert "certificate" in str(error) and "SSL_CERT_FILE" in str(error)
     assert not secure_server.seen
 
 
