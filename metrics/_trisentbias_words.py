@@ -124,7 +124,8 @@ def _others(estimates: Sequence[Estimate], shown: Sequence[Estimate]) -> Iterato
     hidden = [e for e in stronger if _name(e) not in known and (e.value or 0.0) > _tolerated(estimates)]
     if hidden:
         largest = _most(hidden, 1).value
-        yield f"the mean log-odds difference does show favouritism for {_names(hidden)} (up to {largest:.2f} nats)"
+        groups = f"{_names(hidden)}, where the shares do not (up to {largest:.2f} nats)"
+        yield f"the mean log-odds difference does show favouritism for {groups}"
 
 
 def _tolerated(estimates: Sequence[Estimate]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,6 +39,9 @@ def gate(
 
     A rule that matches no estimate fails, and so does one whose value or limit is missing.
     """
+    for old in filter(None, (xml, summary)):
+        with contextlib.suppress(OSError):  # said when it is written
+            Path(old).unlink(missing_ok=True)  # what an earlier gate found must not stand for this one
     rules = read_policy(policy)
     with Store(store, writable=False) as opened:
         scores, verdicts = judge_run(Catalogue.load(registry), opened, name, rules, read_assignments(assignments, None))

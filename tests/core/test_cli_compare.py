@@ -102,7 +102,9 @@ def test_gate_holds_against_a_baseline(prejudge, runs, place):
 def test_bad_policy_is_one_line(prejudge, runs, place):
     (place / "policy.toml").write_text(POLICY.replace("max_failed", "max_faild"))
     assert "Did you mean 'max_failed'?" in refused(prejudge("gate", "--policy", "policy.toml"))
-    assert "cannot read the policy" in refused(prejudge("gate", "--policy", "none.toml"))
+    (place / "old.md").write_text("gate passed")
+    assert "cannot read the policy" in refused(prejudge("gate", "--policy", "none.toml", "--markdown", "old.md"))
+    assert not (place / "old.md").exists()
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json", "latex"])
