@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from .errors import DataError, UnknownNameError
 from .store import Store, get_run
+from .store.bulk import table_of
 from .store.engine import translated
 from .store.parts import unpack
-from .store.store import table_of
 from .store.tables import Exchange, Model, RunTrial
 
 SHORTEST = 6

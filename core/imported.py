@@ -24,10 +24,10 @@ from .observations import gather_observations
 from .plugins import blamed
 from .records import Likelihood, PseudoLikelihood
 from .store import Store
+from .store.bulk import batched
 from .store.content import Facts, Failed, Sent, Tried, writing
 from .store.intake import Intake
 from .store.reading import TRIAL_SCHEMA
-from .store.store import batched
 from .study import Catalogue, Study
 
 ADAPTER = "imported"

@@ -14,7 +14,7 @@ from .prices import Prices
 from .records import AnyRequest, Scalar
 from .registry import Published
 from .store import Store
-from .store.store import batched
+from .store.bulk import batched
 from .study import Catalogue, Study
 from .tokens import RULE_OF_THUMB, Rates, Tokens, guess_cost, learn
 

@@ -27,9 +27,9 @@ from .plugins import blamed
 from .records import AnyResponse, Scalar
 from .scheduler import Scheduler
 from .store import NewTrial, RunRow, Store, get_run, list_runs
+from .store.bulk import table_of
 from .store.content import snapshot
 from .store.reading import RECHECK
-from .store.store import table_of
 from .store.tables import RunTrial
 from .store.uses import READ
 from .study import Catalogue

@@ -26,7 +26,7 @@ from .prices import Prices
 from .progress import Progress, Silent
 from .scheduler import Keyed, Mode, Scheduler
 from .store import Found, NewTrial, Store, read_failures, stream_trials
-from .store.store import batched
+from .store.bulk import batched
 from .study import Catalogue, Instrument, Study
 
 WINDOW = 4096

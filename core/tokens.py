@@ -12,7 +12,7 @@ from .canonical import decode_request, identity_digest
 from .prices import Prices
 from .records import AnyRequest, Classify, Draw, Embed, Generate, Image, Likelihood, Message, PseudoLikelihood, Text
 from .store import Store
-from .store.store import table_of
+from .store.bulk import table_of
 from .store.tables import Exchange, Model
 
 CHARACTERS_PER_TOKEN = 4.0

@@ -18,9 +18,10 @@ import msgspec
 import polars as pl
 
 from ..errors import UsageError
+from .bulk import batched
 from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tried, rename, snapshot
 from .reading import RunRow
-from .store import Store, batched
+from .store import Store
 
 FORMAT = 1
 MEMBER_ROWS = 50_000

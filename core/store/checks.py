@@ -11,9 +11,10 @@ import sqlalchemy as sa
 
 from ..adapter import OPERATIONS, Identity
 from ..canonical import decode_request, decode_response, identity_digest, request_key
+from .bulk import table_of
 from .content import Sent, snapshot, stream_exchanges
 from .reading import runs_of
-from .store import Store, table_of
+from .store import Store
 from .tables import Blob, Exchange, Model, Part, RunTrial
 from .uses import READ, images_in
 

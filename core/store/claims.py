@@ -18,14 +18,14 @@ from weakref import WeakSet
 
 import sqlalchemy as sa
 
+from .bulk import LOOKUP, batched, table_of
 from .engine import translated
-from .store import Found, Store, batched, table_of
+from .store import Found, Store
 from .tables import Claim, Worker
 
 LEASE_SECONDS = 20.0
 """Seconds of silence after which a worker of another machine is taken for dead."""
 BEAT_SECONDS = 5.0
-LOOKUP = 5_000
 
 
 class Claimed(NamedTuple):

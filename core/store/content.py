@@ -16,10 +16,11 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from .bulk import table_of
 from .engine import translated
 from .parts import unpack
 from .reading import RunRow
-from .store import Store, table_of
+from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, RunTrial
 from .uses import READ, gather_uses, images_in, names_image, stream_texts
 

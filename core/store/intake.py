@@ -21,13 +21,12 @@ from ..adapter import Identity
 from ..canonical import encode, identity_digest
 from ..errors import DataError
 from ..records import Scalar
+from .bulk import LOOKUP, insert_many, table_of
 from .checks import fault_of
 from .content import Facts, Failed, Picture, Sent, Tried, rename
 from .parts import Parts
-from .store import insert_many, table_of
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 
-LOOKUP = 5_000
 _NAME = re.compile(r"\w[\w.+-]{0,199}")
 _factors: msgspec.json.Decoder[dict[str, Scalar]] = msgspec.json.Decoder(dict[str, Scalar])
 _COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:])

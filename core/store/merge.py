@@ -8,6 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from ..errors import UsageError
+from .bulk import table_of
 from .content import (
     Picture,
     Places,
@@ -20,7 +21,7 @@ from .content import (
 )
 from .intake import Intake
 from .reading import RunRow, runs_of
-from .store import Store, table_of
+from .store import Store
 from .tables import Blob, Exchange, Model
 
 

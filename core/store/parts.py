@@ -11,18 +11,16 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 
 import sqlalchemy as sa
-from sqlmodel import SQLModel
 
+from .bulk import LOOKUP, batched, table_of
 from .tables import Part
 
 SHORTEST = 64
 """Characters of JSON below which a text costs less where it stands."""
 REMEMBERED = 16_000_000
 """Characters of parts that a store remembers while it is open."""
-LOOKUP = 5_000
 
 # A quote inside a JSON string has a backslash before it, so neither pattern can match within a text.
 _TEXT = re.compile(r'(?<="text":|"pair":)"[^"\\]*(?:\\.[^"\\]*)*"|(?<="prompt":)"[^"\\]*(?:\\.[^"\\]*)*"')
@@ -58,11 +56,10 @@ class Parts:
         return self._numbers.get(text, met.get(text))
 
     def _find(self, connection: sa.Connection, texts: Sequence[str]) -> dict[str, int]:
-        table = _table()
+        table = table_of(Part)
         found: dict[bytes, int] = {}
         digests = {_digest(text): text for text in texts}
-        remaining = iter(digests)
-        while some := list(islice(remaining, LOOKUP)):
+        for some in batched(digests, LOOKUP):
             query = sa.select(table.c.digest, table.c.id).where(table.c.digest.in_(some))
             found.update((bytes(digest), number) for digest, number in connection.execute(query))
         return {digests[digest]: number for digest, number in found.items()}
@@ -71,14 +68,18 @@ class Parts:
 def unpack(connection: sa.Connection, requests: Iterable[str]) -> list[str]:
     """Return the canonical requests that stored ones stand for."""
     requests = list(requests)
-    wanted = iter({int(number) for request in requests for number in _PART.findall(request)})
-    table, texts = _table(), {}
-    while some := list(islice(wanted, LOOKUP)):
+    table, texts = table_of(Part), {}
+    for some in batched({number for request in requests for number in part_numbers(request)}, LOOKUP):
         query = sa.select(table.c.id, table.c.literal).where(table.c.id.in_(some))
         texts.update({str(number): literal for number, literal in connection.execute(query)})
     if not texts:
         return requests
     return [_PART.sub(lambda match: str(texts.get(match[1], match[0])), request) for request in requests]
+
+
+def part_numbers(request: str) -> set[int]:
+    """Return the ids of the parts that a stored request has."""
+    return {int(number) for number in _PART.findall(request)}
 
 
 def _long(request: str) -> list[str]:
@@ -94,7 +95,7 @@ def _replace(request: str, numbers: Mapping[str, int]) -> str:
 
 
 def _add(connection: sa.Connection, texts: Sequence[str]) -> dict[str, int]:
-    table = _table()
+    table = table_of(Part)
     added = {}
     for text in texts:
         row = {"digest": _digest(text), "literal": text}
@@ -104,7 +105,3 @@ def _add(connection: sa.Connection, texts: Sequence[str]) -> dict[str, int]:
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
-
-
-def _table() -> sa.Table:
-    return SQLModel.metadata.tables[str(Part.__tablename__)]

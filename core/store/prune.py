@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
 from ..errors import UsageError
+from .bulk import LOOKUP, batched, table_of
 from .content import writing
 from .engine import translated
+from .parts import part_numbers
 from .reading import RunRow
-from .store import Store, batched, table_of
+from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, Part, Run, RunTrial
-from .uses import LOOKUP, gather_uses, images_in, names_image, new_ids, stream_texts
+from .uses import gather_uses, images_in, names_image, new_ids, stream_texts
 
-_PART = re.compile(r'\{"part":(\d+)\}')
+T = TypeVar("T", int, str)
 
 
 class Going(NamedTuple):
@@ -144,14 +145,14 @@ def _images(connection: sa.Connection, goes: sa.ColumnElement[bool], stays: sa.C
 
 def _parts(connection: sa.Connection, goes: sa.ColumnElement[bool], stays: sa.ColumnElement[bool]) -> list[int]:
     has = table_of(Exchange).c.request.like('%{"part":%')
-    named = (set(_PART.findall(text)) for text in stream_texts(connection, sa.and_(goes, has)))
-    others = (set(_PART.findall(text)) for text in stream_texts(connection, sa.and_(stays, has)))
-    return sorted(map(int, _only(named, others)))
+    named = (part_numbers(text) for text in stream_texts(connection, sa.and_(goes, has)))
+    others = (part_numbers(text) for text in stream_texts(connection, sa.and_(stays, has)))
+    return sorted(_only(named, others))
 
 
-def _only(named: Iterator[set[str]], others: Iterator[set[str]]) -> set[str]:
+def _only(named: Iterator[set[T]], others: Iterator[set[T]]) -> set[T]:
     """Return what is named, and by no other."""
-    found: set[str] = set().union(*named)
+    found: set[T] = set().union(*named)
     if found:
         for other in others:
             found -= other

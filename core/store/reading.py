@@ -9,8 +9,9 @@ import polars as pl
 import sqlalchemy as sa
 
 from ..errors import DataError, UnknownNameError
+from .bulk import LOOKUP, batched, table_of
 from .engine import translated
-from .store import LOOKUP, Store, batched, table_of
+from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 
 STREAMED = 50_000

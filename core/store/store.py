@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sa
 from sqlmodel import SQLModel
@@ -18,13 +17,10 @@ from sqlmodel import SQLModel
 from ..adapter import Identity
 from ..canonical import encode, identity_digest
 from ..errors import DataError
+from .bulk import LOOKUP, batched, insert_many, table_of
 from .engine import open_engine, translated
 from .parts import Parts, unpack
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
-
-LOOKUP = 5_000
-"""Keys per query; SQLite allows 32,766 parameters."""
-T = TypeVar("T")
 
 
 class Found(NamedTuple):
@@ -223,35 +219,6 @@ class Store:
 def _storable(text: str) -> str:
     """Return a text as any database can hold it; what a server says of its failure may be anything."""
     return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
-
-
-def insert_many(
-    connection: sa.Connection, table: sa.Table, names: Sequence[str], rows: Sequence[tuple[Any, ...]]
-) -> None:
-    """Insert rows with these columns, past the per-row work of building statements."""
-    if not rows:
-        return
-    statement = sa.insert(table).compile(dialect=connection.dialect, column_keys=list(names))
-    order = statement.positiontup
-    values: Any
-    if order is None:
-        values = [dict(zip(names, row, strict=True)) for row in rows]
-    else:
-        places = [names.index(name) for name in order]
-        values = [tuple(row[place] for place in places) for row in rows]
-    connection.exec_driver_sql(str(statement), values)
-
-
-def table_of(kind: type[SQLModel]) -> sa.Table:
-    """Return the SQLAlchemy table of a SQLModel class."""
-    return SQLModel.metadata.tables[str(kind.__tablename__)]
-
-
-def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield lists of at most `size` items."""
-    iterator = iter(items)
-    while part := list(islice(iterator, size)):
-        yield part
 
 
 def _insert_one(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> int:

@@ -12,13 +12,12 @@ import msgspec
 import sqlalchemy as sa
 
 from ..canonical import decode_request, encode, request_key
+from .bulk import LOOKUP, batched, table_of
 from .parts import unpack
-from .store import batched, table_of
 from .tables import Exchange, Model, RunTrial
 
 READ = 10_000
 """Rows read at a time."""
-LOOKUP = 5_000
 # In a JSON string a quote has a backslash before it, so these cannot match within a text.
 _IMAGE = re.compile(r'"(?:sha256|image)":"([0-9a-f]{64})"')
 _NAMES_IMAGE = ('%"sha256":"%', '%"image":"%')

@@ -20,7 +20,7 @@ from prejudge.core.registry import ModelEntry
 from prejudge.core.retry import RetryPolicy
 from prejudge.core.runs import RunOptions, execute
 from prejudge.core.store import Store, get_run, read_trials, statistics
-from prejudge.core.store.store import table_of
+from prejudge.core.store.bulk import table_of
 from prejudge.core.store.tables import Attempt
 from prejudge.core.study import Catalogue
 

@@ -1,0 +1,43 @@
+"""Many rows at once: lists of a size that a query takes, and inserts past the per-row work of building statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlmodel import SQLModel
+
+LOOKUP = 5_000
+"""Keys per query; SQLite allows 32,766 parameters."""
+T = TypeVar("T")
+
+
+def insert_many(
+    connection: sa.Connection, table: sa.Table, names: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Insert rows with these columns, past the per-row work of building statements."""
+    if not rows:
+        return
+    statement = sa.insert(table).compile(dialect=connection.dialect, column_keys=list(names))
+    order = statement.positiontup
+    values: Any
+    if order is None:
+        values = [dict(zip(names, row, strict=True)) for row in rows]
+    else:
+        places = [names.index(name) for name in order]
+        values = [tuple(row[place] for place in places) for row in rows]
+    connection.exec_driver_sql(str(statement), values)
+
+
+def table_of(kind: type[SQLModel]) -> sa.Table:
+    """Return the SQLAlchemy table of a SQLModel class."""
+    return SQLModel.metadata.tables[str(kind.__tablename__)]
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield lists of at most `size` items."""
+    iterator = iter(items)
+    while part := list(islice(iterator, size)):
+        yield part
