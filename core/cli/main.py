@@ -43,9 +43,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
         if cmd_name in COMMANDS:
-            module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-            command: click.Command = getattr(import_module(f".{module}", __package__), attribute)
-            return command
+            return _load(COMMANDS[cmd_name][0])
         return load_plugin_command(cmd_name) if cmd_name in plugin_commands() else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -55,6 +53,13 @@ class LazyGroup(click.Group):
         if others := {name: text for name, text in plugin_commands().items() if name not in COMMANDS}:
             with formatter.section("Commands of plugins"):
                 formatter.write_dl(list(others.items()))
+
+
+def _load(target: str) -> click.Command:
+    """Import a command by its module of this package, or of a folder of plugins by the full path (`prejudge. ...`)."""
+    module, _, attribute = target.partition(":")
+    command: click.Command = getattr(import_module(module if "." in module else f".{module}", __package__), attribute)
+    return command
 
 
 def plugin_commands() -> dict[str, str]:
