@@ -16,7 +16,7 @@ from ._cluster import bootstrap, flip_test
 from ._effects import defined, p_of
 from ._families import correct
 from ._missing import Group, missing_estimates
-from ._subtle_apart import _kinds as kinds
+from ._unreadable import unreadable_kinds
 
 LABEL, INSTRUCTION = "label (a)", "(a) named first in the instruction"
 
@@ -92,4 +92,4 @@ def missing_answers(observations: pl.DataFrame, options: AttractivenessMetricOpt
         counts = dict(part.select("status", "len").iter_rows())
         answered = counts.pop("ok", 0)
         groups.append(Group({"category": category, "variant": variant}, answered, counts))
-    return [*missing_estimates(groups, options.level), *kinds(observations, options.level)]
+    return [*missing_estimates(groups, options.level), *unreadable_kinds(observations, options.level)]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import polars as pl
 from scipy import stats
 
-from ..core.estimates import MISSING, POSITION, Estimate
+from ..core.estimates import POSITION, Estimate
 from ._effects import p_of
 from ._families import correct
 from ._missing import Group, missing_estimates
 from ._subtle_options import SubtleMetricOptions
+from ._unreadable import unreadable_kinds
 
 EXACT = "exact (Clopper-Pearson), answers"
 PLACES = (1, 2, 3)
@@ -60,32 +61,4 @@ def missing(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[Es
         groups.append(
             Group({"domain": domain, "given": given}, int((part["status"] == "ok").sum()), dict(lost.iter_rows()))
         )
-    return [*missing_estimates(groups, options.level), *_kinds(observations, options.level)]
-
-
-def _kinds(observations: pl.DataFrame, level: float) -> list[Estimate]:
-    """Return the share of each kind of unreadable answer among all that were asked for."""
-    if "reason" not in observations.columns:
-        return []
-    lost = observations.filter(pl.col("status") == "unreadable")
-    found = []
-    counts = (
-        lost.group_by(pl.col("reason").fill_null("no reason")).len().sort("len", "reason", descending=[True, False])
-    )
-    for reason, count in counts.iter_rows():
-        interval = stats.binomtest(count, observations.height).proportion_ci(level, method="wilson")
-        found.append(
-            Estimate(
-                metric="unreadable",
-                group={"kind": reason},
-                value=100 * count / observations.height,
-                unit="%",
-                low=100 * float(interval.low),
-                high=100 * float(interval.high),
-                level=level,
-                interval="Wilson, answers",
-                n=observations.height,
-                topic=MISSING,
-            )
-        )
-    return found
+    return [*missing_estimates(groups, options.level), *unreadable_kinds(observations, options.level)]
