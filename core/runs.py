@@ -24,6 +24,7 @@ from .observations import gather_observations
 from .plugins import blamed
 from .prices import Prices
 from .progress import Progress, Silent
+from .resuming import add_up, find_earlier
 from .scheduler import Keyed, Mode, Scheduler
 from .store import Found, NewTrial, Store, read_failures, stream_trials
 from .store.bulk import batched
@@ -105,6 +106,10 @@ class _Run:
         self.planned: dict[str, int] = {}
         self.earlier: dict[str, pl.DataFrame] = {}
         self.name = options.name or new_name(self.study.name, self.study.roles.get("subject", "model"))
+        self.before = find_earlier(store, options.name, self.study)
+        self.recorded = self.before.manifest.stages if self.before is not None else {}
+        self.called = False
+        """Whether a model was asked anything."""
 
     async def execute(self) -> str:
         base = self._manifest()
@@ -112,7 +117,9 @@ class _Run:
         # Planning reads the data: what is wrong with it is said before a run stands in the store.
         with blamed(self.owner, f"probe {self.study.probe!r}"):
             self.planned = {first.name: first.count({})}
-        self.records = {name: StageRecord(planned) for name, planned in self.planned.items()}
+        self.records = self.recorded | {
+            name: add_up(self.recorded, name, StageRecord(planned)) for name, planned in self.planned.items()
+        }
         begun = encode(msgspec.structs.replace(base, stages=self.records))
         run_id = self.store.begin_run(self.name, self.study.name, begun)
         self.progress.begin(self.name)
@@ -126,8 +133,18 @@ class _Run:
             raise
         finally:
             await ledger.aclose()
-            self.store.end_run(run_id, state, encode(msgspec.structs.replace(base, stages=self.records)))
+            self._end(run_id, state, base)
         return self.name
+
+    def _end(self, run_id: int, state: str, base: Manifest) -> None:
+        """Record how the run ended; one that was only looked through again stays as it was, its times too."""
+        before, manifest = self.before, encode(msgspec.structs.replace(base, stages=self.records))
+        if self.called or before is None:
+            self.store.end_run(run_id, state, manifest)
+            return
+        if before.done and state == "finished":
+            manifest = before.row.manifest.encode()
+        self.store.end_run(run_id, state, manifest, before.row.finished)
 
     async def _stages(self, ledger: Ledger) -> None:
         stages = self.instrument.stages()
@@ -158,7 +175,9 @@ class _Run:
             await self._keep_images(stage, ledger)
             await self._windows(stage, scheduler)
         finally:
-            self.records[stage.name] = StageRecord(planned, asdict(scheduler.counts), describe(limiter.take()))
+            now = StageRecord(planned, asdict(scheduler.counts), describe(limiter.take()))
+            self.records[stage.name] = add_up(self.recorded, stage.name, now)
+            self.called |= any(now.counts[name] for name in ("asked", "failed", "retried"))
         if scheduler.counts.missed:
             raise ReplayMissError(scheduler.counts.missed, planned)
 

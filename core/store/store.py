@@ -203,10 +203,11 @@ class Store:
                 return int(found)
             return _insert_one(connection, table, values | {"name": name, "started": time.time()})
 
-    def end_run(self, run_id: int, state: str, manifest: bytes) -> None:
-        """Say how a run ended."""
+    def end_run(self, run_id: int, state: str, manifest: bytes, finished: float | None = None) -> None:
+        """Say how a run ended, and when: now, unless `finished` names another time."""
         table = table_of(Run)
-        values = {"state": state, "manifest": manifest.decode(), "finished": time.time()}
+        ended = time.time() if finished is None else finished
+        values = {"state": state, "manifest": manifest.decode(), "finished": ended}
         with translated(self.url), self._writer.begin() as connection:
             connection.execute(sa.update(table).where(table.c.id == run_id).values(values))
 
