@@ -111,7 +111,7 @@ class Run(msgspec.Struct, frozen=True):
     @property
     def observations(self) -> pl.DataFrame:
         """Return the observations behind the estimates."""
-        return self.scores.last
+        return self.scores.frame
 
     @property
     def conclusions(self) -> dict[str, str]:

@@ -31,8 +31,9 @@ def ensure_named_capable(catalogue: Catalogue, study: Study, stages: Sequence[St
         UnknownNameError: a model for a role that the study does not have.
         UnsupportedOperationError: with the models that could do it.
     """
+    roles = [stage.role for stage in catalogue.instrument(study).every_stage()]
     for role in study.roles:
-        if role not in (roles := [stage.role for stage in stages]):
+        if role not in roles:
             raise UnknownNameError(f"role of {study.name}", role, roles)
     for stage in stages:
         model = study.roles.get(stage.role)

@@ -83,6 +83,8 @@ class Stage(ABC):
     """Names every trial's `factors` has, in order."""
     outcomes: ClassVar[tuple[str, ...]]
     """Names every readable response yields."""
+    optional: ClassVar[bool] = False
+    """Whether a run may name no model for the role; the stage is then left out, and comes to no observations."""
     max_attempts: ClassVar[int] = 1
     """How often an unreadable answer is asked for in all."""
     count_by: ClassVar[tuple[str, ...]] = ()
@@ -136,6 +138,8 @@ class Metric(ABC):
     options: ClassVar[type[Options]] = Options
     needs: ClassVar[frozenset[str]]
     """Observation columns without which nothing can be computed; checked before anything runs."""
+    every_stage: ClassVar[bool] = False
+    """Whether the observations of all stages are measured, stacked, with a column `stage`; else the last stage's."""
 
     def columns(self, options: Any) -> frozenset[str]:
         """Return the columns these options need; override it where an option names a column."""

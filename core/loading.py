@@ -51,7 +51,7 @@ class Loaded:
     @property
     def observations(self) -> pl.DataFrame:
         """Return the observations behind the estimates."""
-        return self._scores.last
+        return self._scores.frame
 
     @property
     def conclusions(self) -> dict[str, str]:

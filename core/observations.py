@@ -10,6 +10,7 @@ import polars as pl
 from .canonical import decode_response
 from .contracts import Stage, Unreadable
 from .records import Scalar
+from .study import ALWAYS, STAGE
 
 
 def gather_observations(stage: Stage, parts: Iterable[pl.DataFrame], failures: Mapping[bytes, str]) -> pl.DataFrame:
@@ -21,6 +22,22 @@ def gather_observations(stage: Stage, parts: Iterable[pl.DataFrame], failures: M
 def _none() -> pl.DataFrame:
     columns = ("trial", "factors", "status", "response")
     return pl.DataFrame(schema=dict.fromkeys(columns, pl.String) | {"key": pl.Binary})
+
+
+def stack(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the observations of all stages in one frame, with a column `stage`; what a stage lacks is null."""
+    named = [frame.with_columns(pl.lit(name).alias(STAGE)) for name, frame in frames.items()]
+    return pl.concat(named, how="diagonal_relaxed")
+
+
+def unstack(frame: pl.DataFrame, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
+    """Return the observations by stage, as they were before `stack`."""
+    return {
+        stage.name: frame.filter(pl.col(STAGE) == stage.name).select(
+            name for name in frame.columns if name in {*stage.factors, *stage.outcomes, "trial", *ALWAYS}
+        )
+        for stage in stages
+    }
 
 
 def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[bytes, str]) -> pl.DataFrame:

@@ -41,7 +41,7 @@ def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: C
         place.mkdir(parents=True, exist_ok=True)
         frame.write_parquet(place / "estimates.parquet")
         frame.write_csv(place / "estimates.csv")
-        scores.last.write_parquet(place / "observations.parquet")
+        scores.frame.write_parquet(place / "observations.parquet")
         (place / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(scores.manifest), indent=2))
     except OSError as error:
         raise UsageError(f"cannot write {str(place)!r}: {error.strerror or error}. Name another with --runs.") from None

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from .contracts import Chart, Estimate, Example, Probe, Stage
+from .contracts import Chart, Estimate, Example, Metric, Probe, Stage
 from .errors import DataError, UsageError
 from .manifest import Manifest, describe_machine, digest_files, new_name
-from .observations import gather_observations
+from .observations import gather_observations, stack, unstack
 from .plugins import blamed
 from .store import RunRow, Store, get_run, read_failures, stream_trials
-from .study import Catalogue, Instrument, Study
+from .study import STAGE, Catalogue, Instrument, Study
 
 
 class Scores(msgspec.Struct, frozen=True):
@@ -38,9 +38,24 @@ class Scores(msgspec.Struct, frozen=True):
 
     @property
     def last(self) -> pl.DataFrame:
-        """Return the observations that the metrics were computed from."""
+        """Return the observations of the last stage."""
         frame: pl.DataFrame = self.observations[self.stages[-1].name]
         return frame
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Return the observations; those of several stages are stacked, with a column `stage`."""
+        return self.last if len(self.observations) == 1 else stack(self.observations)
+
+    def seen_by(self, metric: Metric) -> pl.DataFrame:
+        """Return the observations that a metric is computed from."""
+        return stack(self.observations) if metric.every_stage else self.last
+
+    @property
+    def answered(self) -> bool:
+        """Return whether any answer could be read, of the last stage that asked at all."""
+        asked = [frame for frame in self.observations.values() if not frame.is_empty()]
+        return bool(asked) and bool((asked[-1]["status"] == "ok").any())
 
 
 def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[str, Any] | None = None) -> Scores:
@@ -58,9 +73,15 @@ def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[st
     stages = tuple(instrument.stages())
     failures = read_failures(store, run.id)
     observations = {s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures) for s in stages}
-    if observations[stages[-1].name].is_empty():
+    if all(frame.is_empty() for frame in observations.values()) or _nothing_to_measure(instrument, observations):
         raise DataError(f"run {run.name} has no trials recorded yet. Finish it: prejudge resume {run.name}")
     return _measure(catalogue, Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)
+
+
+def _nothing_to_measure(instrument: Instrument, observations: Mapping[str, pl.DataFrame]) -> bool:
+    """Return whether every metric measures the last stage, and that was not reached."""
+    last = instrument.stages()[-1].name
+    return observations[last].is_empty() and not any(metric.every_stage for metric, _ in instrument.metrics.values())
 
 
 def _remeasured(study: Study, assignments: Mapping[str, Any]) -> Study:
@@ -103,9 +124,11 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
 def measure_frame(catalogue: Catalogue, manifest: Manifest, observations: pl.DataFrame) -> Scores:
     """Measure observations that a run left; without the store there are no exchanges behind the examples."""
     instrument = catalogue.instrument(manifest.study)
-    last = instrument.stages()[-1]
+    stages = tuple(instrument.stages())
+    frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}
+    kept = tuple(stage for stage in stages if stage.name in frames)
     run = RunRow(0, manifest.run, manifest.study.name, "left", "", 0.0, None)
-    scores = Scores(run, manifest, (last,), {last.name: observations}, {}, (), {}, (), (), ())
+    scores = Scores(run, manifest, kept, frames, {}, (), {}, (), (), ())
     return _measure(catalogue, scores, instrument)
 
 
@@ -113,7 +136,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     estimates = {}
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
-            estimates[name] = metric.compute(scores.last, options)
+            estimates[name] = metric.compute(scores.seen_by(metric), options)
     return msgspec.structs.replace(
         scores,
         estimates=estimates,
@@ -121,7 +144,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         conclusions={name: m.conclude(estimates[name]) for name, (m, _) in instrument.metrics.items()},
         methods=tuple(m.methods(o) for m, o in instrument.metrics.values()),
         charts=tuple(chart for name, (m, _) in instrument.metrics.items() for chart in m.figures(estimates[name])),
-        examples=tuple(e for m, o in instrument.metrics.values() for e in m.examples(scores.last, o)),
+        examples=tuple(e for m, o in instrument.metrics.values() for e in m.examples(scores.seen_by(m), o)),
         options={
             scores.manifest.study.probe: msgspec.to_builtins(instrument.options),
             **{name: msgspec.to_builtins(options) for name, (_, options) in instrument.metrics.items()},

@@ -13,7 +13,7 @@ from .errors import UsageError
 from .estimates import Estimate
 from .options import build_options
 from .plugins import blamed
-from .study import Catalogue, Study
+from .study import STAGE, Catalogue, Study
 
 if TYPE_CHECKING:
     from .scoring import Scores
@@ -75,14 +75,19 @@ def _planned(stage: Stage, pilot: Scores | None) -> pl.DataFrame:
     frame = pl.DataFrame(rows, infer_schema_length=None, orient="row")
     types = {} if pilot is None else dict(pilot.last.schema)
     empty = [pl.lit(None, dtype=types.get(name, pl.Null)).alias(name) for name in (*stage.outcomes, "reason")]
-    return frame.with_columns(*empty, pl.lit("planned").alias("status"), pl.lit(None, dtype=pl.Binary).alias("key"))
+    return frame.with_columns(
+        *empty,
+        pl.lit("planned").alias("status"),
+        pl.lit(stage.name).alias(STAGE),
+        pl.lit(None, dtype=pl.Binary).alias("key"),
+    )
 
 
 def _units(
     metric: Metric, options: Any, planned: pl.DataFrame | None, pilot: Scores | None
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the units of the design and those of the pilot, by role."""
-    tried = None if pilot is None else metric.units(pilot.last, options)
+    tried = None if pilot is None else metric.units(pilot.seen_by(metric), options)
     units = metric.units(planned, options) if planned is not None else tried
     for role, frame in (("planned", units), ("pilot", tried)):
         if frame is not None and not frame.is_empty():

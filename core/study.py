@@ -15,6 +15,10 @@ from .plugins import Plugins
 from .registry import ModelEntry, Published, Registry, StudyEntry, load_registry
 
 SUBJECT = "subject"
+STAGE = "stage"
+"""The column that says which stage an observation is of, where several are stacked."""
+ALWAYS = ("status", "reason", "key")
+"""The columns that every observation has besides factors and outcomes."""
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +82,7 @@ class Catalogue:
         instrument = Instrument(
             probe=probe,
             options=build_options(study.probe, probe.options, study.options),
+            roles=frozenset(study.roles),
             metrics={
                 name: (metric := self._make(Metric, "metric", name), build_options(name, metric.options, values))
                 for name, values in study.metrics.items()
@@ -111,20 +116,28 @@ class Instrument(msgspec.Struct, frozen=True):
     probe: Probe
     options: Options
     metrics: dict[str, tuple[Metric, Options]]
+    roles: frozenset[str] = frozenset()
+    """The roles that have a model."""
 
     def stages(self) -> list[Stage]:
+        """Return the stages, in order, less the optional ones that nobody is there to answer."""
+        return [stage for stage in self.every_stage() if not stage.optional or stage.role in self.roles]
+
+    def every_stage(self) -> list[Stage]:
         """Return the stages, in order."""
         return list(self.probe.stages(self.options))
 
     def check(self) -> None:
-        """Refuse a metric that needs columns the last stage does not give.
+        """Refuse a metric that needs columns which the last stage, or all stages together, do not give.
 
         Raises:
             UsageError: a wrong pairing.
         """
-        last = self.stages()[-1]
-        given = {*last.factors, *last.outcomes, "status", "reason", "key"}
+        stages = self.every_stage()
         for name, (metric, options) in self.metrics.items():
+            given = set(ALWAYS) | ({STAGE} if metric.every_stage else set())
+            for stage in stages if metric.every_stage else self.stages()[-1:]:
+                given |= {*stage.factors, *stage.outcomes}
             if lacking := sorted(metric.columns(options) - given):
                 gives = ", ".join(sorted(given))
                 raise UsageError(f"metric {name!r} needs {', '.join(lacking)}; the probe gives {gives}.")

@@ -46,7 +46,7 @@ def show(scores: Scores, report: Path) -> int:
     if scores.run.state != "imported":
         console.print(f"Run:    {scores.run.name}", markup=False)
     console.print(f"Report: {report}", markup=False, soft_wrap=True)
-    return 0 if (scores.last["status"] == "ok").any() else 1
+    return 0 if scores.answered else 1
 
 
 def terminal() -> Console:

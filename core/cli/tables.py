@@ -49,7 +49,7 @@ def _encoded(scores: Scores, kind: Format, what: str, metrics: tuple[str, ...]) 
     if what == "observations":
         if metrics:
             raise UsageError("--metric chooses among estimates; observations have none.")
-        return encode(scores.last, kind)
+        return encode(scores.frame, kind)
     every = [estimate for estimates in scores.estimates.values() for estimate in estimates]
     chosen = [e for e in every if e.metric in metrics] if metrics else every
     if not chosen:

@@ -38,7 +38,7 @@ def units_of(catalogue: Catalogue, scores: Scores, name: str) -> Units | None:
     metric, options = catalogue.instrument(scores.manifest.study).metrics[name]
     owner = catalogue.plugins.offers["metric"][name].plugin
     with blamed(owner, f"units of metric {name!r}"):
-        frame = metric.units(scores.last, options)
+        frame = metric.units(scores.seen_by(metric), options)
     if frame is None or frame.is_empty():
         return None
     if lacking := [column for column in UNIT_COLUMNS if column not in frame.columns]:
