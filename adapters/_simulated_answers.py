@@ -34,12 +34,15 @@ from ..core.records import (
     Generation,
     Likelihood,
     Likelihoods,
+    Prompt,
     PseudoLikelihood,
     TokenScores,
     TopToken,
     Usage,
 )
+from ._images import Blobs
 from ._simulated_choices import Choice, Listed, listed
+from ._simulated_faces import Faces
 from ._simulated_fluency import CLASH, clashes
 from ._simulated_noise import LARGEST, Noise
 from ._simulated_png import squares
@@ -82,7 +85,9 @@ class Answers:
         self._floor = abs(planted.strength) / 2 + LARGEST * (planted.spread / 2 + planted.noise / math.sqrt(2)) + 1
         self._lean = lru_cache(CACHED)(lambda skeleton: noise.normal("lean", skeleton))
         self._vector = lru_cache(CACHED)(self._word_vector)
+        self._faces = Faces(noise, planted.strength, planted.spread)
         self.keep: Callable[[bytes, str], str] | None = None
+        self.blobs: Blobs | None = None
 
     def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:
         """Score the words that are not conditioned on; what a pair shares scores the same in both its sentences."""
@@ -93,7 +98,8 @@ class Answers:
     def likelihood(self, request: Likelihood) -> Likelihoods:
         """Score continuations. Length does not count, so that options of unlike length differ by the bias alone."""
         prompt = words_of(request.prompt)
-        scores = [self._continued(prompt, continuation) for continuation in request.continuations]
+        marked = self._marked(prompt, request)
+        scores = [marked.get(text.strip()) or self._continued(prompt, text) for text in request.continuations]
         if not scores:
             raise PermanentError("there is no continuation to score. Give one or more.")
         return Likelihoods(scores=tuple(scores), usage=Usage(input_tokens=_count(prompt)))
@@ -175,8 +181,23 @@ class Answers:
     def _alternatives(self, prompt: str, request: Generate) -> tuple[list[str], list[float]]:
         """Return what may be answered, and the score of each."""
         found = listed(prompt) or Listed(prompt, tuple(self._named(prompt, request)))
+        return [choice.answer for choice in found.choices], self._scores(found, request.messages)
+
+    def _scores(self, found: Listed, prompt: Prompt) -> list[float]:
         stem = Stem(found.stem, self._lists.signs(found.stem), self._lists.skeleton(found.stem))
-        return [choice.answer for choice in found.choices], [self._fit(stem, choice) for choice in found.choices]
+        face = self._faces.seen(prompt, self.blobs)
+        return [
+            self._fit(stem, choice) + self._faces.lean(face, choice.text, self._lists.signs(choice.text).valued)
+            for choice in found.choices
+        ]
+
+    def _marked(self, prompt: str, request: Likelihood) -> dict[str, TokenScores]:
+        """Return the scores of the labels of listed options, where a drawn face is asked about."""
+        if self._faces.seen(request.prompt, self.blobs) is None or (found := listed(prompt)) is None:
+            return {}
+        labels = (choice.answer.removesuffix(choice.text).strip() for choice in found.choices)
+        scores = self._scores(found, request.prompt)
+        return {label: self._scored(score - self._faces.reach, 1) for label, score in zip(labels, scores, strict=True)}
 
     def _named(self, prompt: str, request: Generate) -> list[Choice]:
         """Return the answers to an open question: as many words of the better list as of the worse one."""

@@ -33,11 +33,12 @@ from ..core.records import (
     Response,
     TokenScores,
 )
+from ._images import Blobs
 from ._simulated_answers import Answers, Planted
 from ._simulated_noise import Noise
 from ._simulated_words import DESIRABLE, NEGATIVE, POSITIVE, UNDESIRABLE, VARYING, Lists
 
-VERSION = "2"
+VERSION = "3"
 CHUNK = 250
 """Answers after which the event loop gets its turn."""
 Q = TypeVar("Q", bound=Request)
@@ -116,6 +117,15 @@ class Simulated(ModelAdapter):
     @keep.setter
     def keep(self, store: Callable[[bytes, str], str] | None) -> None:
         self._answers.keep = store
+
+    @property
+    def blobs(self) -> Blobs | None:
+        """What returns the bytes of an image by its sha256: a drawn face is looked at."""
+        return self._answers.blobs
+
+    @blobs.setter
+    def blobs(self, store: Blobs | None) -> None:
+        self._answers.blobs = store
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Choose an option that the prompt lists, or name a listed word."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
@@ -35,6 +36,8 @@ AGES = ("young", "middle-aged", "old")
 PER_RACE, PER_AGE = 25, 27
 """Faces per gender and race, and per gender and age group (the paper, section 3.2): 462 in all."""
 SIZE, GRAIN = 112, 3
+CHUNK = "prejudge-face"
+"""Keyword of the text chunk."""
 SOURCE_RACE, SOURCE_AGE = "schematic, by race", "schematic, by age"
 RGB = tuple[int, int, int]
 
@@ -74,11 +77,14 @@ def draw(face: Face, variant: str, strength: float) -> bytes:
     if find_spec("PIL") is None:
         raise MissingExtraError("drawing schematic faces", "images")
     from PIL import Image, ImageDraw
+    from PIL.PngImagePlugin import PngInfo
 
     image = Image.new("RGB", (SIZE, SIZE), (222, 224, 226))
-    _paint(ImageDraw.Draw(image), face, strength if variant == "filtered" else 0.0)
-    out = io.BytesIO()
-    _grain(image, face.id, variant).save(out, "PNG")
+    applied = strength if variant == "filtered" else 0.0
+    _paint(ImageDraw.Draw(image), face, applied)
+    note, out = PngInfo(), io.BytesIO()
+    note.add_text(CHUNK, json.dumps({"face": face.id, "filter": applied}))
+    _grain(image, face.id, variant).save(out, "PNG", pnginfo=note)
     return out.getvalue()
 
 
