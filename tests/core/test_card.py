@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import msgspec
 import pytest
 from fakes import FakeModel
@@ -29,6 +31,12 @@ def test_model_card_says_who_what_and_how_sure(scores):
     assert "# Model card: fake in Counting" in text
     assert "The mean length is 3.0." in text
     assert "| mean\\_length | whole study | 3.000 |" in text and "| count | failed | 1 | 10 % |" in text
+
+
+def test_times_can_be_copied(scores):
+    for text in (model_card(scores), data_sheet(scores)):
+        moment = datetime.fromtimestamp(scores.run.started, UTC).isoformat(timespec="seconds")
+        assert moment in text
 
 
 def test_data_sheet_lists_every_column(scores):

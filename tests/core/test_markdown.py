@@ -22,6 +22,7 @@ from prejudge.core.markdown import bullets, escape, table
         ("-1.5 and 2. three", "-1.5 and 2. three"),
         ("two\n\nlines\x00", "two lines\ufffd"),
         ("@team #12 :smile: www.x.y", "@\u200bteam \\#\u200b12 :\u200bsmile: www\u200b.x.y"),
+        ("2026-11-20T03:20:05+00:00", "2026-11-20T03:20:05+00:00"),
         ("\\", r"\\"),
         ("\u202etfel", r"\[U+202E\]tfel"),
         (1.5, "1.5"),
