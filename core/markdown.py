@@ -17,8 +17,8 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _ENTITY = re.compile("[&<>]")
 _APART = "\N{ZERO WIDTH SPACE}"
 # GitHub finds mentions, issues, bare addresses and emoji after the page was made, where no backslash is left to see.
-# Two digits are the minutes of a time, and no emoji's name.
-_LINKED = re.compile(r"(?<=[@#])(?=\w)|(?<=://)(?=\S)|(?<=www)(?=\.)|(?<=:)(?!\d\d:)(?=[\w+-]+:)", re.I)
+# Two digits are a part of a time: no emoji has such a name.
+_LINKED = re.compile(r"(?<=[@#])(?=\w)|(?<=://)(?=\S)|(?<=www)(?=\.)|(?<=:)(?!\d\d\b)(?=[\w+-]+:)", re.I)
 
 
 def escape(text: object) -> str:
