@@ -1,0 +1,81 @@
+"""From answers in words to associations: which words were said of which descriptors, where, and how often. Pure.
+
+Three stages of a discovery study answer in words: `completions` (one `word` each), `descriptions` and `impressions`
+(a `text` about an image). Every other stage is about associations that these gave.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from .content_words import content_words, lemmas
+from .errors import DataError
+from .salience import Reading, measure
+
+STAGES = ("completions", "descriptions", "impressions")
+"""Stages whose answers are words or texts."""
+CELL = ("modality", "setting")
+"""Associations are discovered within each of these cells."""
+PLACE = (*CELL, "dimension", "descriptor")
+PAIR = (*PLACE, "word")
+
+
+def mentions(observations: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per mention of a word: `modality`, `setting`, `dimension`, `descriptor`, `word`, `document`, `key`.
+
+    Completions are lemmas; texts are split into lemmas of their content words. What could not be read says nothing
+    and is left out. `document` numbers the answers that are independent of each other: all texts about one image in
+    one setting are one document.
+
+    Args:
+        observations: Those of one stage, or of several stacked with a column `stage`.
+
+    Raises:
+        DataError: a column is absent.
+    """
+    if lacking := [name for name in (*PLACE, "status", "key") if name not in observations.columns]:
+        raise DataError(f"observations have no column {', '.join(lacking)}, so they name no associations.")
+    rows = _complete(observations).filter((pl.col("status") == "ok") & pl.col("descriptor").is_not_null())
+    document = pl.struct("modality", "setting", "descriptor", pl.coalesce("image", pl.col("key").bin.encode("hex")))
+    rows = rows.with_columns(document=document.rank("dense"))
+    words = rows.filter(pl.col("word").is_not_null())
+    texts = rows.filter(pl.col("word").is_null() & pl.col("text").is_not_null())
+    said = pl.concat(
+        [
+            words.with_columns(word=pl.Series(lemmas(words["word"].to_list()), dtype=pl.String)),
+            texts.with_columns(
+                word=pl.Series(content_words(texts["text"].to_list()), dtype=pl.List(pl.String))
+            ).explode("word"),
+        ]
+    )
+    return said.filter(pl.col("word").is_not_null() & (pl.col("word") != "")).select(*PAIR, "document", "key")
+
+
+def count_pairs(said: pl.DataFrame) -> pl.DataFrame:
+    """Return the co-occurrences in `mentions`: each pair with `count`, its mentions, and `documents` with any."""
+    return said.group_by(*PAIR, maintain_order=True).agg(
+        count=pl.len(), documents=pl.col("document").n_unique(), keys=pl.col("key").unique(maintain_order=True).head(3)
+    )
+
+
+def measure_cells(pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = None) -> pl.DataFrame:
+    """Return every pair with what each method says of it (`prejudge.core.salience.measure`), by modality and setting.
+
+    A descriptor that stands in two dimensions is two descriptors, as among the paper's 406 templates.
+    """
+    apart = pairs.with_columns(
+        _shown="descriptor", descriptor=pl.struct("dimension", "descriptor").struct.json_encode()
+    )
+    parts = apart.partition_by(*CELL, maintain_order=True) or [apart]
+    found = pl.concat([measure(part, level, reading) for part in parts])
+    return found.with_columns(descriptor="_shown").drop("_shown")
+
+
+def _complete(observations: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the stages that answer in words, with the columns that only some of these have."""
+    rows = observations
+    if "stage" in rows.columns:
+        rows = rows.filter(pl.col("stage").is_in(STAGES))
+    optional = [name for name in ("word", "text", "image") if name not in rows.columns]
+    absent = [pl.lit(None, dtype=pl.String).alias(name) for name in optional]
+    return rows.with_columns(*absent).with_columns(pl.col("word", "text", "image").cast(pl.String))
