@@ -42,8 +42,10 @@ class Block(msgspec.Struct, frozen=True):
     """Shape (templates, terms, units, 2, 4)."""
     missing: list[dict[str, dict[str, int]]]
     """By unit and given polarity: unreadable answers by status."""
-    clustered: bool
-    """Whether it is known which template and term an answer belongs to."""
+    clusters: tuple[str, ...]
+    """What answers are clustered by: the columns asked for that are known of every answer, in the order of `cells`."""
+    unknown: dict[str, int] = {}
+    """By column that was asked for and is not known of every answer: of how many it is not."""
 
     @property
     def totals(self) -> Array:
@@ -82,12 +84,14 @@ def _block(frame: pl.DataFrame, group: dict[str, Scalar], clusters: Sequence[str
     pronouns = frame["pronoun"].unique().sort().to_list()
     groups = [group, *({**group, "pronoun": name} for name in pronouns)]
     parts = [frame, *(frame.filter(pl.col("pronoun") == name) for name in pronouns)]
-    known = [name for name in clusters if name in frame.columns and not frame[name].null_count()]
+    counts = {name: frame[name].null_count() if name in frame.columns else frame.height for name in clusters}
+    unknown = {name: count for name, count in counts.items() if count}
+    known = tuple(name for name in clusters if name not in unknown)
     cells = _counted(frame.filter(pl.col("status") == "ok"), pronouns, known)
-    return Block(groups, cells, [_missing(part) for part in parts], len(known) == len(clusters))
+    return Block(groups, cells, [_missing(part) for part in parts], known, unknown)
 
 
-def _counted(frame: pl.DataFrame, pronouns: list[str], clusters: list[str]) -> Array:
+def _counted(frame: pl.DataFrame, pronouns: list[str], clusters: Sequence[str]) -> Array:
     ways = [_codes(frame, name) for name in clusters] + [np.zeros(frame.height, np.int64)] * (2 - len(clusters))
     given = frame["given"].replace_strict(GIVEN, range(2), return_dtype=pl.Int64).to_numpy()
     chosen = frame["chosen"].replace_strict(CHOSEN, range(1, 4), return_dtype=pl.Int64).to_numpy()

@@ -18,7 +18,7 @@ LOOKS = ((BLUE, ""), (ORANGE, "//"), (SKY, ".."))
 def draw(estimates: Sequence[Estimate]) -> list[Chart]:
     """Return the bars by domain and the panels by pronoun; none without differences."""
     by_domain = _of(estimates, {"domain"})
-    if not by_domain:
+    if all(e.value is None for e in by_domain):
         return []
     words = " ".join(f"{e.group['domain']}, {e.metric}: {_number(e.value)}." for e in by_domain)
     charts = [
@@ -39,7 +39,7 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
 def _pronouns(estimates: Sequence[Estimate]) -> list[Chart]:
     found = [e for e in _of(estimates, {"domain", "pronoun"}) if e.metric == DELTAS[0]]
     whole = [e for e in _of(estimates, {"pronoun"}) if e.metric == DELTAS[0]]
-    if not (found and whole):
+    if not found or all(e.value is None for e in whole):
         return []
     panels = []
     for pronoun in dict.fromkeys(str(e.group["pronoun"]) for e in whole):

@@ -56,7 +56,7 @@ def _share(computed: Computed, unit: int, name: str, options: SubtleMetricOption
     n, hits = int(totals[0]), int(totals[DISPLAYED[place]])
     missing = lost_in(computed.block, unit, sides)
     row = row_of(computed, unit, name, 100, options) | {"n": n, "missing": missing}
-    if not computed.block.clustered:
+    if not computed.block.clusters:
         exact = share(hits, n, options.level)
         row |= {"low": scaled(exact.low, 100), "high": scaled(exact.high, 100)}
         row |= {"interval": EXACT, "note": ""} if n else {}

@@ -30,9 +30,9 @@ def computed_of(block: Block, options: SubtleMetricOptions) -> Computed:
     """Compute the statistics of a block, with intervals where the clusters are known."""
     value = statistics(block.totals)
     low, high = np.full((2, *value.shape), np.nan)
-    if block.clustered and len(options.cluster) == 2:
+    if len(block.clusters) == 2:
         low, high = crossed_bootstrap(block.cells, statistics, options.plan)
-    elif block.clustered:
+    elif block.clusters:
         low, high = bootstrap(block.cells[:, 0], statistics, options.plan)
     return Computed(block, value, low, high)
 
@@ -48,9 +48,9 @@ def row_of(computed: Computed, unit: int, name: Any, scale: float, options: Subt
         "low": scaled(low, scale),
         "high": scaled(high, scale),
         "level": options.level,
-        "interval": f"cluster bootstrap ({' x '.join(options.cluster)})" if low is not None else "",
+        "interval": f"cluster bootstrap ({' x '.join(computed.block.clusters)})" if low is not None else "",
         "n": int(cells.sum()),
-        "clusters": _clusters(cells) if computed.block.clustered else None,
+        "clusters": _clusters(cells) if computed.block.clusters else None,
         "missing": lost_in(computed.block, unit, GIVEN),
         "note": _note(computed.block, value, low),
     }
@@ -65,9 +65,13 @@ def _clusters(cells: Array) -> int:
 def _note(block: Block, value: float | None, low: float | None) -> str:
     if value is None:
         return "undefined: no readable answer to one of the polarities, or all alike"
-    if low is not None:
-        return ""
-    return "no interval: no variation between clusters" if block.clustered else "no interval: clusters are not known"
+    if not block.clusters:
+        return "no interval: clusters are not known"
+    alone = " x ".join(block.clusters)
+    notes = [
+        f"{name} of {count} answers not known: clustered by {alone} alone" for name, count in block.unknown.items()
+    ]
+    return "; ".join([*notes, *(["no interval: no variation between clusters"] if low is None else [])])
 
 
 def lost_in(block: Block, unit: int, given: tuple[str, ...]) -> dict[str, int]:
@@ -82,9 +86,9 @@ def lost_in(block: Block, unit: int, given: tuple[str, ...]) -> dict[str, int]:
 def permuted(block: Block, unit: int, options: SubtleMetricOptions) -> Array:
     """Return p of the differences and of tau-c (coded by polarity), whole terms permuted between the polarities."""
     count = len(DELTAS) + 1
-    if not block.clustered or "term" not in options.cluster:
+    if "term" not in block.clusters:
         return np.full(count, np.nan)
-    axis = options.cluster.index("term")
+    axis = block.clusters.index("term")
     sums = block.cells[:, :, unit].sum(axis=1 - axis)
     wanted = [STATISTICS.index(name) for name in (*DELTAS, ("tau_c", CODINGS[0]))]
     found: Array = label_test(sums, lambda totals: np.abs(statistics(totals)[..., wanted]), options.plan)

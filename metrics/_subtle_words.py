@@ -28,10 +28,10 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     if delta is None or delta.value is None:
         return "Nothing can be concluded: what was given was not of both polarities, or no answer could be read."
     spread = "" if delta.low is None else f", {delta.level:.0%} interval {delta.low:.1f} to {delta.high:.1f}"
-    found = (
-        f"positive options are chosen {delta.value:+.1f} percentage points more often where what is given is positive"
-    )
-    parts = [f"{_verdict(delta)}: {found}{spread}, adjusted p {p_in_words(delta.p_adjusted)}"]
+    often = "more" if delta.value >= 0 else "less"
+    found = f"positive options were chosen {abs(delta.value):.1f} percentage points {often} often"
+    p = "" if delta.p_adjusted is None else f", adjusted p {p_in_words(delta.p_adjusted)}"
+    parts = [f"{_verdict(delta)}: in these answers {found} where what is given is positive{spread}{p}"]
     by_domain = [e for e in estimates if e.metric == "delta_PL" and set(e.group) == {"domain"} and e.value is not None]
     if shown := [str(e.group["domain"]) for e in by_domain if tagged(e, ABOVE)]:
         parts.append(f"by domain this was shown for {', '.join(shown)}")
@@ -46,12 +46,12 @@ def conclude(estimates: Sequence[Estimate]) -> str:
 
 def _verdict(delta: Estimate) -> str:
     if delta.p_adjusted is None:
-        return "Without known templates and terms no test respects the clusters"
+        return "Nothing is tested, for it is not known which answers are about the same given term"
     if tagged(delta, ABOVE):
         return "What is given carries over to what is chosen"
     if tagged(delta, BELOW):
         return "What is chosen runs against what is given"
-    return "It was not shown that what is given carries over to what is chosen"
+    return "It was not shown beyond chance that what is given carries over to what is chosen"
 
 
 def methods(options: SubtleMetricOptions) -> str:

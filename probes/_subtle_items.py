@@ -18,6 +18,8 @@ GIVEN = ("positive", "negative")
 POLARITIES = ("positive", "negative", "neutral")
 BLANK = "BLANK"
 CELL = ("domain", "pronoun", "given")
+OPTIONS = ("stereotype", "anti_stereotype", "unrelated")
+"""Columns of the published files that hold the options."""
 AS_PUBLISHED = ("bias_type", "target_gender", "item_category", "type_category")
 """Columns of the published files that, with `context`, tell every row from every other."""
 
@@ -32,8 +34,9 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     given: str
     """Polarity of the given stimulus (SAI) or attribute (ASA)."""
     template: str
-    term: str
-    """The given stimulus or attribute."""
+    """Equal for sentences that differ in the pronoun and the given term; where that is not known, in the pronoun."""
+    term: str | None
+    """The given stimulus or attribute; None where it is not known."""
     context: str
     options: tuple[str, str, str]
     """The positive, the negative and the neutral option."""

@@ -9,11 +9,11 @@ import msgspec
 
 from ..core.errors import DataError
 from ._csv import Row, read_rows
-from ._subtle_items import AS_PUBLISHED, BLANK, DOMAINS, GIVEN, POLARITIES, PRONOUNS, Item
+from ._subtle_asking import normal
+from ._subtle_items import AS_PUBLISHED, BLANK, DOMAINS, GIVEN, OPTIONS, POLARITIES, PRONOUNS, Item
 from ._subtle_templates import derive
 
 SOURCE = "https://github.com/kamruzzaman15/Identifying-Subtler-Biases-in-LLMs (outputs/dataset.csv)"
-OPTIONS = ("stereotype", "anti_stereotype", "unrelated")
 REQUIRED = (*AS_PUBLISHED, "context", *OPTIONS)
 DOMAIN_OF = {name.replace(" ", "_"): name for name in DOMAINS} | {"instituition": "institution"}
 PRONOUN_OF = {"male": "masculine", "female": "feminine", "not_spacified": "non-binary", "not_specified": "non-binary"}
@@ -35,7 +35,8 @@ def read_items(path: str, direction: str) -> list[Item]:
     """Read the items of one direction; an item is named by its row, from 0.
 
     The positive option is `stereotype` where the given term is positive, and `anti_stereotype` where it is negative;
-    `unrelated` is neutral. Template and term are found by comparing the sentences.
+    `unrelated` is neutral. Template and term are what the columns `template` and `term` say, if the file has both;
+    else they are found by comparing the sentences, and where nothing shows it the term is None.
 
     Raises:
         DataError: the file or one of its rows cannot be used, or it has no row of this direction.
@@ -68,8 +69,8 @@ def _item(row: Row, name: str) -> Item:
         domain=domain,
         pronoun=pronoun,
         given=given,
-        template="",
-        term="",
+        template=row.optional("template") or "",
+        term=row.optional("term"),
         context=context,
         options=_options(row, given),
         published=tuple(row.cells[column] for column in AS_PUBLISHED),
@@ -79,23 +80,33 @@ def _item(row: Row, name: str) -> Item:
 def _options(row: Row, given: str) -> tuple[str, str, str]:
     if empty := [name for name in OPTIONS if not row.cells[name].strip()]:
         raise row.fault(f"an item needs three options, and {empty[0]!r} is empty. Fill it in, or remove the row.")
-    same, other, neutral = (row.cells[name].strip() for name in OPTIONS)
-    if len({option.casefold() for option in (same, other, neutral)}) < 3:
-        raise row.fault(f"two of the options {same!r}, {other!r}, {neutral!r} are equal. An item needs three.")
+    same, other, neutral = shown = tuple(row.cells[name].strip() for name in OPTIONS)
+    # An answer is compared without case, full stops and spaces at its ends, so no two options may be alike in that way.
+    compared = [normal(option) for option in shown]
+    if "" in compared:
+        raise row.fault(f"the option {shown[compared.index('')]!r} has no word. An item needs three options.")
+    if len(set(compared)) < 3:
+        options = ", ".join(map(repr, shown))
+        alike = (
+            "equal" if len(set(shown)) < 3 else "equal but for case, full stops or spaces, which no answer tells apart"
+        )
+        raise row.fault(f"two of the options {options} are {alike}. An item needs three.")
     return (same, other, neutral) if given == "positive" else (other, same, neutral)
 
 
 def _with_templates(items: Sequence[Item]) -> list[Item]:
+    """Find template and term of the items whose rows do not name them."""
     by_domain: dict[str, list[int]] = defaultdict(list)
     for place, item in enumerate(items):
-        by_domain[item.domain].append(place)
+        if not item.template:
+            by_domain[item.domain].append(place)
     found = list(items)
     for domain, places in by_domain.items():
         ages = domain == "ageism" and items[0].direction == "sai"
         young = [items[place].given == "positive" for place in places] if ages else None
         derived = derive([items[place].context for place in places], young)
         for place, (template, term) in zip(places, derived, strict=True):
-            found[place] = msgspec.structs.replace(items[place], template=template, term=term)
+            found[place] = msgspec.structs.replace(items[place], template=template, term=items[place].term or term)
     return found
 
 

@@ -1,7 +1,8 @@
 """Find the template and the given term of sentences that came without them.
 
 A published item is a finished sentence. Two sentences of one template differ in the given term, and in the words that
-follow the pronoun. So the term is the stretch of words in whose place most other sentences have something else.
+follow the pronoun. So the term is the stretch of words in whose place most other sentences have something else. A few
+sentences do not show it: then the term stays unknown, and a sentence is its own template.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Derived(NamedTuple):
 
     template: str
     """The sentence with `*` for the term, as it stands in the first sentence of this template."""
-    term: str
+    term: str | None
+    """None where nothing shows which words it is; the template is then the sentence, whatever its pronoun."""
 
 
 class _Words(NamedTuple):
@@ -62,7 +64,7 @@ def derive(contexts: Sequence[str], young: Sequence[bool] | None = None) -> list
     split = [_split(context) for context in masked]
     if young is not None:
         keys = [(words.head[-1], "") for words in split]
-        terms = [_age(context, side) for context, side in zip(contexts, young, strict=True)]
+        terms: list[str | None] = [_age(context, side) for context, side in zip(contexts, young, strict=True)]
     else:
         keys, terms = _by_support(split)
     first: dict[tuple[str, str], str] = {}
@@ -72,13 +74,13 @@ def derive(contexts: Sequence[str], young: Sequence[bool] | None = None) -> list
     return [Derived(first[key], term) for key, term in zip(keys, terms, strict=True)]
 
 
-def _starred(context: str, term: str) -> str:
-    at = context.lower().find(term)
-    return context.strip() if at < 0 else f"{context[:at]}*{context[at + len(term) :]}".strip()
+def _starred(context: str, term: str | None) -> str:
+    at = context.lower().find(term) if term is not None else -1
+    return context.strip() if at < 0 else f"{context[:at]}*{context[at + len(term or '') :]}".strip()
 
 
-def _age(context: str, young: bool) -> str:
-    return next((age for age in NUMBER.findall(context) if (int(age) < MIDDLE) == young), "")
+def _age(context: str, young: bool) -> str | None:
+    return next((age for age in NUMBER.findall(context) if (int(age) < MIDDLE) == young), None)
 
 
 def _split(context: str) -> _Words:
@@ -94,7 +96,7 @@ def _bare(word: str) -> str:
     return GENDERED.get(low, low.rstrip("s"))
 
 
-def _by_support(split: Sequence[_Words]) -> tuple[list[tuple[str, str]], list[str]]:
+def _by_support(split: Sequence[_Words]) -> tuple[list[tuple[str, str]], list[str | None]]:
     """Choose per sentence the stretch whose frame has many fillings and which itself fills many frames.
 
     Both count, and the lesser decides: a stretch that takes in more than the term has a frame with many fillings, but
@@ -114,13 +116,18 @@ def _by_support(split: Sequence[_Words]) -> tuple[list[tuple[str, str]], list[st
 
     best = [max(stretches, key=support) for stretches in found]
     known = {stretch[1] for stretch in best if support(stretch)[0] >= SUPPORTED}
-    for place, stretches in enumerate(found):
+    chosen: list[tuple[tuple[str, str], str | None]] = []
+    for words, stretches, stretch in zip(split, found, best, strict=True):
         texts = [text for _, text in stretches if text in known]
-        if support(best[place])[0] < SUPPORTED and texts:
+        if support(stretch)[0] >= SUPPORTED:
+            chosen.append((stretch[0], stretch[1].replace("_", " ")))
+        elif texts:
             # The term stands there twice, so that no stretch alone varies: take the longest one known elsewhere.
             term = max(texts, key=len)
-            best[place] = (_frame(split[place].plain, term), term)
-    return [frame for frame, _ in best], [text.replace("_", " ") for _, text in best]
+            chosen.append((_frame(words.plain, term), term.replace("_", " ")))
+        else:
+            chosen.append(((words.head[-1], ""), None))
+    return [frame for frame, _ in chosen], [term for _, term in chosen]
 
 
 def _frame(plain: Sequence[str], term: str) -> tuple[str, str]:

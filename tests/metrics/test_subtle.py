@@ -155,7 +155,7 @@ def test_nothing_readable_is_undefined_not_zero():
     frame = study(0.2).with_columns(chosen=pl.lit(None, pl.String), status=pl.lit("refused"))
     found = computed(frame)
     assert {e.value for e in found if e.metric in ("PL", "PPL", "delta_PL", "tau_c")} == {None}
-    assert Subtle().conclude(found).startswith("Nothing can be concluded")
+    assert Subtle().conclude(found).startswith("Nothing can be concluded") and Subtle().figures(found) == []
 
 
 def test_domain_with_one_polarity_has_no_difference():
@@ -187,6 +187,23 @@ def test_one_cluster_column_is_enough():
 def test_three_cluster_columns_are_refused():
     with pytest.raises(UsageError, match="one or two"):
         SubtleMetricOptions(cluster=("a", "b", "c"))
+
+
+def test_answers_of_unknown_terms_are_clustered_by_template_alone():
+    frame = study(0.3).with_columns(term=pl.when(pl.col("term") == "beauty1").then(None).otherwise("term"))
+    found = computed(frame)
+    whole, other = one(found, "delta_PL"), one(found, "delta_PL", domain="nationality")
+    assert whole.interval == "cluster bootstrap (template)" and whole.clusters == 12 and whole.p is None
+    assert "term of 12 answers not known" in whole.note and "Nothing is tested" in Subtle().conclude(found)
+    assert other.interval == "cluster bootstrap (template x term)" and other.p is not None
+
+
+def test_effect_that_is_not_shown_is_said_to_be_of_these_answers():
+    frame = study(2 / 3, templates=2, terms=2)
+    assert "not shown beyond chance" in Subtle().conclude(computed(frame))
+    assert "in these answers positive options were chosen 100.0 percentage points more often" in Subtle().conclude(
+        computed(frame)
+    )
 
 
 def test_unknown_polarity_is_named():

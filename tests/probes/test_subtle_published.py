@@ -43,7 +43,12 @@ def test_positive_option_is_the_anti_stereotype_of_a_negative_term(own):
     ("line", "message"),
     [
         (ITEM.replace("solemn", " "), "line 2: an item needs three options, and 'unrelated' is empty"),
-        (ITEM.replace("solemn", "Wise"), "line 2: two of the options .* are equal"),
+        (ITEM.replace("solemn", "wise"), "line 2: two of the options .* are equal. An item"),
+        (
+            ITEM.replace("solemn", "Wise. "),
+            "line 2: two of the options .* are equal but for case, full stops or spaces",
+        ),
+        (ITEM.replace("solemn", "..."), "line 2: the option '...' has no word"),
         (ITEM.replace("negative", "bad"), "line 2: unknown item_category 'bad'"),
         (ITEM.replace("beauty", "beuaty"), "line 2: unknown bias_type 'beuaty'. Did you mean 'beauty'"),
         (ITEM.replace("BLANK", "wise"), "line 2: the context has 0 times 'BLANK'"),
@@ -68,6 +73,17 @@ def test_template_and_term_are_found():
     found = derive(contexts)
     assert Counter(derived.term for derived in found) == dict.fromkeys(looks, 4)
     assert len({derived.template for derived in found}) == 3
+
+
+def test_term_of_a_few_sentences_stays_unknown():
+    found = derive(["He looks ugly; he is BLANK.", "She looks ugly; she is BLANK.", "They look chic; they are BLANK."])
+    assert [derived.term for derived in found] == [None, None, None]
+    assert len({derived.template for derived in found}) == 2  # a sentence, whatever its pronoun
+
+
+def test_template_and_term_of_the_file_are_taken(own):
+    (item,) = read_items(own(f"{HEADER},template,term", f"{ITEM},looks,ugly"), "sai")
+    assert (item.template, item.term) == ("looks", "ugly")
 
 
 def test_age_of_the_given_polarity_is_the_term():
