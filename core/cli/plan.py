@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.table import Table
 
+from ..errors import UsageError
 from ..plan import StagePlan
 from ..plan import plan as plan_study
 from ..scoring import score
@@ -35,9 +37,13 @@ from .shared import (
 @registry_option
 @click.option("--pilot", metavar="RUN", help="Take spread and correlation from this run: what can be detected?")
 @click.option(
-    "--spread", type=float, help="Standard deviation of a unit (of measures without limits), where no pilot tells."
+    "--spread",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Without a pilot: standard deviation of a unit, for measures without limits.",
 )
-@click.option("--icc", type=float, help="Correlation of units in one cluster, where no pilot tells.")
+@click.option(
+    "--icc", type=click.FloatRange(0, 1), help="Correlation of units in one cluster, where a pilot does not tell it."
+)
 def plan(
     study: str,
     models: tuple[str, ...],
@@ -51,6 +57,8 @@ def plan(
 
     With --pilot, --spread or --icc: the smallest effect the design can detect.
     """
+    if known["pilot"] is not None and known["spread"] is not None:
+        raise UsageError("--pilot tells the spread of each measure, so --spread has no use. Leave one of them out.")
     catalogue = Catalogue.load(registry)
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data))
     if models and ("://" in store or Path(store).exists()):
@@ -58,27 +66,29 @@ def plan(
             stages = plan_study(catalogue, chosen, opened)
     else:
         stages = plan_study(catalogue, chosen)
+    asked = any(value is not None for value in known.values())
+    effects = list(_smallest(catalogue, chosen, store, **known)) if asked else []
     for stage in stages:
         _show(stage)
-    if any(value is not None for value in known.values()):
-        _show_smallest(catalogue, chosen, store, **known)
+    for line in effects:
+        click.echo(line)
 
 
-def _show_smallest(
+def _smallest(
     catalogue: Catalogue, study: Study, store: str, *, pilot: str | None, spread: float | None, icc: float | None
-) -> None:
-    """Print the smallest effects; a pilot is read from the store."""
+) -> Iterator[str]:
+    """Yield the smallest effects as lines; a pilot is read from the store."""
     scores = None
     if pilot is not None:
         with Store(store, writable=False) as opened:
             scores = score(catalogue, opened, pilot)
     found = smallest_effects(catalogue, study, Assumed(pilot=scores, spread=spread, icc=icc))
-    console = terminal()
-    console.print("Smallest effect this design can detect (80 % power, two-sided test at 5 %, not corrected):")
-    for line in (line for effects in found.values() for line in in_lines(effects)):
-        console.print(f"  {line}", markup=False, highlight=False)
+    yield "Smallest effect this design can detect (80 % power, two-sided test at 5 %, not corrected):"
+    yield from (f"  {line}" for effects in found.values() for line in in_lines(effects))
     if not any(found.values()):
-        console.print("  not known: no metric of this study tells its units.")
+        yield "  not known: no metric of this study tells its units."
+    if pilot is None and spread is None and any(e.value is None for effects in found.values() for e in effects):
+        yield "A measure without limits needs its spread: state it with --spread, or name a run with --pilot."
 
 
 def _show(stage: StagePlan) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -97,6 +98,44 @@ def test_lines_give_the_range_over_groups():
 def test_lines_say_what_is_undefined():
     nothing = Estimate(metric="m", group={}, value=None, note="undefined: no spread")
     assert list(in_lines([nothing])) == ["m: undefined: no spread"]
+
+
+def test_pilot_of_single_units_takes_the_stated_correlation(measuring, run_study, store):
+    FakeModel.script = lambda request, seen: Generation(text="x" * (1 + len(text_of(request)) * 7 % 5))
+    name, _ = run_study("fake", n=12)
+    pilot = score(measuring, store, name)
+    alone = pilot.last.gather_every(2)  # one unit of each cluster: nothing tells a correlation
+    pilot = msgspec.structs.replace(pilot, observations={"count": alone})
+    assert "0.30 (stated)" in smallest(measuring, study(measuring, n=40), pilot=pilot, icc=0.3).note
+
+
+def test_pilot_that_tells_the_correlation_comes_before_a_stated_one(measuring, run_study, store):
+    FakeModel.script = lambda request, seen: Generation(text="x" * (1 + len(text_of(request)) * 7 % 5))
+    name, _ = run_study("fake", n=12)
+    pilot = score(measuring, store, name)
+    assert "(the pilot)" in smallest(measuring, study(measuring, n=40), pilot=pilot, icc=0.3).note
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--pilot", "latest", "--spread", "2"], "Leave one of them out"),
+        (["--pilot", "latest"], "there is no store"),
+        (["--icc", "3"], "is not in the range"),
+        (["--spread", "0"], "is not in the range"),
+    ],
+)
+def test_plan_refuses_before_it_prints(tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["plan", "bistereo-pairs", "--set", "per_cell=2", *words])
+    assert result.exit_code != 0 and "stage" not in result.output
+    assert said in f"{result.output}{result.exception}"
+
+
+def test_plan_says_what_a_measure_without_limits_needs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["plan", "bistereo-pairs", "--set", "per_cell=12", "--icc", "0.1"])
+    assert "state it with --spread, or name a run with --pilot" in result.output
 
 
 def test_plan_prints_the_smallest_effect(tmp_path, monkeypatch):
