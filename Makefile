@@ -35,6 +35,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/likelihood.py
 	$(BIN)/python benchmarks/vlm.py
 	$(BIN)/python benchmarks/api.py
+	$(BIN)/python benchmarks/salience.py
 
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py

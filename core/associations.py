@@ -61,14 +61,17 @@ def count_pairs(said: pl.DataFrame) -> pl.DataFrame:
 def measure_cells(pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = None) -> pl.DataFrame:
     """Return every pair with what each method says of it (`prejudge.core.salience.measure`), by modality and setting.
 
-    A descriptor that stands in two dimensions is two descriptors, as among the paper's 406 templates.
+    A descriptor that stands in two dimensions is one descriptor: what was said of it is measured together, and the
+    row of each dimension has the result, with its own `count` and `documents`.
     """
-    apart = pairs.with_columns(
-        _shown="descriptor", descriptor=pl.struct("dimension", "descriptor").struct.json_encode()
-    )
-    parts = apart.partition_by(*CELL, maintain_order=True) or [apart]
-    found = pl.concat([measure(part, level, reading) for part in parts])
-    return found.with_columns(descriptor="_shown").drop("_shown")
+    parts = pairs.partition_by(*CELL, maintain_order=True) or [pairs]
+    return pl.concat([_measured(part, level, reading) for part in parts])
+
+
+def _measured(part: pl.DataFrame, level: float, reading: Reading | None) -> pl.DataFrame:
+    together = part.group_by("descriptor", "word", maintain_order=True).agg(pl.col("count", "documents").sum())
+    found = measure(together, level, reading).drop("count", "documents")
+    return part.join(found, on=["descriptor", "word"], how="left", maintain_order="left")
 
 
 def _complete(observations: pl.DataFrame) -> pl.DataFrame:

@@ -49,7 +49,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     least_pmi: float = 3.0
     """Bits. Source: Church and Hanks (1990), who look at 3 and more ..."""
     least_count: int = 6
-    """... for pairs that occur more than 5 times."""
+    """... for pairs that occur more than 5 times. Rarer pairs have no p of the log-odds either."""
 
 
 def salient(
@@ -81,7 +81,8 @@ def measure(pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = 
     Returns:
         The rows of `pairs` with `tf`, `df`, `idf`, `tf_idf`, `in_range`, `z`, `p_tf_idf` (null outside the range or
         where undefined); `expected` (occurrences if word and descriptor were independent), `p_fisher`, `q_fisher`;
-        `log_odds`, `z_log_odds`, `p_log_odds`, `q_log_odds`; `pmi` in bits; and `salient_tf_idf`, `salient_fisher`,
+        `log_odds`, `z_log_odds`, and `p_log_odds`, `q_log_odds` of pairs that are no rarer than
+        `Reading.least_count`; `pmi` in bits; and `salient_tf_idf`, `salient_fisher`,
         `salient_log_odds`, `salient_pmi`.
 
     Raises:
@@ -156,7 +157,8 @@ def _exact(table: pl.DataFrame, counted: str, reading: Reading) -> pl.DataFrame:
     expected = own * word / max(everything, 1.0)
     fisher = _fisher(counts, everything)
     odds, z = _log_odds(counts, everything, reading.prior or everything / max(table["descriptor"].n_unique(), 1))
-    tail = stats.norm.sf(z)
+    # The normal approximation fails for rarer pairs, and with many rare words most discoveries would be false.
+    tail = np.where(together >= reading.least_count, stats.norm.sf(z), np.nan)
     return table.with_columns(
         expected=pl.Series(expected),
         p_fisher=pl.Series(fisher),

@@ -44,14 +44,19 @@ def test_words_of_other_stages_are_no_answers():
     assert counts(rows) == {("man", "rude"): (1, 1)}
 
 
-def test_settings_are_measured_apart_and_dimensions_too():
+def test_settings_are_measured_apart_and_dimensions_together():
     rows = [completion("man", "rude", 0), completion("boy", "rude", 1), completion("boy", "kind", 2)]
-    rows += [{**row, "setting": "plural"} for row in rows] + [{**rows[0], "dimension": "gender"}]
+    rows += [{**row, "setting": "plural"} for row in rows] + [{**rows[0], "dimension": "gender", "key": b"x"}]
     pairs = count_pairs(mentions(pl.DataFrame(rows, infer_schema_length=None, orient="row")))
-    found = measure_cells(pairs).sort("setting", "dimension", "descriptor", "word")
-    assert found.filter(setting="singular", word="rude")["df"].to_list() == [3, 3, 3]
-    assert found.filter(setting="plural", word="rude")["df"].to_list() == [2, 2]
-    assert found["descriptor"].unique().sort().to_list() == ["boy", "man"]
+    found = measure_cells(pairs).filter(word="rude").sort("setting", "descriptor", "dimension")
+    assert found.select("setting", "descriptor", "dimension", "count", "tf").rows() == [
+        ("plural", "boy", "age", 1, 1),
+        ("plural", "man", "age", 1, 1),
+        ("singular", "boy", "age", 1, 1),
+        ("singular", "man", "age", 1, 2),
+        ("singular", "man", "gender", 1, 2),
+    ]
+    assert found["df"].to_list() == [2] * 5
 
 
 def test_nothing_said_is_no_pair():

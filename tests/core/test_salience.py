@@ -80,6 +80,14 @@ def test_fisher_and_log_odds_agree_with_their_definitions():
     assert found["z_log_odds"] == pytest.approx((inside - outside) / math.sqrt(1 / (2 + weight) + 1 / (5 + weight)))
 
 
+@pytest.mark.parametrize("method", ["fisher", "log-odds"])
+def test_rare_words_by_the_thousand_are_no_discoveries(method):
+    rng = np.random.default_rng(5)
+    words = np.minimum(rng.zipf(1.3, 40_000), 5_000)
+    frame = pl.DataFrame({"descriptor": rng.integers(0, 200, 40_000), "word": words}).cast(pl.String)
+    assert len(kept(frame.group_by("descriptor", "word").agg(count=pl.len()), method)) <= 1
+
+
 def test_pmi_is_in_bits():
     assert row(measure(SMALL), "a", "x")["pmi"] == pytest.approx(math.log2(8 * 29 / (9 * 8)))
 
