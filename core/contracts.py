@@ -7,7 +7,7 @@ responses; it is pure and knows no adapter. A metric turns observations into est
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -116,6 +116,14 @@ class Stage(ABC):
         the same rows in the same order with the columns of `outcomes`. Override it where a study is large.
         """
         return None
+
+    def review(self, observations: pl.DataFrame, blobs: Callable[[str], bytes] | None) -> pl.DataFrame:
+        """Return all observations, with marked what no answer shows by itself, such as an image drawn twice.
+
+        `blobs` gives the bytes of an image by its sha256, and raises `DataError` where it has none; None stands for
+        no store. The rows and columns stay; `status`, `reason` and outcomes may change.
+        """
+        return observations
 
 
 class Probe(ABC):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 
 import polars as pl
@@ -13,10 +13,24 @@ from .records import Scalar
 from .study import ALWAYS, STAGE
 
 
-def gather_observations(stage: Stage, parts: Iterable[pl.DataFrame], failures: Mapping[bytes, str]) -> pl.DataFrame:
-    """Return what `build_observations` gives for trials that come some at a time."""
+def gather_observations(
+    stage: Stage,
+    parts: Iterable[pl.DataFrame],
+    failures: Mapping[bytes, str],
+    blobs: Callable[[str], bytes] | None = None,
+) -> pl.DataFrame:
+    """Return what `build_observations` gives for trials that come some at a time, as the stage reviews it.
+
+    Args:
+        stage: reads the responses.
+        parts: its trials, some in each.
+        failures: why a key has no answer.
+        blobs: bytes of an image by its sha256, where there is a store.
+    """
     frames = [build_observations(stage, part, failures) for part in parts]
-    return pl.concat(frames, how="vertical_relaxed") if frames else build_observations(stage, _none(), failures)
+    if not frames:
+        return build_observations(stage, _none(), failures)
+    return stage.review(pl.concat(frames, how="vertical_relaxed"), blobs)
 
 
 def _none() -> pl.DataFrame:

@@ -153,7 +153,7 @@ class _Run:
             if stage is not stages[-1]:
                 failures = read_failures(self.store, ledger.run_id)
                 self.earlier[stage.name] = gather_observations(
-                    stage, stream_trials(self.store, ledger.run_id, stage.name), failures
+                    stage, stream_trials(self.store, ledger.run_id, stage.name), failures, self.store.blob
                 )
 
     async def _stage(self, stage: Stage, ledger: Ledger) -> None:

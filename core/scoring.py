@@ -72,7 +72,9 @@ def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[st
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     failures = read_failures(store, run.id)
-    observations = {s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures) for s in stages}
+    observations = {
+        s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures, store.blob) for s in stages
+    }
     if all(frame.is_empty() for frame in observations.values()) or _nothing_to_measure(instrument, observations):
         raise DataError(f"run {run.name} has no trials recorded yet. Finish it: prejudge resume {run.name}")
     return _measure(catalogue, Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)

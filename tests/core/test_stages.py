@@ -65,6 +65,26 @@ def run_two(store, models, metric="stages"):
     return catalogue, score(catalogue, store, name)
 
 
+class Repeated(CountStage):
+    """Takes an answer that was given before for no answer."""
+
+    def review(self, observations, blobs):
+        again = pl.col("length").is_duplicated() & ~pl.col("length").is_first_distinct() & (pl.col("status") == "ok")
+        marked = observations.with_columns(
+            status=pl.when(again).then(pl.lit("unreadable")).otherwise(pl.col("status")),
+            reason=pl.when(again).then(pl.lit("given before")).otherwise(pl.col("reason")),
+            length=pl.when(~again).then(pl.col("length")),
+        )
+        return marked if blobs is not None else observations
+
+
+class Reviewing(Probe):
+    options = CountOptions
+
+    def stages(self, options):
+        return [Repeated(options), Judged(options)]
+
+
 def rows(scores):
     return {e.group["stage"]: e.value for e in scores.estimates["stages"]}
 
@@ -115,3 +135,15 @@ def test_last_stage_that_has_nothing_to_ask_leaves_the_rest(store):
     finally:
         FakeModel.script = None
     assert rows(scores) == {"count": 4} and scores.answered
+
+
+def test_stage_reviews_all_its_observations_before_the_next_stage_and_again_when_scored(store):
+    catalogue = catalogue_of_two()
+    catalogue.plugins.offers["probe"]["two"] = Registered(Plugged("two", Reviewing), "tests")
+    study = catalogue.study("two", {"subject": "fake", "judge": "other"}, {"n": 12})
+    scores = score(catalogue, store, asyncio.run(execute(catalogue, study, store, RunOptions())))
+    counted = scores.observations["count"]
+    lengths = counted.filter(status="ok")["length"]
+    assert lengths.is_unique().all() and lengths.len() < 12
+    assert set(counted.filter(status="unreadable")["reason"]) == {"given before"}
+    assert scores.observations["judged"].height == lengths.len()
