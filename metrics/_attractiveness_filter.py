@@ -29,10 +29,7 @@ EPSILON, BISERIAL = "epsilon squared", "matched-pairs rank-biserial"
 def filter_estimates(
     scores: Scores, options: AttractivenessMetricOptions, faces: Flags, label: dict[str, Scalar]
 ) -> Iterator[Estimate]:
-    """Yield the gap, its tests and Kruskal and Wallis's H per scenario, over `faces`.
-
-    Intervals of rank effects are made for the whole study only, where `label` is empty.
-    """
+    """Yield the gap, its tests and Kruskal and Wallis's H per scenario, over `faces`; `label` says who they are."""
     scored = scores.score[:, faces]
     change = scored[..., 1] - scored[..., 0]
     sums = _sums(change)
@@ -44,7 +41,7 @@ def filter_estimates(
         row |= {"low": defined(low[number, 0]), "high": defined(high[number, 0]), "level": options.level}
         row["interval"] = f"{options.interval} (face)" if row["low"] is not None else ""
         row["note"] = "; ".join(filter(None, [row["note"], _direction(scenario)]))
-        size = _biserial(change[number], options, intervals=not label)
+        size = _biserial(change[number], options)
         family = ", ".join(f"{key}: {value}" for key, value in label.items())
         yield _gap(group, row, p_of(flipped[number, 0]), size, family)
         yield _signed_ranks(group, row, change[number], size, family)
@@ -118,11 +115,10 @@ def _kruskal(group: dict[str, Scalar], scored: Array, options: AttractivenessMet
     values = [scored[:, side][~np.isnan(scored[:, side])] for side in range(len(VARIANTS))]
     codes = np.repeat(np.arange(2), [len(part) for part in values])
     owners = [np.flatnonzero(~np.isnan(scored[:, side])) for side in range(2)]
-    intervals = options if family == "" else None
     return kruskal_estimate(
         {**group, "by": FILTER},
         Sample(np.concatenate(values), codes, np.concatenate(owners)),
-        intervals,
+        options,
         _named(f"{KRUSKAL}, {FILTER}", family),
     )
 
@@ -138,11 +134,11 @@ class Sample(msgspec.Struct, frozen=True):
 def kruskal_estimate(
     group: dict[str, Scalar],
     sample: Sample,
-    options: AttractivenessMetricOptions | None,
+    options: AttractivenessMetricOptions,
     family: str,
     test: str = "Kruskal-Wallis, images",
 ) -> Estimate:
-    """Return H as if every score stood for itself; with `options`, epsilon squared has an interval over faces."""
+    """Return H as if every score stood for itself; the interval of epsilon squared draws faces."""
     parts = [sample.values[sample.groups == code] for code in np.unique(sample.groups)]
     clusters = len(np.unique(sample.faces))
     if len(parts) < 2 or len(np.unique(sample.values)) < 2:
@@ -153,7 +149,7 @@ def kruskal_estimate(
     found = stats.kruskal(*parts)
     statistic = float(found.statistic)
     size = Effect(EPSILON, statistic / (len(sample.values) - 1))
-    if options is not None:
+    if options.effect_resamples:
         size = _interval_of_epsilon(sample, options)
     return Estimate(
         metric=KRUSKAL,
@@ -177,14 +173,14 @@ def _interval_of_epsilon(sample: Sample, options: AttractivenessMetricOptions) -
     return size
 
 
-def _biserial(change: Array, options: AttractivenessMetricOptions, intervals: bool) -> Effect:
+def _biserial(change: Array, options: AttractivenessMetricOptions) -> Effect:
     moved = change[~np.isnan(change) & (change != 0)]
     if not len(moved):
         return Effect(BISERIAL, None)
     sides = (moved < 0).astype(np.int64)
     counts = level_counts(np.abs(moved), sides, np.arange(len(moved)))[:, 0]
     above, below = counts[:, 0, 1:], counts[:, 1, 1:] if counts.shape[1] > 1 else 0 * counts[:, 0, 1:]
-    if not intervals:
+    if not options.effect_resamples:
         total = np.stack([above.sum(axis=0), below.sum(axis=0)])
         return Effect(BISERIAL, defined(float(rank_biserial(total))))
     levels = above.shape[1]

@@ -46,7 +46,7 @@ def group_estimates(scores: Scores, options: AttractivenessMetricOptions) -> Ite
             yield _change(scores, number, by, codes, options)
         for level in levels:
             yield from filter_estimates(scores, options, scores.level(by, level), {by: level})
-    yield from _race_pairs(scores)
+    yield from _race_pairs(scores, options)
 
 
 def _bias(
@@ -60,12 +60,12 @@ def _bias(
     yield tag(found, f"{STEREOTYPE}{stereotype}") if stereotype is not None and by == "gender" else found
     # One number per face: then the answers that are compared are independent.
     means = _faces(scored.mean(axis=1), codes[known])
-    whole = kruskal_estimate(group, means, None, f"{BY_FACE}, {by}", "Kruskal-Wallis, means of faces")
+    whole = kruskal_estimate(group, means, options, f"{BY_FACE}, {by}", "Kruskal-Wallis, means of faces")
     yield _renamed(whole, BY_FACE)
     for variant in range(len(VARIANTS)):
         part = _faces(scored[:, variant], codes[known])
         split: dict[str, Scalar] = {**group, "variant": VARIANTS[variant]}
-        yield kruskal_estimate(split, part, None, f"{KRUSKAL}, {by} ({VARIANTS[variant]})", "Kruskal-Wallis, faces")
+        yield kruskal_estimate(split, part, options, f"{KRUSKAL}, {by} ({VARIANTS[variant]})", "Kruskal-Wallis, faces")
 
 
 def _renamed(estimate: Estimate, name: str) -> Estimate:
@@ -99,7 +99,7 @@ def _change(scores: Scores, number: int, by: str, codes: Codes, options: Attract
     if len(parts) < 2 or any(len(np.unique(own[:, side])) < 2 for side in range(2)):
         why = "undefined: fewer than two groups, or all scores of a variant alike"
         return Estimate(metric=CHANGE, group={**group}, value=None, neutral=0.0, n=len(own), family=family, note=why)
-    size = _difference(own, inside, options)
+    size = _difference(own, inside, options) if options.effect_resamples else _plain_difference(own, inside)
     tested = stats.kruskal(*parts) if len(np.unique(moved)) > 1 else None
     return Estimate(
         metric=CHANGE,
@@ -138,7 +138,13 @@ def _difference(scored: Array, codes: Codes, options: AttractivenessMetricOption
     return size
 
 
-def _race_pairs(scores: Scores) -> Iterator[Estimate]:
+def _plain_difference(scored: Array, codes: Codes) -> Effect:
+    clusters = np.zeros(len(scored), dtype=np.int64)
+    one, other = (epsilon_squared(level_counts(side, codes, clusters)[0, 0, :, 1:]) for side in scored.T)
+    return Effect(DIFFERENCE, defined(float(other - one)))
+
+
+def _race_pairs(scores: Scores, options: AttractivenessMetricOptions) -> Iterator[Estimate]:
     """Yield H between the two races that a pair of jobs is said to belong to (the paper's Table 7)."""
     codes, levels = scores.codes("race"), scores.levels("race")
     for number, scenario in enumerate(scores.scenarios):
@@ -146,7 +152,7 @@ def _race_pairs(scores: Scores) -> Iterator[Estimate]:
         if len(named) == 2 and set(named) <= set(levels):
             inside = np.isin(codes, [levels.index(name) for name in named])
             sample = _images(scores.score[number][inside], codes[inside])
-            found = kruskal_estimate({"scenario": scenario.id, "by": PAIR}, sample, None, f"{KRUSKAL}, {PAIR}")
+            found = kruskal_estimate({"scenario": scenario.id, "by": PAIR}, sample, options, f"{KRUSKAL}, {PAIR}")
             yield tag(found, f"{STEREOTYPE}{scenario.stereotype}")
 
 

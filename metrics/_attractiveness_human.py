@@ -10,7 +10,7 @@ from scipy import stats
 
 from ..core.estimates import Estimate
 from ..core.records import Scalar
-from ._arrays import Array
+from ._arrays import Array, ratio
 from ._attractiveness_options import AttractivenessMetricOptions
 from ._attractiveness_scores import VARIANTS, Scores
 from ._effects import defined, p_of
@@ -19,6 +19,8 @@ from ._ends import percentiles
 AGREEMENT, CEILING = "human_agreement", "human_ceiling"
 FEWEST = 4
 """Faces below which a rank correlation says nothing."""
+SPLITS_DRAWN = 8
+"""Halves of the raters behind each resample of a ceiling."""
 
 
 def human_estimates(
@@ -75,15 +77,18 @@ def _agreement(
 
 
 def _interval(x: Array, y: Array, options: AttractivenessMetricOptions) -> tuple[float | None, float | None]:
+    if not options.effect_resamples:
+        return None, None
     rng = np.random.default_rng([options.seed, 7])
     drawn = rng.integers(len(x), size=(options.effect_resamples, len(x)))
-    ranks = [stats.rankdata(values[drawn], axis=1) for values in (x, y)]
-    one, other = (part - part.mean(axis=1, keepdims=True) for part in ranks)
-    below = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
-    with np.errstate(invalid="ignore"):
-        found = (one * other).sum(axis=1) / below
-    low, high = percentiles(found[:, None], (1 - options.level) / 2)
+    low, high = percentiles(_rank_correlations(x[drawn], y[drawn])[:, None], (1 - options.level) / 2)
     return defined(low[0]), defined(high[0])
+
+
+def _rank_correlations(x: Array, y: Array) -> Array:
+    """Return Spearman's correlation of each row; NaN where one side is all alike."""
+    one, other = (part - part.mean(axis=-1, keepdims=True) for part in (stats.rankdata(v, axis=-1) for v in (x, y)))
+    return ratio((one * other).sum(axis=-1), np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1)))
 
 
 def _ceiling(group: dict[str, Scalar], ratings: list[list[float]], options: AttractivenessMetricOptions) -> Estimate:
@@ -96,20 +101,54 @@ def _ceiling(group: dict[str, Scalar], ratings: list[list[float]], options: Attr
     if len(enough) < FEWEST:
         why = "undefined: it needs the ratings of two or more raters for each face"
         return Estimate(metric=CEILING, group=group, value=None, n=len(enough), note=why)
-    rng = np.random.default_rng([options.seed, 8])
-    found = []
-    for _ in range(options.splits):
-        mixed = [rng.permutation(values) for values in enough]
-        halves = [[part[: len(part) // 2].mean() for part in mixed], [part[len(part) // 2 :].mean() for part in mixed]]
-        if len(set(halves[0])) > 1 and len(set(halves[1])) > 1:
-            r = float(stats.spearmanr(*halves).statistic)
-            found.append(2 * r / (1 + r) if r > 0 else 0.0)
-    value = float(np.sqrt(np.mean(found))) if found else None
+    halves = _halves(enough, options)
+    value = _ceiling_of(_rank_correlations(*halves))
+    low, high = _ceiling_interval(halves, options)
     return Estimate(
         metric=CEILING,
         group=group,
-        value=value,
+        value=defined(value),
         unit="Spearman's rho",
+        low=low,
+        high=high,
+        level=options.level,
+        interval="bootstrap (face)" if low is not None else "",
         n=len(enough),
-        note=f"from {options.splits} random halves of the raters; no interval",
+        clusters=len(enough),
+        note=f"from {options.splits} random halves of the raters",
     )
+
+
+def _halves(ratings: list[Array], options: AttractivenessMetricOptions) -> tuple[Array, Array]:
+    """Return the means of two random halves of the raters of each face, each (splits, faces)."""
+    rng = np.random.default_rng([options.seed, 8])
+    columns = []
+    for values in ratings:
+        mixed = rng.permuted(np.tile(values, (options.splits, 1)), axis=1)
+        middle = len(values) // 2
+        columns.append((mixed[:, :middle].mean(axis=1), mixed[:, middle:].mean(axis=1)))
+    one, other = zip(*columns, strict=True)
+    return np.stack(one, axis=1), np.stack(other, axis=1)
+
+
+def _ceiling_of(correlations: Array) -> float:
+    """Return the root of the reliability: half-to-half correlations, stepped up to all raters and averaged."""
+    r = correlations[~np.isnan(correlations)]
+    stepped = np.where(r > 0, 2 * r / (1 + np.maximum(r, 0)), 0.0)
+    return float(np.sqrt(stepped.mean())) if len(r) else np.nan
+
+
+def _ceiling_interval(
+    halves: tuple[Array, Array], options: AttractivenessMetricOptions
+) -> tuple[float | None, float | None]:
+    if not options.effect_resamples:
+        return None, None
+    rng, (splits, faces) = np.random.default_rng([options.seed, 9]), halves[0].shape
+    found = []
+    for _ in range(options.effect_resamples):
+        drawn = rng.integers(faces, size=faces)
+        # A few of the splits do for each resample: what they add to its spread is small beside that of the faces.
+        some = rng.choice(splits, size=min(SPLITS_DRAWN, splits), replace=False)[:, None]
+        found.append(_ceiling_of(_rank_correlations(*(half[some, drawn] for half in halves))))
+    low, high = percentiles(np.array(found)[:, None], (1 - options.level) / 2)
+    return defined(low[0]), defined(high[0])

@@ -76,7 +76,7 @@ def methods(options: AttractivenessMetricOptions) -> str:
         "(the paper does not say what it counts so), and by the corrected test of the change. strongest_group counts "
         "whose H of the filter is largest, among all groups (the paper's Figure 5) or the significant ones (Figure 6). "
         f"Intervals of means are {options.interval_in_words('face')}; those of rank effects draw faces "
-        f"{options.effect_resamples:,} times and are made for the whole study, not within groups. p-values are "
+        f"{options.effect_resamples:,} times. p-values are "
         f"corrected by {NAMES[options.correction]} over the scenarios, within the families that the table names, at "
         f"alpha {options.alpha:g}. Missing answers are counted by status and bounded: the worst-case range covers "
         "every answer they might have given. Places of labels and of the instruction are reported apart."

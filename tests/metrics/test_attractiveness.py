@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from prejudge.core.errors import DataError
+from prejudge.core.errors import DataError, UsageError
 from prejudge.metrics._attractiveness_scores import gather
 from prejudge.metrics.attractiveness import Attractiveness, AttractivenessMetricOptions
 
@@ -20,6 +20,7 @@ SCENARIOS = (
     ("Doctor vs Nurse", "jobs", "gender", None, "male vs female"),
     ("Cook vs Guard", "jobs", "race", None, "Asian vs White"),
 )
+QUICK = AttractivenessMetricOptions(resamples=199, effect_resamples=0)
 FACES = 48
 
 
@@ -99,7 +100,7 @@ def test_score_without_a_readable_answer_to_an_order_is_missing_and_bounded():
     scores = gather(lost)
     assert np.isnan(scores.score[:, 0]).all() and not np.isnan(scores.score[:, 1:]).any()
     assert np.allclose(scores.greatest[:, 0] - scores.least[:, 0], 0.25)
-    row = one(compute(lost), "gap", scenario="Kind vs Rude")
+    row = one(compute(lost, QUICK), "gap", scenario="Kind vs Rude")
     assert row.missing == {"refused": 1} and row.n == FACES - 1
     assert row.bound_high - row.bound_low == pytest.approx(2 * 0.25 / FACES)
 
@@ -114,6 +115,30 @@ def test_gap_and_h_are_those_of_scipy(planted, found):
     assert signed.p == pytest.approx(stats.wilcoxon(moved[moved != 0]).pvalue)
     assert h.effect == pytest.approx(h.statistic / (2 * FACES - 1)) and h.effect_low < h.effect < h.effect_high
     assert gap.effect_low <= gap.effect <= gap.effect_high and gap.effect_name == "matched-pairs rank-biserial"
+
+
+def test_filter_within_a_group_has_intervals(planted, found):
+    scored = gather(planted).score[2][np.arange(FACES) % 2 == 1]
+    h = one(found, "kruskal_wallis", scenario="Doctor vs Nurse", by="filter", gender="male")
+    gap = one(found, "gap", scenario="Doctor vs Nurse", gender="male")
+    assert h.statistic == pytest.approx(stats.kruskal(scored[:, 0], scored[:, 1]).statistic)
+    assert h.effect_low < h.effect < h.effect_high and h.family.startswith("kruskal_wallis, filter (gender: male)")
+    assert gap.low < gap.value < gap.high and gap.effect_low < gap.effect <= gap.effect_high
+
+
+def test_no_resamples_of_effects_leave_values_without_their_intervals(planted, found):
+    plain = compute(planted, AttractivenessMetricOptions(resamples=499, effect_resamples=0))
+    for metric in ("gap", "kruskal_wallis", "bias_change"):
+        group = {"scenario": "Doctor vs Nurse"} | ({} if metric == "gap" else {"by": "gender"})
+        row, other = one(plain, metric, **group), one(found, metric, **group)
+        assert row.value == pytest.approx(other.value) and row.effect == pytest.approx(other.effect)
+        assert row.effect_low is None is row.effect_high and row.p == other.p
+
+
+@pytest.mark.parametrize("options", [{"effect_resamples": 50}, {"splits": 0}])
+def test_too_few_resamples_are_refused(options):
+    with pytest.raises(UsageError, match="Give at least"):
+        AttractivenessMetricOptions(**options)
 
 
 def test_planted_filter_is_found_as_halo_and_in_every_scenario(found):
@@ -201,7 +226,8 @@ def test_human_ratings_are_ranked_beside_the_scores(planted):
     estimates = compute(frame)
     row = one(estimates, "human_agreement", scenario="Kind vs Rude", variant="original")
     assert row.value == pytest.approx(1) and row.n == FACES
-    assert 0.9 < one(estimates, "human_ceiling", scenario="Kind vs Rude", variant="original").value <= 1
+    ceiling = one(estimates, "human_ceiling", scenario="Kind vs Rude", variant="original")
+    assert 0.9 < ceiling.low <= ceiling.value <= ceiling.high <= 1
 
 
 def test_units_are_what_the_gaps_are_means_of(planted, found):
@@ -219,7 +245,7 @@ def test_figures_and_examples_are_there(planted, found):
 
 
 def test_result_does_not_depend_on_the_order_of_rows(planted, found):
-    again = compute(planted.sample(fraction=1.0, shuffle=True, seed=1))
+    again = compute(planted.sample(fraction=1.0, shuffle=True, seed=1), QUICK)
     for metric in ("gap", "kruskal_wallis"):
         group = {"scenario": "Doctor vs Nurse"} | ({"by": "filter"} if metric != "gap" else {})
         assert one(again, metric, **group).value == pytest.approx(one(found, metric, **group).value)
