@@ -1,0 +1,131 @@
+"""How often do the tests of `attractiveness` find a filter whose effect is planted, and one that does nothing?
+
+Every simulated study is that of one scenario at the paper's size: 462 faces, with and without the filter, in four
+orders and three seeds, answered by the closed form of the adapter `simulated` without a store. Another seed is another
+model. Gender is planted nowhere: what the tests between women and men find, they find by chance.
+`python benchmarks/calibrate_attractiveness.py` prints the table that stands in `docs/studies/attractiveness.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from prejudge.adapters.simulated import Simulated, SimulatedOptions
+from prejudge.core.contracts import Trial, Unreadable
+from prejudge.metrics._attractiveness_filter import column_sums
+from prejudge.metrics._cluster import Resampling, flip_test
+from prejudge.probes.attractiveness import AttractivenessOptions, LikelihoodStage
+
+Numbers = npt.NDArray[np.float64]
+SCENARIOS = "first,second,category,kind,positive\nKind,Rude,traits,directed,first\n"
+FILTER, SEEDS, ORDERS = 0.5, 3, 4
+NOISE, ALPHA = 0.5, 0.05
+PLAN = Resampling(resamples=999)
+TESTS = (
+    "filter: Kruskal-Wallis, images (the paper)",
+    "filter: Wilcoxon, faces",
+    "filter: sign flip, faces",
+    "gender: Kruskal-Wallis, images (the paper)",
+    "gender: Kruskal-Wallis, faces",
+)
+HEAD = "| spread | effect | mean gap | " + " | ".join(TESTS) + " |"
+
+
+class World(NamedTuple):
+    """One row of the table, in nats."""
+
+    spread: float
+    """Standard deviation between faces."""
+    noise: float
+    """Standard deviation between the questions about one face."""
+    effect: float
+    """What the filter adds to the log-odds of the positive option."""
+
+
+class Study:
+    """The trials of one scenario, and the pictures they are about."""
+
+    def __init__(self, path: str) -> None:
+        """Draw the faces."""
+        options = AttractivenessOptions(asking="likelihood", scenarios=path, built_in=False, strength=FILTER)
+        self._stage = LikelihoodStage(options)
+        self._pictures = {hashlib.sha256(data).hexdigest(): data for data, _ in self._stage.images()}
+        self._trials = list(self._stage.trials({}))
+        # Two pictures of each face, in four orders each.
+        self.women = np.array([trial.factors["gender"] == "female" for trial in self._trials[:: 2 * ORDERS]])
+
+    def scores(self, world: World, seed: int) -> Numbers:
+        """Return the scores (faces, variants): draws for each order and seed from the odds that the model has."""
+        settings = SimulatedOptions(
+            strength=world.effect / FILTER,
+            noise=world.noise,
+            spread=world.spread,
+            seed=seed,
+            positive=("kind",),
+            negative=("rude",),
+        )
+        model = Simulated(settings)
+        model.blobs = self._pictures.__getitem__
+        answers = asyncio.run(model.likelihood_batch([trial.request for trial in self._trials]))
+        odds = [self._odds(trial, answer) for trial, answer in zip(self._trials, answers, strict=True)]
+        drawn = np.random.default_rng([seed, 9]).binomial(SEEDS, odds) / SEEDS
+        found: Numbers = drawn.reshape(-1, 2, ORDERS).mean(axis=2)
+        return found
+
+    def _odds(self, trial: Trial, answer: Any) -> float:
+        read = self._stage.read(trial.factors, answer)
+        if isinstance(read, Unreadable):
+            raise SystemExit(f"the simulated model gave no odds: {read.reason}")
+        return float(str(read["score"]))
+
+
+def tested(scores: Numbers, women: npt.NDArray[np.bool_]) -> tuple[float, ...]:
+    """Return the p of each test, and the gap."""
+    faces = scores.mean(axis=1)
+    moved = scores[:, 1] - scores[:, 0]
+    return (
+        float(stats.kruskal(scores[:, 0], scores[:, 1]).pvalue),
+        float(stats.wilcoxon(moved[moved != 0]).pvalue),
+        float(flip_test(column_sums(moved[None]), PLAN)[0, 0]),
+        float(stats.kruskal(scores[women].ravel(), scores[~women].ravel()).pvalue),
+        float(stats.kruskal(faces[women], faces[~women]).pvalue),
+        float(moved.mean()),
+    )
+
+
+def rows(study: Study, repeats: int) -> Iterator[str]:
+    """Yield the table line by line."""
+    yield HEAD
+    yield "|" + " --- |" * HEAD.count(" | ") + " --- |"
+    for spread, effect in product((0.5, 2.0), (0.0, 0.05, 0.1, 0.2, 0.4)):
+        world = World(spread, NOISE, effect)
+        found = np.array([tested(study.scores(world, seed), study.women) for seed in range(repeats)])
+        cells = [f"{100 * (found[:, test] < ALPHA).mean():.1f}" for test in range(len(TESTS))]
+        yield f"| {spread} | {effect:g} | {found[:, -1].mean():.3f} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--studies", type=int, default=400, help="simulated studies per row")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "scenarios.csv"
+        path.write_text(SCENARIOS, encoding="utf-8")
+        for line in rows(Study(str(path)), asked.studies):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
