@@ -28,6 +28,7 @@ from ..core.records import (
     Generation,
     Likelihood,
     Likelihoods,
+    Prompt,
     PseudoLikelihood,
     Request,
     Response,
@@ -35,6 +36,8 @@ from ..core.records import (
 )
 from ._images import Blobs
 from ._simulated_answers import Answers, Planted
+from ._simulated_blanks import NAMES, has_blank, read_blanks
+from ._simulated_blanks import VARYING as BLANKS_VARYING
 from ._simulated_noise import Noise
 from ._simulated_words import DESIRABLE, NEGATIVE, POSITIVE, UNDESIRABLE, VARYING, Lists
 
@@ -68,6 +71,9 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     negative: tuple[str, ...] = NEGATIVE
     varying: tuple[str, ...] = VARYING
     """Words that vary within a template; with the other lists they are blanked to find it."""
+    blanks: str | None = None
+    """A TOML file of pairs of words by domain: in a sentence with a BLANK they are the four lists, in place of the
+    above. None plants nothing else there."""
     dimension: Positive = 64
     """Length of embeddings."""
     refusal_rate: Share = 0.0
@@ -99,12 +105,16 @@ class Simulated(ModelAdapter):
         words = Lists({**lists, "varying": chosen.varying})
         planted = msgspec.convert(chosen, Planted, from_attributes=True)
         self._noise = Noise(chosen.seed)
-        self._answers = Answers(planted, self._noise, words, tuple(lists.values()))
+        self._answers = self._blanks = Answers(planted, self._noise, words, tuple(lists.values()))
+        blanks = {} if chosen.blanks is None else read_blanks(chosen.blanks)
+        if blanks:
+            words = Lists({**blanks, "varying": BLANKS_VARYING})
+            self._blanks = Answers(planted, self._noise, words, tuple(blanks[name] for name in NAMES))
         self.identity = Identity(
             adapter="simulated",
             version=VERSION,
             model=chosen.model,
-            digest=_digest({**lists, "varying": chosen.varying}),
+            digest=_digest({**lists, "varying": chosen.varying, **{f"blanks {k}": v for k, v in blanks.items()}}),
             settings={**msgspec.structs.asdict(planted), "seed": chosen.seed},
         )
         self.limits = Limits(concurrency=chosen.concurrency, batch_items=chosen.batch_items)
@@ -129,11 +139,11 @@ class Simulated(ModelAdapter):
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Choose an option that the prompt lists, or name a listed word."""
-        return await self._all(self._answers.generate, requests)
+        return await self._all(lambda request: self._on(request.messages).generate(request), requests)
 
     async def likelihood_batch(self, requests: Sequence[Likelihood]) -> Sequence[Likelihoods | ModelError]:
         """Score continuations of prompts."""
-        return await self._all(self._answers.likelihood, requests)
+        return await self._all(lambda request: self._on(request.prompt).likelihood(request), requests)
 
     async def pseudo_likelihood_batch(self, requests: Sequence[PseudoLikelihood]) -> Sequence[TokenScores | ModelError]:
         """Score sentences; `variant` changes nothing."""
@@ -158,6 +168,10 @@ class Simulated(ModelAdapter):
             answers += [self._settle(one, request) for request in requests[start : start + chunk]]
             await asyncio.sleep(0)
         return answers
+
+    def _on(self, prompt: Prompt) -> Answers:
+        """Return what answers a prompt."""
+        return self._blanks if self._blanks is not self._answers and has_blank(prompt) else self._answers
 
     def _settle(self, one: Callable[[Q], R], request: Q) -> R | ModelError:
         try:
