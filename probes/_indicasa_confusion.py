@@ -1,0 +1,60 @@
+"""How often the encoder mistakes one class for the other on held-out sentences: the file `train-encoder` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..core.errors import DataError
+from ._indicasa_prompts import ANTI, KINDS, KNOWN, STEREOTYPE
+
+COUNTS = ("encoder_ss", "encoder_sa", "encoder_as", "encoder_aa")
+"""Held-out sentences by class: true, then as the encoder has it (s: stereotype, a: anti-stereotype)."""
+PAIRS = tuple((true, told) for true in KINDS for told in KINDS)
+
+
+class _File(msgspec.Struct, frozen=True):
+    categories: dict[str, dict[str, dict[str, int]]]
+    split: Any = None
+    seed: Any = None
+
+
+def read_confusion(path: str | None) -> dict[str, tuple[int, int, int, int]]:
+    """Return the counts `COUNTS` by category; none without a file.
+
+    The file is JSON: `{"categories": {"caste": {"stereotype": {"stereotype": 40, "anti-stereotype": 8},
+    "anti-stereotype": {...}}}}`, true class first. Other keys are not read.
+
+    Raises:
+        DataError: The file cannot be read or used.
+    """
+    if path is None:
+        return {}
+    try:
+        found = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+    except OSError as error:
+        raise DataError(f"cannot read {path!r}: {error.strerror or error}.") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path} holds no confusion of an encoder: {error}. train-encoder writes such a file."
+        ) from None
+    return {_category(path, name): _counts(path, name, table) for name, table in found.categories.items()}
+
+
+def _category(path: str, name: str) -> str:
+    if (lowered := name.strip().lower()) not in KNOWN:
+        raise DataError(f"{path}: unknown category {name!r}. Known: {', '.join(KNOWN)}.")
+    return lowered
+
+
+def _counts(path: str, name: str, table: dict[str, dict[str, int]]) -> tuple[int, int, int, int]:
+    try:
+        ss, sa, as_, aa = (table[true][told] for true, told in PAIRS)
+    except KeyError as error:
+        needs = f"needs {STEREOTYPE!r} and {ANTI!r}, true and told"
+        raise DataError(f"{path}: category {name!r} has no {error.args[0]!r}; it {needs}.") from None
+    if min(ss, sa, as_, aa) < 0 or not ss + sa or not as_ + aa:
+        raise DataError(f"{path}: category {name!r} needs counts from 0, and sentences of both classes.")
+    return ss, sa, as_, aa
