@@ -24,6 +24,7 @@ from scipy import stats
 from prejudge.adapters.simulated import Simulated, SimulatedOptions
 from prejudge.core.contracts import Trial, Unreadable
 from prejudge.metrics._attractiveness_filter import column_sums
+from prejudge.metrics._attractiveness_scores import rounded
 from prejudge.metrics._cluster import Resampling, flip_test
 from prejudge.probes.attractiveness import AttractivenessOptions, LikelihoodStage
 
@@ -80,8 +81,7 @@ class Study:
         answers = asyncio.run(model.likelihood_batch([trial.request for trial in self._trials]))
         odds = [self._odds(trial, answer) for trial, answer in zip(self._trials, answers, strict=True)]
         drawn = np.random.default_rng([seed, 9]).binomial(SEEDS, odds) / SEEDS
-        found: Numbers = drawn.reshape(-1, 2, ORDERS).mean(axis=2)
-        return found
+        return rounded(drawn.reshape(-1, 2, ORDERS).mean(axis=2))
 
     def _odds(self, trial: Trial, answer: Any) -> float:
         read = self._stage.read(trial.factors, answer)
@@ -92,8 +92,7 @@ class Study:
 
 def tested(scores: Numbers, women: npt.NDArray[np.bool_]) -> tuple[float, ...]:
     """Return the p of each test, and the gap."""
-    faces = scores.mean(axis=1)
-    moved = scores[:, 1] - scores[:, 0]
+    faces, moved = rounded(scores.mean(axis=1)), rounded(scores[:, 1] - scores[:, 0])
     return (
         float(stats.kruskal(scores[:, 0], scores[:, 1]).pvalue),
         float(stats.wilcoxon(moved[moved != 0]).pvalue),

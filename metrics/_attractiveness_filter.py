@@ -17,6 +17,7 @@ from ._attractiveness_options import AttractivenessMetricOptions
 from ._attractiveness_scores import VARIANTS, Scenario, Scores
 from ._cluster import bootstrap, flip_test
 from ._effects import Effect, defined, effects, p_of
+from ._signed_ranks import signed_ranks
 from ._tables import epsilon_squared, level_counts, rank_biserial
 
 KRUSKAL = "kruskal_wallis"
@@ -31,7 +32,7 @@ def filter_estimates(
 ) -> Iterator[Estimate]:
     """Yield the gap, its tests and Kruskal and Wallis's H per scenario, over `faces`; `label` says who they are."""
     scored = scores.score[:, faces]
-    change = scored[..., 1] - scored[..., 0]
+    change = scores.change[:, faces]
     sums = _sums(change)
     low, high = bootstrap(sums, mean, options.plan)
     flipped = flip_test(sums, options.plan)
@@ -98,8 +99,8 @@ def _signed_ranks(group: dict[str, Scalar], row: dict[str, Any], change: Array, 
     moved = change[~np.isnan(change) & (change != 0)]
     tested: dict[str, Any] = {}
     if len(moved):
-        test = stats.wilcoxon(moved)
-        tested = {"test": "Wilcoxon signed-rank, faces", "statistic": float(test.statistic), "p": p_of(test.pvalue)}
+        statistic, p = signed_ranks(moved)
+        tested = {"test": "Wilcoxon signed-rank, faces", "statistic": statistic, "p": p_of(p)}
     return Estimate(
         metric=WILCOXON,
         group=group,

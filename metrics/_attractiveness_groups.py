@@ -22,7 +22,7 @@ from ._attractiveness_filter import (
     shown,
 )
 from ._attractiveness_options import AttractivenessMetricOptions
-from ._attractiveness_scores import LABELS, VARIANTS, Scores
+from ._attractiveness_scores import LABELS, VARIANTS, Scores, rounded
 from ._cluster import bootstrap
 from ._effects import Effect, defined, effects, p_of
 from ._families import tag
@@ -59,7 +59,7 @@ def _bias(
     stereotype = scores.scenarios[number].stereotype
     yield tag(found, f"{STEREOTYPE}{stereotype}") if stereotype is not None and by == "gender" else found
     # One number per face: then the answers that are compared are independent.
-    means = _faces(scored.mean(axis=1), codes[known])
+    means = _faces(rounded(scored.mean(axis=1)), codes[known])
     whole = kruskal_estimate(group, means, options, f"{BY_FACE}, {by}", "Kruskal-Wallis, means of faces")
     yield _renamed(whole, BY_FACE)
     for variant in range(len(VARIANTS)):
@@ -93,7 +93,7 @@ def _change(scores: Scores, number: int, by: str, codes: Codes, options: Attract
     scored, group = scores.score[number], {"scenario": scores.scenarios[number].id, "by": by}
     there = (codes >= 0) & ~np.isnan(scored).any(axis=1)
     own, inside = scored[there], codes[there]
-    moved = own[:, 1] - own[:, 0]
+    moved = scores.change[number][there]
     parts = [moved[inside == code] for code in np.unique(inside)]
     family = f"{CHANGE}, {by}"
     if len(parts) < 2 or any(len(np.unique(own[:, side])) < 2 for side in range(2)):

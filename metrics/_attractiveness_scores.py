@@ -19,6 +19,7 @@ VARIANTS = ("original", "filtered")
 LABELS = ("gender", "age_group", "race")
 DESIGN = ("scenario", "category", "kind", "positive", "stereotype")
 ORDER = ("first_is", "asked")
+DECIMALS = 12
 CELL = ("scenario", "face", "variant")
 NEEDS = frozenset({*DESIGN, *LABELS, *ORDER, "face", "variant", "human", "score", "p_a", "status"})
 
@@ -49,6 +50,11 @@ class Scores(msgspec.Struct, frozen=True):
     """Place in `statuses` of the reason why a score is missing; -1 where it is there."""
     statuses: list[str]
 
+    @property
+    def change(self) -> Array:
+        """Return the score with the filter less that without, shape (scenarios, faces)."""
+        return rounded(self.score[..., 1] - self.score[..., 0])
+
     def level(self, by: str, name: str) -> Flags:
         """Return which faces have this label."""
         return np.array([label == name for label in self.labels[by]], dtype=np.bool_)
@@ -61,6 +67,12 @@ class Scores(msgspec.Struct, frozen=True):
         """Return the number of each face's label; -1 for none."""
         levels = self.levels(by)
         return np.array([-1 if label is None else levels.index(label) for label in self.labels[by]], dtype=np.int64)
+
+
+def rounded(values: Array) -> Array:
+    """Return values that are equal where they differ by rounding alone: ranks tell them apart otherwise."""
+    found: Array = np.round(values, DECIMALS)
+    return found
 
 
 def gather(observations: pl.DataFrame) -> Scores:
@@ -87,7 +99,7 @@ def gather(observations: pl.DataFrame) -> Scores:
         scenarios=[Scenario(*row) for row in design.iter_rows()],
         faces=people["face"].to_list(),
         labels={name: people[name].to_list() for name in LABELS},
-        score=_filled(shape, place, cells["score"], np.nan),
+        score=rounded(_filled(shape, place, cells["score"], np.nan)),
         least=_filled(shape, place, cells["least"], 0.0),
         greatest=_filled(shape, place, cells["greatest"], 1.0),
         lost=_codes(shape, place, cells["lost"], statuses),

@@ -122,7 +122,7 @@ def _halo_share(index: Index, own: list[Scenario], options: AttractivenessMetric
 def halo_estimate(scores: Scores, options: AttractivenessMetricOptions) -> Estimate:
     """Return the mean gap over the scenarios with a positive option, each face being one unit."""
     directed = np.array([s.positive is not None for s in scores.scenarios], dtype=np.bool_)
-    change = scores.score[directed][..., 1] - scores.score[directed][..., 0]
+    change = scores.change[directed]
     # A face that lacks a scenario would be compared on other scenarios than the rest.
     average = change.mean(axis=0) if len(change) else np.full(len(scores.faces), np.nan)
     values, count = average[None], len(scores.faces)
@@ -168,9 +168,11 @@ def strongest_estimates(
                 _strongest(index, s.id, by, levels, None if judged == "any" else options.alpha)
                 for s in scores.scenarios
             )
+            tested = sum(_strongest(index, s.id, by, levels, None) is not None for s in scores.scenarios)
+            won[None] -= len(scores.scenarios) - tested
             for level in (*levels, None):
                 group: dict[str, Scalar] = {"by": by, "group": level or "none", "judged": judged}
-                yield _count(STRONGEST, group, won[level], len(scores.scenarios))
+                yield _count(STRONGEST, group, won[level], (tested, len(scores.scenarios)))
 
 
 def _strongest(index: Index, scenario: str, by: str, levels: list[str], alpha: float | None) -> str | None:
@@ -197,27 +199,42 @@ def stronger_estimates(
             continue
         for judged, decide in (("H", _by_h), ("tested change", _by_change)):
             found = Counter(decide(index, s.id, by, options.alpha) for s in scores.scenarios)
+            sizes = (len(scores.scenarios) - found.pop(None, 0), len(scores.scenarios))
             for where in (*VARIANTS, NO_IMPACT):
-                yield _count(
-                    STRONGER, {"by": by, "stronger in": where, "judged by": judged}, found[where], len(scores.scenarios)
-                )
+                yield _count(STRONGER, {"by": by, "stronger in": where, "judged by": judged}, found[where], sizes)
 
 
-def _by_h(index: Index, scenario: str, by: str, alpha: float) -> str:
+def _by_h(index: Index, scenario: str, by: str, alpha: float) -> str | None:
+    """Return where the bias is stronger; None if neither variant could be tested."""
     found = [index.of(KRUSKAL, scenario=scenario, by=by, variant=variant) for variant in VARIANTS]
     shown = [e for e in found if e is not None and e.p is not None and e.p < alpha]
     values: list[Any] = [e.value if e is not None else None for e in found]
+    if values == [None, None]:
+        return None
     if not shown or None in values or values[0] == values[1]:
         return NO_IMPACT
     return VARIANTS[int(values[1] > values[0])]
 
 
-def _by_change(index: Index, scenario: str, by: str, alpha: float) -> str:
+def _by_change(index: Index, scenario: str, by: str, alpha: float) -> str | None:
+    """Return where the bias is stronger; None if the change could not be tested."""
     change = index.of(CHANGE, scenario=scenario, by=by)
-    if change is None or change.p_adjusted is None or change.p_adjusted > alpha or not change.value:
+    if change is None or change.p_adjusted is None:
+        return None
+    if change.p_adjusted > alpha or not change.value:
         return NO_IMPACT
     return VARIANTS[int(change.value > 0)]
 
 
-def _count(metric: str, group: dict[str, Scalar], value: int, n: int) -> Estimate:
-    return Estimate(metric=metric, group=group, value=float(value), unit="scenarios", n=n, note="a count: no interval")
+def _count(metric: str, group: dict[str, Scalar], value: int, sizes: tuple[int, int]) -> Estimate:
+    """Count among the scenarios that could be tested; if none could, nothing is known."""
+    tested, total = sizes
+    return Estimate(
+        metric=metric,
+        group=group,
+        value=float(value) if tested else None,
+        unit="scenarios",
+        n=tested,
+        missing={"untested": total - tested} if tested < total else {},
+        note="a count: no interval" if tested else "undefined: no scenario could be tested",
+    )

@@ -85,7 +85,7 @@ def methods(options: AttractivenessMetricOptions) -> str:
 
 def examples_of(observations: pl.DataFrame, scores: Scores, options: AttractivenessMetricOptions) -> list[Example]:
     """Pick the scenarios with the widest gaps, and in each the face that changes most: all its exchanges."""
-    change = scores.score[..., 1] - scores.score[..., 0]
+    change = scores.change
     counts = (~np.isnan(change)).sum(axis=1)
     gaps = np.where(counts > 0, np.nansum(change, axis=1) / np.maximum(counts, 1), 0.0)
     found = []
@@ -111,7 +111,7 @@ def examples_of(observations: pl.DataFrame, scores: Scores, options: Attractiven
 
 def units(scores: Scores) -> pl.DataFrame:
     """Return the change of each face in each scenario: what the gaps are the means of."""
-    change = scores.score[..., 1] - scores.score[..., 0]
+    change = scores.change
     shape = change.shape
     lost = scores.lost.max(axis=2).ravel()
     status = ["ok" if code < 0 else scores.statuses[code] for code in lost]

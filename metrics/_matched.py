@@ -22,6 +22,7 @@ from ._effects import (
     matched_odds_ratio,
     p_of,
 )
+from ._signed_ranks import signed_ranks
 from ._tables import level_counts, rank_biserial
 
 
@@ -34,12 +35,12 @@ def wilcoxon(differences: Array, clusters: Codes, plan: Resampling) -> Tested:
     base = Tested(test="Wilcoxon signed-rank", n=len(d), clusters=len(np.unique(own)))
     if not len(d):
         return _undefined(base, "matched-pairs rank-biserial", "no difference other than 0")
-    test = stats.wilcoxon(d)
+    statistic, p = signed_ranks(d)
     sizes = level_counts(np.abs(d), (d < 0).astype(np.int64), own)
     return structs.replace(
         base,
-        statistic=float(test.statistic),
-        p=p_of(test.pvalue),
+        statistic=statistic,
+        p=p_of(p),
         p_cluster=_flipped(stats.rankdata(np.abs(d)) * np.sign(d), own, plan),
         # Both signs stand on one side: a cluster is drawn with whatever signs it has.
         effects=effects(_one_side(sizes), {"matched-pairs rank-biserial": lambda t: rank_biserial(_by_sign(t))}, plan),
