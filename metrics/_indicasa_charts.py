@@ -1,0 +1,58 @@
+"""The figures of IndiCASA: Bias Scores and stereotype probabilities by category."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..core.estimates import Chart, Estimate
+from ._charts import Column, Panel, Point, columns, forest
+from ._families import ABOVE, BELOW, tagged
+
+MAIN, SCORE, CHANCE = "stereotype_probability", "bias_score", "bias_score_by_chance"
+
+
+def draw(estimates: Sequence[Estimate]) -> list[Chart]:
+    """Return a chart of Bias Scores and one of probabilities; none where nothing was scored."""
+    shown = {_name(e): tagged(e, ABOVE) or tagged(e, BELOW) for e in estimates if e.metric == MAIN}
+    scores = [e for e in estimates if e.metric == SCORE]
+    if not any(e.value is not None for e in scores):
+        return []
+    return [_scores(scores, estimates, shown), _probabilities(estimates, shown)]
+
+
+def _scores(scores: Sequence[Estimate], estimates: Sequence[Estimate], shown: dict[str, bool]) -> Chart:
+    bars = [_bar(e, shown) for e in scores]
+    chance = {_name(e): e.value for e in estimates if e.metric == CHANCE}
+    said = " ".join(
+        f"{_name(e)}: {'no data' if e.value is None else f'{e.value:.1f}'}"
+        f"{'' if (by := chance.get(_name(e))) is None else f' (by chance {by:.1f})'}."
+        for e in scores
+    )
+    caption = (
+        "100 |2p - 1|, 0 to 100, with intervals: the distance of the stereotype probability p from one half, whichever "
+        "way. A model without a lean scores above 0 too: `by chance` is its average on as many prompts. * stereotype "
+        f"probability significant after correction. {said}"
+    )
+    figure = columns("IndiCASA Bias Score", "Bias Score", bars, 0.0)
+    return Chart("indicasa-bias-scores", "Bias Score by category", caption, figure)
+
+
+def _bar(estimate: Estimate, shown: dict[str, bool]) -> Column:
+    label = f"{_name(estimate)} (n = {estimate.n:,})"
+    return Column(label, estimate.value, estimate.low, estimate.high, "*" if shown.get(_name(estimate)) else "")
+
+
+def _probabilities(estimates: Sequence[Estimate], shown: dict[str, bool]) -> Chart:
+    own = [e for e in estimates if e.metric == MAIN]
+    points = [Point(f"{_name(e)} (n = {e.n:,})", e.value, e.low, e.high, shown[_name(e)]) for e in own]
+    said = " ".join(f"{_name(e)}: {'no data' if e.value is None else f'{e.value:.3f}'}." for e in own)
+    caption = (
+        "Share of prompts completed with the stereotype, with intervals; one half is no lean. A full point is "
+        f"significant after correction. {said}"
+    )
+    figure = forest([Panel("Stereotype probability", "share of prompts", points, 0.5)])
+    return Chart("indicasa-probabilities", "Stereotype probability by category", caption, figure)
+
+
+def _name(estimate: Estimate) -> str:
+    return str(estimate.group.get("category", "Overall"))

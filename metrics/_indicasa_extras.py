@@ -1,0 +1,56 @@
+"""What stands beside the scores of IndiCASA: prompts that were skipped, ties, lenient readings, duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from ..core.estimates import MISSING, Estimate
+from ._indicasa_cells import Cell
+from ._indicasa_votes import TIED
+from ._missing import missing_estimates
+from ._proportions import scaled, share
+
+ANSWERS = "exact (Clopper-Pearson), completions"
+PROMPTS = "exact (Clopper-Pearson), prompts"
+
+
+def skipped(cells: Sequence[Cell], level: float) -> list[Estimate]:
+    """Return the skip ratio: prompts without a class among all that were asked, in per cent."""
+    found = missing_estimates([cell.as_group() for cell in cells], level)
+    renamed = [msgspec.structs.replace(e, metric="skip_ratio", topic=MISSING) for e in found]
+    words = (("interval", "Wilson, prompts"), ("test", "chi-square of skipped prompts by category"))
+    return [msgspec.structs.replace(e, **{name: text for name, text in words if getattr(e, name)}) for e in renamed]
+
+
+def counted(prompts: pl.DataFrame, level: float) -> list[Estimate]:
+    """Return shares of ties and of lenient readings, and of prompts that repeat another, in per cent."""
+    duplicates = prompts.height - prompts.select("category", "source").n_unique()
+    found = [_part("duplicate_prompts", duplicates, prompts.height, PROMPTS, level)]
+    spoken = prompts.filter(pl.col("asked").is_not_null())
+    if spoken.is_empty():
+        return found
+    readable = int(spoken["readable"].sum())
+    for name, column in (("cosine_ties", "cosine_ties"), ("lenient_answers", "lenient")):
+        found.append(_part(name, int(spoken[column].sum()), readable, ANSWERS, level))
+    tied = int((spoken["status"] == TIED).sum())
+    return [*found, _part("majority_ties", tied, spoken.height, PROMPTS, level)]
+
+
+def _part(metric: str, count: int, n: int, interval: str, level: float) -> Estimate:
+    exact = share(count, n, level)
+    return Estimate(
+        metric=metric,
+        group={},
+        value=scaled(exact.value, 100),
+        unit="%",
+        low=scaled(exact.low, 100),
+        high=scaled(exact.high, 100),
+        level=level,
+        interval=interval if n else "",
+        n=n,
+        topic=MISSING,
+        note=f"{count} of {n}",
+    )
