@@ -45,6 +45,8 @@ class Attractiveness(Metric):
         Raises:
             DataError: a column is absent, a variant has an unknown name, or a face is described in two ways.
         """
+        if observations.is_empty():
+            return []
         scores = gather(observations)
         everyone = np.ones(len(scores.faces), dtype=np.bool_)
         tested = [
@@ -87,4 +89,4 @@ class Attractiveness(Metric):
 
     def examples(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Example]:
         """Pick the scenarios with the widest gaps, and in each the face that changes most."""
-        return examples_of(observations, gather(observations), options)
+        return [] if observations.is_empty() else examples_of(observations, gather(observations), options)

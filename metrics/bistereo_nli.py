@@ -38,7 +38,7 @@ class BIStereoNLI(Metric):
         Raises:
             DataError: a column is absent, a label or skin tone is unknown, or a pair has a skin tone twice.
         """
-        return estimate_all(readable(observations, options), options)
+        return [] if observations.is_empty() else estimate_all(readable(observations, options), options)
 
     def units(self, observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame | None:
         """Return the pairs behind the contrasts, and the answers behind the shares of labels."""

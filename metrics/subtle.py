@@ -42,7 +42,7 @@ class Subtle(Metric):
         Raises:
             DataError: a column is absent, or a polarity has an unknown name.
         """
-        return estimate_all(readable(observations), options)
+        return [] if observations.is_empty() else estimate_all(readable(observations), options)
 
     def units(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame | None:
         """Return the answers behind the differences, whole and by domain."""

@@ -1,19 +1,32 @@
-"""`AdapterContract`: the tests that every model adapter must pass. Third parties run them with a class of their own.
+"""The contract kit: tests that every adapter, probe and metric must pass. Third parties run them on their own.
 
-    from prejudge.testing import AdapterContract
+    from prejudge.testing import AdapterContract, MetricContract, ProbeContract, guesses, observe
 
-    class TestMine(AdapterContract):
+    class TestMyAdapter(AdapterContract):
         make = staticmethod(lambda: MyAdapter(MyOptions(model="tiny")))
         requests = [Generate(messages=...), Generate(messages=...)]
 
-pytest finds the class and runs each rule as a test. The requests should have one answer (temperature 0, or a seed),
-differ in length, and cover what the adapter can do; three or more per operation show most. Each rule makes an adapter
-anew and closes it, so `make` should give a small model.
+    class TestMyProbe(ProbeContract):
+        make = MyProbe
+        options = {"per_cell": 5}
+
+    class TestMyMetric(MetricContract):
+        make = MyMetric
+        observations = staticmethod(lambda: observe(MyProbe(), MyOptions(), guesses())["main"])
+        outcomes = MyStage.outcomes
+
+pytest finds the classes and runs each rule as a test. The requests of an adapter should have one answer (temperature
+0, or a seed), differ in length, and cover what it can do; three or more per operation show most. Each rule makes an
+adapter anew and closes it, so `make` should give a small model.
 """
 
 from __future__ import annotations
 
 from ._garbage import GARBAGE
+from ._hostile import HOSTILE
 from .adapters import AdapterContract
+from .metrics import MetricContract
+from .observing import guesses, observe
+from .probes import ProbeContract
 
-__all__ = ["GARBAGE", "AdapterContract"]
+__all__ = ["GARBAGE", "HOSTILE", "AdapterContract", "MetricContract", "ProbeContract", "guesses", "observe"]

@@ -1,0 +1,217 @@
+"""`MetricContract`: the tests that every metric must pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ..core.contracts import UNIT_COLUMNS, Metric, Options
+from ..core.estimates import MISSING, TOPICS, Chart, Estimate
+from ..core.options import build_options
+from ._compare import close
+
+KEPT = ("key", "trial", "stage", "status", "reason")
+SLACK = 1e-9
+
+
+class MetricContract:
+    """The rules, one test each. Set `make`, `observations` and `outcomes`; the rest has defaults."""
+
+    make: ClassVar[Callable[[], Metric]]
+    """Make the metric."""
+    observations: ClassVar[Callable[[], pl.DataFrame]]
+    """Return observations such as a run leaves; `observe` makes them from a probe."""
+    outcomes: ClassVar[Sequence[str]]
+    """The columns of them that come from answers; every other column is known before anybody answers."""
+    options: ClassVar[Mapping[str, Any]] = {}
+    """Options by name, such as few `resamples`."""
+    tolerance: ClassVar[float] = 1e-9
+    """How far equal numbers may lie apart, absolutely or relatively."""
+
+    def _chosen(self) -> tuple[Metric, Options]:
+        metric = type(self).make()
+        return metric, build_options("the metric", metric.options, dict(self.options))
+
+    def _compute(self, observations: pl.DataFrame) -> list[Estimate]:
+        metric, options = self._chosen()
+        return metric.compute(observations, options)
+
+    def _all_missing(self, status: str) -> pl.DataFrame:
+        """Return the observations as they would be, had nobody answered."""
+        frame = type(self).observations()
+        none = [pl.lit(None, dtype=frame.schema[name]).alias(name) for name in self.outcomes if name in frame.columns]
+        return frame.with_columns(*none, pl.lit(status).alias("status"), pl.lit("why").alias("reason"))
+
+    def test_needs_are_columns_of_the_observations(self) -> None:
+        """What the metric says it needs is there."""
+        metric, options = self._chosen()
+        lacking = set(metric.columns(options)) - set(type(self).observations().columns)
+        assert not lacking, f"`needs` names {sorted(lacking)}, which the observations do not have"
+
+    def test_what_it_needs_is_enough(self) -> None:
+        """With the declared columns alone it computes, and what it then states is what it states with all."""
+        metric, options = self._chosen()
+        frame = type(self).observations()
+        declared = [name for name in frame.columns if name in metric.columns(options) or name in KEPT]
+        values = {_name(estimate): estimate.value for estimate in self._compute(frame)}
+        for estimate in self._compute(frame.select(declared)):
+            name = _name(estimate)
+            assert name not in values or close(estimate.value, values[name], max(self.tolerance, 1e-7)), (
+                f"{name} is {values[name]}, and {estimate.value} without the columns that `needs` does not name"
+            )
+
+    def test_computing_is_pure(self) -> None:
+        """Computed twice, the estimates are equal, and the observations stay as they were."""
+        frame = type(self).observations()
+        before = frame.clone()
+        first = self._compute(frame)
+        assert frame.equals(before), "the metric changed the observations"
+        self._equal(first, self._compute(frame), "computed again")
+
+    def test_order_of_rows_changes_no_value(self) -> None:
+        """Observations in another order give the same values."""
+        frame = type(self).observations()
+        first, second = self._compute(frame), self._compute(frame.reverse())
+        values = {_name(estimate): estimate.value for estimate in second}
+        for estimate in first:
+            assert _name(estimate) in values, f"{_name(estimate)}: gone when the rows are in another order"
+            same = close(values[_name(estimate)], estimate.value, max(self.tolerance, 1e-7))
+            assert same, f"{_name(estimate)}: {estimate.value}, or {values[_name(estimate)]} in another order"
+
+    def test_no_observations_give_no_value(self) -> None:
+        """Of an empty frame nothing is known: a value would be made up."""
+        for estimate in self._compute(type(self).observations().clear()):
+            assert estimate.value is None, f"{_name(estimate)} is {estimate.value} of no observations"
+            self._check(estimate)
+
+    def test_missing_is_never_zero(self) -> None:
+        """If no answer came, nothing is estimated but the share that is missing."""
+        for status in ("refused", "filtered", "unreadable", "failed"):
+            for estimate in self._compute(self._all_missing(status)):
+                self._check(estimate)
+                if estimate.subject != MISSING:
+                    assert estimate.value is None, f"{_name(estimate)} is {estimate.value}, though all are {status}"
+
+    def test_missing_answers_are_counted(self) -> None:
+        """If no answer came, some estimate says how many did not."""
+        found = self._compute(self._all_missing("refused"))
+        told = any(estimate.missing.get("refused") for estimate in found) or any(e.subject == MISSING for e in found)
+        assert told or not found, "no estimate counts the refused answers"
+
+    def test_estimates_are_sound(self) -> None:
+        """Numbers are finite, limits enclose, p-values are probabilities, and every test has a neutral value."""
+        found = self._compute(type(self).observations())
+        assert found, "no estimates of the observations"
+        names = [_name(estimate) for estimate in found]
+        twice = {name for name in names if names.count(name) > 1}
+        assert not twice, f"two estimates of one measure and group: {sorted(twice)[:3]}"
+        for estimate in found:
+            self._check(estimate)
+
+    def test_words_and_figures_can_be_made(self) -> None:
+        """The sentence, the methods, the headline, the figures and the examples come out, also of missing answers."""
+        from matplotlib import pyplot
+
+        metric, options = self._chosen()
+        for frame in (type(self).observations(), self._all_missing("refused"), type(self).observations().clear()):
+            found = metric.compute(frame, options)
+            assert isinstance(metric.conclude(found), str) and isinstance(metric.methods(options), str)
+            assert all(estimate in found for estimate in metric.headline(found)), "a headline that was not computed"
+            charts = metric.figures(found)
+            _check_charts(charts)
+            for chart in charts:
+                pyplot.close(chart.figure)
+            if "key" in frame.columns:
+                keys = set(frame["key"].to_list())
+                for example in metric.examples(frame, options):
+                    assert set(example.keys) <= keys, f"example {example.title!r} names an exchange that is not there"
+
+    def test_units_are_what_estimates_are_means_of(self) -> None:
+        """`units`, where there are any, have their columns, and their means are the estimates."""
+        metric, options = self._chosen()
+        frame = type(self).observations()
+        units = metric.units(frame, options)
+        if units is None or units.is_empty():
+            return
+        lacking = set(UNIT_COLUMNS) - set(units.columns)
+        assert not lacking, f"the units lack {sorted(lacking)}"
+        values = {_name(estimate): estimate.value for estimate in metric.compute(frame, options)}
+        factors = [name for name in units.columns if name not in UNIT_COLUMNS]
+        for cell, rows in units.group_by("metric", *factors, maintain_order=True):
+            group = {name: value for name, value in zip(factors, cell[1:], strict=True) if value is not None}
+            name = _named(str(cell[0]), group)
+            assert name in values, f"units of {name}, which is no estimate"
+            mean = _mean(rows)
+            assert close(mean, values[name], max(self.tolerance, 1e-7)), f"{name}: {values[name]}, units give {mean}"
+
+    def _equal(self, first: Sequence[Estimate], second: Sequence[Estimate], when: str) -> None:
+        assert [_name(e) for e in first] == [_name(e) for e in second], f"other estimates {when}"
+        for one, two in zip(first, second, strict=True):
+            for field in ("value", "low", "high", "n", "p", "p_adjusted", "effect", "missing"):
+                a, b = getattr(one, field), getattr(two, field)
+                assert close(a, b, self.tolerance), f"{_name(one)}: {field} is {a}, and {b} {when}"
+
+    def _check(self, estimate: Estimate) -> None:
+        name = _name(estimate)
+        numbers = (
+            "value",
+            "neutral",
+            "low",
+            "high",
+            "statistic",
+            "p",
+            "p_adjusted",
+            "effect",
+            "bound_low",
+            "bound_high",
+        )
+        for field in numbers:
+            value = getattr(estimate, field)
+            assert value is None or math.isfinite(value), f"{name}: {field} is {value}; what is undefined is None"
+        assert estimate.topic in ("", *TOPICS), f"{name}: topic {estimate.topic!r} is none of {TOPICS}"
+        assert estimate.n >= 0 and all(n >= 0 for n in estimate.missing.values()), f"{name}: a count below 0"
+        for low, high in (("low", "high"), ("bound_low", "bound_high"), ("effect_low", "effect_high")):
+            a, b = getattr(estimate, low), getattr(estimate, high)
+            assert a is None or b is None or a <= b + SLACK, f"{name}: {low} {a} is above {high} {b}"
+        for field in ("p", "p_adjusted"):
+            value = getattr(estimate, field)
+            assert value is None or -SLACK <= value <= 1 + SLACK, f"{name}: {field} is {value}"
+        if estimate.p is not None and estimate.p_adjusted is not None:
+            assert estimate.p_adjusted >= estimate.p - SLACK, f"{name}: corrected, p fell"
+            assert estimate.family and estimate.correction, f"{name}: a corrected p without its family or correction"
+        if estimate.p is not None:
+            assert estimate.test, f"{name}: a p without the name of its test"
+        if estimate.low is not None or estimate.high is not None:
+            assert estimate.interval, f"{name}: an interval that does not say how it was made"
+        if estimate.effect is not None:
+            assert estimate.effect_name, f"{name}: an effect size without a name"
+
+
+def _named(metric: str, group: Mapping[str, Any]) -> str:
+    cells = ", ".join(f"{name} = {value}" for name, value in sorted(group.items()) if value is not None)
+    return f"{metric} ({cells})" if cells else metric
+
+
+def _name(estimate: Estimate) -> str:
+    return _named(estimate.metric, estimate.group)
+
+
+def _mean(rows: pl.DataFrame) -> float | None:
+    """Return the mean of the units whose sign is 1, less that of the others."""
+    total = 0.0
+    for (sign,), part in rows.group_by("sign"):
+        mean = part["value"].drop_nulls().mean()
+        if mean is None:
+            return None
+        total += float(str(sign)) * float(mean)  # type: ignore[arg-type]  # a mean of numbers
+    return total
+
+
+def _check_charts(charts: Sequence[Chart]) -> None:
+    names = [chart.name for chart in charts]
+    assert len(set(names)) == len(names), f"two figures have one name: {names}"
+    for chart in charts:
+        assert chart.title and chart.caption, f"figure {chart.name!r} has no title or no caption for who cannot see it"

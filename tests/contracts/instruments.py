@@ -1,0 +1,45 @@
+"""The built-in studies, small: options by probe, what a model says to them, and options by metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+FEW: dict[str, Any] = {"resamples": 99}
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """One probe with the metrics that measure it."""
+
+    probe: str
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of the probe."""
+    words: tuple[str, ...] = ()
+    """What a model says to `Generate`; none are those of the kit."""
+    metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def id(self) -> str:
+        """Return a name for the test."""
+        return self.name or self.probe
+
+
+PAIRS = "first,second,type,direction\n"
+INSTRUMENTS = (
+    Instrument("bistereo-pairs", {"per_cell": 4}, metrics={"trisentbias": FEW}),
+    Instrument("attractiveness", {"per_cell": 2, "seeds": (0,)}, ("(a)", "(b)", "I see"), {"attractiveness": FEW}),
+    Instrument(
+        "attractiveness",
+        {"per_cell": 2, "asking": "likelihood"},
+        metrics={"attractiveness": FEW},
+        name="attractiveness-likelihood",
+    ),
+    Instrument("subtle", {"per_cell": 4, "asking": "likelihood"}, metrics={"subtle": FEW}),
+    Instrument("bistereo-nli", {"per_cell": 4}, metrics={"bistereo-nli": FEW}),
+    Instrument("bistereo-tuples", metrics={"bistereo-tuples": FEW}),
+    Instrument(
+        "bistereo-tuples", {"asking": "generate"}, ("thin", "smart", "?"), {"bistereo-tuples": FEW}, "tuples-generate"
+    ),
+)

@@ -1,0 +1,74 @@
+"""Every built-in probe and metric keeps its contract, by the kits that third parties run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from prejudge.core.options import build_options
+from prejudge.core.registry import load_registry
+from prejudge.core.study import Catalogue
+from prejudge.testing import MetricContract, ProbeContract, guesses, observe
+
+from .instruments import INSTRUMENTS, Instrument
+
+CATALOGUE = Catalogue.load()
+PROBE_RULES = [name for name in dir(ProbeContract) if name.startswith("test_")]
+METRIC_RULES = [name for name in dir(MetricContract) if name.startswith("test_")]
+_SEEN: dict[str, dict[str, pl.DataFrame]] = {}
+
+
+def answers(instrument: Instrument) -> Any:
+    return guesses(words=instrument.words) if instrument.words else guesses()
+
+
+def probe_case(instrument: Instrument) -> ProbeContract:
+    kind = CATALOGUE.plugins.load("probe", instrument.probe)
+    members = {"make": kind, "options": instrument.options, "answer": staticmethod(answers(instrument)), "most": 60}
+    return type("Case", (ProbeContract,), members)()
+
+
+def observed(instrument: Instrument) -> dict[str, pl.DataFrame]:
+    if instrument.id not in _SEEN:
+        probe = CATALOGUE.plugins.load("probe", instrument.probe)()
+        options = build_options(instrument.probe, probe.options, instrument.options)
+        _SEEN[instrument.id] = observe(probe, options, answers(instrument))
+    return _SEEN[instrument.id]
+
+
+def metric_case(instrument: Instrument, name: str) -> MetricContract:
+    kind = CATALOGUE.plugins.load("metric", name)
+    probe = CATALOGUE.plugins.load("probe", instrument.probe)()
+    stages = probe.stages(build_options(instrument.probe, probe.options, instrument.options))
+    frames = observed(instrument)
+    last = stages[-1]
+    outcomes = [o for stage in stages for o in stage.outcomes] if kind.every_stage else last.outcomes
+    members = {
+        "make": kind,
+        "options": instrument.metrics[name],
+        "observations": staticmethod(lambda: frames[last.name]),
+        "outcomes": tuple(outcomes),
+    }
+    return type("Case", (MetricContract,), members)()
+
+
+METRICS = [(instrument, name) for instrument in INSTRUMENTS for name in instrument.metrics]
+
+
+@pytest.mark.parametrize("rule", PROBE_RULES)
+@pytest.mark.parametrize("instrument", INSTRUMENTS, ids=lambda i: i.id)
+def test_probe(instrument, rule):
+    getattr(probe_case(instrument), rule)()
+
+
+@pytest.mark.parametrize("rule", METRIC_RULES)
+@pytest.mark.parametrize(("instrument", "name"), METRICS, ids=[f"{i.id}-{name}" for i, name in METRICS])
+def test_metric(instrument, name, rule):
+    getattr(metric_case(instrument, name), rule)()
+
+
+@pytest.mark.skip
+def test_every_probe_of_the_catalogue_is_tested():
+    assert {i.probe for i in INSTRUMENTS} == set(load_registry().probes)
