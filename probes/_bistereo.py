@@ -1,7 +1,9 @@
 """The generated BIStereo pairs: frames and word lists from `data/bistereo_pairs`, combined without a word diff.
 
 A sentence is `<opening> [a|an] [attribute] <descriptor> <noun> [phrase].`, so the place of the descriptor, the only
-thing in which the two sentences of a pair differ, is known while they are written.
+thing in which the two sentences of a pair differ, is known while they are written. It may also stand last, `The
+[attribute] <noun> <clause> [phrase] was <descriptor>.`, or first, `The <descriptor> <noun> <clause> [phrase] was
+<attribute>.`: what a model that reads from left to right makes of a descriptor depends on its place.
 """
 
 from __future__ import annotations
@@ -10,14 +12,17 @@ import functools
 from collections.abc import Iterator
 from importlib import resources
 from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from ..core.records import Scalar
 from ._pairs import Pair
 
+CELL = ("axis", "gender", "sentiment")
+FACTORS = ("pair", "side", *CELL, "number", "phrase", "template", "noun", "attribute", "descriptors")
 Number = Literal["singular", "plural"]
+Position = Literal["attributive", "last", "first"]
 
 
 class DescriptorPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,6 +56,8 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     axes: tuple[Axis, ...]
     openings: dict[Number, tuple[str, ...]]
+    clauses: dict[Number, tuple[str, ...]]
+    """What stands in the place of each opening where the descriptor is last or first."""
     phrases: dict[str, Phrases]
     """By the axis's key."""
     nouns: dict[str, dict[Number, tuple[str, ...]]]
@@ -66,6 +73,7 @@ class Template(msgspec.Struct, frozen=True):
     axis: Axis
     number: Number
     opening: str
+    clause: str
     kind: str
     """`none`, `location` or `action_location`."""
     tail: str
@@ -78,6 +86,7 @@ class Selection(msgspec.Struct, frozen=True):
     axes: tuple[str, ...]
     genders: tuple[str, ...]
     sentiments: tuple[str, ...]
+    position: Position = "attributive"
 
 
 @functools.cache
@@ -97,17 +106,21 @@ def templates(design: Design) -> Iterator[Template]:
         phrases += [("location", f" {text}") for text in design.phrases[axis.key].location]
         phrases += [("action_location", f" {text}") for text in design.phrases[axis.key].action_location]
         for number, openings in design.openings.items():
-            for (at, opening), (place, (kind, text)) in product(enumerate(openings, 1), enumerate(phrases)):
+            starts = enumerate(zip(openings, design.clauses[number], strict=True), 1)
+            for (at, start), (place, (kind, text)) in product(starts, enumerate(phrases)):
                 name = f"{axis.key}-{number[0]}-{at:02}-{place:02}"
-                yield Template(name, axis, number, opening, kind, f"{text}.")
+                yield Template(name, axis, number, *start, kind, f"{text}.")
 
 
 def generate(design: Design, selection: Selection) -> Iterator[Pair]:
-    """Yield the pairs of a selection lazily, template by template."""
+    """Yield the pairs of a selection lazily, template by template.
+
+    With the descriptor first, the attribute is what is said of it, and there are no neutral pairs.
+    """
     attributes = [
         (sentiment, word)
         for sentiment in selection.sentiments
-        for word in (design.attributes[sentiment] if sentiment in design.attributes else (None,))
+        for word in design.attributes.get(sentiment, () if selection.position == "first" else (None,))
     ]
     for template in templates(design):
         if template.axis.name not in selection.axes:
@@ -117,22 +130,45 @@ def generate(design: Design, selection: Selection) -> Iterator[Pair]:
             for noun, descriptors in product(nouns, template.axis.pairs):
                 if gender in descriptors.genders:
                     for sentiment, attribute in attributes:
-                        yield _pair(template, descriptors, (gender, noun), (sentiment, attribute))
+                        frame = _Frame(template, selection.position, noun, attribute)
+                        yield _pair(frame, descriptors, gender, sentiment)
 
 
-def _pair(template: Template, descriptors: DescriptorPair, who: tuple[str, str], what: tuple[str, str | None]) -> Pair:
-    (gender, noun), (sentiment, attribute) = who, what
-    name = f"{template.id}/{noun}/{attribute or sentiment}/{descriptors.name}"
+class _Frame(NamedTuple):
+    """A template with its noun and attribute: a sentence without its descriptor."""
+
+    template: Template
+    position: Position
+    noun: str
+    attribute: str | None
+
+    @property
+    def id(self) -> str:
+        return self.template.id if self.position == "attributive" else f"{self.template.id}-{self.position}"
+
+    def around(self, descriptor: str) -> tuple[str, str]:
+        """Return all that stands before a descriptor, and all that stands behind it."""
+        if self.position == "attributive":
+            return _head(self.template, self.attribute, descriptor), f" {self.noun}{self.template.tail}"
+        who = f"{self.noun} {self.template.clause}{self.template.tail[:-1]}"
+        was = "was" if self.template.number == "singular" else "were"
+        if self.position == "first":
+            return "The ", f" {who} {was} {self.attribute}."
+        return f"The {f'{self.attribute} ' if self.attribute else ''}{who} {was} ", "."
+
+
+def _pair(frame: _Frame, descriptors: DescriptorPair, gender: str, sentiment: str) -> Pair:
+    template, noun, attribute = frame.template, frame.noun, frame.attribute
+    name = f"{frame.id}/{noun}/{attribute or sentiment}/{descriptors.name}"
     good, bad = descriptors.desirable, descriptors.undesirable
-    head, other = (_head(template, attribute, descriptor) for descriptor in (good, bad))
-    tail = f" {noun}{template.tail}"
+    (head, tail), (other, _) = frame.around(good), frame.around(bad)
     factors: dict[str, Scalar] = {
         "axis": template.axis.name,
         "gender": gender,
         "sentiment": sentiment,
         "number": template.number,
         "phrase": template.kind,
-        "template": template.id,
+        "template": frame.id,
         "noun": noun,
         "attribute": attribute,
         "descriptors": descriptors.name,

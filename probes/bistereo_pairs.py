@@ -13,11 +13,11 @@ from typing import ClassVar
 from ..core.contracts import Options, Probe, Stage
 from ..core.errors import UnknownNameError, UsageError
 from ..core.records import Scalar
-from ._bistereo import Selection, generate, load_design
+from ._bistereo import CELL, FACTORS, Position, Selection, generate, load_design
+from ._bistereo_causal import AlternativesStage, JointStage, LeftToRightStage, Scoring
 from ._csv import Row, read_rows
 from ._pairs import Pair, PairOptions, PairStage, Spans, checked_difference, sample_cells, words
 
-CELL = ("axis", "gender", "sentiment")
 SENTIMENTS = ("positive", "negative", "neutral")
 REQUIRED = ("desirable", "undesirable", *CELL)
 OPTIONAL = ("template", "number", "phrase", "attribute", "noun", "pair")
@@ -26,6 +26,13 @@ OPTIONAL = ("template", "number", "phrase", "attribute", "noun", "pair")
 class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
     """Parameters of `bistereo-pairs`."""
 
+    scoring: Scoring = "pll"
+    """`pll`: pseudo-log-likelihood, for masked models. For causal ones `joint-minus-marginal`: the likelihood of the
+    shared words given the modified ones; `left-to-right`: the shared words given the words before them; `sentence`."""
+    position: Position = "attributive"
+    """Where the descriptor stands: before the noun as in the paper, `last` in the sentence, or `first`."""
+    before: str = ""
+    """Text that every sentence is conditioned on; needed by causal models without a token for the beginning."""
     data: str | None = None
     """A CSV file of one's own pairs, in place of the generated ones."""
     axes: tuple[str, ...] = ()
@@ -43,10 +50,7 @@ class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
 class BIStereoStage(PairStage):
     """All pairs, the desirable sentence of each first."""
 
-    factors: ClassVar[tuple[str, ...]] = (
-        *("pair", "side", *CELL),
-        *("number", "phrase", "template", "noun", "attribute", "descriptors"),
-    )
+    factors: ClassVar[tuple[str, ...]] = FACTORS
     count_by: ClassVar[tuple[str, ...]] = CELL
 
     def __init__(self, options: BIStereoOptions) -> None:
@@ -68,6 +72,12 @@ class BIStereoStage(PairStage):
         per_cell, seed = self._chosen.per_cell, self._chosen.seed
         return chosen if per_cell is None else sample_cells(chosen, CELL, per_cell, seed)
 
+    def everything(self) -> Iterable[Pair]:
+        """Return all pairs of the design or of the file, whatever is selected."""
+        if self._chosen.data is not None:
+            return read_pairs(self._chosen.data)
+        return generate(load_design(), _select(BIStereoOptions(position=self._chosen.position), None))
+
     def _filtered(self, pairs: Iterable[Pair], selection: Selection) -> Iterator[Pair]:
         wanted = (selection.axes, selection.genders, selection.sentiments)
         for pair in pairs:
@@ -76,19 +86,36 @@ class BIStereoStage(PairStage):
 
 
 class BIStereoPairs(Probe):
-    """The instrument: one stage of pseudo-log-likelihoods."""
+    """The instrument: one stage of pseudo-log-likelihoods, or of likelihoods with those of the templates before it."""
 
     options: ClassVar[type[Options]] = BIStereoOptions
 
     def stages(self, options: BIStereoOptions) -> Sequence[Stage]:
-        """Return the one stage.
+        """Return the stage of the pairs; by `joint-minus-marginal`, after that of their templates' sentences.
 
         Raises:
-            UsageError: `per_cell` is below 1.
+            UsageError: `per_cell` is below 1, or an option has no meaning with this scoring.
         """
-        if options.per_cell is not None and options.per_cell < 1:
-            raise UsageError(f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all pairs.")
-        return [BIStereoStage(options)]
+        _check(options)
+        design, scoring = BIStereoStage(options), options.scoring
+        if scoring == "pll":
+            return [design]
+        if scoring == "joint-minus-marginal":
+            alternatives = AlternativesStage(design.pairs, design.everything, options.before)
+            return [alternatives, JointStage(design.pairs, options.before)]
+        return [LeftToRightStage(design.pairs, options.before, whole=scoring == "sentence")]
+
+
+def _check(options: BIStereoOptions) -> None:
+    if options.per_cell is not None and options.per_cell < 1:
+        raise UsageError(f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all pairs.")
+    plain = BIStereoOptions()
+    masked = {"unit": options.unit != plain.unit, "variant": options.variant != plain.variant}
+    idle = masked if options.scoring != "pll" else {"before": options.before != plain.before}
+    if names := [name for name, given in idle.items() if given]:
+        raise UsageError(f"{names[0]} has no meaning with scoring={options.scoring}. Leave it out.")
+    if options.data is not None and options.position != plain.position:
+        raise UsageError("position is for the generated pairs. Leave it out with data.")
 
 
 def read_pairs(path: str) -> list[Pair]:
@@ -135,7 +162,8 @@ def _select(options: BIStereoOptions, own: list[Pair] | None) -> Selection:
     if own is not None:
         known = [list(dict.fromkeys(str(pair.factors[name]) for pair in own)) for name in CELL]
     asked = (options.axes, options.genders, options.sentiments)
-    return Selection(*(_known(*names) for names in zip(CELL, asked, known, strict=True)))
+    axes, genders, sentiments = (_known(*names) for names in zip(CELL, asked, known, strict=True))
+    return Selection(axes, genders, sentiments, options.position)
 
 
 def _known(kind: str, asked: tuple[str, ...], known: list[str]) -> tuple[str, ...]:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from ...core.errors import UnknownNameError
 
-__all__ = ["REFERENCES", "reference_path"]
+__all__ = ["CAUSAL_REFERENCES", "REFERENCES", "reference_path"]
 
 REFERENCES = ("masked_biased", "masked_fair")
-"""Names of the shipped checkpoints."""
+"""Names of the shipped masked checkpoints."""
+CAUSAL_REFERENCES = ("causal_biased", "causal_fair")
+"""Names of the shipped causal checkpoints."""
 
 
 def reference_path(name: str) -> Path:
@@ -22,6 +24,7 @@ def reference_path(name: str) -> Path:
     Raises:
         UnknownNameError: No checkpoint of that name is shipped.
     """
-    if name not in REFERENCES:
-        raise UnknownNameError("reference model", name, REFERENCES)
+    known = (*REFERENCES, *CAUSAL_REFERENCES)
+    if name not in known:
+        raise UnknownNameError("reference model", name, known)
     return Path(__file__).resolve().parent / name

@@ -98,11 +98,11 @@ def planted(count: int, strength: float, seed: int) -> Iterator[Line]:
     for _ in range(count):
         attribute = None if draw.random() < 0.3 else draw.choice(POSITIVE + NEGATIVE)
         plural = draw.random() < 0.5
-        noun, phrase = draw.choice(PLURAL if plural else SINGULAR), _phrase(draw)
+        noun, tail = draw.choice(PLURAL if plural else SINGULAR), phrase(draw)
         opening = draw.choice((*SEEN, *["There were" if plural else "There was"] * 2))
         pair = draw.choice(DESCRIPTORS)
         seen = [f"{attribute} {word}" if attribute else word for word in pair]
-        texts = [f"{opening} {'' if plural else article(s) + ' '}{s} {noun}{phrase}." for s in seen]
+        texts = [f"{opening} {'' if plural else article(s) + ' '}{s} {noun}{tail}." for s in seen]
         yield Line(tuple(texts), _weights(attribute, strength))
 
 
@@ -112,7 +112,7 @@ def _weights(attribute: str | None, strength: float) -> tuple[float, float]:
     return (strength, 1 - strength) if attribute in POSITIVE else (1 - strength, strength)
 
 
-def _phrase(draw: random.Random) -> str:
+def phrase(draw: random.Random) -> str:
     """Draw no phrase, a place, an action with a place, or an action."""
     place = f" {draw.choice(WHERE)} the {draw.choice(PLACES).replace('_', ' ')}"
     action = f" {draw.choice(ACTIONS)}"

@@ -66,7 +66,7 @@ def train(settings: Settings, kind: str) -> BertForMaskedLM:
         torch.manual_seed(settings.seed)
         model = build_model(tokenizer.get_vocab_size()).train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, betas=(0.9, 0.98), weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, settings.steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: rate(step, settings.steps))
     for step in range(1, settings.steps + 1):
         loss = _loss(model, batches.draw(step), vocabulary().index("[MASK]"))
         optimiser.zero_grad()
@@ -78,7 +78,8 @@ def train(settings: Settings, kind: str) -> BertForMaskedLM:
     return model.eval()
 
 
-def _rate(step: int, steps: int) -> float:
+def rate(step: int, steps: int) -> float:
+    """Return the part of the peak learning rate at a step: it rises over a twentieth of them, then falls."""
     warm = max(steps // 20, 1)
     left = torch.tensor((step - warm) / max(steps - warm, 1))
     return step / warm if step < warm else float(0.5 * (1 + torch.cos(torch.pi * left)))
