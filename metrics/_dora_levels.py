@@ -1,0 +1,55 @@
+"""Bias levels: which share of the judgements stands on each step of the scale (Figure 7), and whether they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from ..core.associations import CELL, PAIR, PLACE
+from ..core.estimates import Estimate
+from ._agreement import agreement, rating_table
+from ._dora_means import Measure
+from ._dora_options import DoraAssociationsOptions
+from ._dora_pairs import Associations
+from ._units import percent
+
+STEPS = ("not at all", "slightly", "moderately", "highly", "extremely")
+"""The paper, footnote 6: 1 to 5."""
+SHARE, AGREEMENT = "level_share", "level_agreement"
+SEPARATOR = "\x1f"
+
+
+def share_measures(found: Associations) -> Iterator[Measure]:
+    """Yield the share of judgements on each step."""
+    if "levels" not in found.asked:
+        return
+    for step, name in enumerate(STEPS, 1):
+        value = percent(pl.col("level").round() == step)
+        rows = found.levels.select(*PLACE, value=value, status=pl.col("status"))
+        yield Measure(name=SHARE, rows=rows, group={"level": name})
+
+
+def agreement_estimates(found: Associations, options: DoraAssociationsOptions) -> Iterator[Estimate]:
+    """Yield Krippendorff's alpha of the judgements of one association, by setting."""
+    for (modality, setting), part in found.levels.group_by(*CELL, maintain_order=True):
+        named = part.with_columns(unit=pl.concat_str("descriptor", *PAIR, separator=SEPARATOR))
+        table = rating_table(named, ("unit", "judgement", "level"), order=(1.0, 2.0, 3.0, 4.0, 5.0))
+        clusters = [unit.split(SEPARATOR)[0] for unit in np.unique(named["unit"].to_numpy())]
+        found_ = agreement(table, "ordinal", options.plan, clusters)
+        left_out = {"one judgement": found_.single, "no judgement": found_.unrated}
+        yield Estimate(
+            metric=AGREEMENT,
+            group={"modality": modality, "setting": setting},
+            value=found_.alpha,
+            unit="Krippendorff's alpha, ordinal",
+            low=found_.low,
+            high=found_.high,
+            level=options.level,
+            interval=f"{options.interval} (descriptor)" if found_.low is not None else "",
+            n=found_.units,
+            clusters=len(set(clusters)),
+            missing={name: count for name, count in left_out.items() if count},
+            note="" if found_.alpha is not None else "undefined: no two judgements, or all alike",
+        )
