@@ -40,11 +40,13 @@ bench: $(VENV)/.dev
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/limiter.py
+	$(BIN)/python benchmarks/attractiveness.py
 
 # Slow: some minutes on two quiet cores.
 calibrate: $(VENV)/.dev
 	$(BIN)/python benchmarks/calibrate.py --write docs/calibration.md
 	$(BIN)/python benchmarks/resampling.py
+	$(BIN)/python benchmarks/calibrate_attractiveness.py
 
 clean:
 	rm -rf $(VENV) .build build dist *.egg-info

@@ -25,6 +25,8 @@ class Measured(NamedTuple):
     seconds: float
     megabytes: float
     note: str
+    cpu: float
+    """Seconds of processor time, all threads together."""
 
 
 def measure(name: str, words: list[str], folder: Path, module: str | None = "prejudge.core.cli") -> Measured:
@@ -39,7 +41,7 @@ def measure(name: str, words: list[str], folder: Path, module: str | None = "pre
     if os.waitstatus_to_exitcode(status):
         raise SystemExit(f"{name} failed: {errors}")
     last = errors.strip().splitlines()[-1:] or [""]
-    return Measured(name, seconds, usage.ru_maxrss / 1024, last[0])
+    return Measured(name, seconds, usage.ru_maxrss / 1024, last[0], usage.ru_utime + usage.ru_stime)
 
 
 def main() -> int:
