@@ -29,6 +29,10 @@ COMMANDS = {
     "replicate": ("replicating:replicate", "Compare a study with the values that were published."),
     "recheck": ("recheck:recheck", "Ask a sample of a run again, to learn whether the model still answers as it did."),
     "doctor": ("doctor:doctor", "Ask a model a few questions with known answers, before money is spent."),
+    "train-encoder": (
+        "prejudge.adapters.encoder_training.command:train_encoder",
+        "Fine-tune a sentence encoder to tell stereotypes from anti-stereotypes.",
+    ),
     "demo": ("demo:demo", "Run a study on the two reference models that come with the package."),
 }
 

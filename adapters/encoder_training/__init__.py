@@ -1,0 +1,1 @@
+"""Fine-tune a sentence encoder so that stereotypes and anti-stereotypes of one context lie apart (paper 002)."""

@@ -1,0 +1,84 @@
+"""Which trainings a call is: splits, seeds, losses and their parameters; and what each of them came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ._losses import BY_TEMPERATURE, LossName, LossSettings
+from ._parts import SelectOn, SplitBy
+from ._similarity import Delta
+from ._state import Epoch
+from ._train import TrainSettings
+
+
+class Grid(msgspec.Struct, frozen=True, kw_only=True):
+    """What to train."""
+
+    splits: tuple[SplitBy, ...]
+    seeds: tuple[int, ...]
+    losses: tuple[LossName, ...]
+    temperatures: tuple[float, ...]
+    margins: tuple[float, ...]
+    positive_weight: float = 1.0
+    negative_weight: float = 1.0
+    epochs: int = 30
+    patience: int = 3
+    batch: int = 256
+    learning_rate: float = 5e-5
+    buckets: bool = True
+    select: SelectOn = "inner"
+    """`validation`: stop early and choose on the part that is reported, as the paper does."""
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One training."""
+
+    split: SplitBy
+    settings: TrainSettings
+
+    @property
+    def name(self) -> str:
+        """Return what its folder is called."""
+        loss = self.settings.loss
+        knob = f"t{loss.temperature:g}" if loss.name in BY_TEMPERATURE else f"m{loss.margin:g}"
+        return f"{self.split}-{loss.name}-{knob}-s{self.settings.seed}"
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What one training came to."""
+
+    name: str
+    split: SplitBy
+    settings: TrainSettings
+    history: list[Epoch]
+    best: int
+    tuning: float | None
+    """Highest delta-sim of the tuning part."""
+    before: dict[str, Delta]
+    """Validation delta-sim of the encoder as it was given: `overall` and by category."""
+    after: dict[str, Delta]
+    sizes: dict[str, int]
+    """Sentences of each part."""
+    repeated: int
+    """Validation sentences that stand word for word among the others."""
+
+
+def cells(grid: Grid) -> Iterator[Cell]:
+    """Yield all trainings: by split, seed, loss, then temperature or margin."""
+    for split in grid.splits:
+        for seed in grid.seeds:
+            for loss in grid.losses:
+                by_temperature = loss in BY_TEMPERATURE
+                for value in grid.temperatures if by_temperature else grid.margins:
+                    yield Cell(split, _settings(grid, seed, loss, value))
+
+
+def _settings(grid: Grid, seed: int, loss: LossName, value: float) -> TrainSettings:
+    knob = {"temperature": value} if loss in BY_TEMPERATURE else {"margin": value}
+    weights = {"positive_weight": grid.positive_weight, "negative_weight": grid.negative_weight}
+    shared = {name: getattr(grid, name) for name in ("epochs", "patience", "batch", "learning_rate", "buckets")}
+    return TrainSettings(
+        loss=LossSettings(name=loss, **knob, **(weights if loss == "nt-bxent" else {})), seed=seed, **shared
+    )

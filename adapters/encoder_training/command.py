@@ -1,0 +1,130 @@
+"""`prejudge train-encoder`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from ...core.errors import MissingExtraError, UsageError
+from .._torch import require_torch
+from ._cells import Grid
+from ._classifier import HeadSettings
+from ._data import Corpus, read_corpus
+from ._grid import Job, run_grid
+from ._heads import Heads, run_heads
+from ._losses import LOSSES
+from ._model import find_model
+from ._parts import SPLITS
+from ._progress import choose_progress
+from ._tables import describe_table, show
+from ._write import write_results
+
+WHAT = "`prejudge train-encoder`"
+TEMPERATURES, MARGINS = (0.1, 0.5, 1.0, 10.0, 20.0, 30.0), (0.2, 0.3, 0.4, 0.5, 0.6)
+"""The grid of the paper's appendix."""
+POSITIVE = click.FloatRange(min=0, min_open=True)
+
+
+@click.command()
+@click.argument("data", nargs=-1, required=True)
+@click.option("--describe", "only_describe", is_flag=True, help="Say what the data holds, and train nothing.")
+@click.option("--model", help="The encoder to start from: a directory, or a name on the Hugging Face hub.")
+@click.option("--out", help="The folder for encoders, results and figures; a call that was cut off goes on there.")
+@click.option(
+    "--loss", "losses", multiple=True, type=click.Choice(LOSSES), help="Repeatable. Default: all four, one by one."
+)
+@click.option("--temperature", "temperatures", multiple=True, type=POSITIVE, help="Repeatable. Default: 0.1.")
+@click.option(
+    "--margin", "margins", multiple=True, type=click.FloatRange(0, 1, True, True), help="Repeatable. Default: 0.5."
+)
+@click.option("--paper-grid", is_flag=True, help="All temperatures and margins of the paper's appendix.")
+@click.option("--positive-weight", type=POSITIVE, default=1.0, show_default=True, help="Of NT-BXent's positive pairs.")
+@click.option("--negative-weight", type=POSITIVE, default=1.0, show_default=True, help="Of NT-BXent's negative pairs.")
+@click.option(
+    "--split",
+    "splits",
+    multiple=True,
+    type=click.Choice(SPLITS),
+    help="Hold out sentences, as the paper does, or whole contexts. Repeatable. Default: both.",
+)
+@click.option(
+    "--select",
+    type=click.Choice(["inner", "validation"]),
+    default="inner",
+    show_default=True,
+    help="Where to stop early and choose: on a tenth of the data that is not reported, or on the validation part.",
+)
+@click.option("--seed", "seeds", multiple=True, type=click.IntRange(min=0), help="Repeatable. Default: 0.")
+@click.option("--epochs", type=click.IntRange(min=1), default=30, show_default=True)
+@click.option("--patience", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option("--batch", type=click.IntRange(min=2), default=256, show_default=True, help="Sentences per step.")
+@click.option("--learning-rate", type=POSITIVE, default=5e-5, show_default=True)
+@click.option("--no-buckets", is_flag=True, help="Pad each batch as a whole, not in passes of like length.")
+@click.option(
+    "--classifier",
+    "heads",
+    multiple=True,
+    type=click.Choice(["frozen", "unfrozen"]),
+    help="Also train a two-layer classifier on the encoder as given and as trained. Repeatable.",
+)
+@click.option("--head-seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Trainings of each.")
+@click.option("--head-epochs", type=click.IntRange(min=1), default=100, show_default=True)
+@click.option("--beside", multiple=True, metavar="FOLDER", help="Draw the bars of another --out too. Repeatable.")
+@click.option("--device", default="auto", show_default=True)
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def train_encoder(data: tuple[str, ...], only_describe: bool, **given: Any) -> None:
+    """Fine-tune a sentence encoder on DATA: CSV files with the columns context_id, sentence and type.
+
+    Writes the best encoder of each split and loss with its model card and its confusion on held-out sentences,
+    delta-sim before and after by category, and figures.
+    """
+    corpus = read_corpus(data)
+    console = Console()
+    if only_describe:
+        console.print(describe_table(corpus))
+        return
+    job = make_job(corpus, given)
+    with choose_progress(given["quiet"]) as progress:
+        results = run_grid(job, progress)
+        heads = run_heads(job, make_heads(given), results, progress)
+        whole = write_results(job, results, heads, given["beside"])
+    show(console, whole.summaries, heads)
+    for split, folder in whole.best.items():
+        console.print(f"Best encoder, split by {split}: {job.out / folder}", soft_wrap=True, highlight=False)
+
+
+def make_job(corpus: Corpus, given: dict[str, Any]) -> Job:
+    """Return what the options ask for.
+
+    Raises:
+        MissingExtraError: sentence-transformers is not installed.
+        UsageError: no model or no folder.
+    """
+    for name in ("model", "out"):
+        if not given[name]:
+            raise UsageError(f"train-encoder needs --{name}. To look at the data only, add --describe.")
+    require_torch(WHAT, "encoder")
+    if find_spec("sentence_transformers") is None:
+        raise MissingExtraError(WHAT, "encoder")
+    full = given["paper_grid"]
+    shared = ("positive_weight", "negative_weight", "select", "epochs", "patience", "batch", "learning_rate")
+    grid = Grid(
+        splits=tuple(dict.fromkeys(given["splits"])) or SPLITS,
+        seeds=tuple(dict.fromkeys(given["seeds"])) or (0,),
+        losses=tuple(dict.fromkeys(given["losses"])) or LOSSES,
+        temperatures=TEMPERATURES if full else tuple(dict.fromkeys(given["temperatures"])) or (0.1,),
+        margins=MARGINS if full else tuple(dict.fromkeys(given["margins"])) or (0.5,),
+        buckets=not given["no_buckets"],
+        **{name: given[name] for name in shared},
+    )
+    return Job(find_model(given["model"]), corpus, grid, Path(given["out"]), given["device"])
+
+
+def make_heads(given: dict[str, Any]) -> Heads:
+    """Return which classifiers the options ask for."""
+    settings = HeadSettings(seeds=given["head_seeds"], epochs=given["head_epochs"], encoder_rate=given["learning_rate"])
+    return Heads(kinds=tuple(dict.fromkeys(given["heads"])), settings=settings)

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from prejudge.adapters.encoder_training._classifier import macro_f1
+from prejudge.adapters.encoder_training._confusion import confusion
+from prejudge.adapters.encoder_training._parts import cut
+
+
+@pytest.fixture(scope="module")
+def parted(corpus):
+    """Vectors that tell the types apart."""
+    kinds = np.where(corpus.stereotype[:, None], [[1.0, 0.0]], [[0.0, 1.0]])
+    return kinds + np.random.default_rng(0).normal(scale=0.05, size=kinds.shape)
+
+
+@pytest.mark.parametrize("by", ["sentence", "context"])
+def test_parted_vectors_are_never_confused(corpus, parted, by):
+    parts = cut(corpus, by, 0)
+    table = confusion(parted, corpus, parts.validation, parts.known)
+    assert all(kinds["stereotype"]["anti-stereotype"] == 0 for kinds in table.values())
+    counted = sum(n for kinds in table.values() for given in kinds.values() for n in given.values())
+    assert counted == len(parts.validation)
+
+
+def test_mistakes_stand_off_the_diagonal(corpus, parted):
+    parts = cut(corpus, "sentence", 0)
+    wrong = parts.validation[corpus.stereotype[parts.validation]][0]
+    vectors = parted.copy()
+    vectors[wrong] = [0.0, 1.0]
+    table = confusion(vectors, corpus, parts.validation, parts.known)
+    assert sum(kinds["stereotype"]["anti-stereotype"] for kinds in table.values()) == 1
+
+
+def test_sentence_is_not_its_own_ground_truth(corpus):
+    rows = np.flatnonzero(corpus.context == 0)
+    # Every vector is orthogonal to all others: only to itself would it be near.
+    table = confusion(np.eye(96), corpus, rows, rows)
+    assert table["caste"]["stereotype"] == {"stereotype": 0, "anti-stereotype": 4}
+
+
+def test_macro_f1_is_that_of_scikit_learn(corpus):
+    metrics = pytest.importorskip("sklearn.metrics", reason="needs the extra encoder")
+    rows = np.arange(0, 96, 2)
+    taken = np.random.default_rng(0).random((3, len(rows))) < 0.6
+    found = {row.category: row for row in macro_f1(taken, corpus, rows)}
+    truth = corpus.stereotype[rows]
+    expected = [metrics.f1_score(truth, one, average="macro") for one in taken]
+    assert found["overall"].value == pytest.approx(np.mean(expected))
+    assert found["overall"].deviation == pytest.approx(np.std(expected, ddof=1))
+    chosen = corpus.category[rows] == 1
+    by_seed = [metrics.f1_score(truth[chosen], one[chosen], average="macro") for one in taken]
+    assert found["gender"].value == pytest.approx(np.mean(by_seed))
+    assert found["gender"].low < found["gender"].value < found["gender"].high

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from prejudge.adapters.encoder_training._data import read_corpus
+from prejudge.adapters.encoder_training._parts import SPLITS, batches, cut, repeated_across
+from prejudge.core.errors import DataError
+
+
+@pytest.mark.parametrize("by", SPLITS)
+def test_parts_cover_all_and_share_nothing(corpus, by):
+    parts = cut(corpus, by, 3)
+    together = np.concatenate([parts.train, parts.tuning, parts.validation])
+    assert sorted(together) == list(range(96))
+    assert 0.15 <= len(parts.validation) / 96 <= 0.25
+
+
+def test_split_by_context_shares_no_context(corpus):
+    parts = cut(corpus, "context", 3)
+    seen = set(corpus.context[parts.known])
+    assert not seen & set(corpus.context[parts.validation])
+    assert set(corpus.category[parts.validation]) == {0, 1}
+
+
+def test_split_by_sentence_shares_contexts(corpus):
+    parts = cut(corpus, "sentence", 3)
+    assert set(corpus.context[parts.validation]) & set(corpus.context[parts.train])
+
+
+def test_seed_decides(corpus):
+    assert list(cut(corpus, "sentence", 1).validation) == list(cut(corpus, "sentence", 1).validation)
+    assert list(cut(corpus, "sentence", 1).validation) != list(cut(corpus, "sentence", 2).validation)
+
+
+def test_validation_can_serve_for_tuning(corpus):
+    parts = cut(corpus, "sentence", 0, "validation")
+    assert list(parts.tuning) == list(parts.validation) and not set(parts.known) & set(parts.validation)
+
+
+def test_batches_are_whole_contexts(corpus):
+    rows = np.arange(96)
+    found = list(batches(corpus, rows, 20, np.random.default_rng(0)))
+    assert sorted(np.concatenate(found)) == list(rows)
+    assert all(len(batch) == 16 for batch in found)
+
+
+def test_single_context_cannot_be_held_out(write):
+    corpus = read_corpus([write("0,He is poor.,stereotype", "0,He is rich.,anti_stereotype")])
+    with pytest.raises(DataError, match=r"category 'own0' has 1 context.*--split sentence"):
+        cut(corpus, "context", 0)
+
+
+def test_repeats_across_the_split_are_counted(write):
+    lines = [
+        f"{place},He is {word}.,{kind}"
+        for place in range(5)
+        for word, kind in (("poor", "stereotype"), ("rich", "anti_stereotype"))
+    ]
+    corpus = read_corpus([write(*lines)])
+    parts = cut(corpus, "context", 0)
+    assert repeated_across(corpus, parts) == len(parts.validation) == 2
