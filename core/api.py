@@ -173,7 +173,7 @@ async def arun(
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
     resolved = _resolve(catalogue, study, model, options)
-    with Store(settings.store) as store:
+    with Store(settings.store, later=True) as store:
         name = await execute(
             catalogue, resolved, store, RunOptions(mode=settings.mode, caps=settings.caps), settings.progress
         )

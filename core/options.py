@@ -14,8 +14,8 @@ from .errors import UnknownNameError, UsageError
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-def build_options(owner: str, kind: type[S], values: Mapping[str, Any]) -> S:
-    """Return the options record of `owner` with these values; text is read as the type the option has.
+def build_options(owner: str, kind: type[S], values: Mapping[str, Any], *, strict: bool = False) -> S:
+    """Return the options record of `owner` with these values; text is read as the type the option has, unless `strict`.
 
     Raises:
         UnknownNameError: an option nobody declared.
@@ -26,7 +26,7 @@ def build_options(owner: str, kind: type[S], values: Mapping[str, Any]) -> S:
         if name not in known:
             raise UnknownNameError(f"option of {owner}", name, known)
     try:
-        return msgspec.convert(_split_lists(kind, values), kind, strict=False)
+        return msgspec.convert(values if strict else _split_lists(kind, values), kind, strict=strict)
     except msgspec.ValidationError as error:
         raise UsageError(_explain(owner, kind, values, str(error))) from None
 

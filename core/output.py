@@ -19,6 +19,7 @@ from .report import Published, ReportContent, StudyInfo, Table, write
 from .scoring import Scores, estimates_frame
 from .store import Store
 from .study import SUBJECT, Study
+from .tables import encode
 
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
 
@@ -40,7 +41,7 @@ def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: C
     try:
         place.mkdir(parents=True, exist_ok=True)
         frame.write_parquet(place / "estimates.parquet")
-        frame.write_csv(place / "estimates.csv")
+        (place / "estimates.csv").write_bytes(encode(frame, "csv"))
         scores.frame.write_parquet(place / "observations.parquet")
         (place / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(scores.manifest), indent=2))
     except OSError as error:
@@ -49,14 +50,14 @@ def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: C
 
 
 def ensure_writable(folder: Path) -> None:
-    """Refuse a folder for reports that cannot be written, before anything is asked.
+    """Refuse a folder for reports that cannot be written, before anything is asked; one that is not there is not made.
 
     Raises:
         UsageError: naming the folder.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
         raise UsageError(
@@ -108,8 +109,8 @@ def _design(scores: Scores) -> list[str]:
     return [] if scores.run.state == "imported" else design_words(scores.stages, scores.manifest)
 
 
-def warnings_of(scores: Scores) -> list[str]:
-    """Return what a reader must know before believing a number."""
+def warnings_of(scores: Scores, place: str = "") -> list[str]:
+    """Return what a reader must know before believing a number; `place` is what a command needs to find the store."""
     warnings = [*scores.manifest.notes, *_unanswered(scores)]
     if scores.run.state == "imported":
         return warnings
@@ -117,7 +118,7 @@ def warnings_of(scores: Scores) -> list[str]:
         done, record = scores.observations[stage.name].height, scores.manifest.stages.get(stage.name)
         if scores.run.state != "finished" or record is None or done < record.planned:
             planned = f"{record.planned}" if record else "an unknown number of"
-            mend = f"Resume it: prejudge resume {scores.run.name}"
+            mend = f"Resume it: prejudge resume {scores.run.name}{place}"
             warnings.append(INCOMPLETE.format(done=done, planned=planned, stage=stage.name, mend=mend))
     return warnings
 

@@ -118,14 +118,16 @@ def load_registry(user: str | Path | None = None) -> Registry:
         DataError: the file cannot be read.
         UnknownNameError: it has an unknown key.
     """
-    built_in = parse_registry(files(__package__.rpartition(".")[0]).joinpath(FILE_NAME).read_text("utf-8"), FILE_NAME)
+    text = files(__package__.rpartition(".")[0]).joinpath(FILE_NAME).read_text("utf-8")
+    built_in = parse_registry(text, f"the built-in {FILE_NAME}")
     path = Path(user) if user is not None else Path(FILE_NAME)
     if user is None and not path.is_file():
         return built_in
     try:
-        own = parse_registry(path.read_text("utf-8"), str(path), path.resolve().parent)
+        own = parse_registry(path.read_text("utf-8"), str(path.absolute()), path.resolve().parent)
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read the registry {str(path)!r}: {error}.") from None
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read the registry {str(path.absolute())!r}: {why}.") from None
     return Registry(**{name: getattr(built_in, name) | getattr(own, name) for name in Registry.__struct_fields__})
 
 

@@ -15,6 +15,7 @@ from .manifest import Manifest, describe_machine, digest_files, new_name
 from .observations import gather_observations, stack, unstack
 from .plugins import blamed
 from .store import RunRow, Store, get_run, read_failures, stream_trials
+from .store.urls import option_words
 from .study import STAGE, Catalogue, Instrument, Study
 
 
@@ -76,7 +77,8 @@ def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[st
         s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures, store.blob) for s in stages
     }
     if all(frame.is_empty() for frame in observations.values()) or _nothing_to_measure(instrument, observations):
-        raise DataError(f"run {run.name} has no trials recorded yet. Finish it: prejudge resume {run.name}")
+        mend = f"Finish it: prejudge resume {run.name}{option_words(store.url)}"
+        raise DataError(f"run {run.name} has no trials recorded yet. {mend}")
     return _measure(catalogue, Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)
 
 

@@ -6,22 +6,28 @@ from pathlib import Path
 
 import click
 
+from ..errors import UsageError
 from ..store import Store, get_run
 from ..store.bundle import export_run
 from ..store.merge import merge
 from ..store.unbundle import Bundle, import_bundle
-from .shared import store_option, store_words
+from ..store.urls import option_words
+from .shared import store_option
 
 
 @click.command("export")
 @click.argument("name", default="latest")
 @click.option("--out", default=None, metavar="FILE", help="The file to write. Default: NAME.zip here.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
 @store_option
-def export(name: str, out: str | None, store: str) -> None:
+def export(name: str, out: str | None, force: bool, store: str) -> None:
     """Write the run NAME as one file that anyone can import and score again, without keys or models."""
     with Store(store, writable=False) as opened:
         run = get_run(opened, name)
-        done = export_run(opened, run, Path(out) if out else Path(f"{run.name}.zip"))
+        path = Path(out) if out else Path(f"{run.name}.zip")
+        if path.exists() and not force:
+            raise UsageError(f"{str(path)!r} is there already. Name another with --out, or write over it with --force.")
+        done = export_run(opened, run, path)
     click.echo(", ".join(f"{count:,} {kind}" for kind, count in done.counts.items()))
     if done.absent:
         click.echo(f"Note: {done.absent:,} images that requests name are not in the store, and not in the bundle.")
@@ -36,13 +42,13 @@ def export(name: str, out: str | None, store: str) -> None:
 @store_option
 def import_(file: str, name: str | None, store: str) -> None:
     """Take over the run in the bundle FILE, once everything in it was checked."""
-    with Bundle(file) as bundle, Store(store) as opened:
+    with Bundle(file) as bundle, Store(store, later=True) as opened:
         done = import_bundle(opened, bundle, name)
     if not done.new:
         click.echo(f"The run is here already: {done.run}")
         return
     click.echo(f"{done.exchanges:,} exchanges and {done.images:,} images are new here.")
-    click.echo(f"Run:    {done.run}\nScore it: prejudge score {done.run}{store_words(store)}")
+    click.echo(f"Run:    {done.run}\nScore it: prejudge score {done.run}{option_words(store)}")
 
 
 @click.command("merge")

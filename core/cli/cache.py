@@ -14,7 +14,7 @@ from ..store.checks import Checks
 from ..store.prune import PruneOptions, prune, vacuum, would_go
 from .bundles import export, import_, merge_
 from .results import terminal
-from .shared import store_option
+from .shared import ensure_there, store_option
 
 SHOWN = 20
 """Faults that `verify` names; the rest are counted."""
@@ -80,11 +80,13 @@ def verify(store: str) -> int:
 @store_option
 def prune_(name: str, store: str, yes: bool, shrink: bool, **options: bool) -> None:
     """Remove a run and what only it used: exchanges, images, repeated texts. Never what another run uses."""
+    ensure_there(store)
     with Store(store) as opened:
         run = get_run(opened, name)
         going = would_go(opened, run, PruneOptions(**options))
         what = [f"{getattr(going, name):,} {name}" for name in ("trials", "exchanges", "failures", "images", "parts")]
-        click.echo(f"Run {run.name} would go with {', '.join(what)}: {going.size:,} bytes.")
+        goes = "goes" if yes else "would go"
+        click.echo(f"Run {run.name} {goes} with {', '.join(what)}: {going.size:,} bytes.")
         if not yes:
             click.confirm("Answers that go cannot be had again without asking. Remove them?", abort=True)
         prune(opened, run, PruneOptions(**options))

@@ -53,6 +53,10 @@ def gate(
     return _show(verdicts, title)
 
 
+def _held(count: int) -> str:
+    return "1 check holds" if count == 1 else f"{count:,} checks hold"
+
+
 def _show(verdicts: Sequence[Verdict], title: str) -> int:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for head in ("", "rule", "for", "must hold", "found"):
@@ -62,7 +66,7 @@ def _show(verdicts: Sequence[Verdict], title: str) -> int:
             if not outcome.passed:
                 table.add_row("FAIL", verdict.rule, outcome.subject, outcome.check, outcome.found)
         if verdict.passed:
-            table.add_row("pass", verdict.rule, "", f"{len(verdict.outcomes)} checks hold", "")
+            table.add_row("pass", verdict.rule, "", _held(len(verdict.outcomes)), "")
     console = terminal()
     console.print(table, markup=False)
     passed = sum(verdict.passed for verdict in verdicts)

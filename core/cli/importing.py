@@ -48,5 +48,5 @@ def import_responses(
         command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])),
     )
     ensure_writable(Path(where["runs"]))
-    with Store(where["store"]) as store:
+    with Store(where["store"], later=True) as store:
         return finish(catalogue, store, import_answers(catalogue, chosen, store, options), where["runs"])

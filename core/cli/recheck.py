@@ -17,7 +17,7 @@ from ..store import Store
 from ..store.urls import hide_password
 from ..study import Catalogue
 from .results import number, p_value, terminal
-from .shared import registry_option, store_option
+from .shared import ensure_there, registry_option, store_option
 
 
 @click.command()
@@ -39,6 +39,7 @@ def recheck(run: str, alpha: float, exact: bool, store: str, registry: str | Non
     """
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
     options = RecheckOptions(command=command, **how)  # type: ignore[arg-type]
+    ensure_there(store)
     with Store(store) as opened:
         done = asyncio.run(ask_again(Catalogue.load(registry), opened, run, options))
     drift = done.drift

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from ..contracts import Estimate
+from ..errors import UsageError
 from ..output import warnings_of, write_output
 from ..scoring import Scores, score
 from ..store import Store
+from ..store.urls import option_words
 from ..study import Catalogue
+from .shared import again_words
 
 UNITS = {"percentage points": "pp"}
 
@@ -31,13 +35,31 @@ def deliver(scores: Scores, store: Store | None, where: Mapping[str, Any]) -> in
 
     The report does without what `leave_out` of `where` names.
     """
-    return show(scores, write_output(scores, store, Path(where["runs"]), where.get("leave_out", ())))
+    report = write_output(scores, store, Path(where["runs"]), where.get("leave_out", ()))
+    return show(scores, report, option_words(store.url) if store is not None else "")
 
 
-def show(scores: Scores, report: Path) -> int:
-    """Print the table of estimates, the conclusions and the report's path; return 1 if no trial could be read."""
+@contextmanager
+def scored_again(name: str, where: Mapping[str, Any]) -> Iterator[None]:
+    """Say how to go on where scoring is interrupted.
+
+    Raises:
+        UsageError: with the command.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        again = f"prejudge score {name}{again_words(where)}"
+        raise UsageError(f"interrupted while scoring. Nothing is lost; score it with: {again}") from None
+
+
+def show(scores: Scores, report: Path, place: str = "") -> int:
+    """Print the table of estimates, the conclusions and the report's path; return 1 if no trial could be read.
+
+    `place` is what a command needs to find the store again.
+    """
     console = terminal()
-    for warning in warnings_of(scores):
+    for warning in warnings_of(scores, place):
         console.print(f"Note: {warning}", markup=False)
     if scores.headline:
         console.print(estimates_table(scores.headline))

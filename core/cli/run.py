@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -22,8 +23,9 @@ from ..store import Store, get_run
 from ..store.urls import hide_password
 from ..study import Catalogue, Study
 from .progress import make_progress
-from .results import deliver
+from .results import deliver, scored_again
 from .shared import (
+    again_words,
     budget_options,
     data_option,
     leave_out_option,
@@ -36,7 +38,6 @@ from .shared import (
     runs_option,
     set_option,
     store_option,
-    store_words,
 )
 
 SPENT = 3
@@ -124,22 +125,23 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict
         UsageError: it was interrupted; the message has the command that resumes it.
     """
     ensure_writable(Path(where["runs"]))
-    with Store(where["store"]) as store:
+    with Store(where["store"], later=True) as store:
         progress = make_progress(where.get("progress", "auto"), quiet=where["quiet"])
         try:
             name = asyncio.run(execute(catalogue, study, store, options, progress))
         except KeyboardInterrupt:
-            raise UsageError(f"interrupted. {_resume(progress.run, where['store'])}") from None
+            raise UsageError(f"interrupted. {_resume(progress.run, where)}") from None
         except BudgetError as spent:
             progress.close()
-            click.echo(f"prejudge: {spent} {_resume(progress.run, where['store'])}", err=True)
+            click.echo(f"prejudge: {spent} {_resume(progress.run, where)}", err=True)
             return SPENT
         finally:
             progress.close()
-        return deliver(score(catalogue, store, name), store, where)
+        with scored_again(name, where):
+            return deliver(score(catalogue, store, name), store, where)
 
 
-def _resume(run: str | None, store: str) -> str:
+def _resume(run: str | None, where: Mapping[str, Any]) -> str:
     if run is None:
         return "Nothing was asked."
-    return f"What was answered is kept. Resume with: prejudge resume {run}{store_words(store)}"
+    return f"What was answered is kept. Resume with: prejudge resume {run}{again_words(where)}"

@@ -14,7 +14,7 @@ from ..scoring import score_published
 from ..store import Store
 from ..store.unbundle import Bundle, import_bundle
 from ..study import Catalogue
-from .results import deliver
+from .results import deliver, scored_again
 from .shared import leave_out_option, read_assignments, registry_option, runs_option, set_option, store_option
 
 
@@ -37,7 +37,7 @@ def score(name: str, scores: str | None, assignments: tuple[str, ...], registry:
     if scores is not None:
         published = score_published(catalogue, catalogue.study(name, {}, read_assignments(assignments, None)), scores)
         return deliver(published, None, where)
-    with Store(where["store"], writable=False) as store:
+    with scored_again(name, where | {"registry": registry}), Store(where["store"], writable=False) as store:
         return deliver(score_run(catalogue, store, name, read_assignments(assignments, None)), store, where)
 
 

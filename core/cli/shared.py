@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
-from ..errors import UsageError
+from ..errors import StoreError, UsageError
 from ..options import parse_assignments
-from ..store.urls import hide_password
+from ..store.engine import lacks_file
+from ..store.urls import DEFAULT, option_words, store_url
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 store_option = click.option(
     "--store",
-    default="prejudge.db",
+    default=DEFAULT,
     envvar="PREJUDGE_STORE",
     show_default=True,
     show_envvar=True,
@@ -58,9 +59,22 @@ progress_option = click.option(
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 
 
-def store_words(store: str) -> str:
-    """Return what a command shown to the user needs to find this store again; nothing for the usual one."""
-    return "" if store == "prejudge.db" else f" --store {shlex.quote(hide_password(store))}"
+def again_words(where: Mapping[str, Any]) -> str:
+    """Return what a command shown to the user needs to find the same store, folder and registry again."""
+    words = option_words(where["store"])
+    words += f" --runs {shlex.quote(where['runs'])}" if where.get("runs", "runs") != "runs" else ""
+    return words + (f" --registry {shlex.quote(where['registry'])}" if where.get("registry") else "")
+
+
+def ensure_there(store: str) -> None:
+    """Refuse a store that is not there, for what needs a run that is: opened for writing, it would be made.
+
+    Raises:
+        StoreError: naming the file.
+    """
+    url = store_url(store)
+    if lacks_file(url):
+        raise StoreError(f"there is no store at {url.database}. Run a study first, or name one with --store.")
 
 
 def budget_options(command: F) -> F:

@@ -92,7 +92,8 @@ def read_policy(path: str | Path) -> Policy:
     try:
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read the policy {str(path)!r}: {error}.") from None
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read the policy {str(path)!r}: {why}.") from None
     return parse_policy(text, str(path))
 
 
@@ -102,7 +103,7 @@ def parse_policy(text: str, where: str = "the policy") -> Policy:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{where} is not valid TOML: {error}.") from None
-    file = build_options(where, _File, data)
+    file = build_options(where, _File, data, strict=True)
     if not file.rules:
         raise UsageError(f"{where} has no rules, so it would let everything pass. Write [[rules]].")
     rules = tuple(_rule(values, f"{where}: rule {number}", number) for number, values in enumerate(file.rules, 1))
@@ -113,12 +114,22 @@ def parse_policy(text: str, where: str = "the policy") -> Policy:
 
 
 def _rule(values: dict[str, Any], where: str, number: int) -> Rule:
-    if wrong := [name for name in (*LIMITS, *SHARES) if isinstance(values.get(name), bool)]:
-        raise UsageError(f"{where}: {wrong[0]} is {str(values[wrong[0]]).lower()}. Give a number.")
-    rule = build_options(where, Rule, values)
+    for name in (*LIMITS, *SHARES):
+        _check_numbers(name, values.get(name), where)
+    rule = build_options(where, Rule, values, strict=True)
     _check(rule, where)
     selector = " ".join([rule.metric or "answers", *(f"{k}={v}" for k, v in rule.group.items())])
     return msgspec.structs.replace(rule, name=rule.name or f"rule {number}: {selector}")
+
+
+def _check_numbers(name: str, given: Any, where: str) -> None:
+    """Refuse a threshold that is a text or a truth: a policy says what it means, or nothing passes."""
+    if name == "between" and given is not None and not isinstance(given, list):
+        raise UsageError(f"{where}: between is {given!r}. Give both ends, such as [0, 10].")
+    for number in given if isinstance(given, list) else [given]:
+        if isinstance(number, bool) or not isinstance(number, int | float | None):
+            shown = str(given).lower() if isinstance(given, bool) else repr(given)
+            raise UsageError(f"{where}: {name} is {shown}. Give a number, without quotes.")
 
 
 def _check(rule: Rule, where: str) -> None:

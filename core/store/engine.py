@@ -102,6 +102,11 @@ def _is_file(url: sa.URL) -> bool:
     return url.drivername.startswith("sqlite") and name != ":memory:" and not name.startswith("file:")
 
 
+def lacks_file(url: sa.URL) -> bool:
+    """Say whether the store is a file that is not there yet, in a folder that is."""
+    return _is_file(url) and (path := Path(str(url.database))).parent.is_dir() and not path.exists()
+
+
 def _check_file(url: sa.URL, writable: bool) -> None:
     if not _is_file(url):
         return
@@ -175,4 +180,4 @@ def _stand_in_line(connection: sa.Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
 
 
-__all__ = ["open_engine", "translated"]
+__all__ = ["lacks_file", "open_engine", "translated"]

@@ -8,19 +8,22 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Engine
 from sqlmodel import SQLModel
 
 from ..adapter import Identity
 from ..canonical import encode, identity_digest
 from ..errors import DataError
 from .bulk import LOOKUP, batched, insert_many, table_of
-from .engine import open_engine, translated
+from .engine import lacks_file, open_engine, translated
 from .parts import Parts, unpack
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
+from .urls import store_url
 
 
 class Found(NamedTuple):
@@ -65,13 +68,26 @@ class NewTrial(NamedTuple):
 
 
 class Store:
-    """The record of every prompt and response."""
+    """The record of every prompt and response.
 
-    def __init__(self, where: str | Path, *, writable: bool = True) -> None:
-        self.engine = open_engine(where, writable=writable)
-        self._writer = self.engine.execution_options(immediate=True)
-        self.url = self.engine.url
+    A new file is made at once, or, with `later`, at its first use: a command that fails before leaves none behind.
+    """
+
+    def __init__(self, where: str | Path, *, writable: bool = True, later: bool = False) -> None:
+        self._where, self._writable = where, writable
+        self.url = store_url(where)
         self._parts = Parts()
+        if not (later and lacks_file(self.url)):
+            self.engine  # noqa: B018  # opens it
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Return the engine, opened at its first use."""
+        return open_engine(self._where, writable=self._writable)
+
+    @cached_property
+    def _writer(self) -> Engine:
+        return self.engine.execution_options(immediate=True)
 
     def __enter__(self) -> Self:
         return self
@@ -81,7 +97,8 @@ class Store:
 
     def close(self) -> None:
         """Close every connection."""
-        self.engine.dispose()
+        if "engine" in self.__dict__:
+            self.engine.dispose()
 
     def ensure_model(self, identity: Identity) -> int:
         """Return the id of a model, adding it if it is new."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError
 
 from ..errors import StoreError
+
+DEFAULT = "prejudge.db"
+"""The store that a command takes where none is named."""
 
 
 def store_url(where: str | Path) -> sa.URL:
@@ -37,6 +41,15 @@ def hide_password(text: str) -> str:
     """Return a text, such as a command that was typed, without the passwords of the urls in it."""
     text = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:***@", text)
     return re.sub(r"(?<=[?&])(\w*password)=[^&\s'\"]*", r"\1=***", text)
+
+
+def option_words(where: str | sa.URL) -> str:
+    """Return what a command shown to the user needs to find this store again; nothing for the usual one."""
+    url = store_url(where) if isinstance(where, str) else where
+    # Where a path says all that the url does, the path is shown.
+    plain = url == sa.URL.create("sqlite", database=url.database)
+    text = str(url.database) if plain else show(url)
+    return "" if text == DEFAULT else f" --store {shlex.quote(text)}"
 
 
 def show(url: sa.URL) -> str:

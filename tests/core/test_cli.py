@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -15,6 +16,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from prejudge.core.cli.main import cli
+from prejudge.core.errors import UsageError
 from prejudge.core.store import Store, get_run, statistics
 
 PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
@@ -96,7 +99,7 @@ def test_mistake_gets_one_line(prejudge, words, line):
 
 def test_unknown_key_in_own_registry(prejudge, tmp_path):
     (tmp_path / "registry.toml").write_text("[models.mine]\nadaptor = 'hf-masked'\n")
-    assert "unknown key in registry.toml: models: mine 'adaptor'. Did you mean 'adapter'?" in refused(prejudge("list"))
+    assert f"unknown key in {tmp_path}/registry.toml: models: mine 'adaptor'. Did you mean 'adapter'?" in refused(prejudge("list"))
 
 
 def test_debug_shows_the_traceback(prejudge):
@@ -197,6 +200,37 @@ def test_killed_run_is_resumed_without_asking_again(prejudge, tmp_path):
     assert np.allclose(one["value"].to_numpy(), other["value"].to_numpy(), atol=1e-4, equal_nan=True)
 
 
+@pytest.mark.parametrize("words", [["score", "latest"], ["run", "bistereo-pairs", "--model", "simulated-fair"]])
+def test_interrupted_scoring_says_how_to_go_on(monkeypatch, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
+    small = ["--set", "per_cell=1", "--store", "own.db", "--runs", "out", "-q"]
+    cli.main(["run", "bistereo-pairs", "--model", "simulated-fair", *small], standalone_mode=False)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"prejudge.core.cli.{words[0]}.score{'_run' if words[0] == 'score' else ''}", interrupted)
+    with pytest.raises(UsageError, match=r"score it with: prejudge score \S+ --store own.db --runs out"):
+        cli.main([*words, *(small[2:] if words[0] == "run" else small[2:6])], standalone_mode=False)
+
+
+def test_killed_run_names_its_store(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    small = ["--set", "per_cell=1", "--store", "own.db", "-q"]
+    cli.main(["run", "bistereo-pairs", "--model", "simulated-fair", *small], standalone_mode=False)
+    with sqlite3.connect("own.db") as connection:
+        connection.execute("DELETE FROM run_trial WHERE ordinal = 0")
+    connection.close()
+    cli.main(["score", "--store", "own.db"], standalone_mode=False)
+    (folder,) = Path("runs").iterdir()
+    assert f"prejudge resume {folder.name} --store own.db" in " ".join(capsys.readouterr().out.split())
+    with sqlite3.connect("own.db") as connection:
+        connection.execute("DELETE FROM run_trial")
+    connection.close()
+    with pytest.raises(UsageError, match=f"prejudge resume {folder.name} --store own.db"):
+        cli.main(["score", "--store", "own.db"], standalone_mode=False)
+
+
 def _wait_for_answers(path: Path) -> int:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -254,6 +288,20 @@ def test_newer_store_is_named_when_reading_too(prejudge, tmp_path):
     assert "newer prejudge" in refused(prejudge("cache", "stats"))
 
 
-def test_resume_of_nothing_makes_no_store(prejudge, tmp_path):
-    assert "there is no store" in refused(prejudge("resume"))
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["resume"], "there is no store"),
+        (["recheck"], "there is no store"),
+        (["cache", "prune", "--run", "x"], "there is no store"),
+        (["run", "bistereo-pairs"], "--model NAME"),
+        (["run", "crows-pairs", "--model", "simulated-fair"], "--data FILE"),
+        (["run", "bistereo-pairs", "--model", "hf-masked:./none"], "neither a directory nor a hub name"),
+        (["import", "bistereo-pairs", "--responses", "none.csv", "--model", "m"], "cannot read 'none.csv'"),
+    ],
+)
+def test_what_fails_at_once_leaves_nothing(monkeypatch, tmp_path, words, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=re.escape(said)):
+        cli.main(words, standalone_mode=False)
     assert not list(tmp_path.iterdir())

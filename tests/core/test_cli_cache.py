@@ -94,9 +94,18 @@ def test_stores_are_merged(prejudge, ran, tmp_path):
     assert "there is no store at none.db" in prejudge("cache", "merge", "none.db").stderr
 
 
+def test_export_writes_over_nothing_unless_told(prejudge, ran, tmp_path):
+    (tmp_path / "r.zip").write_text("mine")
+    done = prejudge("cache", "export", ran, "--out", "r.zip")
+    assert done.returncode == 2 and "'r.zip' is there already" in done.stderr
+    assert (tmp_path / "r.zip").read_text() == "mine"
+    assert prejudge("cache", "export", ran, "--out", "r.zip", "--force").returncode == 0
+
+
 def test_prune_asks_first(prejudge, ran):
     asked = prejudge("cache", "prune", "--run", ran, input="n\n")
     assert asked.returncode == 2 and f"Run {ran} would go with 36 trials, 36 exchanges" in asked.stdout
     assert "36 exchanges checked, 0 wrong." in prejudge("cache", "verify").stdout
-    assert "Removed." in prejudge("cache", "prune", "--run", ran, "--yes", "--vacuum").stdout
+    removed = prejudge("cache", "prune", "--run", ran, "--yes", "--vacuum").stdout
+    assert f"Run {ran} goes with 36 trials" in removed and "Removed." in removed
     assert "\n0 exchanges checked" in "\n" + prejudge("cache", "verify").stdout

@@ -16,6 +16,7 @@ from prejudge.core.compare.pair import key_of
 from prejudge.core.contracts import Estimate
 from prejudge.core.errors import DataError, PermanentError, UnknownNameError, UsageError
 from prejudge.core.gate import FINISHED, judge, judge_run, junit, markdown, parse_policy, read_policy
+from prejudge.core.gate.policy import LIMITS, SHARES
 from prejudge.core.scoring import score
 
 
@@ -230,8 +231,10 @@ def test_run_is_no_baseline_of_itself(run_study, catalogue, store):
         ("[[rules]]\nmetric = 'a'\nmaximum = 3", UnknownNameError, "rule 1 'maximum'. Did you mean 'max'?"),
         ("[[rules]]\nmetric = 'a'", UsageError, "rule 1 checks nothing"),
         ("[[rules]]\nmax = 3", UsageError, "names no metric"),
-        ("[[rules]]\nmetric = 'a'\nmax = 'much'", UsageError, "option 'max' is 'much'"),
-        ("[[rules]]\nmetric = 'a'\nmax = true", UsageError, "max is true. Give a number"),
+        ("[[rules]]\nmetric = 'a'\nmax = 'much'", UsageError, "max is 'much'. Give a number"),
+        ("[[rules]]\nmetric = 'a'\nbetween = 3", UsageError, "between is 3. Give both ends"),
+        ("[[rules]]\nmetric = 3\nmax = 3", UsageError, "option 'metric' is 3"),
+        ("finished = 'false'\n[[rules]]\nmetric = 'a'\nmax = 3", UsageError, "option 'finished' is 'false'"),
         ("[[rules]]\nmetric = 'a'\nmax = nan", UsageError, "finite"),
         ("[[rules]]\nmetric = 'a'\nmax = inf", UsageError, "finite"),
         ("[[rules]]\nmetric = 'a'\nbetween = [3, 1]", UsageError, "lower end first"),
@@ -248,6 +251,14 @@ def test_run_is_no_baseline_of_itself(run_study, catalogue, store):
 def test_bad_policy_is_refused(text, error, message):
     with pytest.raises(error, match=message.replace("?", r"\?").replace("[", r"\[")):
         parse_policy(text)
+
+
+@pytest.mark.parametrize("name", [*LIMITS, *SHARES])
+@pytest.mark.parametrize("given", ["'10'", "true"])
+def test_threshold_that_is_no_number_is_refused(name, given):
+    value = f"[0, {given}]" if name == "between" else given
+    with pytest.raises(UsageError, match=f"rule 1: {name} is .*Give a number, without quotes"):
+        policy(f"metric = 'a'\nbaseline = 'b'\n{name} = {value}")
 
 
 def test_policy_of_the_documentation_can_be_read():

@@ -6,12 +6,14 @@ import asyncio
 import json
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 from fakes import FakeModel, fake_catalogue
 
 from prejudge.core import api
 from prejudge.core.errors import DataError, PermanentError, UnknownNameError, UsageError
+from prejudge.core.estimates import Estimate
 from prejudge.core.explain import differences, find_parts, nearest
 from prejudge.core.output import build_content, warnings_of, write_output
 from prejudge.core.plan import plan
@@ -31,6 +33,15 @@ def test_output_has_all_files(run_study, catalogue, store, tmp_path):
     manifest = json.loads(report.with_name("manifest.json").read_text())
     assert manifest["identities"]["subject"]["model"] == "fake"
     assert manifest["stages"]["count"]["planned"] == 10
+
+
+def test_table_of_a_run_runs_no_formula(run_study, catalogue, store, tmp_path):
+    name, _ = run_study()
+    scores = score(catalogue, store, name)
+    hostile = Estimate(metric="=1+1", group={"@who": "-2+3"}, value=-1.5)
+    report = write_output(msgspec.structs.replace(scores, estimates={"mean": [hostile]}), store, tmp_path)
+    head, line = report.with_name("estimates.csv").read_text().splitlines()
+    assert head.startswith("metric,'@who,value") and line.startswith("'=1+1,'-2+3,-1.5")
 
 
 def test_unfinished_run_is_marked(run_study, catalogue, store):

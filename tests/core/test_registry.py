@@ -24,6 +24,13 @@ def test_own_registry_adds_and_overrides(tmp_path, monkeypatch):
     assert "reference-masked-fair" in registry.models
 
 
+def test_mistake_in_own_registry_names_its_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "registry.toml").write_text("[modells.x]\nadapter = 'a'\n")
+    with pytest.raises(UnknownNameError, match=f"key in {tmp_path}/registry.toml 'modells'"):
+        load_registry()
+
+
 def test_named_registry_must_be_there(tmp_path):
     with pytest.raises(DataError, match="cannot read the registry"):
         load_registry(tmp_path / "none.toml")
