@@ -35,6 +35,7 @@ FIELDS: dict[type, tuple[str, ...]] = {
 }
 """Fields that an answer to each operation needs."""
 JSON_LINES = (".jsonl", ".ndjson")
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 class Row(NamedTuple):
@@ -183,7 +184,7 @@ def _csv(path: str, text: str) -> list[tuple[int, dict[str, Any]]]:
     try:
         for record in reader:
             if record and header is None:
-                header = _unique(path, record)
+                header = _unique(path, _ensure_commas(path, record))
             elif record and header is not None:
                 if len(record) != len(header):
                     raise DataError(f"{path}, line {line}: {len(record)} cells under {len(header)} columns.")
@@ -192,6 +193,15 @@ def _csv(path: str, text: str) -> list[tuple[int, dict[str, Any]]]:
     except csv.Error as error:
         raise DataError(f"{path}, line {line}: no well-formed CSV ({error}).") from None
     return records
+
+
+def _ensure_commas(path: str, header: list[str]) -> list[str]:
+    """Refuse a header that is one cell because something else separates its columns."""
+    for separator, name in SEPARATORS.items():
+        if len(header) == 1 and separator in header[0]:
+            mend = "Save it with commas, or as JSONL."
+            raise DataError(f"{path}: its columns are separated by {name}, not by commas. {mend}")
+    return header
 
 
 def _unique(path: str, header: list[str]) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 import polars as pl
@@ -16,6 +16,7 @@ from .manifest import Manifest
 from .report.figures import export
 from .scoring import Scores, estimates_frame, measure_frame, score
 from .store import Store
+from .store.urls import DEFAULT
 from .study import Catalogue
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ class Loaded:
         self._scores = scores
 
     def __repr__(self) -> str:
-        return "\n".join([f"Run {self.name}", *self.conclusions.values()])
+        others = ", ".join(f"{name} = {value}" for name, value in self.remeasured.items())
+        head = f"Run {self.name}{f' (scored again with {others})' if others else ''}"
+        return "\n".join([head, *self.conclusions.values()])
 
     @property
     def name(self) -> str:
@@ -42,6 +45,11 @@ class Loaded:
     def manifest(self) -> Manifest:
         """Return what the run was."""
         return self._scores.manifest
+
+    @property
+    def remeasured(self) -> dict[str, Any]:
+        """Return `METRIC.option` and value of what was set when it was scored, otherwise than the run had it."""
+        return self.manifest.remeasured
 
     @cached_property
     def estimates(self) -> pl.DataFrame:
@@ -91,29 +99,38 @@ def plotted(charts: Sequence[Chart], name: str | None = None) -> Figure | dict[s
     return figures[name]
 
 
-def load(run: str | Path = "latest", store: str = "prejudge.db", registry: str | None = None) -> Loaded:
+def load(
+    run: str | Path = "latest",
+    store: str = DEFAULT,
+    registry: str | None = None,
+    assignments: Mapping[str, Any] | None = None,
+) -> Loaded:
     """Return a run that was made before.
+
+    From the store it is measured as it was when it was made, from a folder as it was when that folder was written:
+    `prejudge score --set` writes the folder anew, and leaves the store alone. `Loaded.remeasured` says what was set.
 
     Args:
         run: its name, the beginning of it, or `latest`; or the folder it left, which needs no store.
         store: a file, or any SQLAlchemy url.
         registry: a registry.toml of your own.
+        assignments: how it is to be measured now, such as `{"trisentbias.resamples": 999}`.
 
     Raises:
-        UsageError: there is no such run or store, or the folder lacks a file.
+        UsageError: there is no such run, store or option, or the folder lacks a file.
     """
     catalogue = Catalogue.load(registry)
     if (folder := Path(run)).is_dir():
-        return Loaded(_from_folder(catalogue, folder))
+        return Loaded(_from_folder(catalogue, folder, assignments))
     with Store(store, writable=False) as opened:
-        return Loaded(score(catalogue, opened, str(run)))
+        return Loaded(score(catalogue, opened, str(run), assignments))
 
 
-def _from_folder(catalogue: Catalogue, folder: Path) -> Scores:
+def _from_folder(catalogue: Catalogue, folder: Path, assignments: Mapping[str, Any] | None) -> Scores:
     """Measure the observations that a run left again; the same numbers, without the exchanges behind them."""
     try:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
         observations = pl.read_parquet(folder / OBSERVATIONS)
     except (OSError, msgspec.MsgspecError, pl.exceptions.PolarsError) as error:
         raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.") from None
-    return measure_frame(catalogue, manifest, observations)
+    return measure_frame(catalogue, manifest, observations, assignments)

@@ -43,6 +43,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """sha256 of each file the options name."""
     notes: tuple[str, ...] = ()
     """What was noticed while reading the data."""
+    remeasured: dict[str, Any] = {}
+    """`METRIC.option`: what was set when it was scored again, otherwise than the run had it. Never in the store."""
     mode: str = "use"
     command: str = ""
     prejudge: str = VERSION

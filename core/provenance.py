@@ -25,6 +25,7 @@ def provenance(scores: Scores, store: Store | None) -> dict[str, Any]:
         "models by role": manifest.study.roles,
         "options of the probe that were set": manifest.study.options,
         "options of the metrics that were set": manifest.study.metrics,
+        **({"set when it was scored again": manifest.remeasured} if manifest.remeasured else {}),
         "every option": scores.options,
         "data files (sha256)": manifest.data,
         **({"store": show(store.url)} if store is not None else {}),

@@ -69,7 +69,7 @@ def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[st
     """
     run = get_run(store, name)
     manifest = msgspec.json.decode(run.manifest, type=Manifest)
-    manifest = msgspec.structs.replace(manifest, study=_remeasured(manifest.study, assignments or {}))
+    manifest = _remeasured(manifest, assignments or {})
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     failures = read_failures(store, run.id)
@@ -88,15 +88,16 @@ def _nothing_to_measure(instrument: Instrument, observations: Mapping[str, pl.Da
     return observations[last].is_empty() and not any(metric.every_stage for metric, _ in instrument.metrics.values())
 
 
-def _remeasured(study: Study, assignments: Mapping[str, Any]) -> Study:
-    metrics = {name: dict(options) for name, options in study.metrics.items()}
+def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:
+    metrics = {name: dict(options) for name, options in manifest.study.metrics.items()}
     for name, value in assignments.items():
         metric, _, option = name.partition(".")
         if metric not in metrics or not option:
             known = ", ".join(f"{name}.OPTION" for name in metrics)
             raise UsageError(f"{name!r} cannot be set when a run is scored again; what can: {known}.")
         metrics[metric][option] = value
-    return msgspec.structs.replace(study, metrics=metrics)
+    study = msgspec.structs.replace(manifest.study, metrics=metrics)
+    return msgspec.structs.replace(manifest, study=study, remeasured=manifest.remeasured | dict(assignments))
 
 
 def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
@@ -125,8 +126,15 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
     return _measure(catalogue, Scores(run, manifest, stages[-1:], observations, {}, (), {}, (), (), ()), instrument)
 
 
-def measure_frame(catalogue: Catalogue, manifest: Manifest, observations: pl.DataFrame) -> Scores:
-    """Measure observations that a run left; without the store there are no exchanges behind the examples."""
+def measure_frame(
+    catalogue: Catalogue, manifest: Manifest, observations: pl.DataFrame, assignments: Mapping[str, Any] | None = None
+) -> Scores:
+    """Measure observations that a run left; without the store there are no exchanges behind the examples.
+
+    Raises:
+        UsageError: an assignment to anything but a metric of the study.
+    """
+    manifest = _remeasured(manifest, assignments or {})
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}

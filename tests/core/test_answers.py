@@ -70,6 +70,13 @@ def test_bad_csv_is_refused_with_its_line(tmp_path, text, match):
         read_answers(str(tmp_path / "a.csv"), {"response": "a"})
 
 
+@pytest.mark.parametrize(("separator", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_other_separator_is_named(tmp_path, separator, name):
+    (tmp_path / "a.csv").write_text(f"a{separator}b\n1,5{separator}2\n")
+    with pytest.raises(DataError, match=f"separated by {name}, not by commas"):
+        read_answers(str(tmp_path / "a.csv"), {"response": "a"})
+
+
 def test_bad_files_are_refused(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n[2]\n')
     (tmp_path / "b.csv").write_bytes(b"a\n\xff\n")

@@ -7,8 +7,9 @@ from fakes import MeanLength
 from matplotlib.figure import Figure
 
 from prejudge.core import api, loading
+from prejudge.core.contracts import Options
 from prejudge.core.errors import DataError, UnknownNameError, UsageError
-from prejudge.core.estimates import Chart
+from prejudge.core.estimates import Chart, Estimate
 from prejudge.core.loading import load
 from prejudge.core.plugins import Plugged, Registered
 
@@ -29,6 +30,27 @@ def test_loaded_run_is_the_run(made, place):
     assert loaded.name == run.name and loaded.manifest.study.name == "count"
     assert loaded.estimates.equals(run.estimates) and loaded.observations.equals(run.observations)
     assert repr(loaded) == f"Run {run.name}\nThe mean length is 3.0."
+
+
+def test_folder_that_was_scored_again_says_so(made, monkeypatch):
+    run, settings = made
+    monkeypatch.setattr(MeanLength, "options", Scaled)
+    monkeypatch.setattr(MeanLength, "compute", scaled)
+    api.score(run.name, settings, {"mean.times": 2})
+    folder, store = load(run.report.parent), load(run.name, settings.store)
+    assert (folder.estimates["value"].item(), store.estimates["value"].item()) == (2.0, 1.0)
+    assert folder.remeasured == {"mean.times": 2} and store.remeasured == {}
+    assert repr(folder).startswith(f"Run {run.name} (scored again with mean.times = 2)\n")
+    again = load(run.name, settings.store, assignments={"mean.times": 2})
+    assert again.estimates.equals(folder.estimates) and again.remeasured == folder.remeasured
+
+
+class Scaled(Options, frozen=True, kw_only=True):
+    times: int = 1
+
+
+def scaled(self, observations, options):
+    return [Estimate(metric="mean_length", group={}, value=float(options.times))]
 
 
 def test_plot_gives_all_figures_or_one(made):
