@@ -12,7 +12,7 @@ from ...core.errors import DataError
 from .._encoder_files import EncoderSource
 from ._card import write_card
 from ._cells import Cell, Grid, Result, cells
-from ._confusion import Table, confusion
+from ._confusion import WAYS, Several, Table, confusion
 from ._data import Corpus
 from ._losses import LossName
 from ._model import Trainee, embed, open_trainee, save_encoder
@@ -119,19 +119,22 @@ def _run(job: Job, cell: Cell, progress: Progress) -> Result:
         repeated=repeated_across(corpus, parts),
     )
     if _is_best(job.out, result):
-        _keep(job, result, trainee, confusion(vectors, corpus, parts.validation, parts.known))
+        tables = {way: confusion(vectors, corpus, parts.validation, parts.known, way) for way in WAYS}
+        _keep(job, result, trainee, tables)
     write_json(folder / "result.json", result)
     shutil.rmtree(folder / "state", ignore_errors=True)
     return result
 
 
-def _keep(job: Job, result: Result, trainee: Trainee, table: Table) -> None:
-    """Put an encoder with its card and its confusion in the place of the best of its split and loss."""
+def _keep(job: Job, result: Result, trainee: Trainee, tables: dict[Several, Table]) -> None:
+    """Put an encoder with its card and its confusions in the place of the best of its split and loss."""
     draft, final = job.out / f"draft-{result.name}", kept_folder(job.out, result.split, result.settings.loss.name)
     shutil.rmtree(draft, ignore_errors=True)
     save_encoder(trainee, draft / "encoder")
     write_card(draft / "encoder", job.source, job.corpus, result)
-    write_json(draft / "confusion.json", {"categories": table, "split": result.split, "seed": result.settings.seed})
+    for way, table in tables.items():
+        told = {"categories": table, "several": way, "split": result.split, "seed": result.settings.seed}
+        write_json(draft / ("confusion.json" if way == "mean" else f"confusion-{way}.json"), told)
     write_json(draft / "result.json", result)
     final.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(final, ignore_errors=True)

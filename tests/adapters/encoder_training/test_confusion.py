@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from prejudge.adapters.encoder_training._classifier import macro_f1
-from prejudge.adapters.encoder_training._confusion import confusion
-from prejudge.adapters.encoder_training._parts import cut
+from prejudge.adapters.encoder_training._confusion import WAYS, classify, confusion
+from prejudge.adapters.encoder_training._parts import SPLITS, cut
 
 
 @pytest.fixture(scope="module")
@@ -13,10 +13,11 @@ def parted(corpus):
     return kinds + np.random.default_rng(0).normal(scale=0.05, size=kinds.shape)
 
 
-@pytest.mark.parametrize("by", ["sentence", "context"])
-def test_parted_vectors_are_never_confused(corpus, parted, by):
+@pytest.mark.parametrize("several", WAYS)
+@pytest.mark.parametrize("by", SPLITS)
+def test_parted_vectors_are_never_confused(corpus, parted, by, several):
     parts = cut(corpus, by, 0)
-    table = confusion(parted, corpus, parts.validation, parts.known)
+    table = confusion(parted, corpus, parts.validation, parts.known, several)
     assert all(kinds["stereotype"]["anti-stereotype"] == 0 for kinds in table.values())
     counted = sum(n for kinds in table.values() for given in kinds.values() for n in given.values())
     assert counted == len(parts.validation)
@@ -36,6 +37,18 @@ def test_sentence_is_not_its_own_ground_truth(corpus):
     # Every vector is orthogonal to all others: only to itself would it be near.
     table = confusion(np.eye(96), corpus, rows, rows)
     assert table["caste"]["stereotype"] == {"stereotype": 0, "anti-stereotype": 4}
+
+
+def test_nearest_and_mean_can_differ(corpus):
+    members = np.flatnonzero(corpus.context == 0)
+    row, friend = members[corpus.stereotype[members]][:2]
+    vectors = np.tile([[1.0, 1.0]], (96, 1))
+    vectors[members[corpus.stereotype[members]]] = [0.0, 1.0]
+    vectors[[row, friend]] = [1.0, 0.0]
+    references = np.setdiff1d(members, [row])
+    taken = {way: classify(vectors, corpus, np.array([row]), references, way)[0].item() for way in WAYS}
+    # One stereotype is its twin, two are orthogonal; every anti-stereotype lies half-way.
+    assert taken == {"nearest": True, "mean": False}
 
 
 def test_macro_f1_is_that_of_scikit_learn(corpus):
