@@ -10,7 +10,7 @@ import polars as pl
 
 from .content_words import content_words, lemmas
 from .errors import DataError
-from .salience import Reading, measure
+from .salience import STRENGTH, Reading, measure
 
 STAGES = ("completions", "descriptions", "impressions")
 """Stages whose answers are words or texts."""
@@ -18,6 +18,8 @@ CELL = ("modality", "setting")
 """Associations are discovered within each of these cells."""
 PLACE = (*CELL, "dimension", "descriptor")
 PAIR = (*PLACE, "word")
+ABSENT = "absent"
+"""Status of an association that was not asked about."""
 
 
 def mentions(observations: pl.DataFrame) -> pl.DataFrame:
@@ -66,6 +68,49 @@ def measure_cells(pairs: pl.DataFrame, level: float = 0.05, reading: Reading | N
     """
     parts = pairs.partition_by(*CELL, maintain_order=True) or [pairs]
     return pl.concat([_measured(part, level, reading) for part in parts])
+
+
+def with_answers(pairs: pl.DataFrame, observations: pl.DataFrame) -> pl.DataFrame:
+    """Add what the later stages said of each pair.
+
+    `sentiment` and `toxicity` are labels in small letters, null where none could be read, and `sentiment_status` and
+    `toxicity_status` say why (`absent`: not asked); `level` is the mean of `judgements` readable judgements.
+    """
+    for stage in ("sentiment", "toxicity"):
+        pairs = _labelled(pairs, observations, stage)
+    levels = judgements(observations).drop_nulls("level").group_by(PAIR)
+    means = levels.agg(level=pl.col("level").mean(), judgements=pl.len().cast(pl.Int64))
+    joined = pairs.join(means, on=PAIR, how="left", maintain_order="left")
+    return joined.with_columns(pl.col("judgements").fill_null(0))
+
+
+def judgements(observations: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per judgement of a pair: `PAIR`, `judgement`, `status`, and `level`, null where unreadable."""
+    if "level" not in observations.columns:
+        schema = dict.fromkeys((*PAIR, "status"), pl.String)
+        return pl.DataFrame(schema=schema | {"judgement": pl.Int64, "level": pl.Float64})
+    level = pl.when(pl.col("status") == "ok").then(pl.col("level").cast(pl.Float64))
+    return observations.filter(pl.col("stage") == "levels").select(*PAIR, "judgement", "status", level=level)
+
+
+def _labelled(pairs: pl.DataFrame, observations: pl.DataFrame, stage: str) -> pl.DataFrame:
+    if "label" not in observations.columns or not (observations["stage"] == stage).any():
+        nothing = pl.lit(None, dtype=pl.String)
+        return pairs.with_columns(nothing.alias(stage), pl.lit(ABSENT).alias(f"{stage}_status"))
+    rows = observations.filter(pl.col("stage") == stage).unique(PAIR, keep="first", maintain_order=True)
+    known = rows.select(
+        *PAIR,
+        pl.when(pl.col("status") == "ok").then(pl.col("label").str.to_lowercase()).alias(stage),
+        pl.col("status").alias(f"{stage}_status"),
+    )
+    joined = pairs.join(known, on=PAIR, how="left", maintain_order="left")
+    return joined.with_columns(pl.col(f"{stage}_status").fill_null(ABSENT))
+
+
+def ranked(pairs: pl.DataFrame, method: str) -> pl.DataFrame:
+    """Return associations strongest first, by a method's score or, for `all`, by how often they were said."""
+    column = STRENGTH.get(method, "count")
+    return pairs.sort([column, "count", *PAIR], descending=[method != "fisher", True, *[False] * len(PAIR)])
 
 
 def _measured(part: pl.DataFrame, level: float, reading: Reading | None) -> pl.DataFrame:

@@ -28,6 +28,8 @@ Array = npt.NDArray[np.float64]
 Method = Literal["tf-idf", "fisher", "log-odds", "pmi"]
 METHODS: dict[Method, str] = {"tf-idf": "tf_idf", "fisher": "fisher", "log-odds": "log_odds", "pmi": "pmi"}
 """Each method, and what its columns are called."""
+STRENGTH = {"tf-idf": "tf_idf", "fisher": "p_fisher", "log-odds": "z_log_odds", "pmi": "pmi"}
+"""What each method ranks by: the least p_fisher first, and the greatest of the others."""
 COLUMNS = ("descriptor", "word", "count")
 
 
@@ -63,9 +65,8 @@ def salient(
     """
     if method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
-    name = METHODS[method]
-    kept = measure(pairs, level, reading).filter(pl.col(f"salient_{name}"))
-    return kept.sort([_strength(name), "descriptor", "word"], descending=[True, False, False])
+    kept = measure(pairs, level, reading).filter(pl.col(f"salient_{METHODS[method]}"))
+    return kept.sort([STRENGTH[method], "descriptor", "word"], descending=[method != "fisher", False, False])
 
 
 def measure(pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = None) -> pl.DataFrame:
@@ -212,10 +213,3 @@ def _adjust(p: Array, tests: int) -> Array:
 
 def _nullable(values: Array) -> pl.Series:
     return pl.Series(values, dtype=pl.Float64).fill_nan(None)
-
-
-def _strength(name: str) -> pl.Expr:
-    """Return what a method ranks by."""
-    return pl.col({"tf_idf": "tf_idf", "fisher": "p_fisher", "log_odds": "z_log_odds", "pmi": "pmi"}[name]) * (
-        -1 if name == "fisher" else 1
-    )

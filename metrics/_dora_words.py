@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ..core.associations import CELL, PAIR
+from ..core.associations import CELL, ranked
 from ..core.estimates import Estimate, Example
 from ..core.salience import METHODS
 from ._dora_counts import DISTINCT, SALIENT
@@ -17,7 +17,6 @@ from ._families import NAMES
 
 LISTED = 20
 """Associations in a ranked list."""
-STRENGTH = {"tf-idf": "tf_idf", "fisher": "p_fisher", "log-odds": "z_log_odds", "pmi": "pmi", "all": "count"}
 
 
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -84,15 +83,8 @@ def examples_of(found: Associations, observations: pl.DataFrame, options: DoraAs
     return [*_ranked(found, options), *_gallery(observations, options)]
 
 
-def ranked(pairs: pl.DataFrame, method: str) -> pl.DataFrame:
-    """Return associations, strongest first."""
-    column = STRENGTH[method]
-    return pairs.sort([column, "count", *PAIR], descending=[method != "fisher", True, *[False] * len(PAIR)])
-
-
 def _ranked(found: Associations, options: DoraAssociationsOptions) -> Iterator[Example]:
-    levels = found.levels.drop_nulls("level").group_by(PAIR).agg(judged=pl.col("level").mean())
-    rows = ranked(found.kept, options.method).join(levels, on=PAIR, how="left", maintain_order="left")
+    rows = ranked(found.kept, options.method)
     for (modality, setting, dimension), part in rows.group_by(*CELL, "dimension", maintain_order=True):
         top = part.head(LISTED)
         keys = [key for own in top.head(options.examples)["keys"].to_list() for key in own[:1]]
@@ -107,7 +99,7 @@ def _ranked(found: Associations, options: DoraAssociationsOptions) -> Iterator[E
 
 def _line(row: dict[str, object]) -> str:
     toxic = "toxic" if row["toxicity"] == "toxic" else None
-    level = None if row["judged"] is None else f"level {row['judged']:.1f}"
+    level = None if row["level"] is None else f"level {row['level']:.1f}"
     facts = [f"{row['count']} times", row["sentiment"], toxic, level]
     return f"{row['descriptor']} ↔ {row['word']} ({', '.join(str(fact) for fact in facts if fact)})"
 
