@@ -41,6 +41,10 @@ class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
     """Settings of the drawings: `singular`, `plural`."""
     size: int = 512
     """Width and height in pixels. Some services draw no others than theirs: DALL-E 3 takes 1024, as in the paper."""
+    steps: int | None = None
+    """Denoising steps; None leaves them to the model."""
+    guidance: float | None = None
+    """Guidance scale; None leaves it to the model."""
     seed: int = 0
     """Another seed is another set of drawings."""
 
@@ -49,6 +53,8 @@ class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
         super().__post_init__()
         if self.size < 1:
             raise UsageError(f"size is {self.size}. Give the sides of the images in pixels.")
+        if self.steps is not None and self.steps < 1:
+            raise UsageError(f"steps is {self.steps}. Give 1 or more, or leave it to the model.")
 
 
 class DrawingStage(Stage):
@@ -78,7 +84,8 @@ class DrawingStage(Stage):
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the prompts, each image with a seed of its own."""
-        size = self._options.size
+        look = {name: getattr(self._options, name) for name in ("steps", "guidance")}
+        look |= dict.fromkeys(("width", "height"), self._options.size)
         for entry in self.entries:
             prompt = PROMPT.format(drawn=entry.stem)
             for sample in range(entry.first, entry.first + self._options.samples):
@@ -90,7 +97,7 @@ class DrawingStage(Stage):
                     "form": entry.form,
                     "sample": sample,
                 }
-                request = Draw(prompt=prompt, width=size, height=size, seed=self._seed(prompt, sample))
+                request = Draw(prompt=prompt, seed=self._seed(prompt, sample), **look)
                 yield Trial(f"{entry.setting}/{entry.dimension}/{entry.stem}/{sample}", cell, request)
 
     def _seed(self, prompt: str, sample: int) -> int:

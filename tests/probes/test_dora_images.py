@@ -222,6 +222,13 @@ def test_options_that_ask_nothing_are_refused(probe, options, error, problem):
         probe().stages(options)
 
 
-def test_image_without_pixels_is_refused():
-    with pytest.raises(UsageError, match="size is 0"):
-        DoraT2IOptions(size=0)
+@pytest.mark.parametrize("wrong", [{"size": 0}, {"steps": 0}])
+def test_image_that_cannot_be_drawn_is_refused(wrong):
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))} is 0"):
+        DoraT2IOptions(**wrong)
+
+
+def test_size_steps_and_guidance_reach_the_request(one):
+    (trial, *_) = drawings(data=one, size=1024, steps=20, guidance=7.5)
+    request = trial.request
+    assert (request.width, request.height, request.steps, request.guidance) == (1024, 1024, 20, 7.5)
