@@ -1,4 +1,4 @@
-"""The figures of the attractiveness study: shares by category, overlaps, and the strength of the filter by group."""
+"""The figures of the attractiveness study: shares by category, and the strength of the filter by group."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from matplotlib.figure import Figure
 
 from ..core.estimates import Chart, Estimate
 from ._attractiveness_filter import FILTER, KRUSKAL
+from ._attractiveness_flows import WORDS, draw_overlap
 from ._attractiveness_scores import LABELS
 from ._attractiveness_shares import PAPER, SHARE
 from ._attractiveness_tables import draw_tables
-from ._charts import GREY, INK, MEDIUM, SKY, SMALL, Bar, Column, Layer, columns, stacked_bars
+from ._charts import INK, MEDIUM, SMALL, Column, columns
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 MARKS = "os^Dv*"
-WORDS = {"gender": "gender", "age_group": "age group", "race": "race"}
 
 
 def draw(estimates: Sequence[Estimate]) -> list[Chart]:
     """Return the paper's Figures 3, 4, 5 and 6 and its Tables 5, 6 and 7, as far as there are estimates for them."""
     strength = (chart for by in LABELS for chart in _strength(by, estimates))
-    return [*_shares(estimates), *_overlap(estimates), *strength, *draw_tables(estimates)]
+    return [*_shares(estimates), *draw_overlap(estimates), *strength, *draw_tables(estimates)]
 
 
 def _shares(estimates: Sequence[Estimate]) -> list[Chart]:
@@ -40,31 +40,6 @@ def _shares(estimates: Sequence[Estimate]) -> list[Chart]:
 def _label(estimate: Estimate) -> str:
     group = estimate.group
     return ", ".join(str(group[name]) for name in ("category", "kind") if name in group) or "all"
-
-
-def _shown(estimates: Sequence[Estimate], by: str) -> dict[str, bool]:
-    own = [e for e in estimates if e.metric == KRUSKAL and e.group == {"scenario": e.group.get("scenario"), "by": by}]
-    return {str(e.group["scenario"]): e.p is not None and e.p < 0.05 for e in own}
-
-
-def _overlap(estimates: Sequence[Estimate]) -> list[Chart]:
-    filtered, bars, words = _shown(estimates, FILTER), [], []
-    for by in LABELS:
-        other = _shown(estimates, by)
-        for there, name in ((True, "filter matters"), (False, "it does not")):
-            own = [scenario for scenario, shown in filtered.items() if shown is there and scenario in other]
-            hits = sum(other[scenario] for scenario in own)
-            if own:
-                share = 100 * hits / len(own)
-                bars.append(Bar(f"{WORDS[by]}\n{name}", (share, 100 - share), f"{hits}/{len(own)}", by))
-                words.append(f"{WORDS[by]} bias where the {name}: {hits} of {len(own)}.")
-    if not bars:
-        return []
-    layers = (Layer("bias by the group too", SKY, ".."), Layer("no such bias", GREY))
-    figure = stacked_bars("Scenarios with and without a bias by group", bars, layers)
-    figure.axes[0].set_ylabel("scenarios (%)", fontsize=MEDIUM)
-    caption = "Of the scenarios that the filter changes and of the others, how many differ by group (p < 0.05). "
-    return [Chart("attractiveness-overlap", "Attractiveness and other biases", caption + " ".join(words), figure)]
 
 
 def _strength(by: str, estimates: Sequence[Estimate]) -> list[Chart]:

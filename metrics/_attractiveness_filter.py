@@ -17,13 +17,14 @@ from ._attractiveness_options import AttractivenessMetricOptions
 from ._attractiveness_scores import VARIANTS, Scenario, Scores
 from ._cluster import bootstrap, flip_test
 from ._effects import Effect, defined, effects, p_of
+from ._families import tag
 from ._signed_ranks import signed_ranks
 from ._tables import epsilon_squared, level_counts, rank_biserial
 
 KRUSKAL = "kruskal_wallis"
 GAP, WILCOXON = "gap", "gap_signed_ranks"
 FILTER = "filter"
-POSITIVE, STEREOTYPE = "positive option: ", "stereotype: "
+POSITIVE, STEREOTYPE, CATEGORY = "positive option: ", "stereotype: ", "category: "
 EPSILON, BISERIAL = "epsilon squared", "matched-pairs rank-biserial"
 
 
@@ -46,7 +47,8 @@ def filter_estimates(
         family = ", ".join(f"{key}: {value}" for key, value in label.items())
         yield _gap(group, row, p_of(flipped[number, 0]), size, family)
         yield _signed_ranks(group, row, change[number], size, family)
-        yield _kruskal(group, scored[number], options, family)
+        whole = _kruskal(group, scored[number], options, family)
+        yield whole if label else tag(whole, f"{CATEGORY}{scenario.category}, {scenario.kind}")
 
 
 def _direction(scenario: Scenario) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from ..core.estimates import Chart, Estimate
 from ._attractiveness_filter import FILTER, GAP, KRUSKAL, POSITIVE, STEREOTYPE
@@ -94,13 +95,12 @@ def _starred(estimate: Estimate | None) -> str:
 
 
 def _chart(name: str, title: str, rows: Sequence[_Row], heads: Sequence[str]) -> Chart:
-    figure = Figure(figsize=(9.5, 0.26 * len(rows) + 0.9), layout="constrained")
+    figure = Figure(figsize=(8.5, 0.24 * (len(rows) + 1) + 0.5), layout="constrained")
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.set_title(title, fontsize=MEDIUM + 1.5, loc="left")
-    table = axes.table(
-        [row.cells for row in rows], colLabels=list(heads), loc="center", cellLoc="left", edges="horizontal"
-    )
+    cells, whole = [row.cells for row in rows], Bbox.unit()
+    table = axes.table(cells, colLabels=list(heads), bbox=whole, cellLoc="left", edges="horizontal")
     table.auto_set_font_size(False)
     table.set_fontsize(SMALL)
     table.auto_set_column_width(list(range(len(heads))))

@@ -244,6 +244,14 @@ def test_figures_and_examples_are_there(planted, found):
     assert examples and all(example.keys for example in examples)
 
 
+def test_overlap_counts_the_scenarios_by_what_the_filter_and_the_groups_do(found):
+    (chart,) = [chart for chart in Attractiveness().figures(found) if chart.name == "attractiveness-overlap"]
+    assert "traits, directed: filter matters in 2 of 2" in chart.caption
+    assert "Figure 4: gender: filter matters: gender bias in 4 of 4." in chart.caption
+    assert "Figure 4: race: filter matters: race bias in" in chart.caption and "age" not in chart.caption
+    assert len(chart.figure.axes) == 3
+
+
 def test_result_does_not_depend_on_the_order_of_rows(planted, found):
     again = compute(planted.sample(fraction=1.0, shuffle=True, seed=1), QUICK)
     for metric in ("gap", "kruskal_wallis"):
