@@ -92,7 +92,7 @@ def rating_table(rows: pl.DataFrame, columns: tuple[str, str, str], order: Seque
     """Return the table (units, raters) of ratings in long form; units and raters stand in the order of their text.
 
     Args:
-        rows: One row per rating; a rating that is null is missing.
+        rows: One row per rating; a rating that is null is missing. A row without a rater names a unit nobody rated.
         columns: Names of the columns of the unit, the rater and the rating.
         order: The possible ratings, least first; a rating becomes its place in it. Without it numbers are taken as
             they are, and words become nominal codes.
@@ -101,14 +101,18 @@ def rating_table(rows: pl.DataFrame, columns: tuple[str, str, str], order: Seque
         DataError: a rater rated a unit twice, or a rating is not in `order`.
     """
     unit, rater, rating = columns
-    rows = rows.select(unit, rater, rating).filter(pl.col(unit).is_not_null() & pl.col(rater).is_not_null())
-    if not rows.select(unit, rater).is_unique().all():
-        twice = rows.filter(rows.select(unit, rater).is_duplicated()).row(0)
-        raise DataError(f"Rater {twice[1]!r} rated {twice[0]!r} twice. Keep one rating per rater and unit.")
+    rows = rows.select(unit, rater, rating).filter(pl.col(unit).is_not_null())
+    units = np.unique(rows[unit].cast(pl.String).to_numpy())
+    rows = rows.filter(pl.col(rater).is_not_null())
+    twice = rows.filter(rows.select(unit, rater).is_duplicated())
+    if twice.height:
+        raise DataError(
+            f"Rater {twice[rater][0]!r} rated {twice[unit][0]!r} twice. Keep one rating per rater and unit."
+        )
     codes = _codes(rows[rating], order)
-    places = [np.unique(rows[name].cast(pl.String).to_numpy(), return_inverse=True) for name in (unit, rater)]
-    table = np.full((len(places[0][0]), len(places[1][0])), np.nan)
-    table[places[0][1], places[1][1]] = codes
+    raters, columns_of = np.unique(rows[rater].cast(pl.String).to_numpy(), return_inverse=True)
+    table = np.full((len(units), len(raters)), np.nan)
+    table[np.searchsorted(units, rows[unit].cast(pl.String).to_numpy()), columns_of] = codes
     return table
 
 

@@ -21,6 +21,7 @@ LINKS = {"attire": "in", "miscellaneous": "with"}
 ONE_GENDER = ("attire", "miscellaneous")
 """Dimensions whose descriptors do not carry over to the other gender."""
 ANNOTATORS = 5
+"""How many judged a tuple, where a file has no column `annotators`."""
 FACTORS = ("test", "item", "dimension", "disadvantaged", "gender", "validated", "a", "b", "c", "biased", "unbiased")
 
 
@@ -73,8 +74,9 @@ def read_tuples(path: str | None) -> list[Tuple]:
 
 def _tuple(row: Row) -> Tuple:
     score = None if row.optional("score") is None else int(row.number("score", int))
-    if score is not None and not 0 <= score <= ANNOTATORS:
-        raise row.fault(f"score {score} is not from 0 to {ANNOTATORS}: it counts annotators.")
+    asked = ANNOTATORS if row.optional("annotators") is None else int(row.number("annotators", int))
+    if score is not None and not 0 <= score <= asked:
+        raise row.fault(f"score {score} is not from 0 to {asked}: it counts annotators.")
     return Tuple(
         dimension=row.filled("dimension"),
         descriptor=row.filled("descriptor"),

@@ -50,7 +50,7 @@ class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):
     data: str | None = None
     """A CSV file of tuples, such as the authors' 553, in place of those the paper prints."""
     annotators: int = 2
-    """How many of five annotators must have called a tuple a stereotype."""
+    """How many annotators, of the paper's five or of a file's own, must have called a tuple a stereotype."""
     unscored: bool = True
     """Also take tuples without a score: those that the paper's text names."""
     mirrored: bool = True
@@ -139,9 +139,9 @@ class BIStereoTuples(Probe):
         """Return the one stage.
 
         Raises:
-            UsageError: `annotators` is not from 0 to 5.
+            UsageError: `annotators` is below 0, or above 5 with the printed tuples.
         """
-        if not 0 <= options.annotators <= ANNOTATORS:
+        if options.annotators < 0 or (options.data is None and options.annotators > ANNOTATORS):
             raise UsageError(f"annotators is {options.annotators}. Give a number from 0 to {ANNOTATORS}.")
         return [AnalogyStage(options) if options.asking == "likelihood" else WrittenStage(options)]
 

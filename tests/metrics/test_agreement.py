@@ -83,6 +83,11 @@ def test_long_rows_become_a_table_in_the_given_order():
     np.testing.assert_array_equal(table, [[1, 0], [_, _]])
 
 
+def test_a_unit_that_nobody_rated_stays_a_row():
+    rows = pl.DataFrame({"u": ["b", "a", "a"], "r": [None, "x", "y"], "v": [None, 1, 2]})
+    np.testing.assert_array_equal(rating_table(rows, ("u", "r", "v")), [[1, 2], [_, _]])
+
+
 def test_a_unit_rated_twice_by_one_rater_is_refused():
     rows = pl.DataFrame({"u": ["a", "a"], "r": ["x", "x"], "v": [1, 2]})
     with pytest.raises(DataError, match="rated 'a' twice"):
