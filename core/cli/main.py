@@ -24,6 +24,7 @@ COMMANDS = {
     "gate": ("gate:gate", "Hold a run against a policy: exit code, JUnit XML, a summary for a pull request."),
     "export": ("tables:export", "Write estimates or observations as Parquet, CSV, JSON or LaTeX."),
     "card": ("card:card", "Write a model card and a data sheet of a run."),
+    "tuples": ("tuples:tuples", "Annotation sheets of drafted tuples, and tuples of the sheets people filled in."),
     "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
     "import": ("importing:import_responses", "Take answers somebody else collected into the store, and score them."),
     "replicate": ("replicating:replicate", "Compare a study with the values that were published."),
