@@ -21,6 +21,10 @@ from .version import VERSION
 PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy", "tokenizers", "torch", "transformers")
 
 
+IMPORTED = "imported"
+"""The mode of a run whose answers somebody else collected."""
+
+
 class StageRecord(msgspec.Struct, frozen=True):
     """What happened in a stage."""
 

@@ -13,8 +13,10 @@ import polars as pl
 from .contracts import Estimate, Stage
 from .errors import UnknownNameError, UsageError
 from .evidence import show_examples, show_pictures
+from .manifest import IMPORTED
 from .provenance import design_words, provenance, when
-from .registry import Published as PublishedValue
+from .published import Published as PublishedValue
+from .published import whose
 from .report import Published, ReportContent, StudyInfo, Table, write
 from .scoring import Scores, estimates_frame
 from .store import Store
@@ -141,33 +143,34 @@ def published_beside_measured(scores: Scores) -> list[Published]:
     estimates = [estimate for group in scores.estimates.values() for estimate in group]
     return [
         Published(
-            metric=value.measure,
+            metric=value.measure if value.of == "value" else f"{value.measure}, {value.of}",
             group=value.group,
             published=value.value,
             measured=_beside(value, estimates, stage, scores.last),
-            tolerance=value.tolerance,
-            note=" ".join(filter(None, [value.model, value.source])),
+            tolerance=value.width,
+            note=" ".join(filter(None, [value.model, value.source])) + (f". {value.reading}" if value.reading else ""),
         )
-        for value in _of_this_model(scores.manifest.study)
+        for value in _of_this_model(scores.manifest.study, imported=scores.manifest.mode == IMPORTED)
         # A count beside the paper's says something of the whole design only.
         if value.measure != f"{stage.unit}s" or not scores.manifest.study.options
     ]
 
 
-def _of_this_model(study: Study) -> list[PublishedValue]:
+def _of_this_model(study: Study, *, imported: bool) -> list[PublishedValue]:
     """Return the published values that a run may be held against; those of other models are no target for it."""
     models = {value.model for value in study.published if value.model}
-    own = {str(name).lower() for name in (study.roles.get(SUBJECT), study.options.get("published_model")) if name}
+    names = [str(name) for name in (study.roles.get(SUBJECT), study.options.get("published_model")) if name]
+    own = {model for name in names for model in whose(study.published, name, imported=imported)}
     if len(models) < 2:
         return list(study.published)
-    return [value for value in study.published if not value.model or value.model.lower() in own]
+    return [value for value in study.published if not value.model or value.model in own]
 
 
 def _beside(value: PublishedValue, estimates: list[Estimate], stage: Stage, observations: pl.DataFrame) -> float | None:
     """Return what this run says of a published value: an estimate, or a count of its units; None if neither."""
     if value.measure != f"{stage.unit}s":
-        matches = [e.value for e in estimates if e.metric == value.measure and e.group == value.group]
-        return matches[0] if len(matches) == 1 else None
+        matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
+        return getattr(matches[0], value.of) if len(matches) == 1 else None
     if not set(value.group) <= set(observations.columns):
         return None
     cell = observations.filter(*(pl.col(name) == level for name, level in value.group.items()))

@@ -17,7 +17,8 @@ import msgspec
 
 from .errors import DataError, UnknownNameError, UsageError
 from .prices import Prices
-from .records import Scalar
+from .published import Published as Published
+from .published import PublishedTable, expand
 
 FILE_NAME = "registry.toml"
 
@@ -43,17 +44,6 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str = ""
 
 
-class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A value that a paper printed."""
-
-    measure: str
-    value: float
-    group: dict[str, Scalar] = {}
-    tolerance: float | None = None
-    model: str = ""
-    source: str = ""
-
-
 class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A study: a probe, its options, the metrics, and what the paper says of them."""
 
@@ -67,6 +57,8 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     roles: dict[str, str] = {}
     """Models of the roles other than `subject`."""
     published: tuple[Published, ...] = ()
+    tables: tuple[PublishedTable, ...] = ()
+    """Printed tables; `parse_registry` adds their cells to `published`."""
     deviations: tuple[str, ...] = ()
     """Where this differs from the paper."""
     limits: tuple[str, ...] = ()
@@ -138,25 +130,52 @@ def parse_registry(text: str, where: str, folder: Path | None = None) -> Registr
         DataError: it is no TOML, or a value has the wrong type.
         UnknownNameError: it has an unknown key.
     """
+    return read_registry(parse_toml(text, where), where, folder)
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Read TOML; `where` names it in the error.
+
+    Raises:
+        DataError: it is none.
+    """
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{where} is not valid TOML: {error}.") from None
-    _check_keys(data, Registry, where)
+
+
+def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = None) -> Registry:
+    """Make a catalogue of what a file holds; paths that begin with a dot are relative to `folder`.
+
+    Raises:
+        DataError: a value has the wrong type.
+        UnknownNameError: it has an unknown key.
+    """
+    check_keys(data, Registry, where)
     try:
         registry = msgspec.convert(data, Registry)
     except msgspec.ValidationError as error:
         raise DataError(f"{where}: {error}.") from None
     models = {name: _located(entry, folder) for name, entry in registry.models.items()}
-    return msgspec.structs.replace(registry, models=models)
+    studies = {name: _tabled(entry, f"{where}: studies: {name}") for name, entry in registry.studies.items()}
+    return msgspec.structs.replace(registry, models=models, studies=studies)
+
+
+def _tabled(entry: StudyEntry, where: str) -> StudyEntry:
+    try:
+        return msgspec.structs.replace(entry, published=expand(entry.published, entry.tables), tables=())
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
 
 
 def _located(entry: ModelEntry, folder: Path | None) -> ModelEntry:
     """Make the places a model names absolute."""
-    return msgspec.structs.replace(entry, settings={k: _locate(v, folder) for k, v in entry.settings.items()})
+    return msgspec.structs.replace(entry, settings={k: locate(v, folder) for k, v in entry.settings.items()})
 
 
-def _locate(value: Any, folder: Path | None) -> Any:
+def locate(value: Any, folder: Path | None) -> Any:
+    """Make a place absolute: `package:NAME/PATH`, or a path that begins with a dot; anything else stays as it is."""
     if not isinstance(value, str):
         return value
     if value.startswith("package:"):
@@ -167,17 +186,21 @@ def _locate(value: Any, folder: Path | None) -> Any:
     return value
 
 
-def _check_keys(data: Any, kind: Any, where: str) -> None:
-    """Find a key no record has, and name the nearest; the records' own errors name no neighbour."""
+def check_keys(data: Any, kind: Any, where: str) -> None:
+    """Find a key no record has, and name the nearest; the records' own errors name no neighbour.
+
+    Raises:
+        UnknownNameError: the first such key.
+    """
     if get_origin(kind) is dict and isinstance(data, Mapping):
         for name, value in data.items():
-            _check_keys(value, get_args(kind)[1], f"{where}: {name}")
+            check_keys(value, get_args(kind)[1], f"{where}: {name}")
     elif get_origin(kind) is tuple and isinstance(data, list):
         for value in data:
-            _check_keys(value, get_args(kind)[0], where)
+            check_keys(value, get_args(kind)[0], where)
     elif isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(data, Mapping):
         hints = get_type_hints(kind)
         for name, value in data.items():
             if name not in hints:
                 raise UnknownNameError(f"key in {where}", name, hints)
-            _check_keys(value, hints[name], f"{where}: {name}")
+            check_keys(value, hints[name], f"{where}: {name}")

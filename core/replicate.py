@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from .contracts import Estimate
 from .errors import DataError, UnknownNameError, UsageError
+from .manifest import IMPORTED, Manifest
+from .published import Published, whose
 from .records import Scalar
-from .registry import Published, Registry
+from .registry import Registry
 from .scoring import Scores, score, score_published
-from .store import Store
+from .store import RunRow, Store, get_run
 from .store.reading import list_runs
 from .study import SUBJECT, Catalogue
 
@@ -22,31 +24,31 @@ NOT: Verdict = "not reproduced"
 UNJUDGED: Verdict = "cannot be judged"
 MODEL_OPTION = "published_model"
 """The option by which a probe is told whose rows of a published file to read."""
-SLACK = 1e-9
-"""60.48 - 60.47 is not 0.01 in binary."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """One published value, and what this project says of it."""
 
     study: str
-    measure: str
-    group: dict[str, Scalar]
-    published: float
+    value: Published
     measured: float | None
-    tolerance: float | None
     verdict: Verdict
     why: str = ""
     """Why it cannot be judged."""
-    model: str = ""
-    source: str = ""
+    beside: str = ""
+    """What it was held against: a run and its model, or a file; empty where there was nothing."""
+
+    @property
+    def group(self) -> Mapping[str, Scalar]:
+        """Return whom the value is for."""
+        return self.value.group
 
 
 class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What to compare with the published values."""
 
     runs: tuple[str, ...] = ()
-    """Names of runs; empty takes the latest run of each study."""
+    """Names of runs; empty takes, of each study, the latest run of each model that has published values."""
     scores: str | None = None
     """A file of published scores or counts, in place of runs."""
     model: str | None = None
@@ -81,78 +83,85 @@ def replicate(catalogue: Catalogue, name: str, options: ReplicateOptions, store:
     studies = family(catalogue.registry, name)
     if options.scores is not None:
         return [judged for study in studies for judged in _of_file(catalogue, study, options)]
-    if store is None:
-        raise UsageError("there is nothing to compare: give runs of a store, or a file with --scores.")
-    runs = _runs(store, studies, options.runs)
-    return [judged for run in runs for judged in _of_run(catalogue, store, run, options)]
+    runs = [] if store is None else list_runs(store)
+    if store is None or not any(run.study in studies for run in runs):
+        first = studies[0]
+        mend = f"Ask a model (prejudge run {first} --model NAME), import answers (prejudge import {first})"
+        raise UsageError(f"there is no run of {' or '.join(studies)} to compare. {mend}, or give --scores FILE.")
+    chosen = [get_run(store, one) for one in options.runs] or _latest(catalogue.registry, studies, runs, options.model)
+    found = [judged for run in chosen for judged in _of_run(catalogue, store, run, options)]
+    without = [] if options.runs else [study for study in studies if study not in {run.study for run in chosen}]
+    for study in without:
+        why = f"there is no run of {study} to compare"
+        wanted = {judged.value.model for judged in found}
+        values = [v for v in catalogue.registry.studies[study].published if v.model and v.model in wanted]
+        found.extend(_unjudged(value, study, why) for value in values)
+    return found
 
 
-def judge(values: Sequence[Published], study: str, scores: Scores) -> list[Judged]:
+def judge(values: Sequence[Published], study: str, scores: Scores, beside: str = "") -> list[Judged]:
     """Compare published values with the estimates of one scored run."""
     estimates = [estimate for group in scores.estimates.values() for estimate in group]
-    return [_judge(value, study, estimates) for value in values]
+    return [msgspec.structs.replace(_judge(value, study, estimates), beside=beside) for value in values]
 
 
 def _judge(value: Published, study: str, estimates: Sequence[Estimate]) -> Judged:
     matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
-    measured = matches[0].value if len(matches) == 1 else None
-    verdict, why = UNJUDGED, ""
     if len(matches) != 1:
         why = "the run has no such measure" if not matches else "the run has several such measures"
-    elif measured is None:
-        why = matches[0].note or "the measure is undefined here"
-    elif value.tolerance is None:
-        why = "no tolerance is given"
-    else:
-        verdict = REPRODUCED if abs(measured - value.value) <= value.tolerance + SLACK else NOT
-    judged = _unjudged(value, study, why)
-    return msgspec.structs.replace(judged, measured=measured, verdict=verdict)
+        return _unjudged(value, study, why)
+    measured = getattr(matches[0], value.of)
+    if measured is None:
+        return _unjudged(value, study, matches[0].note or "the measure is undefined here")
+    if (agrees := value.agrees(measured)) is None:
+        return _unjudged(value, study, value.reading or "no tolerance is given", measured)
+    return Judged(study=study, value=value, measured=measured, verdict=REPRODUCED if agrees else NOT)
 
 
-def _unjudged(value: Published, study: str, why: str) -> Judged:
-    return Judged(
-        study=study,
-        measure=value.measure,
-        group=dict(value.group),
-        published=value.value,
-        measured=None,
-        tolerance=value.tolerance,
-        verdict=UNJUDGED,
-        why=why,
-        model=value.model,
-        source=value.source,
-    )
+def _unjudged(value: Published, study: str, why: str, measured: float | None = None) -> Judged:
+    return Judged(study=study, value=value, measured=measured, verdict=UNJUDGED, why=why)
 
 
 def _of_file(catalogue: Catalogue, study: str, options: ReplicateOptions) -> list[Judged]:
     """Score a file once per model that has published values, where the probe can be told which to read."""
     published = catalogue.registry.studies[study].published
-    chosen = _models(published, options.model)
     probe = catalogue.plugins.load("probe", catalogue.registry.studies[study].probe)
+    path = str(options.scores)
     told = MODEL_OPTION in probe.options.__struct_fields__ and MODEL_OPTION not in options.assignments
     if not told:
         resolved = catalogue.study(study, {}, options.assignments)
-        return judge(_values(published, _one(chosen)), study, score_published(catalogue, resolved, str(options.scores)))
+        model = _one(_models(published, options.model), f"{path} does not say whose it is")
+        return judge(_values(published, model), study, score_published(catalogue, resolved, path), path)
     found = []
-    for model in chosen:
+    for model in _models(published, options.model):
         resolved = catalogue.study(study, {}, {**options.assignments, MODEL_OPTION: model})
         values = _values(published, model)
         try:
-            found.extend(judge(values, study, score_published(catalogue, resolved, str(options.scores))))
+            found.extend(judge(values, study, score_published(catalogue, resolved, path), f"{model} in {path}"))
         except DataError as error:
             found.extend(_unjudged(value, study, str(error)) for value in values)
-    if all(one.why for one in found):
+    if not any(one.beside for one in found):
         raise DataError(found[0].why)
     return found
 
 
-def _of_run(catalogue: Catalogue, store: Store, run: str, options: ReplicateOptions) -> list[Judged]:
-    scores = score(catalogue, store, run, options.assignments)
+def _of_run(catalogue: Catalogue, store: Store, run: RunRow, options: ReplicateOptions) -> list[Judged]:
+    scores = score(catalogue, store, run.name, options.assignments)
     study = scores.manifest.study
     published = catalogue.registry.study(study.name).published
+    name, imported = _subject(run)
     models = _models(published, options.model)
-    own = [model for model in models if model.lower() == study.roles.get(SUBJECT, "").lower()]
-    return judge(_values(published, _one(own or models)), study.name, scores)
+    if options.model is None:
+        models = whose(published, name, imported=imported) or models
+    model = _one(models, f"run {run.name} is of {name!r}")
+    beside = f"run {run.name} of {name!r}{', imported' if imported else ''}"
+    return judge(_values(published, model), study.name, scores, beside)
+
+
+def _subject(run: RunRow) -> tuple[str, bool]:
+    """Return whom a run asked, and whether its answers were imported."""
+    manifest = msgspec.json.decode(run.manifest, type=Manifest)
+    return manifest.study.roles.get(SUBJECT, ""), manifest.mode == IMPORTED
 
 
 def _models(published: Sequence[Published], wanted: str | None) -> list[str]:
@@ -164,9 +173,9 @@ def _models(published: Sequence[Published], wanted: str | None) -> list[str]:
     return [wanted]
 
 
-def _one(models: Sequence[str]) -> str:
+def _one(models: Sequence[str], what: str) -> str:
     if len(models) > 1:
-        raise UsageError(f"values are published for {', '.join(models)}. Say with whose to compare: --model NAME.")
+        raise UsageError(f"{what}; values are published for {', '.join(models)}. Say with whose to compare: --model.")
     return models[0] if models else ""
 
 
@@ -175,10 +184,19 @@ def _values(published: Sequence[Published], model: str) -> list[Published]:
     return [value for value in published if value.model == model]
 
 
-def _runs(store: Store, studies: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    if wanted:
-        return list(wanted)
-    latest = {run.study: run.name for run in list_runs(store)}
-    if not (found := [latest[study] for study in studies if study in latest]):
-        raise UsageError(f"the store has no run of {', '.join(studies)}. Run or import one first, or give --scores.")
-    return found
+def _latest(registry: Registry, studies: Sequence[str], runs: Sequence[RunRow], wanted: str | None) -> list[RunRow]:
+    """Return per study the latest run of each model with published values; the latest of all if none has any."""
+    chosen: list[RunRow] = []
+    for study in studies:
+        own = [run for run in runs if run.study == study]
+        known = {} if wanted else dict(_by_model(registry.studies[study].published, own))
+        chosen += known.values() or own[-1:]
+    return chosen
+
+
+def _by_model(published: Sequence[Published], runs: Sequence[RunRow]) -> Iterator[tuple[str, RunRow]]:
+    for run in runs:
+        name, imported = _subject(run)
+        found = whose(published, name, imported=imported)
+        if len(found) == 1:
+            yield found[0], run

@@ -131,8 +131,10 @@ def _model(path: str, rows: Sequence[Row], model: str | None) -> str:
     names = list(dict.fromkeys(row.cells["model"] for row in rows))
     if model in names or (model is None and len(names) == 1):
         return model or names[0]
-    known = ", ".join(map(repr, names))
-    raise DataError(f"{path} has the counts of {known}; {model!r} is chosen. Name one: --set published_model=NAME.")
+    known = f"{path} has the counts of {', '.join(map(repr, names))}"
+    if model is not None:
+        raise DataError(f"{known}, and none of {model!r}.")
+    raise DataError(f"{known}. Say whose to measure: --set published_model=NAME.")
 
 
 def _count(row: Row) -> Count:

@@ -26,8 +26,8 @@ PALM = {
 }
 """Shares of the raw answers, rounded to the digits shown."""
 TAU = {
-    ("palm", "sai"): (5816, 0.338031, 4.95786e-133),
-    ("palm", "asa"): (5175, 0.36708, 3.12266e-133),
+    ("palm-2", "sai"): (5816, 0.338031, 4.95786e-133),
+    ("palm-2", "asa"): (5175, 0.36708, 3.12266e-133),
     ("gpt_3.5", "sai"): (6287, 0.299494, 9.71767e-123),
     ("gpt_3.5", "asa"): (5174, 0.345237, 9.65164e-119),
 }
@@ -78,7 +78,12 @@ def answers(shared_data, tmp_path_factory):
         if (model, direction) not in done:
             folder = done[model, direction] = tmp_path_factory.mktemp("imported")
             outputs = shared_data / "subtle" / "outputs"
-            files = ("--responses", str(outputs / f"{model}_valid.csv"), "--data", str(outputs / "dataset.csv"))
+            files = (
+                "--responses",
+                str(outputs / f"{model.removesuffix('-2')}_valid.csv"),
+                "--data",
+                str(outputs / "dataset.csv"),
+            )
             how = ("--set", "orders=unknown", "--allow-unmatched", *FAST)
             result = call(folder, "import", f"subtle-{direction}", "--model", model, *files, *how)
             assert result.returncode == 0, result.stderr
@@ -89,7 +94,7 @@ def answers(shared_data, tmp_path_factory):
 
 @pytest.mark.parametrize(("direction", "domain"), PALM)
 def test_raw_answers_give_every_published_share(answers, direction, domain):
-    frame = estimates(answers("palm", direction), f"subtle-{direction}")
+    frame = estimates(answers("palm-2", direction), f"subtle-{direction}")
     found = [one(frame, name, domain=domain)["value"] for name in LIKELIHOODS]
     assert " ".join(f"{value:.2f}" for value in found) == PALM[direction, domain]
 
@@ -103,7 +108,7 @@ def test_raw_answers_give_the_published_tau(answers, model, direction):
 
 
 def test_score_of_the_store_gives_the_same(answers):
-    folder = answers("palm", "asa")
+    folder = answers("palm-2", "asa")
     before = estimates(folder, "subtle-asa")
     assert call(folder, "score", *FAST).returncode == 0
     assert estimates(folder, "subtle-asa").equals(before)
@@ -139,8 +144,13 @@ def test_items_of_another_file_are_refused_with_their_number(shared_data, tmp_pa
 
 def test_counts_give_every_cell_of_the_tables(shared_data, tmp_path):
     result = call(tmp_path, "replicate", "subtle", "--scores", str(shared_data / COUNTS), *FAST)
-    assert result.returncode == 0, result.stdout
-    assert "260 published values: 256 reproduced, 0 not reproduced, 4 cannot be judged." in result.stdout
+    assert result.returncode == 1, result.stdout
+    # 604 of the 612 cells of Tables 2 to 9, and tau and p of Table 1 in the coding that it follows.
+    assert "1072 published values: 612 reproduced, 16 not reproduced, 444 cannot be judged." in result.stdout
+    for source in ("Table 2: 15 of 15", "Table 3: 18 of 18", "Table 4: 30 of 30", "Table 7: 30 of 30"):
+        assert result.stdout.count(f"{source} reproduced") == (4 if source[6] in "23" else 2)
+    assert result.stdout.count("Table 1: 2 of 2 reproduced") == 4
+    assert result.stdout.count("Table 1, by the text's coding: 0 of 2 reproduced, 2 not reproduced") == 4
 
 
 @pytest.mark.parametrize(("model", "direction"), TABLE_1)
@@ -165,9 +175,30 @@ def test_misprinted_cells_of_table_5_are_those_of_the_study_page(shared_data, tm
         assert f"| 5 | {domain}, {pronoun}, {name} | {printed} | {right} |" in page
 
 
-def test_replicate_judges_the_latest_runs(answers):
-    words = ("replicate", "subtle", "--model", "PaLM 2 (published answers)", *FAST)
-    result = call(answers("palm", "sai"), *words)
-    assert result.returncode == 0 and "1 published values: 1 reproduced" in result.stdout
-    result = call(answers("palm", "sai"), "replicate", "subtle", "--model", "PaLM 2", *FAST)
-    assert result.returncode == 1 and "not reproduced" in result.stdout
+def test_replicate_judges_the_latest_runs_of_the_published_answers(answers):
+    result = call(answers("palm-2", "asa"), "replicate", "subtle", *FAST)
+    assert result.returncode == 0, result.stdout
+    assert "subtle-asa: the values of PaLM 2 (published answers), beside run 2" in result.stdout
+    assert "of 'palm-2', imported" in result.stdout
+    for line in ("the authors' later reports: 2 of 2", "Table 2: 12 of 15", "Table 7: 24 of 30", "Table 9: 72 of 90"):
+        assert f"{line} reproduced" in result.stdout
+    assert "6 cannot be judged: The published items are of other institutions" in result.stdout
+    assert (
+        "subtle-sai: 156 of the values of PaLM 2 (published answers) cannot be judged: there is no run" in result.stdout
+    )
+    assert "312 published values: 110 reproduced, 0 not reproduced, 202 cannot be judged." in result.stdout
+
+
+def test_replicate_of_raw_answers_judges_every_table(answers):
+    result = call(answers("palm-2", "sai"), "replicate", "subtle-sai", *FAST)
+    assert "156 published values: 110 reproduced, 0 not reproduced, 46 cannot be judged." in result.stdout
+    result = call(answers("palm-2", "sai"), "replicate", "subtle-sai", "--model", "PaLM 2", *FAST)
+    assert result.returncode == 1 and "of 'palm-2', imported" in result.stdout
+
+
+def test_replicate_of_a_model_without_published_values_says_which_there_are(tmp_path):
+    assert (
+        call(tmp_path, "run", "subtle-sai", "--model", "simulated-fair", "--set", "per_cell=2", *FAST).returncode == 0
+    )
+    result = call(tmp_path, "replicate", "subtle")
+    assert result.returncode == 2 and "is of 'simulated-fair'; values are published for GPT-3.5" in result.stderr

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
+from ..published import Published
 from ..replicate import NOT, REPRODUCED, UNJUDGED, Judged, ReplicateOptions
 from ..replicate import replicate as replicate_study
 from ..store import Store
@@ -21,7 +24,9 @@ from .shared import read_assignments, registry_option, set_option, store_option
 
 @click.command()
 @click.argument("name")
-@click.option("--run", "runs", multiple=True, metavar="RUN", help="A run to compare; else the latest of each study.")
+@click.option(
+    "--run", "runs", multiple=True, metavar="RUN", help="A run to compare; else the latest of each study and model."
+)
 @click.option("--scores", default=None, metavar="FILE", help="Scores or counts somebody published, in place of runs.")
 @click.option("--model", default=None, metavar="NAME", help="Whose published values to compare with.")
 @click.option("--all", "everything", is_flag=True, help="Show every value, not only those that did not come out.")
@@ -46,35 +51,71 @@ def replicate(name: str, runs: tuple[str, ...], assignments: tuple[str, ...], ev
 def show(judged: Sequence[Judged], everything: bool) -> int:
     """Print the verdicts, and return 1 if a value was not reproduced."""
     console = terminal()
-    rows = [one for one in judged if everything or one.verdict != REPRODUCED]
-    if rows:
-        console.print(_table(rows), markup=False)
+    for (study, beside, model), some in groupby(judged, key=lambda one: (one.study, one.beside, one.value.model)):
+        whom = f"the values of {model}" if model else "the published values"
+        part = [*some]
+        if beside:
+            console.print(f"{study}: {whom}, beside {beside}", **_WHOLE)
+            _show_part(console, part, everything)
+        else:
+            why = "; ".join(dict.fromkeys(one.why for one in part))
+            console.print(f"{study}: {len(part)} of {whom} cannot be judged: {why}", **_WHOLE)
     counts = Counter(one.verdict for one in judged)
-    by_source = Counter((one.study, one.model, one.source) for one in judged)
-    for place, total in by_source.items():
-        own = Counter(one.verdict for one in judged if (one.study, one.model, one.source) == place)
-        words = ", ".join(filter(None, place))
-        console.print(f"{words}: {own[REPRODUCED]} of {total} reproduced", markup=False)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (REPRODUCED, NOT, UNJUDGED))
     console.print(f"{len(judged)} published values: {said}.", markup=False)
     return 1 if counts[NOT] else 0
 
 
+_WHOLE: dict[str, Any] = {"markup": False, "soft_wrap": True}
+"""Lines that no terminal cuts."""
+
+
+def _show_part(console: Console, judged: Sequence[Judged], everything: bool) -> None:
+    """Print what is said of one run: a line per source with its readings, and a table of single values."""
+    by_source: dict[str, list[Judged]] = {}
+    for one in judged:
+        by_source.setdefault(one.value.source, []).append(one)
+    for source, some in by_source.items():
+        own = Counter(one.verdict for one in some)
+        rest = ", ".join(f"{own[verdict]} {verdict}" for verdict in (NOT, UNJUDGED) if own[verdict])
+        line = f"{own[REPRODUCED]} of {len(some)} reproduced{', ' + rest if rest else ''}"
+        console.print(f"  {source + ': ' if source else ''}{line}", **_WHOLE)
+        for words in _explained(some):
+            console.print(f"    {words}", **_WHOLE)
+    rows = [one for one in judged if everything or one.verdict == NOT]
+    if rows:
+        console.print(_table(rows), markup=False)
+
+
+def _explained(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield once how values were read, and why others cannot be judged, with how many."""
+    readings = Counter(one.value.reading for one in judged if one.verdict != UNJUDGED and one.value.reading)
+    for reading, count in readings.items():
+        yield f"{count} read so: {reading}"
+    for why, count in Counter(one.why for one in judged if one.why).items():
+        yield f"{count} cannot be judged: {why}"
+
+
 def _table(judged: Sequence[Judged]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("study", "model", "source", "measure", "for"):
+    for name in ("source", "measure", "for"):
         table.add_column(name)
     for name in ("published", "measured", "tolerance"):
         table.add_column(name, justify="right")
-    table.add_column("verdict")
+    table.add_column("verdict", no_wrap=True)
     for one in judged:
+        value = one.value
         table.add_row(
-            *(one.study, one.model, one.source, one.measure),
-            ", ".join(map(str, one.group.values())) or "all",
-            *(_number(value) for value in (one.published, one.measured, one.tolerance)),
-            f"{one.verdict}: {one.why}" if one.why else one.verdict,
+            *(value.source, value.measure if value.of == "value" else f"{value.measure}, {value.of}"),
+            ", ".join(map(str, value.group.values())) or "all",
+            *(_number(value.value), _number(one.measured), _tolerance(value)),
+            one.verdict,
         )
     return table
+
+
+def _tolerance(value: Published) -> str:
+    return _number(value.tolerance) if value.relative is None else f"{100 * value.relative:g} %"
 
 
 def _number(value: float | None) -> str:

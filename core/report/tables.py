@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ..estimates import Estimate
+from ..published import within
 from .content import Published
 from .fields import Field, fields_for, number_cell, scale_of
 from .grid import Cell, Column, Grid, label_cell
@@ -100,9 +101,8 @@ def _published_row(value: Published) -> tuple[Cell, ...]:
     decimals = decimals_for([value.published, value.measured])
     numbers = (value.published, value.measured, apart, value.tolerance)
     agrees = UNDEFINED
-    if defined(apart) and apart is not None and value.tolerance is not None:
-        # A hair of slack: 60.48 - 60.47 is not 0.01 in binary.
-        agrees = "yes" if abs(apart) <= value.tolerance + 1e-9 else "no"
+    if defined(apart) and value.measured is not None and value.tolerance is not None:
+        agrees = "yes" if within(value.published, value.measured, value.tolerance) else "no"
     return (
         Cell(value.metric, detail=group_words(value.group)),
         *(number_cell(one, decimals) for one in numbers),

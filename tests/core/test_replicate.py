@@ -8,7 +8,8 @@ import pytest
 
 from prejudge.core.errors import UnknownNameError, UsageError
 from prejudge.core.estimates import Estimate
-from prejudge.core.registry import Published, Registry, StudyEntry
+from prejudge.core.published import Published
+from prejudge.core.registry import Registry, StudyEntry
 from prejudge.core.replicate import NOT, REPRODUCED, UNJUDGED, family, judge
 
 VALUE = Published(measure="score", value=60.48, tolerance=0.01)
@@ -36,11 +37,20 @@ def test_tolerance_decides(measured, verdict):
         (VALUE, (estimate(60.48), estimate(60.48)), "several such measures"),
         (VALUE, (estimate(None),), "undefined"),
         (Published(measure="score", value=60.48), (estimate(60.48),), "no tolerance"),
+        (Published(measure="score", value=60.48, reading="other items"), (estimate(60.48),), "other items"),
+        (Published(measure="score", value=0.01, of="p", tolerance=0.01), (estimate(60.48),), "undefined"),
     ],
 )
 def test_what_cannot_be_judged_says_why(value, estimates, why):
     found = judged(value, *estimates)
     assert found.verdict == UNJUDGED and why in found.why
+
+
+def test_p_is_compared_where_p_was_published():
+    value = Published(measure="score", value=2.89e-230, of="p", relative=0.005)
+    for p, verdict in ((2.896e-230, REPRODUCED), (2.8e-230, NOT)):
+        found = judged(value, Estimate(metric="score", group={}, value=0.46, p=p))
+        assert found.verdict == verdict and found.measured == p
 
 
 def entry(*published):
