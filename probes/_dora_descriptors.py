@@ -19,6 +19,8 @@ T2T_SETTINGS = ("singular", "plural", "adjective", "noun", "verb")
 """The paper, section 2.1 and Figure 8."""
 T2I_SETTINGS = ("singular", "plural")
 """The paper, section 2.2 and Figure 9."""
+OWN_BLANKS = ("noun", "verb")
+"""Settings whose blank differs from the others', so that one stem makes two prompts."""
 EITHER = "a/an"
 _A_ANYWAY = re.compile(r"(?:eu|ewe|one\b|one-|once|uk|uga|uru|ute|use|usu|u\.|uni(?!n|m|d))", re.I)
 """Begins with a vowel, but not when it is spoken. Source: Merriam-Webster's pronunciations of the words in the list."""
@@ -126,7 +128,7 @@ def chosen(entries: Iterable[Entry], options: DoraOptions) -> list[Entry]:
     times: Counter[tuple[str, str]] = Counter()
     numbered = []
     for entry in kept:
-        prompt = (entry.setting, entry.stem.casefold())
+        prompt = (entry.setting if entry.setting in OWN_BLANKS else "", entry.stem.casefold())
         numbered.append(msgspec.structs.replace(entry, first=times[prompt] * options.samples))
         times[prompt] += 1
     return numbered
