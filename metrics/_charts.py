@@ -6,10 +6,12 @@ Colours are Okabe and Ito's, told apart by any kind of colour vision; hatches sa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 SKY, ORANGE, BLUE, GREY, INK = "#56B4E9", "#E69F00", "#0072B2", "#EDEDED", "#222222"
@@ -46,13 +48,35 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True):
-    """One row of a forest plot; drawn full where `shown`, hollow otherwise."""
+    """One row of a forest plot; drawn full where `shown`, hollow otherwise, as a diamond where there is no interval."""
 
     label: str
     value: float | None
     low: float | None
     high: float | None
     shown: bool = False
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """How the points of a forest plot that say the same look."""
+
+    label: str
+    marker: str
+    face: str
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """Return it as matplotlib takes it."""
+        return {"marker": self.marker, "markersize": 6, "markerfacecolor": self.face, "markeredgecolor": BLUE}
+
+
+MARKS = {
+    (True, True): Mark("significant after correction", "o", BLUE),
+    (True, False): Mark("not significant", "o", "white"),
+    (False, True): Mark("significant, without interval", "D", BLUE),
+    (False, False): Mark("no interval", "D", "white"),
+}
+"""By whether there is an interval, and whether the difference was shown."""
 
 
 class Panel(msgspec.Struct, frozen=True):
@@ -83,13 +107,20 @@ def stacked_bars(title: str, bars: Sequence[Bar], layers: Sequence[Layer]) -> Fi
 
 
 def forest(panels: Sequence[Panel]) -> Figure:
-    """Draw estimates with their intervals as one forest plot per panel, side by side."""
+    """Draw estimates with their intervals as one forest plot per panel, side by side, and say what the marks mean."""
     rows = max(len(panel.points) for panel in panels)
     width = 7.2 if len(panels) == 1 else 5.0 * len(panels)
-    figure = Figure(figsize=(width, 0.3 * rows + 1.7), layout="constrained")
+    figure = Figure(figsize=(width, 0.3 * rows + 2.0), layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         _forest(axes, panel)
+    drawn = {_state(point) for panel in panels for point in panel.points if point.value is not None}
+    keys = [Line2D([], [], linestyle="", label=mark.label, **mark.style) for at, mark in MARKS.items() if at in drawn]
+    figure.legend(handles=keys, loc="outside lower center", ncols=len(MARKS), frameon=False, fontsize=SMALL)
     return figure
+
+
+def _state(point: Point) -> tuple[bool, bool]:
+    return point.low is not None and point.high is not None, point.shown
 
 
 def columns(title: str, xlabel: str, bars: Sequence[Column], neutral: float) -> Figure:
@@ -153,8 +184,7 @@ def _forest(axes: Axes, panel: Panel) -> None:
             continue
         if point.low is not None and point.high is not None:
             axes.plot([point.low, point.high], [row, row], color=BLUE, linewidth=1.6, solid_capstyle="butt")
-        face = BLUE if point.shown else "white"
-        axes.plot(point.value, row, "o", markersize=6, markerfacecolor=face, markeredgecolor=BLUE)
+        axes.plot(point.value, row, **MARKS[_state(point)].style)
     axes.set_yticks(range(len(panel.points)), [point.label for point in panel.points], fontsize=SMALL)
     axes.set_ylim(len(panel.points) - 0.4, -0.6)
     axes.margins(x=0.08)

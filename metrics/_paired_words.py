@@ -13,7 +13,10 @@ ROWS = 60
 """Rows of a forest plot that a page still holds; a longer one shows the first so many, and says so."""
 NAMED = 3
 """Differences that the conclusion names."""
-CAPTION = "Difference from the baseline run with its interval; full marks are significant after correction."
+CAPTION = (
+    "Difference from the baseline run with its interval. Full marks: shown, by a corrected test. Hollow circles: not"
+    " shown. Hollow diamonds: no interval, as the runs agree in every cluster or the measure is no mean of units."
+)
 
 
 def shown(estimate: Estimate) -> bool:
@@ -29,9 +32,12 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     found = sorted(filter(shown, tested), key=lambda e: -abs(e.effect or 0.0))
     if not found:
         least = min(e.p_adjusted for e in tested if e.p_adjusted is not None)
-        return f"None of {len(tested)} differences is shown (least adjusted p {p_in_words(least)}). {NOT_EQUAL}"
+        none = f"None of {len(tested)} tested differences is" if len(tested) > 1 else "The one tested difference is not"
+        return f"{none} significant (least adjusted p {p_in_words(least)}). {NOT_EQUAL}"
     named = "; ".join(_in_words(estimate) for estimate in found[:NAMED])
-    return f"{len(found)} of {len(tested)} differences are shown. The largest by effect size: {named}."
+    some = f"{len(found)} of {len(tested)} tested differences" if len(tested) > 1 else "The one tested difference"
+    verb, which = ("is", "It is") if len(found) == 1 else ("are", "The largest by effect size")
+    return f"{some} {verb} significant after correction. {which}: {named}."
 
 
 NOT_EQUAL = "That does not show that the runs are alike: see the intervals."

@@ -106,13 +106,21 @@ def _not_shown(judged: Sequence[Estimate], opposite: Sequence[Estimate]) -> str:
         )
     if all(any(word.startswith(FEW) for word in e.note.split("; ")) for e in judged):
         return (
-            f"Nothing can be shown with {judged[0].clusters} clusters, whatever the answers: the largest favouritism "
-            f"of {len(judged)} groups at threshold {threshold} is {_number(_most(judged, 1))}; ask more of them"
+            f"Nothing can be shown with {judged[0].clusters} clusters, whatever the answers: at threshold {threshold} "
+            f"{_largest(judged)}; ask more of them"
         )
     return (
-        f"No favouritism for the stereotypically desirable description was shown at threshold {threshold}: the "
-        f"largest of {len(judged)} groups is {_number(_most(judged, 1))}"
+        f"No favouritism for the stereotypically desirable description was shown at threshold {threshold}: "
+        f"{_largest(judged)}"
     )
+
+
+def _largest(judged: Sequence[Estimate]) -> str:
+    """Name the largest favouritism; where all groups have the same, there is none."""
+    values = {e.value for e in judged}
+    if len(judged) > 1 and len(values) == 1:
+        return f"it is {values.pop():.1f} percentage points in each of {len(judged)} groups"
+    return f"the largest favouritism of {len(judged)} groups is {_number(_most(judged, 1))}"
 
 
 def _others(estimates: Sequence[Estimate], shown: Sequence[Estimate]) -> Iterator[str]:

@@ -46,6 +46,19 @@ def test_forest_fills_what_was_shown():
     assert [text.get_text() for text in axes.texts] == [" no data"]
 
 
+def test_forest_has_a_mark_and_a_word_for_each_state():
+    ends = {(True, True): (0.5, 1.5), (True, False): (-1.0, 3.0), (False, False): (None, None)}
+    points = [Point("p", 1.0, *interval, shown) for (_, shown), interval in ends.items()]
+    figure = forest([Panel("t", "nats", points), Panel("u", "nats", points[:1])])
+    marks = [
+        (line.get_marker(), line.get_markerfacecolor()) for line in figure.axes[0].lines if line.get_marker() in "oD"
+    ]
+    assert marks == [("o", "#0072B2"), ("o", "white"), ("D", "white")]
+    (legend,) = figure.legends
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words == ["significant after correction", "not significant", "no interval"]
+
+
 def test_columns_draw_the_neutral_line():
     axes = columns("t", "%", [Column("a", 60.0, 50.0, 70.0, "*"), Column("b", None, None, None)], 50.0).axes[0]
     assert any(list(line.get_xdata()) == [50.0, 50.0] for line in axes.lines)

@@ -157,9 +157,12 @@ def test_units_of_two_studies_give_the_difference_of_their_estimates(study):
 
 def test_conclusion_names_what_is_shown():
     shown = METRIC.compute(frame(simulated(20, 3, 3.0)), QUICK)
-    assert "1 of 1 differences are shown" in METRIC.conclude(shown) and "b less a" in METRIC.conclude(shown)
+    said = METRIC.conclude(shown)
+    assert said.startswith("The one tested difference is significant after correction. It is: ") and "b less a" in said
     hidden = METRIC.compute(frame(simulated(20, 3, 0.0, 5)), QUICK)
-    assert "None of 1 differences is shown" in METRIC.conclude(hidden) and "alike" in METRIC.conclude(hidden)
+    assert METRIC.conclude(hidden).startswith("The one tested difference is not significant")
+    assert METRIC.conclude([*hidden, *hidden]).startswith("None of 2 tested differences is significant")
+    assert METRIC.conclude([*shown, *shown, *hidden]).startswith("2 of 3 tested differences are significant")
     assert METRIC.conclude([]) == "No difference between the runs could be tested."
 
 

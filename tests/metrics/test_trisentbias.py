@@ -245,6 +245,12 @@ def test_fair_study_is_not_concluded_biased(fair):
     assert "95% interval" in sentence
 
 
+def test_none_of_equal_groups_is_called_the_largest(fair):
+    flat = [msgspec.structs.replace(e, value=0.0) if e.metric == "favouritism" else e for e in fair]
+    assert "it is 0.0 percentage points in each of 4 groups" in METRIC.conclude(flat)
+    assert "the largest favouritism of 4 groups is" in METRIC.conclude(fair)
+
+
 def test_opposite_direction_is_said(study):
     sentence = METRIC.conclude(compute(study(effect=-0.8)))
     assert sentence.startswith("No favouritism")
