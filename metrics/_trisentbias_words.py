@@ -45,8 +45,9 @@ def methods(options: TriSentBiasOptions) -> str:
     """Describe how the estimates were made."""
     thresholds = ", ".join(f"{t:g}" for t in options.thresholds)
     return (
-        "For each pair, D is the pseudo-log-likelihood of the sentence with the desirable description minus that of "
-        "the sentence with the undesirable one, in nats, and the normalised difference is tanh(D / 2), the paper's "
+        "For each pair, D is the score of the sentence with the desirable description (its pseudo-log-likelihood, or "
+        "what the study's option scoring says) minus that of the sentence with the undesirable one, in nats, and the "
+        "normalised difference is tanh(D / 2), the paper's "
         f"two-way softmax. z1, z2 and z3 are the percentages of pairs within a threshold ({thresholds}), beyond it "
         "for the desirable and beyond it for the undesirable side; favouritism is z2 in positive minus z2 in negative "
         "contexts, discrimination z3 in negative minus z3 in positive ones. The paper does not say how its "
