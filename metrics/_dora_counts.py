@@ -17,17 +17,20 @@ from ._dora_options import DoraAssociationsOptions
 from ._dora_pairs import JUDGED, Associations
 from ._missing import Group, missing_estimates
 
-TOTAL, DISTINCT, IN_RANGE, SALIENT = "mentions", "associations", "in_range", "salient"
+TOTAL, DISTINCT, SALIENT = "mentions", "associations", "salient"
+IN_RANGE, IN_RANGE_P = "in_range", "p_value_significant"
+"""The second and the third column of Table 4."""
 OVERLAP = "overlap"
 
 
 def count_estimates(found: Associations) -> Iterator[Estimate]:
-    """Yield the counts of each setting; Table 4 has mentions, those in range, and those salient by tf-idf."""
+    """Yield the counts of each setting; Table 4 has the mentions, `in_range` and `p_value_significant`."""
     for (modality, setting), part in found.every.group_by(*CELL, maintain_order=True):
         group: dict[str, Scalar] = {"modality": modality, "setting": setting}
         yield _count(TOTAL, group, int(part["count"].sum()), part.height)
         yield _count(DISTINCT, group, part.height, part.height)
         yield _count(IN_RANGE, group, int(part["in_range"].sum()), part.height)
+        yield _count(IN_RANGE_P, group, int(part["salient_tf_idf"].sum()), part.height)
         for method, column in METHODS.items():
             yield _count(SALIENT, {**group, "method": method}, int(part[f"salient_{column}"].sum()), part.height)
 

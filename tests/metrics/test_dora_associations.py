@@ -38,6 +38,7 @@ def test_counts_are_table_4_and_every_method(planted):
     assert methods["fisher"] == 12 and set(methods) == {"tf-idf", "fisher", "log-odds", "pmi"}
     (within,) = of(planted, "in_range", setting="noun")
     assert methods["tf-idf"] < within.value < within.n
+    assert [e.value for e in of(planted, "p_value_significant", setting="noun")] == [methods["tf-idf"]]
 
 
 def test_every_planted_association_is_found_and_no_other():
@@ -104,7 +105,7 @@ def test_what_was_not_judged_is_missing_and_bounded():
 
 def test_stages_nobody_was_asked_give_no_estimates():
     found = {e.metric for e in estimates(completions(planted=15))}
-    assert found == {"mentions", "associations", "in_range", "salient", "overlap", "missing"}
+    assert found == {"mentions", "associations", "in_range", "p_value_significant", "salient", "overlap", "missing"}
 
 
 def test_kinds_of_unreadable_answers_are_counted():
