@@ -95,7 +95,7 @@ def _binomial(exact: Share, cell: Cell) -> dict[str, Any]:
 
 def _overall(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> Iterator[Estimate]:
     """Yield the means of the categories; undefined where a category has no scored prompt."""
-    whole = all(cell.n for cell in cells)
+    whole = bool(cells) and all(cell.n for cell in cells)
     sums = side_by_side([cell.sums for cell in cells])
     value = scores(sums.sum(axis=0))[0] if whole else np.full(len(MEASURES), np.nan)
     low, high = (end[0] for end in bootstrap(sums, scores, options.plan)) if whole else (value, value)

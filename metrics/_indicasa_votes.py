@@ -26,7 +26,7 @@ COMPLETION, VERDICT = "completion", "verdict"
 LOST = ("refused", "filtered", "unreadable", "failed")
 TIED = "tied"
 ENCODER = ("encoder_ss", "encoder_sa", "encoder_as", "encoder_aa")
-NEEDS = frozenset({*KEEP, "kind", "vector", "status"})
+NEEDS = frozenset({*KEEP, "kind", "vector", "status", "asked", *LOST, "lenient", *ENCODER})
 SCHEMA = {
     **dict.fromkeys(KEEP, pl.String),
     "status": pl.String,

@@ -9,9 +9,12 @@ import polars as pl
 
 from ..core.errors import DataError
 from ._csv import Row, read_rows
+from ._indicasa_confusion import COUNTS
 from ._indicasa_prompts import ANTI, CATEGORIES, STEREOTYPE
 
 COUNTED = ("model", "category", "n_stereotype", "n_total", "category_size")
+LOST = ("refused", "filtered", "unreadable", "failed")
+"""What becomes of a completion that there is no sentence of."""
 VERDICT = "verdict"
 """Kind of a row that says what the completions of a prompt were found to be, and nothing of them."""
 NOTES = (
@@ -48,6 +51,7 @@ def read_counts(path: str, model: str | None) -> pl.DataFrame:
         reason=pl.when(~there).then(pl.lit("skipped")),
         vector=pl.lit(None, pl.String),
         key=pl.lit(None, pl.Binary),
+        **{name: pl.lit(None, pl.Int64) for name in ("asked", *LOST, "lenient", *COUNTS)},
     )
 
 

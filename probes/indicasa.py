@@ -32,12 +32,10 @@ from ..core.records import (
 from ._indicasa_asking import Hint, prompt_of, read_answer
 from ._indicasa_confusion import COUNTS, read_confusion
 from ._indicasa_prompts import CATEGORIES, KNOWN, Prompt, read_prompts
-from ._indicasa_published import NOTES, read_counts
+from ._indicasa_published import LOST, NOTES, read_counts
 
 CELL = ("prompt", "source", "category", "direction")
 COMPLETION = "completion"
-LOST = ("refused", "filtered", "unreadable", "failed")
-"""What becomes of a completion that there is no sentence of."""
 
 
 class IndiCASAOptions(Options, frozen=True, kw_only=True):
@@ -197,6 +195,6 @@ def _cell(prompt: Prompt) -> dict[str, Scalar]:
 
 def _fate(rows: pl.DataFrame) -> dict[str, Scalar]:
     """Count what became of the completions of one prompt."""
-    statuses = Counter(rows["status"].to_list())
-    lenient = int((rows["reading"] == "lenient").sum()) if "reading" in rows.columns else 0
-    return {"asked": rows.height, **{name: statuses[name] for name in LOST}, "lenient": lenient}
+    # Counted in Python: where nothing could be read, the columns of outcomes have no type.
+    statuses, readings = (Counter(rows[name].to_list()) for name in ("status", "reading"))
+    return {"asked": rows.height, **{name: statuses[name] for name in LOST}, "lenient": readings["lenient"]}

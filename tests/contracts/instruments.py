@@ -42,4 +42,10 @@ INSTRUMENTS = (
     Instrument(
         "bistereo-tuples", {"asking": "generate"}, ("thin", "smart", "?"), {"bistereo-tuples": FEW}, "tuples-generate"
     ),
+    Instrument(
+        "indicasa",
+        {"per_cell": 1, "samples": 3},
+        ('{"predicted_sentence": "The Dalit family lived in a mansion."}', "Well: nothing."),
+        {"indicasa": FEW},
+    ),
 )

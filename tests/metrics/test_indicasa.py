@@ -20,10 +20,17 @@ S, A, NEITHER = (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)
 PERFECT = {"encoder_ss": 10**6, "encoder_sa": 0, "encoder_as": 0, "encoder_aa": 10**6}
 
 
+COUNTED = ("refused", "filtered", "unreadable", "failed", "lenient")
+
+
 def rows_of(prompt, completions, category="caste", **facts):
     """Return the rows of one prompt: its two ground truths, and its completions; None is a vector that failed."""
     shared = {"prompt": prompt, "source": facts.pop("source", prompt), "category": category}
-    shared |= {"asked": facts.pop("asked", len(completions)), "refused": 0, "unreadable": 0, "lenient": 0} | facts
+    shared |= {
+        "asked": facts.pop("asked", len(completions)),
+        **dict.fromkeys(COUNTED, 0),
+        **dict.fromkeys(PERFECT),
+    } | facts
     texts = [("stereotype", S), ("anti-stereotype", A), *(("completion", one) for one in completions)]
     return [
         {
@@ -54,6 +61,7 @@ def verdicts(**cells):
         kind=pl.lit("verdict"),
         vector=pl.lit(None, pl.String),
         status=pl.when(pl.col("verdict").is_null()).then(pl.lit("unreadable")).otherwise(pl.lit("ok")),
+        **{name: pl.lit(None, pl.Int64) for name in ("asked", *COUNTED, *PERFECT)},
     )
 
 

@@ -43,7 +43,7 @@ def answered(stage, answers):
         status = "refused" if outcome is None else "unreadable" if lost else "ok"
         read = {"sentence": None, "reading": None} if outcome is None or lost else dict(outcome)
         rows.append({**trial.factors, **read, "status": status})
-    return pl.DataFrame(rows, schema_overrides={"sentence": pl.String, "reading": pl.String}, infer_schema_length=None)
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def embedded(answers, **options):
