@@ -39,6 +39,12 @@ def test_statistics_are_possible_for_so_many_images(published):
     assert all(0 <= value.value <= images[value.group["by"]] - 1 for value in statistics(published))
 
 
+def test_tolerance_is_two_standard_deviations_of_such_a_statistic(published):
+    for value in statistics(published):
+        spread = stats.ncx2.std(1, max(value.value - 1, 0)) if value.value > 1 else stats.chi2.std(1)
+        assert value.tolerance == pytest.approx(2 * spread, abs=0.051), value
+
+
 def test_higher_means_lie_where_the_text_says(published):
     means = {}
     for value in published:
