@@ -42,6 +42,7 @@ from ..core.records import (
 )
 from ._images import Blobs
 from ._simulated_choices import Choice, Listed, listed
+from ._simulated_completions import Completions, begun
 from ._simulated_faces import Faces
 from ._simulated_fluency import CLASH, clashes
 from ._simulated_noise import LARGEST, Noise
@@ -86,6 +87,7 @@ class Answers:
         self._lean = lru_cache(CACHED)(lambda skeleton: noise.normal("lean", skeleton))
         self._vector = lru_cache(CACHED)(self._word_vector)
         self._faces = Faces(noise, planted.strength, planted.spread)
+        self._completions = Completions(noise, planted.strength, planted.spread)
         self.keep: Callable[[bytes, str], str] | None = None
         self.blobs: Blobs | None = None
 
@@ -105,7 +107,7 @@ class Answers:
         return Likelihoods(scores=tuple(scores), usage=Usage(input_tokens=_count(prompt)))
 
     def generate(self, request: Generate) -> Generation:
-        """Choose one of the options that the prompt lists, or name a listed word."""
+        """Complete a sentence, choose one of the options that the prompt lists, or name a listed word."""
         prompt = words_of(request.messages)
         usage = Usage(input_tokens=_count(prompt), output_tokens=1)
         draws = self._noise.draws(_encode(request))
@@ -180,6 +182,9 @@ class Answers:
 
     def _alternatives(self, prompt: str, request: Generate) -> tuple[list[str], list[float]]:
         """Return what may be answered, and the score of each."""
+        if (sentence := begun(prompt)) is not None:
+            words = self._completions.choices(sentence)
+            return [word.answer for word in words], self._completions.scores(sentence)
         found = listed(prompt) or Listed(prompt, tuple(self._named(prompt, request)))
         return [choice.answer for choice in found.choices], self._scores(found, request.messages)
 

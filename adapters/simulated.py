@@ -41,7 +41,7 @@ from ._simulated_blanks import VARYING as BLANKS_VARYING
 from ._simulated_noise import Noise
 from ._simulated_words import DESIRABLE, NEGATIVE, POSITIVE, UNDESIRABLE, VARYING, Lists
 
-VERSION = "3"
+VERSION = "4"
 CHUNK = 250
 """Answers after which the event loop gets its turn."""
 Q = TypeVar("Q", bound=Request)
