@@ -17,6 +17,7 @@ class Associations:
     def __init__(self, stage: str) -> None:
         self._stage = stage
         self._counted: tuple[pl.DataFrame, pl.DataFrame] | None = None
+        self._kept: tuple[pl.DataFrame, DoraOptions, pl.DataFrame] | None = None
 
     def counted(self, earlier: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         """Return `PAIR`, `count` (occurrences) and `documents` (answers it occurs in), in plan order."""
@@ -28,10 +29,9 @@ class Associations:
     def salient(self, earlier: Mapping[str, pl.DataFrame], options: DoraOptions) -> pl.DataFrame:
         """Return the rows of `counted` that the method keeps, each setting for itself."""
         counted = self.counted(earlier)
-        if counted.is_empty():
-            return counted
-        measured = measure_cells(counted, options.salience_level, Reading(keep=options.salience_keep))
-        return measured.filter(f"salient_{METHODS[options.salience]}").select(counted.columns)
+        if self._kept is None or self._kept[0] is not counted or self._kept[1] != options:
+            self._kept = counted, options, _salient(counted, options)
+        return self._kept[2]
 
 
 def _count(frame: pl.DataFrame) -> pl.DataFrame:
@@ -39,3 +39,10 @@ def _count(frame: pl.DataFrame) -> pl.DataFrame:
     if frame.is_empty():
         return pl.DataFrame(schema=dict.fromkeys(PAIR, pl.String) | dict.fromkeys(counts, pl.Int64))
     return count_pairs(mentions(frame)).select(*PAIR, pl.col(counts).cast(pl.Int64))
+
+
+def _salient(counted: pl.DataFrame, options: DoraOptions) -> pl.DataFrame:
+    if counted.is_empty():
+        return counted
+    measured = measure_cells(counted, options.salience_level, Reading(keep=options.salience_keep))
+    return measured.filter(f"salient_{METHODS[options.salience]}").select(counted.columns)
