@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -30,7 +29,7 @@ SHARE, STRONGEST, STRONGER, HALO, HALO_SHARE = (
     "halo",
     "halo_scenarios",
 )
-NO_IMPACT = "no impact"
+NO_IMPACT, NONE = "no impact", "none"
 Key = tuple[tuple[str, Scalar], ...]
 Significant = Callable[[Estimate], bool]
 
@@ -163,26 +162,20 @@ def strongest_estimates(
         levels = scores.levels(by)
         if len(levels) < 2:
             continue
-        for judged in ("any", "significant"):
-            won = Counter(
-                _strongest(index, s.id, by, levels, None if judged == "any" else options.alpha)
-                for s in scores.scenarios
-            )
-            tested = sum(_strongest(index, s.id, by, levels, None) is not None for s in scores.scenarios)
-            won[None] -= len(scores.scenarios) - tested
-            for level in (*levels, None):
-                group: dict[str, Scalar] = {"by": by, "group": level or "none", "judged": judged}
-                yield _count(STRONGEST, group, won[level], (tested, len(scores.scenarios)))
+        for judged, alpha in (("any", None), ("significant", options.alpha)):
+            won = [_strongest(index, s.id, by, levels, alpha) for s in scores.scenarios]
+            for level in (*levels, NONE):
+                yield _count(STRONGEST, {"by": by, "group": level, "judged": judged}, level, won)
 
 
 def _strongest(index: Index, scenario: str, by: str, levels: list[str], alpha: float | None) -> str | None:
-    found = {level: index.of(KRUSKAL, scenario=scenario, by=FILTER, **{by: level}) for level in levels}
-    able = {
-        level: e.value
-        for level, e in found.items()
-        if e is not None and e.value is not None and (alpha is None or (e.p is not None and e.p < alpha))
-    }
-    return max(able, key=lambda level: able[level]) if able else None
+    """Return the group with the largest H, `none` where no H is significant, or None where nothing could be tested."""
+    every = {level: index.of(KRUSKAL, scenario=scenario, by=FILTER, **{by: level}) for level in levels}
+    tested = {level: e for level, e in every.items() if e is not None and e.value is not None}
+    if not tested:
+        return None
+    able = {level: e.value for level, e in tested.items() if alpha is None or (e.p is not None and e.p < alpha)}
+    return max(able, key=lambda level: able[level] or 0.0) if able else NONE
 
 
 def stronger_estimates(
@@ -198,43 +191,39 @@ def stronger_estimates(
         if len(scores.levels(by)) < 2:
             continue
         for judged, decide in (("H", _by_h), ("tested change", _by_change)):
-            found = Counter(decide(index, s.id, by, options.alpha) for s in scores.scenarios)
-            sizes = (len(scores.scenarios) - found.pop(None, 0), len(scores.scenarios))
+            found = [decide(index, s.id, by, options.alpha) for s in scores.scenarios]
             for where in (*VARIANTS, NO_IMPACT):
-                yield _count(STRONGER, {"by": by, "stronger in": where, "judged by": judged}, found[where], sizes)
+                yield _count(STRONGER, {"by": by, "stronger in": where, "judged by": judged}, where, found)
 
 
 def _by_h(index: Index, scenario: str, by: str, alpha: float) -> str | None:
-    """Return where the bias is stronger; None if neither variant could be tested."""
     found = [index.of(KRUSKAL, scenario=scenario, by=by, variant=variant) for variant in VARIANTS]
-    shown = [e for e in found if e is not None and e.p is not None and e.p < alpha]
     values: list[Any] = [e.value if e is not None else None for e in found]
-    if values == [None, None]:
+    if None in values:
         return None
-    if not shown or None in values or values[0] == values[1]:
+    if values[0] == values[1] or not any(e is not None and e.p is not None and e.p < alpha for e in found):
         return NO_IMPACT
     return VARIANTS[int(values[1] > values[0])]
 
 
 def _by_change(index: Index, scenario: str, by: str, alpha: float) -> str | None:
-    """Return where the bias is stronger; None if the change could not be tested."""
     change = index.of(CHANGE, scenario=scenario, by=by)
-    if change is None or change.p_adjusted is None:
+    if change is None or change.value is None:
         return None
-    if change.p_adjusted > alpha or not change.value:
+    if change.p_adjusted is None or change.p_adjusted > alpha or not change.value:
         return NO_IMPACT
     return VARIANTS[int(change.value > 0)]
 
 
-def _count(metric: str, group: dict[str, Scalar], value: int, sizes: tuple[int, int]) -> Estimate:
-    """Count among the scenarios that could be tested; if none could, nothing is known."""
-    tested, total = sizes
+def _count(metric: str, group: dict[str, Scalar], wanted: str, found: Sequence[str | None]) -> Estimate:
+    """Return how many scenarios have the wanted verdict, of those that have one."""
+    n = sum(verdict is not None for verdict in found)
     return Estimate(
         metric=metric,
         group=group,
-        value=float(value) if tested else None,
+        value=float(sum(verdict == wanted for verdict in found)) if n else None,
         unit="scenarios",
-        n=tested,
-        missing={"untested": total - tested} if tested < total else {},
-        note="a count: no interval" if tested else "undefined: no scenario could be tested",
+        n=n,
+        missing={"untested": len(found) - n} if n < len(found) else {},
+        note="a count: no interval" if n else "undefined: no scenario could be tested",
     )
