@@ -92,9 +92,12 @@ def _examples(group: pl.DataFrame, options: TriSentBiasOptions) -> Iterator[Exam
 def _shown(shown: Sequence[Estimate], judged: Sequence[Estimate]) -> str:
     mean = sum(e.value for e in shown if e.value is not None) / len(shown)
     average = f"{mean:.1f} points on average, largest " if len(shown) > 1 else ""
+    most = f"{average}{_number(_most(shown, 1))}"
+    if len(shown) > 1 and len({e.value for e in shown}) == 1:
+        most = f"{mean:.1f} points in each"
     return (
         f"At threshold {shown[0].group['threshold']} the model prefers {FAVOUR} for {len(shown)} of {len(judged)} "
-        f"groups (favouritism {average}{_number(_most(shown, 1))})"
+        f"groups (favouritism {most})"
     )
 
 

@@ -85,7 +85,7 @@ def _missing_cell(e: Estimate, scale: Scale) -> Cell:
     total = sum(e.missing.values())
     parts = ", ".join(f"{number(count)} {status}" for status, count in e.missing.items())
     if len(e.missing) == 1:
-        return Cell(parts, sort_key(total))
+        parts = next(iter(e.missing)) if total else ""
     return Cell(number(total), sort_key(total), detail=parts)
 
 

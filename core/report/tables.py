@@ -17,7 +17,7 @@ HEADLINE_ROWS = 8
 """A metric with more estimates than this at its broadest groups is listed below only: none is picked by its value."""
 OPEN_ROWS = 40
 """With more estimates than this in all, the sections of the page start closed."""
-BELOW = ("Test", "Clusters")
+BELOW = ("Test", "Clusters", "Note")
 """Columns that the short table leaves to the sections, so that it fits on a screen."""
 MOST_ROWS = 5_000
 """Estimates that a page lists; the files beside it have them all."""
@@ -79,12 +79,22 @@ def headline(estimates: Sequence[Estimate], chosen: Sequence[Estimate] | None = 
     shown = chosen if chosen is not None else [e for rows in families.values() for e in _broadest(rows)]
     # The families are named once, in the sections: here they would make each row three lines high.
     scales = {name: msgspec.structs.replace(scale, families=False) for name, scale in scales.items()}
-    fields = [field for field in fields_for(shown) if field.label not in BELOW]
+    fields = _short(shown)
     rows = tuple(
         (Cell(e.metric, detail=group_words(e.group)), *(field.cell(e, scales[e.metric]) for field in fields))
         for e in shown
     )
     return Grid("Headline estimates", (Column("Metric"), *_columns(fields)), rows)
+
+
+def _short(shown: Sequence[Estimate]) -> list[Field]:
+    """Return the columns of the short table: one p, and the worst case only where an answer is missing."""
+    fields = {field.label: field for field in fields_for(shown) if field.label not in BELOW}
+    if all(e.p is None or e.p_adjusted is not None for e in shown):
+        fields.pop("p", None)
+    if not any(sum(e.missing.values()) for e in shown):
+        fields.pop("Worst case", None)
+    return list(fields.values())
 
 
 def published_grid(values: Sequence[Published]) -> Grid:

@@ -252,6 +252,36 @@ def test_text_stands_out_from_its_ground(opened, dark):
     assert ratio >= 4.5, where
 
 
+def test_headline_fits_a_usual_window(opened):
+    group = {"axis": "skin complexion", "gender": "women", "threshold": 0.02}
+    numbers = {"low": -100.0, "high": 99.99, "bound_low": -100.0, "bound_high": 100.0, "neutral": 0.0}
+    effect = {"effect": 22.953, "effect_low": -22.953, "effect_high": 34.295, "p": 0.5, "p_adjusted": 0.9}
+    wide = Estimate(
+        metric="favouritism_log_odds",
+        group=group,
+        value=-88.88,
+        n=123_456,
+        missing={"refused": 1234},
+        **numbers,
+        **effect,
+    )
+    browser = opened(render(replace(content(), estimates=[wide], headline=[wide])), width=1200)
+    assert browser.js("(e => e.scrollWidth - e.clientWidth)(document.querySelector('#answer .scroll'))") == 0
+
+
+def test_plots_have_a_mark_for_each_state(opened):
+    ends = [(0.1, 0.3), (-0.1, 0.3), (None, None)]
+    rows = [
+        Estimate(metric="m", group={"g": i}, value=0.2, neutral=0.0, low=a, high=b) for i, (a, b) in enumerate(ends)
+    ]
+    browser = opened(render(replace(content(), estimates=rows)))
+    marks = "[...document.querySelectorAll('#answer .plot')].map(e => e.lastElementChild)"
+    assert browser.js(f"{marks}.map(e => e.tagName)") == ["circle", "circle", "path"]
+    fills = browser.js(f"{marks}.map(e => getComputedStyle(e).fill)")
+    assert fills[0] != fills[1] == fills[2]
+    assert "there is no interval" in browser.js("document.querySelector('#answer').innerText")
+
+
 @pytest.mark.parametrize("said", ["words", "x" * 3000, "\u0915\u094d\u0937" * 500])
 def test_phone_scrolls_in_one_direction_only(opened, said):
     browser = opened(render(content(said)), width=360, height=740)

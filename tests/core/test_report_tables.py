@@ -1,5 +1,6 @@
 import math
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -77,6 +78,15 @@ def test_notes_say_how_numbers_were_made():
 def test_missing_is_counted_by_status():
     (cell,) = cells([estimate(missing={"refused": 2, "failed": 1})], "Missing")
     assert (cell.text, cell.detail) == ("3", "2 refused, 1 failed")
+
+
+def test_short_table_has_one_p_and_a_worst_case_where_something_is_missing():
+    tested = estimate(p=0.01, p_adjusted=0.02, bound_low=0.1, bound_high=0.9, note="few clusters", missing={})
+    assert labels(headline([tested])) == ["Metric", "Value", "Interval", "Plot", "Adjusted p", "n", "Missing"]
+    lacking = msgspec.structs.replace(tested, missing={"refused": 1})
+    assert "Worst case" in labels(headline([tested, lacking]))
+    alone = msgspec.structs.replace(tested, p_adjusted=None)
+    assert {"p", "Adjusted p"} <= set(labels(headline([tested, alone])))
 
 
 @pytest.mark.parametrize(("low", "apart"), [(0.1, True), (-0.1, False)])
