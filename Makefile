@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # The package is mapped onto the root of the repository; checkers find it by its name through this link.
 LINK := .build/src/prejudge
 
-.PHONY: demo test check fmt wheel bench bench-scale calibrate clean
+.PHONY: demo test check fmt wheel bench bench-scale bench-encoder calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -41,6 +41,9 @@ bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/limiter.py
 	$(BIN)/python benchmarks/attractiveness.py
+
+bench-encoder: $(VENV)/.dev
+	$(BIN)/python benchmarks/encoder.py
 
 # Slow: some minutes on two quiet cores.
 calibrate: $(VENV)/.dev

@@ -17,7 +17,7 @@ from ._similarity import Floats, unit
 Table = dict[str, dict[str, dict[str, int]]]
 Several = Literal["mean", "nearest"]
 WAYS: tuple[Several, ...] = get_args(Several)
-SLACK = 1e-9
+SLACK = 1e-12
 """Cosines that differ by less are a tie: they come out of rounding."""
 
 

@@ -12,6 +12,7 @@ from ...core.errors import ModelLoadError
 from .._encoder_files import MODULES, EncoderSource, Module, find_encoder
 from .._encoder_model import Encoder, EncoderScorer, count_tokens, load_encoder
 from .._hf_files import find_source
+from .._torch import quiet_loading
 from ._data import Ints
 from ._similarity import Floats
 
@@ -94,4 +95,5 @@ def _pass(trainee: Trainee, rows: Ints) -> Any:
 
 def save_encoder(trainee: Trainee, folder: Path) -> None:
     """Write a sentence-transformers directory with safetensors weights and no card."""
-    trainee.encoder.model.save(str(folder), create_model_card=False, safe_serialization=True)
+    with quiet_loading():
+        trainee.encoder.model.save(str(folder), create_model_card=False, safe_serialization=True)
