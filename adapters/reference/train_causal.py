@@ -8,7 +8,6 @@ The same seed on the same machine, packages and thread count gives the same chec
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from itertools import chain
@@ -21,7 +20,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ._causal_corpus import causal_lines
 from ._corpus import vocabulary
-from .train_masked import STRENGTHS, build_tokenizer, rate
+from ._training import Schedule, asked, fit
+from .train_masked import build_tokenizer
 
 POSITIONS = 128
 BEGIN, END = "[CLS]", "[SEP]"
@@ -75,18 +75,13 @@ def train(settings: Settings, kind: str) -> LlamaForCausalLM:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         model = build_causal_model(len(vocabulary())).train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.peak, betas=(0.9, 0.98), weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: rate(step, settings.steps))
     draw = torch.Generator().manual_seed(settings.seed)
-    for step in range(1, settings.steps + 1):
+
+    def loss_at(step: int) -> torch.Tensor:
         pick = torch.randint(len(texts), (settings.batch,), generator=draw)
-        loss = _loss(model, texts[pick].flatten(0, 1), weights[pick].flatten())
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-        if step % 100 == 1 or step == settings.steps:
-            print(f"{kind}: step {step}/{settings.steps}, loss {loss.item():.4f}", flush=True)
+        return _loss(model, texts[pick].flatten(0, 1), weights[pick].flatten())
+
+    fit(model, loss_at, Schedule(settings.steps, settings.peak), kind)
     return model.eval()
 
 
@@ -130,18 +125,9 @@ def save(model: LlamaForCausalLM, folder: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train and save what the command line asks for."""
     default = Settings(strength=0.5)
-    parser = argparse.ArgumentParser(prog="prejudge.adapters.reference.train_causal", description=main.__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder to write causal_<kind>/ into")
-    parser.add_argument("--kind", choices=(*STRENGTHS, "both"), default="both")
-    parser.add_argument("--strength", type=float, help="planted probability, in place of the kind's own")
-    parser.add_argument("--steps", type=int, default=default.steps)
-    parser.add_argument("--lines", type=int, default=default.lines, help="lines of the corpus")
-    parser.add_argument("--seed", type=int, default=default.seed)
-    chosen = parser.parse_args(arguments)
-    for kind in STRENGTHS if chosen.kind == "both" else (chosen.kind,):
-        strength = STRENGTHS[kind] if chosen.strength is None else chosen.strength
-        settings = Settings(strength=strength, steps=chosen.steps, lines=chosen.lines, seed=chosen.seed)
-        save(train(settings, kind), chosen.out / f"causal_{kind}")
+    for one in asked("causal", default.steps, default.lines, arguments):
+        settings = Settings(strength=one.strength, steps=one.steps, lines=one.lines, seed=one.seed)
+        save(train(settings, one.kind), one.out)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ alone (`_corpus.py`). The same seed on the same machine, packages and thread cou
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,8 +19,8 @@ from transformers import BertConfig, BertForMaskedLM
 
 from ._batches import Batch, Batches, Settings
 from ._corpus import vocabulary
+from ._training import Schedule, asked, fit
 
-STRENGTHS = {"fair": 0.5, "biased": 0.8}
 POSITIONS = 512
 
 
@@ -65,24 +64,9 @@ def train(settings: Settings, kind: str) -> BertForMaskedLM:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         model = build_model(tokenizer.get_vocab_size()).train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.rate, betas=(0.9, 0.98), weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: rate(step, settings.steps))
-    for step in range(1, settings.steps + 1):
-        loss = _loss(model, batches.draw(step), vocabulary().index("[MASK]"))
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-        if step % 100 == 1 or step == settings.steps:
-            print(f"{kind}: step {step}/{settings.steps}, loss {loss.item():.4f}", flush=True)
+    mask = vocabulary().index("[MASK]")
+    fit(model, lambda step: _loss(model, batches.draw(step), mask), Schedule(settings.steps, settings.rate), kind)
     return model.eval()
-
-
-def rate(step: int, steps: int) -> float:
-    """Return the part of the peak learning rate at a step: it rises over a twentieth of them, then falls."""
-    warm = max(steps // 20, 1)
-    left = torch.tensor((step - warm) / max(steps - warm, 1))
-    return step / warm if step < warm else float(0.5 * (1 + torch.cos(torch.pi * left)))
 
 
 def _loss(model: BertForMaskedLM, batch: Batch, mask: int) -> torch.Tensor:
@@ -112,18 +96,10 @@ def save(model: BertForMaskedLM, folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train and save what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="prejudge.adapters.reference.train_masked", description=main.__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder to write masked_<kind>/ into")
-    parser.add_argument("--kind", choices=(*STRENGTHS, "both"), default="both")
-    parser.add_argument("--strength", type=float, help="planted probability, in place of the kind's own")
-    parser.add_argument("--steps", type=int, default=Settings(strength=0.5).steps)
-    parser.add_argument("--lines", type=int, default=Settings(strength=0.5).lines, help="planted lines of the corpus")
-    parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args(arguments)
-    for kind in STRENGTHS if chosen.kind == "both" else (chosen.kind,):
-        strength = STRENGTHS[kind] if chosen.strength is None else chosen.strength
-        settings = Settings(strength=strength, steps=chosen.steps, lines=chosen.lines, seed=chosen.seed)
-        save(train(settings, kind), chosen.out / f"masked_{kind}")
+    default = Settings(strength=0.5)
+    for one in asked("masked", default.steps, default.lines, arguments):
+        settings = Settings(strength=one.strength, steps=one.steps, lines=one.lines, seed=one.seed)
+        save(train(settings, one.kind), one.out)
 
 
 if __name__ == "__main__":
