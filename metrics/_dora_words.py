@@ -12,7 +12,7 @@ from ..core.salience import METHODS
 from ._dora_counts import DISTINCT, SALIENT
 from ._dora_options import DoraAssociationsOptions
 from ._dora_pairs import Associations
-from ._dora_valence import LEVEL, VALENCES
+from ._dora_valence import EACH, LEVEL, VALENCES
 from ._families import NAMES
 
 LISTED = 20
@@ -20,9 +20,10 @@ LISTED = 20
 
 
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Pick the counts by method and the valence of each setting."""
-    wanted = {SALIENT, *VALENCES, LEVEL}
-    return [e for e in estimates if e.metric in wanted and "dimension" not in e.group]
+    """Pick the counts of two methods and the valence of each setting, over associations and over descriptors."""
+    wanted = {name + end for name in (*VALENCES, LEVEL) for end in ("", EACH)}
+    counts = [e for e in estimates if e.metric == SALIENT and e.group["method"] in ("tf-idf", "fisher")]
+    return counts + [e for e in estimates if e.metric in wanted and "dimension" not in e.group]
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:

@@ -120,10 +120,13 @@ def _show_shared(found: Sequence[Discovered], method: str) -> None:
         table.add_column(column)
     for column in ("first", "second", "shared", "Jaccard", "expected", "p"):
         table.add_column(column, justify="right")
-    for first, second in combinations(found, 2):
+    numbered = list(enumerate(found, 1))
+    for place, one in numbered:
+        terminal().print(_shown(f"{place}: {one.run}"))
+    for (here, first), (there, second) in combinations(numbered, 2):
         for cell, shared in shared_by(first, second, method):
             counts = (shared.first, shared.second, shared.shared)
-            names = (f"{first.run} and {second.run}", *cell)
+            names = (f"{here} and {there}", *cell)
             figures = (number(shared.jaccard), number(shared.expected), p_value(shared.p))
             table.add_row(*map(_shown, names), *(f"{count:,}" for count in counts), *figures)
     terminal().print(table)
