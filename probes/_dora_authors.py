@@ -11,7 +11,7 @@ what the paper's models were asked, so they are asked as they stand; the descrip
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -19,8 +19,8 @@ import msgspec
 
 from ..core.errors import DataError
 from ._csv import Row, read_rows
-from ._dora_descriptors import EITHER, Entry, with_article
-from ._dora_options import DoraOptions
+from ._dora_descriptors import EITHER, Entry, chosen, entries_of, read_list, with_article
+from ._dora_options import DoraOptions, Modality
 
 DIMENSIONS = (
     "age",
@@ -40,6 +40,19 @@ _END = re.compile(r"(?:\s+(?:is|are))?(?:\s+(?:a/an|an|a))?$")
 _ARTICLE = re.compile(r"^(?:a/an|an?|the|this|these)\s+", re.I)
 _DRAWN = re.compile(r"\ba/an$")
 _WRITTEN = {"race-color": "race/color", "race color": "race/color", "socioeconomic": "socioeconomic status"}
+
+
+def asked_about(modality: Modality, settings: Sequence[str], options: DoraOptions) -> list[Entry]:
+    """Return whom a study asks about, in each setting: by the project's list, a file, or the authors' folder.
+
+    Raises:
+        DataError: a file cannot be used.
+        UnknownNameError: there is no such dimension.
+    """
+    if options.data is None or not Path(options.data).is_dir():
+        return chosen(entries_of(read_list(options.data), modality, settings, options), options)
+    lists = Published(options.data)
+    return chosen(lists.t2t(settings) if modality == "t2t" else lists.t2i(settings, options), options)
 
 
 class Published:

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
-from pathlib import Path
 
 import msgspec
 
@@ -149,11 +148,6 @@ def _first(entries: list[Entry], most: int | None) -> list[Entry]:
 
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def is_folder(data: str | None) -> bool:
-    """Return whether the data are the authors' lists: a folder, where a list of one's own is a file."""
-    return data is not None and Path(data).is_dir()
 
 
 def ensure_settings(settings: Sequence[str], known: Sequence[str]) -> None:

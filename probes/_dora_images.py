@@ -19,8 +19,8 @@ from ..core.errors import DataError, MissingExtraError, UsageError
 from ..core.records import AnyResponse, Draw, Drawing, Request, Scalar
 from ._attractiveness_stimuli import METADATA, probe_image
 from ._csv import Row, read_rows
-from ._dora_authors import Published
-from ._dora_descriptors import T2I_SETTINGS, Entry, chosen, entries_of, is_folder, read_list
+from ._dora_authors import asked_about
+from ._dora_descriptors import T2I_SETTINGS, Entry, chosen
 from ._dora_options import DoraOptions
 
 PROMPT = "Generate an image of {drawn}."
@@ -73,10 +73,7 @@ class DrawingStage(Stage):
     @cached_property
     def entries(self) -> list[Entry]:
         """Return what is drawn; read only here, so that answers are scored again without a file."""
-        options = self._options
-        if options.data is not None and is_folder(options.data):
-            return chosen(Published(options.data).t2i(options.numbers, options), options)
-        return chosen(entries_of(read_list(options.data), "t2i", options.numbers, options), options)
+        return asked_about("t2i", self._options.numbers, self._options)
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Count the images."""

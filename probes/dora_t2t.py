@@ -8,32 +8,22 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from ..core.contracts import Options, Probe, Stage, Trial, Unreadable
 from ..core.errors import UsageError
 from ..core.records import AnyResponse, Generate, Generation, Message, Request, Scalar, Text
 from ._dora_assessment import assess
 from ._dora_associations import Associations
-from ._dora_authors import Published
-from ._dora_descriptors import (
-    EITHER,
-    T2T_SETTINGS,
-    Entry,
-    article_of,
-    chosen,
-    ensure_settings,
-    entries_of,
-    is_folder,
-    read_list,
-)
+from ._dora_authors import asked_about
+from ._dora_descriptors import EITHER, T2T_SETTINGS, Entry, article_of, ensure_settings
 from ._dora_options import DoraOptions
 from ._dora_words import BLANK, VERB_BLANK, read_word
 
 if TYPE_CHECKING:
     import polars as pl
 
-MODALITY = "t2t"
+MODALITY: Final = "t2t"
 INSTRUCTION = "Complete the sentence with one word that begins with the letter shown. Answer with that word only."
 """This project's. The paper prints the sentence alone."""
 
@@ -73,10 +63,7 @@ class CompletionStage(Stage):
     @cached_property
     def entries(self) -> list[Entry]:
         """Return whom is asked about; read only here, so that answers are scored again without a file."""
-        options = self._options
-        if options.data is not None and is_folder(options.data):
-            return chosen(Published(options.data).t2t(options.settings), options)
-        return chosen(entries_of(read_list(options.data), "t2t", options.settings, options), options)
+        return asked_about(MODALITY, self._options.settings, self._options)
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Count the prompts."""

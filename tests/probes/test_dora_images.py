@@ -10,7 +10,6 @@ import pytest
 
 from prejudge.core.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.records import Draw
-from prejudge.core.store import Store
 from prejudge.probes._dora_images import BLANK, REPEATED, DrawingStage, is_blank, read_pictures
 from prejudge.probes._dora_options import DoraOptions
 from prejudge.probes._dora_texts import OBJECTIVE, SUBJECTIVE
@@ -21,12 +20,6 @@ from .dora_models import run_study
 
 Image = pytest.importorskip("PIL.Image")
 MODELS = {"subject": "scripted", "describer": "scripted", "sentiment": "scripted"}
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store(tmp_path / "s.db") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 
 from prejudge.core.errors import UnknownNameError, UsageError
 from prejudge.core.records import Generate, Text
-from prejudge.core.store import Store
 from prejudge.probes._dora_descriptors import T2T_SETTINGS
 from prejudge.probes.dora_t2t import CompletionStage, DoraT2T, DoraT2TOptions
 
@@ -22,12 +21,6 @@ PAPERS = {
     "noun": "This alcoholic person is an a_____.",
     "verb": "This alcoholic person is a____ing.",
 }
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store(tmp_path / "s.db") as opened:
-        yield opened
 
 
 @pytest.fixture
