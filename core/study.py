@@ -12,7 +12,8 @@ from .contracts import Metric, Options, Probe, Stage
 from .errors import PluginError, UsageError
 from .options import build_options
 from .plugins import Plugins
-from .registry import ModelEntry, Published, Registry, StudyEntry, load_registry
+from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry, load_registry
+from .studyfile import is_study_file, read_study_file
 
 SUBJECT = "subject"
 STAGE = "stage"
@@ -49,16 +50,29 @@ class Catalogue:
     def load(cls, registry: str | None = None) -> Catalogue:
         """Return the catalogue with the user's registry and the installed plugins."""
         entries = load_registry(registry)
-        return cls(entries, Plugins(entries))
+        plugins = Plugins(entries)
+        # A model may be named ADAPTER:MODEL, whoever brought the adapter.
+        adapters = {
+            name: entries.adapters.get(name) or PluginEntry(str(offer.plugged.target), offer.plugged.summary)
+            for name, offer in plugins.offers["adapter"].items()
+        }
+        return cls(msgspec.structs.replace(entries, adapters=adapters), plugins)
 
     def study(self, name: str, models: Mapping[str, str], assignments: Mapping[str, Any]) -> Study:
         """Return a study with a model for each role, and options set: `per_cell` or `METRIC.resamples`.
 
+        `name` is a study of the registry, or a study file (`my-study.toml`).
+
         Raises:
+            DataError: the study file cannot be used.
             UnknownNameError: nobody registered the study, a model, or an option.
         """
-        entry = self.registry.study(name)
-        options, metrics = _assign(entry, assignments)
+        seed = None
+        if is_study_file(name):
+            name, seed, entry = read_study_file(name)
+        else:
+            entry = self.registry.study(name)
+        options, metrics = _assign(self._seeded(entry, seed), assignments)
         roles = entry.roles | dict(models)
         for model in roles.values():
             self.registry.model(model)
@@ -74,6 +88,21 @@ class Catalogue:
             published=entry.published,
             deviations=entry.deviations,
             limits=entry.limits,
+        )
+
+    def _seeded(self, entry: StudyEntry, seed: int | None) -> StudyEntry:
+        """Give the seed to the probe and to the metrics that have an option for one, where none is set."""
+        if seed is None:
+            return entry
+
+        def filled(kind: str, name: str, values: dict[str, Any]) -> dict[str, Any]:
+            has = "seed" in self.plugins.load(kind, name).options.__struct_fields__
+            return {"seed": seed, **values} if has else values
+
+        return msgspec.structs.replace(
+            entry,
+            options=filled("probe", entry.probe, entry.options),
+            metrics={name: filled("metric", name, values) for name, values in entry.metrics.items()},
         )
 
     def instrument(self, study: Study) -> Instrument:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ._arrays import Codes
 
 CONTRAST = "contrast"
+TAKEN = frozenset(Estimate.__struct_fields__)
 METHODS = (
     "The contrast is the mean of {outcome} where {between} is {first!r}, less its mean where it is {second!r}."
     " Intervals are {interval}. Test: exchanging the two levels within whole clusters ({cluster}; seed {seed}), all"
@@ -64,6 +65,8 @@ class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse levels that are one."""
         super().__post_init__()
+        if taken := [name for name in self.by if name in TAKEN]:
+            raise UsageError(f"by names {taken[0]!r}, which is a field of every estimate. Rename the factor.")
         if self.first == self.second:
             raise UsageError(f"first and second are both {self.first!r}. Name two levels of {self.between!r}.")
 

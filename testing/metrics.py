@@ -171,6 +171,8 @@ class MetricContract:
         for field in numbers:
             value = getattr(estimate, field)
             assert value is None or math.isfinite(value), f"{name}: {field} is {value}; what is undefined is None"
+        taken = set(estimate.group) & set(Estimate.__struct_fields__)
+        assert not taken, f"{name}: the factors {sorted(taken)} have names of fields that every estimate has"
         assert estimate.topic in ("", *TOPICS), f"{name}: topic {estimate.topic!r} is none of {TOPICS}"
         assert estimate.n >= 0 and all(n >= 0 for n in estimate.missing.values()), f"{name}: a count below 0"
         for low, high in (("low", "high"), ("bound_low", "bound_high"), ("effect_low", "effect_high")):

@@ -29,6 +29,8 @@ COMMANDS = {
     "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
     "import": ("importing:import_responses", "Take answers somebody else collected into the store, and score them."),
     "replicate": ("replicating:replicate", "Compare a study with the values that were published."),
+    "validate": ("validate:validate", "Check a study file, and say everything that is wrong with it."),
+    "new": ("new:new", "Write a package with a probe, an adapter or a metric of your own."),
     "recheck": ("recheck:recheck", "Ask a sample of a run again, to learn whether the model still answers as it did."),
     "doctor": ("doctor:doctor", "Ask a model a few questions with known answers, before money is spent."),
     "train-encoder": (

@@ -1,0 +1,35 @@
+"""`prejudge new`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..errors import UsageError
+from ..scaffold import KINDS, write_package
+from ..scaffold.write import check_name
+from ..study import Catalogue
+from .shared import registry_option
+
+NEXT = {"probe": "prejudge list probes", "adapter": "prejudge list adapters", "metric": "prejudge list metrics"}
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("name")
+@click.option("--folder", default=None, metavar="FOLDER", help="Where to write it. Default: NAME.")
+@registry_option
+def new(kind: str, name: str, folder: str | None, registry: str | None) -> None:
+    """Write a package with a probe, an adapter or a metric of your own, whose tests pass as written.
+
+    NAME is what users will call it, such as word-choice.
+    """
+    names = check_name(kind, name)
+    offers = Catalogue.load(registry).plugins.offers[kind]
+    if name in offers:
+        raise UsageError(f"the {kind} name {name!r} is taken by plugin {offers[name].plugin!r}. Choose another.")
+    place = Path(folder) if folder is not None else Path(name)
+    for path in write_package(names, place):
+        click.echo(f"  {path}")
+    click.echo(f"Next:\n  cd {place}\n  pip install -e '.[test]'\n  pytest\n  {NEXT[kind]}")

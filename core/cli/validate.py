@@ -1,0 +1,38 @@
+"""`prejudge validate`."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from ..errors import UsageError
+from ..study import Catalogue
+from ..studyfile import read_study_file
+from ..validation import problems_of, study_schema
+from .shared import registry_option
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option("--schema", is_flag=True, help="Print the JSON schema of study files, for editors.")
+@registry_option
+def validate(file: str | None, schema: bool, registry: str | None) -> int:
+    """Check the study FILE, and say everything that is wrong with it at once. Exit code 1 if anything is.
+
+    Nothing is asked of a model. The file may be named wherever a study can be: prejudge run my-study.toml.
+    """
+    catalogue = Catalogue.load(registry)
+    if schema:
+        click.echo(msgspec.json.format(msgspec.json.encode(study_schema(catalogue.plugins)), indent=2).decode())
+        return 0
+    if file is None:
+        raise UsageError("name a study file: prejudge validate my-study.toml")
+    if found := problems_of(file, catalogue):
+        click.echo(f"{file}: {len(found)} {'problem' if len(found) == 1 else 'problems'}", err=True)
+        for problem in found:
+            click.echo(f"- {problem}", err=True)
+        return 1
+    name, _, study = read_study_file(file)
+    click.echo(f"{file}: study {name!r} is sound. Probe {study.probe}; metrics {', '.join(study.metrics)}.")
+    click.echo(f"Count what it asks: prejudge plan {file}")
+    return 0

@@ -1,0 +1,103 @@
+"""Write the package: templates with names filled in. A template's path is filled in as its text is."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from string import Template
+
+import msgspec
+
+from ..errors import UsageError
+from ..version import VERSION
+
+KINDS = ("probe", "adapter", "metric")
+COMMON = "common"
+ENDING = ".tmpl"
+"""Of a template, so that nothing takes it for the file that it becomes."""
+
+
+class Names(msgspec.Struct, frozen=True):
+    """The names that stand in a package."""
+
+    kind: str
+    name: str
+    """As users write it: `word-choice`."""
+
+    @property
+    def package(self) -> str:
+        """Return the name as Python imports it."""
+        return self.name.replace("-", "_")
+
+    @property
+    def class_name(self) -> str:
+        """Return the name as a class has it."""
+        return "".join(part.capitalize() for part in self.name.split("-"))
+
+    def fill(self, text: str) -> str:
+        """Return a template's text with the names in it."""
+        fields = {"kind": self.kind, "name": self.name, "package": self.package, "class_name": self.class_name}
+        return Template(text).substitute(fields, version=VERSION)
+
+
+def check_name(kind: str, name: str) -> Names:
+    """Return the names, or refuse a name that cannot be one.
+
+    Raises:
+        UsageError: naming it, and what a name may be.
+    """
+    names = Names(kind, name)
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise UsageError(
+            f"{name!r} is no name for a {kind}. Use small letters, digits and single hyphens: word-choice."
+        )
+    if keyword.iskeyword(names.package) or names.package in ("prejudge", "tests"):
+        raise UsageError(f"{name!r} cannot be the name of a Python package. Choose another, such as my-{name}.")
+    return names
+
+
+def write_package(names: Names, folder: Path) -> list[Path]:
+    """Write all files of a package, and return them in order.
+
+    Raises:
+        UsageError: the folder has files in it, or cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{str(folder)!r} is there already, and not empty. Name another with --folder.")
+    written = []
+    try:
+        for path, text in sorted(rendered(names)):
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+            written.append(place)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {str(folder)!r}: {error.strerror or error}. Name another with --folder."
+        ) from None
+    return written
+
+
+def rendered(names: Names) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each file."""
+    templates = files(__package__).joinpath("templates")
+    for part in (COMMON, names.kind):
+        for path, text in _walk(templates.joinpath(part)):
+            yield names.fill(_place(path)), names.fill(text)
+
+
+def _place(template: str) -> str:
+    """Return where a template's file goes; one that begins with a dot does not, so that no packaging leaves it out."""
+    return template.removesuffix(ENDING).replace("__package__", "$package").replace("dot_", ".")
+
+
+def _walk(folder: Traversable, place: str = "") -> Iterator[tuple[str, str]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _walk(entry, f"{place}{entry.name}/")
+        elif entry.name.endswith(ENDING):
+            yield f"{place}{entry.name}", entry.read_text("utf-8")

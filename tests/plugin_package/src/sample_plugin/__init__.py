@@ -1,0 +1,1 @@
+"""A plugin as a third party would write it."""

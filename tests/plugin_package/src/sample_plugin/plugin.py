@@ -1,0 +1,27 @@
+"""What this package offers."""
+
+import prejudge
+
+
+@prejudge.hookimpl
+def prejudge_adapters():
+    """Return the adapters."""
+    return [prejudge.Plugged("sample-echo", "sample_plugin.adapter:Echo", "Answers with the question.")]
+
+
+@prejudge.hookimpl
+def prejudge_probes():
+    """Return the probes."""
+    return [prejudge.Plugged("sample-greetings", "sample_plugin.probe:Greetings", "Greets people.")]
+
+
+@prejudge.hookimpl
+def prejudge_metrics():
+    """Return the metrics."""
+    return [prejudge.Plugged("sample-length", "sample_plugin.metric:Length", "How long answers are.")]
+
+
+@prejudge.hookimpl
+def prejudge_commands():
+    """Return the commands."""
+    return [prejudge.Plugged("sample-people", "sample_plugin.command:people", "List who is greeted.")]
