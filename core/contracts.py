@@ -109,6 +109,21 @@ class Stage(ABC):
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Turn one response into `outcomes`, or say that it cannot be read."""
 
+    def concerns(self, cells: Mapping[str, Any]) -> bool:
+        """Return whether a row of somebody's answers is about this study at all; others are left out and counted.
+
+        `cells` are all columns of the row. Override it where a file holds the answers to several studies.
+        """
+        return True
+
+    def contradicts(self, factors: Mapping[str, Scalar], cells: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        """Return what a row of somebody's answers says otherwise than the trial it is for: (row, trial) by column.
+
+        `cells` are all columns of the row. Such rows are refused. Factors are compared without this: override it where
+        answers come with columns that say the same in other words.
+        """
+        return {}
+
     def read_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
         """Read many responses at once, or return None to have `read` called for each.
 

@@ -7,6 +7,7 @@ they are never taken for answers that were asked for here. A trial the file says
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from .canonical import encode, encode_response, identity_digest, request_key
 from .contracts import Stage, Trial
 from .errors import DataError
 from .manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_files, new_name
-from .matching import Matcher
+from .matching import Contradiction, Matcher
 from .observations import gather_observations
 from .plugins import blamed
 from .records import Likelihood, PseudoLikelihood
@@ -65,7 +66,9 @@ class _Import:
     """One file on its way into a store."""
 
     def __init__(self, catalogue: Catalogue, study: Study, answers: Answers, options: ImportOptions) -> None:
-        self._stages = catalogue.instrument(study).stages()
+        instrument = catalogue.instrument(study)
+        self._stages = instrument.stages()
+        self._lacks_data = getattr(instrument.options, "data", "") is None
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
         self._study = msgspec.structs.replace(study, roles={stage.role: options.model for stage in self._stages})
         self._answers, self._options = answers, options
@@ -90,10 +93,19 @@ class _Import:
     def _stage(self, stage: Stage, intake: Intake, run_id: int) -> None:
         ensure_fields(self._answers, stage)
         matcher = Matcher(self._answers, stage, lambda: stage.trials(self._earlier))
-        matched = matcher.match(self._rows_of(stage))
+        rows = self._rows_of(stage)
+        own = [row for row in rows if stage.concerns(row.cells)]
+        matched = matcher.match(own)
         if matched.left_out and not self._options.allow_unmatched:
-            raise matcher.refusal(matched.left_out)
-        self._note(stage, len(matched.left_out))
+            raise self._hinted(matcher.refusal(matched.left_out))
+        if contradictions := matcher.contradictions(matched.rows):
+            raise self._hinted(self._contradicted(contradictions, len(matched.rows)))
+        if matched.left_out and not matched.rows:
+            why = matcher.reasons(matched.left_out)
+            raise self._hinted(DataError(f"{self._answers.path}: no row is for a trial of this study: {why}."))
+        self._left_out(len(rows) - len(own), "they are about something else than this study")
+        self._left_out(len(matched.left_out), matcher.reasons(matched.left_out))
+        self._note(stage)
         frames, reasons, trials, failed = [], dict[bytes, str](), 0, 0
         for ordered in batched(enumerate(stage.trials(self._earlier)), PART):
             part = _Part(self._answers, identity_digest(self._identity), stage.name, ordered)
@@ -117,10 +129,34 @@ class _Import:
                 raise self._answers.fault(row, f"stage {name!r}. The study has: {', '.join(known)} (--columns).")
         return [row for row in self._answers.rows if row.cells["stage"] == stage.name]
 
-    def _note(self, stage: Stage, left_out: int) -> None:
-        if left_out:
-            rows = f"{left_out} of {len(self._answers.rows)} rows"
-            self._notes.append(f"{rows} of {self._answers.path} were left out: they are for no single trial.")
+    def _contradicted(self, found: Sequence[Contradiction], matched: int) -> DataError:
+        """Say of how many rows what differs, and how the first does."""
+        columns = Counter(name for one in found for name in one.cells)
+        where = ", ".join(f"{name!r} in {count:,}" for name, count in columns.items())
+        row, trial, cells = found[0]
+        first = "; ".join(f"{name!r} is {said!r}, and {known!r} in the data" for name, (said, known) in cells.items())
+        said, known = ({str(pair[side]).casefold() for pair in cells.values()} for side in (0, 1))
+        swapped = " (the same, in other columns)" if len(cells) > 1 and said == known else ""
+        return DataError(
+            f"{self._answers.path}: {len(found):,} of the {matched:,} rows that are for a trial say otherwise than the "
+            f"data of the study: {where}. The first is line {row.number}, for trial {trial!r}: {first}{swapped}. "
+            "Give the data these are answers to, or correct the rows."
+        )
+
+    def _hinted(self, error: DataError) -> DataError:
+        """Add that no data set was given, where one might have been."""
+        if not self._lacks_data:
+            return error
+        return DataError(
+            f"{error} No data set was given, so the study asks its own items. If these are answers to one: --data FILE."
+        )
+
+    def _left_out(self, count: int, why: str) -> None:
+        if count:
+            rows = f"{count:,} of {len(self._answers.rows):,} rows"
+            self._notes.append(f"{rows} of {self._answers.path} were left out: {why}.")
+
+    def _note(self, stage: Stage) -> None:
         if stage.operation in (PseudoLikelihood, Likelihood) and "tokens" not in self._answers.fields:
             self._notes.append(
                 f"{self._answers.path} does not say how many tokens were scored; `tokens` is 1 throughout."

@@ -17,6 +17,8 @@ from .records import AnyRequest, Draw, Generate
 
 TRIAL = "trial"
 SHOWN = 5
+FEW = 3
+"""Levels that are all named."""
 Cell = tuple[Any, ...]
 """A trial's values of the columns that rows are matched by."""
 
@@ -27,6 +29,15 @@ class Matched(NamedTuple):
     rows: dict[int, Row]
     left_out: tuple[Row, ...]
     """Rows that no trial, or no single trial, is for."""
+
+
+class Contradiction(NamedTuple):
+    """A row that says otherwise than the trial it is for."""
+
+    row: Row
+    trial: str
+    cells: dict[str, tuple[Any, Any]]
+    """What the row says and what the trial says, by column."""
 
 
 class _Group:
@@ -57,7 +68,9 @@ class Matcher:
         if not self._by:
             known = ", ".join([TRIAL, *stage.factors])
             raise DataError(f"{answers.path} says of no row which trial it is for. Map one of: {known} (--columns).")
+        self._rest = [name for name in factors if name not in self._by]
         self._plain = self._how_to_compare()
+        self._levels: dict[str, set[Any]] = defaultdict(set)
 
     def match(self, rows: Iterable[Row]) -> Matched:
         """Return the rows of the trials.
@@ -78,6 +91,31 @@ class Matcher:
         found = {o: row for group in groups.values() for o, row in zip(group.ordinals, group.rows, strict=False)}
         return Matched(found, tuple(left_out))
 
+    def contradictions(self, rows: Mapping[int, Row]) -> list[Contradiction]:
+        """Return the matched rows whose other columns say otherwise than their trials."""
+        if not self._rest and type(self._stage).contradicts is Stage.contradicts:
+            return []
+        found = []
+        for ordinal, trial in enumerate(self._trials()):
+            if (row := rows.get(ordinal)) is not None:
+                both = [(name, row.cells.get(name), trial.factors.get(name)) for name in self._rest]
+                unlike = {n: (cell, own) for n, cell, own in both if self._plain[n](cell) != self._plain[n](own)}
+                if cells := unlike | self._stage.contradicts(trial.factors, row.cells):
+                    found.append(Contradiction(row, trial.id, cells))
+        return found
+
+    def reasons(self, rows: Sequence[Row]) -> str:
+        """Say why rows were left out: how many for which column, and the first of each.
+
+        A row counts for the first column in which it has what no trial has, the column with the fewest levels first.
+        """
+        by = sorted(self._by, key=lambda name: len(self._levels[name]))
+        kinds: dict[str, list[Row]] = defaultdict(list)
+        for row in rows:
+            new = (name for name in by if self._plain[name](row.cells.get(name)) not in self._levels[name])
+            kinds[next(new, "")].append(row)
+        return "; ".join(_reason(name, some) for name, some in kinds.items())
+
     def refusal(self, rows: Sequence[Row]) -> DataError:
         """Return an error for rows that were left out: which, why, and what would tell their trials apart."""
         lines = ", ".join(str(row.number) for row in rows[:SHOWN])
@@ -91,12 +129,17 @@ class Matcher:
             mend = f"Map what tells them apart: {', '.join(names) or TRIAL} (--columns); or leave such rows out"
         else:
             why, mend = f"there is no trial with {first}", "Correct such rows, or leave them out"
-        return DataError(f"{self._answers.path}, line {lines}{more}: {why}. {mend} with --allow-unmatched.")
+        share = f"{len(rows):,} of {len(self._answers.rows):,} rows"
+        where = f"{self._answers.path}, line {lines}{more} ({share})"
+        return DataError(f"{where}: {why}. {mend} with --allow-unmatched.")
 
     def _groups(self) -> Mapping[Cell, _Group]:
         groups: dict[Cell, _Group] = defaultdict(_Group)
         for ordinal, trial in enumerate(self._trials()):
-            group = groups[self._cell(_named(trial))]
+            cell = self._cell(_named(trial))
+            group = groups[cell]
+            for name, level in zip(self._by, cell, strict=True):
+                self._levels[name].add(level)
             group.ordinals.append(ordinal)
             group.trials.append(trial.id)
             group.questions.add(hashlib.sha256(encode(_question(trial.request))).digest())
@@ -107,13 +150,17 @@ class Matcher:
 
     def _how_to_compare(self) -> dict[str, Callable[[Any], Any]]:
         """Compare a column as numbers where all levels of its factor are numbers, and as text elsewhere."""
-        kinds: dict[str, set[type]] = {name: set() for name in self._by}
+        kinds: dict[str, set[type]] = {name: set() for name in (*self._by, *self._rest)}
         for trial in self._trials():
             values = _named(trial)
-            for name in self._by:
+            for name in kinds:
                 kinds[name].add(type(values.get(name)))
         numeric = ({int}, {float}, {int, float})
-        return {name: _as_number if found - {type(None)} in numeric else _as_text for name, found in kinds.items()}
+        ways: dict[str, Callable[[Any], Any]] = {}
+        for name, found in kinds.items():
+            own = found - {type(None)}
+            ways[name] = _as_number if own in numeric else _as_flag if own == {bool} else _as_text
+        return ways
 
 
 def _named(trial: Trial) -> Mapping[str, Any]:
@@ -136,11 +183,24 @@ def _ensure_room(answers: Answers, group: _Group) -> None:
         raise answers.fault(group.rows[len(group.ordinals)], f"{problem}. Remove what is too much.")
 
 
+def _reason(name: str, rows: Sequence[Row]) -> str:
+    first = f"the first on line {rows[0].number}"
+    if not name:
+        return f"{len(rows):,} have levels that no trial, or more than one, has together ({first})"
+    levels = list(dict.fromkeys(row.cells.get(name) for row in rows))
+    shown = ", ".join(map(repr, levels)) if len(levels) <= FEW else f"such as {levels[0]!r}"
+    return f"{len(rows):,} have a {name} that no trial has: {shown} ({first})"
+
+
 def _as_number(cell: Any) -> Any:
     try:
         return None if cell is None or cell == "" else float(cell)
     except (TypeError, ValueError):
         return cell
+
+
+def _as_flag(cell: Any) -> Any:
+    return None if cell is None or cell == "" else str(cell).lower()
 
 
 def _as_text(cell: Any) -> Any:

@@ -29,10 +29,10 @@ from ..core.records import (
     Scalar,
     Text,
 )
-from ._subtle_asking import Order, Orders, name_of, orders_of, prompt_of, read_words, softmax
+from ._subtle_asking import Order, Orders, name_of, normal, orders_of, prompt_of, read_words, softmax
 from ._subtle_design import generate, load_design
-from ._subtle_items import AS_PUBLISHED, CELL, DOMAINS, POLARITIES, PRONOUNS, Item, sample, select
-from ._subtle_published import read_counts, read_items
+from ._subtle_items import AS_PUBLISHED, CELL, DOMAINS, OPTIONS, POLARITIES, PRONOUNS, Item, sample, select
+from ._subtle_published import DIRECTION_OF, read_counts, read_items
 
 FACTORS = ("item", "direction", *CELL, "template", "term", "context", *POLARITIES, "order")
 CHOICE = ("chosen", "position")
@@ -108,6 +108,19 @@ class SubtleStage(Stage):
     def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
         """Return what is asked."""
         raise NotImplementedError
+
+    def concerns(self, cells: Mapping[str, Any]) -> bool:
+        """Leave out the other direction, which the authors' files of answers hold too."""
+        code = cells.get("type_category")
+        return DIRECTION_OF.get(str(code), self._options.direction) == self._options.direction
+
+    def contradicts(self, factors: Mapping[str, Scalar], cells: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        """Compare the options that came with an answer, as answers are compared with options."""
+        same, other = POLARITIES[:2] if factors["given"] == "positive" else POLARITIES[1::-1]
+        pairs = [
+            (name, cells.get(name), factors[own]) for name, own in zip(OPTIONS, (same, other, "neutral"), strict=True)
+        ]
+        return {n: (cell, own) for n, cell, own in pairs if cell is not None and normal(str(cell)) != normal(str(own))}
 
     def place(self, factors: Mapping[str, Scalar], chosen: str) -> int | None:
         """Return the place of the chosen option in the order shown, from 1; None where no order is known."""

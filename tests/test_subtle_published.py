@@ -84,7 +84,7 @@ def answers(shared_data, tmp_path_factory):
                 "--data",
                 str(outputs / "dataset.csv"),
             )
-            how = ("--set", "orders=unknown", "--allow-unmatched", *FAST)
+            how = ("--set", "orders=unknown", *FAST)
             result = call(folder, "import", f"subtle-{direction}", "--model", model, *files, *how)
             assert result.returncode == 0, result.stderr
         return done[model, direction]
@@ -135,11 +135,20 @@ def test_invalid_answers_stay_invalid_and_are_counted_by_kind(shared_data, tmp_p
     assert kinds["an empty answer"] == 847 and kinds["words of the sentence"] > 50
 
 
-def test_items_of_another_file_are_refused_with_their_number(shared_data, tmp_path):
+def test_answers_to_other_items_are_refused_with_their_number(shared_data, tmp_path):
     outputs = shared_data / "subtle" / "outputs"
-    files = ("--responses", str(outputs / "palm_valid.csv"), "--data", str(outputs / "dataset.csv"))
-    result = call(tmp_path, "import", "subtle-sai", "--model", "palm", *files)
-    assert result.returncode == 2 and "line 2, 3" in result.stderr and "5170 more" in result.stderr
+    swapped, changed = tmp_path / "swapped.csv", tmp_path / "changed.csv"
+    lines = (outputs / "palm_valid.csv").read_text("utf-8")
+    swapped.write_text(lines.replace("anti_stereotype,stereotype", "stereotype,anti_stereotype", 1), "utf-8")
+    changed.write_text(lines.replace("must be BLANK", "should be BLANK"), "utf-8")
+    how = ("--model", "palm", "--data", str(outputs / "dataset.csv"))
+    result = call(tmp_path, "import", "subtle-sai", *how, "--responses", str(swapped))
+    assert result.returncode == 2 and "5,816 of the 5,816 rows" in result.stderr
+    assert "'anti_stereotype' in 5,816" in result.stderr and "the same, in other columns" in result.stderr
+    result = call(tmp_path, "import", "subtle-sai", *how, "--responses", str(changed))
+    assert result.returncode == 2 and "there is no trial with {'context'" in result.stderr
+    result = call(tmp_path, "import", "subtle-sai", "--model", "palm", "--responses", str(outputs / "palm_valid.csv"))
+    assert result.returncode == 2 and "5,754 of 10,991 rows" in result.stderr and "--data FILE" in result.stderr
 
 
 def test_counts_give_every_cell_of_the_tables(shared_data, tmp_path):

@@ -45,6 +45,17 @@ class SecondStage(CountStage):
             yield Trial(f"s{row['number']}", {"number": row["number"]}, ask(f"length {row['length']}"))
 
 
+class ChosenStage(CountStage):
+    """Knows answers of others by columns of its own."""
+
+    def concerns(self, cells: Mapping[str, Any]) -> bool:
+        return cells.get("study", "mine") == "mine"
+
+    def contradicts(self, factors: Mapping[str, Any], cells: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        said, own = cells.get("question"), f"q {factors['number']}"
+        return {} if said in (None, own) else {"question": (said, own)}
+
+
 class EmbedStage(CountStage):
     operation: ClassVar[type[Request]] = Embed
 
@@ -131,7 +142,14 @@ def test_other_mapping_is_another_model(take, store):
 @pytest.mark.parametrize(
     ("rows", "match"),
     [
-        ([("trial", "response"), ("t0", "a"), ("t9", "b")], "line 3: there is no trial with {'trial': 't9'}"),
+        (
+            [("trial", "response"), ("t0", "a"), ("t9", "b")],
+            r"line 3 \(1 of 2 rows\): there is no trial with {'trial': 't9'}",
+        ),
+        (
+            [("trial", "number", "response"), ("t0", "0.0", "a"), ("t1", 2, "b")],
+            r"1 of the 2 rows .* say otherwise .*'number' in 1. The first is line 3, for trial 't1': .* is '2', and 1",
+        ),
         ([("parity", "response"), ("even", "a")], "stands for 2 trials, such as 't0' and 't2'. Map.*: number"),
         ([("trial", "response"), ("t0", "a"), ("t0", "b")], r"2 rows \(lines 2, 3\) are for trial 't0'.*asked once"),
         ([("trial", "answer"), ("t0", "a")], "no column 'response'.*--columns response=COLUMN"),
@@ -146,12 +164,32 @@ def test_rows_that_fit_nowhere_are_refused(take, store, rows, match):
 
 def test_rows_that_fit_nowhere_may_be_left_out(take):
     scores = take(("trial", "response"), ("t0", "a"), ("t9", "b"), n=1, allow_unmatched=True)
-    assert scores.last["length"].to_list() == [1] and "1 of 2 rows" in " ".join(warnings_of(scores))
+    said = " ".join(warnings_of(scores))
+    assert scores.last["length"].to_list() == [1] and "1 of 2 rows" in said
+    assert "1 have a trial that no trial has: 't9' (the first on line 3)" in said
+
+
+def test_file_of_which_nothing_fits_is_refused_even_so(take):
+    with pytest.raises(DataError, match="no row is for a trial of this study: 2 have a trial that no trial has"):
+        take(("trial", "response"), ("t8", "a"), ("t9", "b"), n=1, allow_unmatched=True)
+
+
+def test_rows_about_another_study_are_left_out_and_counted(take):
+    rows = [("trial", "study", "response"), ("t0", "mine", "a"), ("t0", "yours", "bb")]
+    scores = take(*rows, kinds=(ChosenStage,), n=1)
+    assert scores.last["length"].to_list() == [1]
+    assert "1 of 2 rows" in (said := " ".join(warnings_of(scores))) and "something else than this study" in said
+
+
+def test_row_that_a_stage_finds_contradictory_is_refused(take):
+    rows = [("trial", "question", "response"), ("t0", "q 0", "a"), ("t1", "q 7", "bb")]
+    with pytest.raises(DataError, match="'question' in 1. The first is line 3, .* is 'q 7', and 'q 1' in the data"):
+        take(*rows, kinds=(ChosenStage,), n=2)
 
 
 def test_stages_are_answered_one_after_another(take):
     rows = [("stage", "trial", "response"), ("count", "t0", "abc"), ("second", "s0", "x"), ("second", "s1", "yy")]
-    with pytest.raises(DataError, match="line 4: there is no trial"):
+    with pytest.raises(DataError, match=r"line 4 .*: there is no trial"):
         take(*rows, kinds=(CountStage, SecondStage), n=2)
     scores = take(*rows[:-1], kinds=(CountStage, SecondStage), n=2)
     assert scores.last.rows() and scores.last["length"].to_list() == [1]

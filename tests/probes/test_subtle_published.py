@@ -116,6 +116,31 @@ def test_equal_questions_are_repeats(own):
     assert [trial.request.sample for trial in stage.trials({})] == [0, 1]
 
 
+def row(**cells):
+    return dict(zip(HEADER.split(","), ITEM.split(","), strict=True)) | cells
+
+
+@pytest.mark.parametrize(
+    ("cells", "columns"),
+    [
+        ({"stereotype": " Stupid. "}, set()),
+        ({"stereotype": "dumb"}, {"stereotype"}),
+        ({"stereotype": "wise", "anti_stereotype": "stupid"}, {"stereotype", "anti_stereotype"}),
+        ({"unrelated": "formal"}, {"unrelated"}),
+    ],
+)
+def test_answer_with_other_options_contradicts_its_item(own, cells, columns):
+    (stage,) = Subtle().stages(SubtleOptions(data=own(HEADER, ITEM, OTHER)))
+    (trial,) = stage.trials({})
+    assert set(stage.contradicts(trial.factors, row(**cells))) == columns
+
+
+def test_answers_of_the_other_direction_do_not_concern_the_study(own):
+    (stage,) = Subtle().stages(SubtleOptions(data=own(HEADER, ITEM, OTHER)))
+    found = [stage.concerns(cells) for cells in (row(), row(type_category="type2"), row(type_category="type3"), {})]
+    assert found == [True, False, True, True]
+
+
 def test_published_items_have_the_counts_of_their_readme(shared_data):
     path = str(shared_data / "subtle" / "outputs" / "dataset.csv")
     assert len(read_items(path, "sai")) == 6456 and len(read_items(path, "asa")) == 5484
