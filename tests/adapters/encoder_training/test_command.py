@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from prejudge.core.cli.main import cli
 from prejudge.core.errors import DataError, UsageError
+from prejudge.probes._indicasa_confusion import read_confusion
 
 CALL = ("--epochs", "1", "--batch", "32", "--learning-rate", "0.003", "--device", "cpu", "--quiet")
 
@@ -45,6 +46,12 @@ def test_best_encoders_are_kept_with_their_confusion(trained):
     counts = told["categories"]["gender"]
     assert (told["split"], told["seed"]) == ("context", 0)
     assert sum(counts["stereotype"].values()) == sum(counts["anti-stereotype"].values()) == 4
+
+
+@pytest.mark.parametrize("name", ["confusion.json", "confusion-nearest.json"])
+def test_study_reads_the_confusion(trained, name):
+    counts = read_confusion(str(trained[0] / "encoders" / "context-nt-bxent" / name))
+    assert {category: sum(cells) for category, cells in counts.items()} == {"caste": 8, "gender": 8}
 
 
 def test_kept_encoder_answers_as_any_other(trained):
