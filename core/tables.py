@@ -15,7 +15,7 @@ import polars as pl
 
 from .errors import UnknownNameError, UsageError
 from .estimates import Estimate
-from .report.text import clean, decimals_for, defined, label
+from .report.text import UNDEFINED, clean, decimals_for, defined, label
 from .report.text import number as with_minus
 
 Format = Literal["parquet", "csv", "json", "latex"]
@@ -30,10 +30,26 @@ LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
     "\N{MINUS SIGN}": "$-$",
     "\N{EM DASH}": "---",
     "\N{INFINITY}": r"$\infty$",
+    "\N{LESS-THAN OR EQUAL TO}": r"$\leq$",
+    "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
+    "\N{ALMOST EQUAL TO}": r"$\approx$",
+    "\N{NOT EQUAL TO}": r"$\neq$",
+    "\N{RIGHTWARDS ARROW}": r"$\rightarrow$",
+    "\N{GREEK CAPITAL LETTER DELTA}": r"$\Delta$",
+    **{chr(0x3B1 + i): f"$\\{name}$" for i, name in enumerate(["alpha", "beta", "gamma", "delta", "epsilon"])},
+    "\N{GREEK SMALL LETTER CHI}": r"$\chi$",
+    "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
+    "\N{GREEK SMALL LETTER TAU}": r"$\tau$",
+    "\N{REPLACEMENT CHARACTER}": "?",
 }
+
+
+LIGATURES = "-',"
+"""Characters of which two make another."""
 
 
 def encode(frame: pl.DataFrame, kind: Format) -> bytes:
@@ -79,7 +95,7 @@ def latex_table(estimates: Sequence[Estimate]) -> str:
     factors = list(dict.fromkeys(name for e in estimates for name in e.group))
     heads = ["Measure", *factors, "Value", "Interval", "$n$", r"$p_\mathrm{adj}$"]
     lines = [
-        r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}",
+        r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}; other scripts than Latin: LuaLaTeX or XeLaTeX",
         rf"\begin{{tabular}}{{l{'l' * len(factors)}rrrr}}",
         r"\toprule",
         " & ".join([heads[0], *map(escape_latex, factors), *heads[-4:]]) + r" \\",
@@ -92,13 +108,17 @@ def latex_table(estimates: Sequence[Estimate]) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Return text that LaTeX sets as it stands: no command, no comment, no new line."""
-    return "".join(LATEX.get(c, c) for c in " ".join(str(clean(text)).split()))
+    """Return text that LaTeX sets as it stands: no command, no comment, no new line, no ligature such as `--`."""
+    words = " ".join(str(clean(text)).split())
+    return "".join(
+        ("{}" if c in LIGATURES and c == before else "") + LATEX.get(c, c)
+        for before, c in zip(f" {words}", words, strict=False)
+    )
 
 
 def _latex_row(estimate: Estimate, factors: Iterable[str]) -> list[str]:
     e, decimals = estimate, decimals_for([estimate.value, estimate.low, estimate.high])
-    interval = f"[{with_minus(e.low, decimals)}, {with_minus(e.high, decimals)}]" if defined(e.low) else "---"
+    interval = f"[{with_minus(e.low, decimals)}, {with_minus(e.high, decimals)}]" if defined(e.low) else UNDEFINED
     group = [label(e.group[name]) if name in e.group else "" for name in factors]
     name = f"{e.metric} ({e.unit})" if e.unit else e.metric
     p = e.p_adjusted if e.p_adjusted is not None else e.p

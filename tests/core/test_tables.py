@@ -10,6 +10,8 @@ import subprocess
 
 import polars as pl
 import pytest
+from pylatexenc.latex2text import LatexNodes2Text
+from pylatexenc.latexwalker import LatexEnvironmentNode, LatexMacroNode, LatexSpecialsNode, LatexWalker
 
 from prejudge.core.contracts import Estimate
 from prejudge.core.errors import UnknownNameError, UsageError
@@ -68,10 +70,45 @@ def test_unknown_format_is_named():
         ("\\input{x}", r"\textbackslash{}input\{x\}"),
         ("~^", r"\textasciitilde{}\textasciicircum{}"),
         ("two\nlines", "two lines"),
+        ("a--b ''c'' ?`", "a-{}-b '{}'c'{}' ?\\textasciigrave{}"),
+        ('"<>|', r"\textquotedbl{}\textless{}\textgreater{}\textbar{}"),
+        ("≤ α \x00", r"$\leq$ $\alpha$ ?"),
     ],
 )
 def test_latex_is_escaped(text, latex):
     assert escape_latex(text) == latex
+
+
+HOSTILE = [
+    "\\input{/etc/passwd} \\end{tabular} \\\\ &",
+    "% no comment",
+    "$x_1^2$ {[]} ~ # --- ''",
+    r"\def\a{\a}\a",
+    "\\",
+    "^^5cinput",
+    "".join(chr(c) for c in range(33, 127) if chr(c) not in '"<>|'),  # the parser does not know their commands
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_latex_says_what_was_said(text):
+    said = LatexNodes2Text(keep_comments=True).latex_to_text(escape_latex(text))
+    assert said.replace("\N{MODIFIER LETTER CIRCUMFLEX ACCENT}", "^") == text
+
+
+NAMES = ("backslash", "asciitilde", "asciicircum", "less", "greater", "bar", "quotedbl", "asciigrave")
+SYMBOLS = {*"%_&#${}", *(f"text{name}" for name in NAMES)}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_latex_table_stays_one_table(text):
+    hostile = Estimate(metric=text, group={text: text}, unit=text, value=1.0, low=0.5, high=2.0)
+    nodes, _, _ = LatexWalker(latex_table([hostile, ESTIMATE]), tolerant_parsing=False).get_latex_nodes()
+    (table,) = (node for node in nodes if node.isNodeType(LatexEnvironmentNode))
+    assert table.environmentname == "tabular"
+    macros = {node.macroname for node in table.nodelist if node.isNodeType(LatexMacroNode)}
+    assert macros <= {"toprule", "midrule", "bottomrule", "\\", *SYMBOLS}
+    assert sum(node.isNodeType(LatexSpecialsNode) and node.specials_chars == "&" for node in table.nodelist) == 3 * 6
 
 
 def test_latex_table_has_value_interval_n_and_p():
@@ -93,7 +130,9 @@ def test_latex_table_can_be_set(tmp_path):
     head = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs}\begin{document}"
     (tmp_path / "t.tex").write_text(f"{head}\n{body}\\end{{document}}\n")
     done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True
+        ["pdflatex", "-draftmode", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
     )
     assert done.returncode == 0, done.stdout[-2000:]
 
