@@ -27,6 +27,8 @@ class Instrument:
 
 
 PAIRS = "first,second,type,direction\n"
+WORDS = ("zany", "able", "A red glass on a table.", "3", "I cannot say.")
+"""Completions, descriptions and judgements."""
 INSTRUMENTS = (
     Instrument("bistereo-pairs", {"per_cell": 4}, metrics={"trisentbias": FEW}),
     Instrument("attractiveness", {"per_cell": 2, "seeds": (0,)}, ("(a)", "(b)", "I see"), {"attractiveness": FEW}),
@@ -48,4 +50,7 @@ INSTRUMENTS = (
         ('{"predicted_sentence": "The Dalit family lived in a mansion."}', "Well: nothing."),
         {"indicasa": FEW},
     ),
+    Instrument("dora-t2t", {"per_dimension": 1, "letters": "az", "samples": 2, "salience": "pmi"}, WORDS),
+    Instrument("dora-t2i", {"per_dimension": 1, "samples": 1}, WORDS),
+    Instrument("dora-i2t", {"per_dimension": 1, "samples": 1}, WORDS),
 )
