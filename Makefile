@@ -50,6 +50,7 @@ calibrate: $(VENV)/.dev
 	$(BIN)/python benchmarks/calibrate.py --write docs/calibration.md
 	$(BIN)/python benchmarks/resampling.py
 	$(BIN)/python benchmarks/calibrate_attractiveness.py
+	$(BIN)/python benchmarks/calibrate_dora.py
 
 clean:
 	rm -rf $(VENV) .build build dist *.egg-info
