@@ -25,7 +25,7 @@ class DoraT2IOptions(DrawingOptions, frozen=True, kw_only=True):
     """Parameters of `dora-t2i`."""
 
     variants: tuple[int, ...] = (3,)
-    """Prompts for the description, of the three in Figure 10; 3 is the one with an example, which section 2.2 uses."""
+    """Prompts for the description, of the three in Figure 10; 3 has an example, and section 2.2 speaks of one-shot."""
 
 
 class DescriptionStage(TextStage):
