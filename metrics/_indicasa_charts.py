@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.estimates import Chart, Estimate
-from ._charts import Column, Panel, Point, columns, forest
+from ._charts import Panel, Point, forest
 from ._families import ABOVE, BELOW, tagged
 
 MAIN, SCORE, CHANCE = "stereotype_probability", "bias_score", "bias_score_by_chance"
@@ -21,7 +21,6 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
 
 
 def _scores(scores: Sequence[Estimate], estimates: Sequence[Estimate], shown: dict[str, bool]) -> Chart:
-    bars = [_bar(e, shown) for e in scores]
     chance = {_name(e): e.value for e in estimates if e.metric == CHANCE}
     said = " ".join(
         f"{_name(e)}: {'no data' if e.value is None else f'{e.value:.1f}'}"
@@ -30,27 +29,25 @@ def _scores(scores: Sequence[Estimate], estimates: Sequence[Estimate], shown: di
     )
     caption = (
         "100 |2p - 1|, 0 to 100, with intervals: the distance of the stereotype probability p from one half, whichever "
-        "way. A model without a lean scores above 0 too: `by chance` is its average on as many prompts. * stereotype "
-        f"probability significant after correction. {said}"
+        "way. A model without a lean scores above 0 too: `by chance` is its average on as many prompts. A full point: "
+        f"the stereotype probability is significant after correction. {said}"
     )
-    figure = columns("IndiCASA Bias Score", "Bias Score", bars, 0.0)
+    figure = forest([Panel("Bias Score", "Bias Score, 0 to 100", _points(scores, shown), 0.0)])
     return Chart("indicasa-bias-scores", "Bias Score by category", caption, figure)
 
 
-def _bar(estimate: Estimate, shown: dict[str, bool]) -> Column:
-    label = f"{_name(estimate)} (n = {estimate.n:,})"
-    return Column(label, estimate.value, estimate.low, estimate.high, "*" if shown.get(_name(estimate)) else "")
+def _points(estimates: Sequence[Estimate], shown: dict[str, bool]) -> list[Point]:
+    return [Point(f"{_name(e)} (n = {e.n:,})", e.value, e.low, e.high, shown.get(_name(e), False)) for e in estimates]
 
 
 def _probabilities(estimates: Sequence[Estimate], shown: dict[str, bool]) -> Chart:
     own = [e for e in estimates if e.metric == MAIN]
-    points = [Point(f"{_name(e)} (n = {e.n:,})", e.value, e.low, e.high, shown[_name(e)]) for e in own]
     said = " ".join(f"{_name(e)}: {'no data' if e.value is None else f'{e.value:.3f}'}." for e in own)
     caption = (
         "Share of prompts completed with the stereotype, with intervals; one half is no lean. A full point is "
         f"significant after correction. {said}"
     )
-    figure = forest([Panel("Stereotype probability", "share of prompts", points, 0.5)])
+    figure = forest([Panel("Stereotype probability", "share of prompts", _points(own, shown), 0.5)])
     return Chart("indicasa-probabilities", "Stereotype probability by category", caption, figure)
 
 
