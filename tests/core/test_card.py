@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import msgspec
 import pytest
+from browser import HOSTILE as HOSTILE_ANSWERS
 from fakes import FakeModel
+from markdown_it import MarkdownIt
 
 from prejudge.core.adapter import Identity
 from prejudge.core.card import data_sheet, model_card, write_card
@@ -73,6 +76,20 @@ def test_what_a_run_says_is_escaped_everywhere(scores):
     for text in (model_card(scores), data_sheet(scores)):
         assert "<script" not in text and "@team" not in text and "[x](" not in text
         assert "&lt;script&gt;" in text
+
+
+@pytest.mark.parametrize("said", HOSTILE_ANSWERS)
+def test_cards_of_hostile_answers_have_no_markup_of_theirs(scores, said):
+    said = said[:300]
+    study = msgspec.structs.replace(scores.manifest.study, title=said, summary=said, limits=(said,))
+    manifest = msgspec.structs.replace(scores.manifest, study=study, notes=(said,), data={said: said})
+    estimate = Estimate(metric=said, group={said: said}, value=1.0, missing={said: 1}, unit=said)
+    hostile = msgspec.structs.replace(
+        scores, manifest=manifest, estimates={"m": [estimate]}, headline=(), conclusions={"m": said}, methods=(said,)
+    )
+    for text in (model_card(hostile), data_sheet(hostile)):
+        page = MarkdownIt("commonmark").enable("table").render(text)
+        assert not re.search("<(script|img|svg|a|iframe|base|meta|form|i|link|style|title)\\b", page)
 
 
 def test_data_sheet_names_no_folder(scores):

@@ -99,7 +99,8 @@ def test_mistake_gets_one_line(prejudge, words, line):
 
 def test_unknown_key_in_own_registry(prejudge, tmp_path):
     (tmp_path / "registry.toml").write_text("[models.mine]\nadaptor = 'hf-masked'\n")
-    assert f"unknown key in {tmp_path}/registry.toml: models: mine 'adaptor'. Did you mean 'adapter'?" in refused(prejudge("list"))
+    said = refused(prejudge("list"))
+    assert f"unknown key in {tmp_path}/registry.toml: models: mine 'adaptor'. Did you mean 'adapter'?" in said
 
 
 def test_debug_shows_the_traceback(prejudge):

@@ -9,13 +9,15 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
+from browser import HOSTILE as HOSTILE_ANSWERS
 from fakes import FakeModel
+from markdown_it import MarkdownIt
 
 from prejudge.core.compare import Difference
 from prejudge.core.compare.pair import key_of
 from prejudge.core.contracts import Estimate
 from prejudge.core.errors import DataError, PermanentError, UnknownNameError, UsageError
-from prejudge.core.gate import FINISHED, judge, judge_run, junit, markdown, parse_policy, read_policy
+from prejudge.core.gate import FINISHED, Outcome, Verdict, judge, judge_run, junit, markdown, parse_policy, read_policy
 from prejudge.core.gate.policy import LIMITS, SHARES
 from prejudge.core.scoring import score
 
@@ -293,6 +295,22 @@ def test_junit_has_a_case_per_check(verdicts):
     failed = [case for case in suite if case.find("failure") is not None]
     assert [case.get("classname") for case in failed] == ["low bias"]
     assert "<img src=x" in failed[0].get("name")
+
+
+@pytest.mark.parametrize("said", HOSTILE_ANSWERS)
+def test_junit_of_hostile_answers_is_xml_with_the_same_cases(said):
+    outcome = Outcome(said, said, said, False)
+    top = ElementTree.fromstring(junit([Verdict(said, (outcome, outcome))], said))
+    assert [element.tag for element in top.iter()] == ["testsuites", "testsuite", *["testcase", "failure"] * 2]
+    names = {name for element in top.iter() for name in element.keys()}
+    assert names <= {"name", "classname", "time", "tests", "failures", "errors", "skipped", "message", "type"}
+
+
+@pytest.mark.parametrize("said", HOSTILE_ANSWERS)
+def test_summary_of_hostile_answers_keeps_its_tables(said):
+    text = markdown([Verdict(said, (Outcome(said, said, said, False),))], said)
+    page = MarkdownIt("commonmark").enable("table").render(text)
+    assert page.count("<td") == 4 + 3 and not re.search("<(script|img|svg|a|iframe|base|meta|form|i|link)\\b", page)
 
 
 def test_markdown_escapes_what_a_run_says(verdicts):

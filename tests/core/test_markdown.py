@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from browser import HOSTILE
+from markdown_it import MarkdownIt
 
 from prejudge.core.markdown import bullets, escape, table
 
@@ -39,3 +43,15 @@ def test_table_keeps_its_columns():
 
 def test_bullets_stay_one_line_each():
     assert bullets(["a\n- b", "c"]) == ["- a - b", "- c", ""]
+
+
+LEFT_ALONE = {"h1", "h2", "h3", "p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "hr"}
+
+
+@pytest.mark.parametrize("said", HOSTILE)
+def test_hostile_answer_stays_words_where_it_is_rendered(said):
+    lines = [f"# {escape(said)}", "", *bullets([said]), *table((said, "b"), [(said, said)]), escape(said)]
+    page = MarkdownIt("commonmark").enable("table").render("\n".join(lines))
+    tags = re.findall(r"<(/?[a-zA-Z!?][^>]*)>", page)
+    assert {tag.strip("/") for tag in tags} <= LEFT_ALONE
+    assert page.count("<td>") == 2 and page.count("<h1>") == page.count("<li>") == page.count("<p>") == 1

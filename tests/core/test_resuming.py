@@ -71,7 +71,12 @@ def test_answers_of_other_runs_stay_cached(run_study, catalogue, store):
 
 @pytest.mark.parametrize(
     ("before", "now", "cost"),
-    [((3, 0.5), (2, 0.25), 0.75), ((3, None), (2, 0.25), None), ((0, None), (2, 0.25), 0.25), ((3, 0.5), (0, None), 0.5)],
+    [
+        ((3, 0.5), (2, 0.25), 0.75),
+        ((3, None), (2, 0.25), None),
+        ((0, None), (2, 0.25), 0.25),
+        ((3, 0.5), (0, None), 0.5),
+    ],
 )
 def test_cost_is_unknown_if_a_part_of_it_is(before, now, cost):
     parts = [StageRecord(5, {"asked": asked, "cost": dollars}) for asked, dollars in (before, now)]
