@@ -75,9 +75,13 @@ def discover(
 
 
 def shared_by(first: Discovered, second: Discovered, method: str) -> list[tuple[tuple[str, ...], Overlap]]:
-    """Return what two runs share in each modality and setting that both have."""
-    parts = [dict(_cells(found.kept(method))) for found in (first, second)]
-    return [(cell, overlap(parts[0][cell], parts[1][cell])) for cell in parts[0] if cell in parts[1]]
+    """Return what two runs share in each modality and setting that both have, and then in all settings together."""
+    kept = [found.kept(method) for found in (first, second)]
+    parts = [dict(_cells(pairs)) for pairs in kept]
+    shared = [(cell, overlap(parts[0][cell], parts[1][cell])) for cell in parts[0] if cell in parts[1]]
+    asked = [", ".join(found.pairs["modality"].unique().sort()) for found in (first, second)]
+    name = asked[0] if asked[0] == asked[1] else " and ".join(asked)
+    return [*shared, ((name, ALL), overlap(kept[0], kept[1]))]
 
 
 def examples_of(store: Store, found: Discovered, keys: Sequence[bytes]) -> list[list[tuple[str, str]]]:

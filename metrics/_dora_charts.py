@@ -19,6 +19,8 @@ from ._dora_counts import OVERLAP
 from ._dora_levels import SHARE, STEPS
 from ._dora_valence import VALENCES
 
+ABREAST = 3
+"""Heat maps in a row."""
 SHADES = LinearSegmentedColormap.from_list("shades", ["#FFFFFF", BLUE])
 """White to blue: dark also where there is no colour."""
 
@@ -38,12 +40,17 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
 
 
 def heat_maps(maps: Sequence[Map]) -> Figure:
-    """Draw heat maps side by side, each cell with its number."""
+    """Draw heat maps, some side by side, each cell with its number."""
     wide, high = (max(len(getattr(one, side)) for one in maps) for side in ("columns", "rows"))
-    size = (1.9 + len(maps) * (0.62 * wide + 0.5), 0.34 * high + 1.7)
+    beside = min(ABREAST, len(maps))
+    below = -(-len(maps) // beside)
+    size = (1.9 + beside * (0.55 * wide + 0.4), below * (0.32 * high + 1.5))
     figure = Figure(figsize=size, layout="constrained")
-    for number, (axes, one) in enumerate(zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True)):
-        _heat_map(axes, one, named=number == 0 or one.rows != maps[0].rows)
+    places = figure.subplots(below, beside, squeeze=False).ravel()
+    for number, (axes, one) in enumerate(zip(places, maps, strict=False)):
+        _heat_map(axes, one, named=number % beside == 0 or one.rows != maps[number - 1].rows)
+    for axes in places[len(maps) :]:
+        axes.set_visible(False)
     return figure
 
 

@@ -8,13 +8,13 @@ from itertools import combinations
 import msgspec
 import polars as pl
 
-from ..core.associations import CELL, STAGES
+from ..core.associations import CELL
 from ..core.estimates import Estimate
 from ..core.overlap import overlap
 from ..core.records import Scalar
 from ..core.salience import METHODS
 from ._dora_options import DoraAssociationsOptions
-from ._dora_pairs import JUDGED, Associations
+from ._dora_pairs import Associations
 from ._missing import Group, missing_estimates
 
 TOTAL, DISTINCT, SALIENT = "mentions", "associations", "salient"
@@ -63,10 +63,8 @@ def overlap_estimates(found: Associations, options: DoraAssociationsOptions) -> 
 
 def missing_by_stage(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Estimate]:
     """Yield how much each stage could not read, in all and by setting."""
-    for stage in (*STAGES, *JUDGED, "levels"):
+    for stage in observations["stage"].unique(maintain_order=True):
         rows = observations.filter(pl.col("stage") == stage)
-        if rows.is_empty():
-            continue
         groups = [
             Group(
                 {"modality": modality, "setting": setting},

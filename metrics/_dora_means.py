@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..core.associations import PLACE
+from ..core.associations import CELL, PLACE
 from ..core.estimates import Estimate
 from ..core.records import Scalar
 from ._arrays import Array, ratio
@@ -33,9 +33,15 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """What the group of each estimate has besides its cell."""
 
 
-def mean_estimates(measures: Sequence[Measure], options: DoraAssociationsOptions) -> Iterator[Estimate]:
-    """Yield the mean of each measure by setting, and by setting and dimension."""
+def mean_estimates(
+    measures: Sequence[Measure], every: pl.DataFrame, options: DoraAssociationsOptions
+) -> Iterator[Estimate]:
+    """Yield the mean of each measure by setting, and by setting and dimension.
+
+    A setting of `every` association of which none counts has an estimate without a value.
+    """
     for measure in measures:
+        yield from _nothing(measure, every, options)
         parts = list(cells(measure.rows))
         if not parts:
             continue
@@ -53,6 +59,21 @@ def cells(rows: pl.DataFrame) -> Iterator[tuple[dict[str, Scalar], pl.DataFrame]
         yield cell, part
         for (dimension,), own in part.group_by("dimension", maintain_order=True):
             yield {**cell, "dimension": dimension}, own
+
+
+def _nothing(measure: Measure, every: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Estimate]:
+    there = set(measure.rows.select(CELL).rows())
+    for modality, setting in every.select(CELL).unique(maintain_order=True).rows():
+        if (modality, setting) not in there:
+            yield Estimate(
+                metric=measure.name,
+                group={"modality": modality, "setting": setting} | measure.group,
+                value=None,
+                unit=measure.unit,
+                level=options.level,
+                clusters=0,
+                note="undefined: no association counts",
+            )
 
 
 def by_descriptor(rows: pl.DataFrame) -> pl.DataFrame:

@@ -8,8 +8,6 @@ import polars as pl
 from ..core.associations import PAIR, count_pairs, judgements, measure_cells, mentions, with_answers
 from ._dora_options import DoraAssociationsOptions
 
-JUDGED = ("sentiment", "toxicity")
-
 
 class Associations(msgspec.Struct, frozen=True):
     """What a run found."""

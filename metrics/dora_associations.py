@@ -59,7 +59,7 @@ class DoraAssociations(Metric):
             tested += calibration(found, options.human, options)
         return [
             *count_estimates(found),
-            *mean_estimates(averaged, options),
+            *mean_estimates(averaged, found.every, options),
             *correct(tested, options.correction, options.alpha, "comparisons"),
             *agreement_estimates(found, options),
             *missing_by_stage(observations, options),

@@ -207,3 +207,14 @@ def test_observations_without_stages_are_refused():
 def test_a_level_of_one_is_refused():
     with pytest.raises(UsageError, match="salience_level is 1"):
         options(salience_level=1.0)
+
+
+def test_a_setting_of_which_no_association_counts_is_undefined_not_zero():
+    (share,) = of(estimates(study(planted=0, settings=("noun",))), "negative")
+    assert share.value is None and share.n == 0 and "no association counts" in share.note
+
+
+def test_images_that_were_not_drawn_are_counted():
+    drawn = completions().with_columns(stage=pl.lit("drawings"), status=pl.lit("filtered"), word=pl.lit(None))
+    found = estimates(pl.concat([drawn, completions()], how="diagonal_relaxed"))
+    assert of(found, "missing", stage="drawings")[0].value == 100
