@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy import sparse
+from scipy import sparse, stats
 
 Matrix = npt.NDArray[np.float64]
 
@@ -50,6 +52,13 @@ def overlap(first: pl.DataFrame, second: pl.DataFrame, resamples: int = 9999, se
         expected=float((random / (total - random)).mean()),
         p=float((1 + (random >= shared).sum()) / (1 + resamples)),
     )
+
+
+def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return the p-values adjusted by Benjamini-Hochberg; what is undefined stays so and is no test."""
+    known = [p for p in p_values if p is not None]
+    corrected = iter(stats.false_discovery_control(known) if known else ())
+    return [None if p is None else float(next(corrected)) for p in p_values]
 
 
 def _matrix(frame: pl.DataFrame, descriptors: list[str], words: list[str]) -> sparse.csr_array:

@@ -17,6 +17,7 @@ from ..associations import CELL, PAIR
 from ..discovered import ALL, Discovered, discover, examples_of, shared_by
 from ..documented import mark_documented
 from ..errors import UsageError
+from ..overlap import adjusted
 from ..report.text import clean
 from ..salience import METHODS, Reading
 from ..store import Store
@@ -113,22 +114,22 @@ def _show_shared(found: Sequence[Discovered], method: str) -> None:
     if len(found) < 2:
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False, caption_justify="left")
-    table.caption = (
-        f"associations kept by {method}; expected: of random descriptors; p: their permutation, not adjusted"
-    )
+    table.caption = f"kept by {method}; expected: of random descriptors; p: their permutation, adjusted over all rows"
     for column in ("runs", *CELL):
         table.add_column(column)
     for column in ("first", "second", "shared", "Jaccard", "expected", "p"):
         table.add_column(column, justify="right")
-    numbered = list(enumerate(found, 1))
-    for place, one in numbered:
+    for place, one in enumerate(found, 1):
         terminal().print(_shown(f"{place}: {one.run}"))
-    for (here, first), (there, second) in combinations(numbered, 2):
-        for cell, shared in shared_by(first, second, method):
-            counts = (shared.first, shared.second, shared.shared)
-            names = (f"{here} and {there}", *cell)
-            figures = (number(shared.jaccard), number(shared.expected), p_value(shared.p))
-            table.add_row(*map(_shown, names), *(f"{count:,}" for count in counts), *figures)
+    rows = [
+        (f"{here} and {there}", cell, shared)
+        for (here, first), (there, second) in combinations(enumerate(found, 1), 2)
+        for cell, shared in shared_by(first, second, method)
+    ]
+    for (runs, cell, shared), p in zip(rows, adjusted([shared.p for _, _, shared in rows]), strict=True):
+        counts = (shared.first, shared.second, shared.shared)
+        figures = (number(shared.jaccard), number(shared.expected), p_value(p))
+        table.add_row(*map(_shown, (runs, *cell)), *(f"{count:,}" for count in counts), *figures)
     terminal().print(table)
 
 

@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from prejudge.core.overlap import overlap
+from prejudge.core.overlap import adjusted, overlap
 
 
 def pairs(*rows):
@@ -41,3 +41,8 @@ def test_descriptors_of_one_set_only_are_left_out():
 def test_nothing_said_is_undefined():
     found = overlap(pairs().cast(pl.String), own(3))
     assert found.jaccard is None and found.p is None
+
+
+def test_p_values_are_adjusted_and_gaps_stay():
+    assert adjusted([0.01, None, 0.04]) == [pytest.approx(0.02), None, pytest.approx(0.04)]
+    assert adjusted([None]) == [None]
