@@ -41,6 +41,8 @@ class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
     cached: int | None
     """Trials the store already answers; None without a model or a store."""
     cells: tuple[Cell, ...]
+    coarser: tuple[Cell, ...] = ()
+    """Cells by fewer factors, where the paper has its counts by those."""
     published_total: float | None = None
     requests: int = 0
     """Requests that would be asked: each one once, and none that the store answers."""
@@ -106,6 +108,7 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
         units=tally.trials // stage.trials_per_unit,
         cached=tally.cached if known is not None else None,
         cells=tuple(_cells(stage, tally.cells, published)),
+        coarser=tuple(_coarser(stage, tally.cells, published)),
         published_total=sum(value.value for value in published if value.group) or None,
         requests=tally.requests,
         input_tokens=tally.tokens.input,
@@ -128,6 +131,14 @@ def _count(stage: Stage, identity: bytes | None, store: Store | None, tally: _Ta
             if key not in found and key not in seen:
                 seen.add(key)
                 tally.ask(request)
+
+
+def _coarser(stage: Stage, counts: Counter[tuple[Scalar, ...]], published: list[Published]) -> Iterable[Cell]:
+    cells = [(dict(zip(stage.count_by, levels, strict=True)), trials) for levels, trials in counts.items()]
+    for value in published:
+        if value.group and value.group.keys() < set(stage.count_by):
+            trials = sum(count for group, count in cells if value.group.items() <= group.items())
+            yield Cell(dict(value.group), trials // stage.trials_per_unit, value.value)
 
 
 def _cells(stage: Stage, counts: Counter[tuple[Scalar, ...]], published: list[Published]) -> Iterable[Cell]:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import prejudge
+from prejudge.core.plan import plan
 from prejudge.core.published import Published
 from prejudge.core.registry import load_registry
 from prejudge.core.study import Catalogue
@@ -98,6 +99,13 @@ def test_run_can_be_scored_again_by_other_clusters(settings):
 def test_values_of_other_models_are_no_target_for_a_run(settings):
     run = prejudge.run("subtle-asa", "planted-1", settings, **SMALL)
     assert "PaLM 2" not in run.report.read_text("utf-8").split("Published values")[-1]
+
+
+def test_plan_holds_the_papers_counts_by_domain():
+    catalogue = Catalogue.load(None)
+    (stage,) = plan(catalogue, catalogue.study("subtle-sai", {}, {"domains": ["beauty", "institution"]}))
+    found = {cell.group["domain"]: (cell.units, cell.published) for cell in stage.coarser}
+    assert found["beauty"] == (1026, 1026) and found["institution"] == (960, 940) and found["ageism"] == (0, 858)
 
 
 def test_published_values_are_complete():

@@ -98,12 +98,19 @@ def _show(stage: StagePlan) -> None:
     for name in names:
         table.add_column(name)
     table.add_column(f"{stage.unit}s", justify="right")
-    table.add_column("paper", justify="right")
+    beside = any(cell.published is not None for cell in stage.cells)
+    if beside:
+        table.add_column("paper", justify="right")
     for cell in stage.cells:
-        table.add_row(*(str(cell.group[name]) for name in names), f"{cell.units:,}", _count(cell.published))
+        paper = [_count(cell.published)] if beside else []
+        table.add_row(*(str(cell.group[name]) for name in names), f"{cell.units:,}", *paper)
     table.add_section()
-    table.add_row(*(["total"] + [""] * len(names))[: len(names)], f"{stage.units:,}", _count(stage.published_total))
+    paper = [_count(stage.published_total)] if beside else []
+    table.add_row(*(["total"] + [""] * len(names))[: len(names)], f"{stage.units:,}", *paper)
     console.print(table)
+    for cell in stage.coarser:
+        group = ", ".join(map(str, cell.group.values()))
+        console.print(f"{group}: {cell.units:,} {stage.unit}s, {_count(cell.published)} in the paper", markup=False)
     console.print(_spending(stage))
     for name, role in stage.later:
         console.print(f"Stage {name} ({role}) follows: what it asks depends on these answers.", markup=False)
