@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from ..core.contracts import HEADLINE
 from ..core.estimates import Estimate, Example
 from ._attractiveness_filter import FILTER, GAP
 from ._attractiveness_options import AttractivenessMetricOptions
@@ -16,7 +17,13 @@ from ._families import ABOVE, BELOW, NAMES, p_in_words, tagged
 
 
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Pick the halo, and the shares of scenarios in all and by category."""
+    """Pick the halo, and the shares of scenarios in all and by category.
+
+    Of a model that never answers: what is missing, and the halo and the gaps, which have bounds alone.
+    """
+    if not any(e.value is not None for e in estimates if e.metric == SHARE):
+        lost = [e for e in estimates if e.metric in ("missing", "unreadable")]
+        return [*lost, *(e for e in estimates if e.metric == HALO), *_plain_gaps(estimates)][:HEADLINE]
     chosen = [e for e in estimates if e.metric in (HALO, HALO_SHARE)]
     chosen += [e for e in estimates if e.metric == SHARE and "kind" not in e.group and e.group["by"] == FILTER]
     chosen += [e for e in estimates if e.metric == SHARE and set(e.group) == {"by", "test"} and e.group["by"] != FILTER]
@@ -30,7 +37,10 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     missing = next((e for e in estimates if e.metric == "missing" and not e.group), None)
     lost = "" if missing is None or not missing.value else f"{missing.value:.1f} % of {missing.n:,} answers are missing"
     if robust is None or robust.value is None:
-        return "Nothing can be concluded: no scenario could be tested" + (f"; {lost}." if lost else ".")
+        return (
+            "; ".join(filter(None, ["Nothing can be concluded: no scenario could be tested", lost, _bounds(estimates)]))
+            + "."
+        )
     paper = shares[PAPER]
     parts = [
         f"The filter changes the answers in {robust.note} scenarios by the paired test after correction"
@@ -42,6 +52,17 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     if lost:
         parts.append(lost)
     return "; ".join(parts) + "."
+
+
+def _plain_gaps(estimates: Sequence[Estimate]) -> list[Estimate]:
+    return [e for e in estimates if e.metric == GAP and set(e.group) == {"scenario"}]
+
+
+def _bounds(estimates: Sequence[Estimate]) -> str:
+    """Say between which ends the answers that are missing might have put the gaps."""
+    ends = [(e.bound_low, e.bound_high) for e in _plain_gaps(estimates)]
+    lows, highs = ([x for x in side if x is not None] for side in zip(*ends, strict=True)) if ends else ([], [])
+    return f"the missing answers allow any gap from {min(lows):+.2f} to {max(highs):+.2f}" if lows and highs else ""
 
 
 def _plain(estimate: Estimate) -> bool:

@@ -216,6 +216,9 @@ def test_model_that_never_answers_ends_with_counts_and_bounds(status):
     assert one(estimates, "missing").value == 100
     assert "Nothing can be concluded" in Attractiveness().conclude(estimates)
     assert "100.0 % of" in Attractiveness().conclude(estimates)
+    assert "any gap from -1.00 to +1.00" in Attractiveness().conclude(estimates)
+    shown = Attractiveness().headline(estimates)
+    assert shown[0].metric == "missing" and {e.metric for e in shown} >= {"missing", "halo", "gap"}
     Attractiveness().figures(estimates)
 
 
