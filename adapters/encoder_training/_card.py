@@ -91,5 +91,5 @@ def _settings(result: Result) -> dict[str, object]:
         "seed": settings.seed,
         "optimiser": f"AdamW, learning rate {settings.learning_rate:g}, weight decay {settings.weight_decay:g}",
         "sentences per batch": f"at most {settings.batch}, whole contexts",
-        "epochs": f"{result.best} of {result.history[-1].epoch} run (at most {settings.epochs})",
+        "epochs": f"{result.history[-1].epoch} (at most {settings.epochs}); the weights are those after epoch {result.best}",
     }

@@ -64,7 +64,7 @@ def _tables(summaries: Sequence[Summary], heads: Sequence[Classified]) -> list[t
             [f"{s.loss}, {s.parameter} {s.chosen:g}", *(_cell(r.after, r.low, r.high) for r in s.rows)]
             for s in of_split
         ]
-        title = f"Validation delta-sim, split by {split} (seeds {seeds}; 95 % intervals over {over})"
+        title = f"Validation delta-sim, split by {split} (seed {seeds}; 95 % intervals over {over})"
         found.append((title, ["loss", *names], [before, *rows]))
     for split in dict.fromkeys(head.split for head in heads):
         chosen = [head for head in heads if head.split == split]
