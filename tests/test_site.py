@@ -1,4 +1,4 @@
-"""The documentation is built strictly: no broken link, no page outside the navigation, nothing left out of the reference."""
+"""The documentation is built strictly: no broken link, no page left out, every name and command in the reference."""
 
 from __future__ import annotations
 
