@@ -4,8 +4,8 @@
 (`template_singular` or `template_plural`, `target`, `bias_type`, `target_singular` or `target_plural`), and
 `bias_target_mapping.json`, the targets by dimension. They are at github.com/chahatraj/BiasDora, without a licence.
 
-Some templates are slips of a script (`This` put in place of every `A`: `ThisIDS person`) or lack their verb. They are
-what the paper's models were asked, so they are asked as they stand; the descriptor they count for is mended.
+Some templates are slips of a script (`This` put in place of every `A`, as in `Thisgnostic`) or lack their verb. They
+are what the paper's models were asked, so they are asked as they stand; the descriptor they count for is mended.
 """
 
 from __future__ import annotations

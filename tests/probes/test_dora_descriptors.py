@@ -118,13 +118,13 @@ def test_per_dimension_takes_the_first_of_each_setting():
 
 def test_spoiled_template_is_asked_as_it_stands_and_counts_for_its_target(tmp_path):
     templates = [
-        ("religion", "This Thistheist is"),
+        ("religion", "This Thisgnostic is"),
         ("religion", "An Amish person is "),
         ("religion", "amish people are"),
     ]
-    found = list(published(tmp_path, templates, {"religion": ["atheist", "Amish person"]}).t2t(["singular"]))
-    assert [entry.stem for entry in found] == ["This Thistheist is", "An Amish person is", "amish people are"]
-    assert [entry.descriptor for entry in found] == ["atheist", "Amish person", "Amish person"]
+    found = list(published(tmp_path, templates, {"religion": ["agnostic", "Amish person"]}).t2t(["singular"]))
+    assert [entry.stem for entry in found] == ["This Thisgnostic is", "An Amish person is", "amish people are"]
+    assert [entry.descriptor for entry in found] == ["agnostic", "Amish person", "Amish person"]
 
 
 def test_form_that_is_no_target_stands_for_itself(tmp_path):
