@@ -113,10 +113,9 @@ def whose(values: Iterable[Published], name: str, *, imported: bool) -> list[str
     that were imported, those of `PaLM 2` for all others; each stands in where the other has none.
     """
     models = list(dict.fromkeys(value.model for value in values if value.model))
-    if exact := [model for model in models if model.lower() == name.lower()]:
-        return exact
     alike = [model for model in models if _plain(model) == _plain(name) != ""]
-    return [model for model in alike if model.endswith(")") == imported] or alike
+    own = [model for model in alike if model.endswith(")") == imported] or alike
+    return [model for model in own if model.lower() == name.lower()] or own
 
 
 def _plain(name: str) -> str:

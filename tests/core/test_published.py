@@ -74,7 +74,8 @@ PALM = [Published("a", 1, model=name) for name in ("PaLM 2", "GPT-3.5", "PaLM 2 
     [
         ("palm-2", True, ["PaLM 2 (published answers)"]),
         ("palm_2", False, ["PaLM 2"]),
-        ("PaLM 2", True, ["PaLM 2"]),
+        ("PaLM 2", True, ["PaLM 2 (published answers)"]),
+        ("PaLM 2 (published answers)", True, ["PaLM 2 (published answers)"]),
         ("gpt_3.5", True, ["GPT-3.5"]),
         ("gpt-4", False, []),
         ("palm", True, []),
