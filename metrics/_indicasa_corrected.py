@@ -2,37 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ..core.estimates import Estimate
-from ..core.records import Scalar
-from ._arrays import Array
 from ._indicasa_cells import Cell
 from ._indicasa_correction import Corrected, correct_share
 from ._indicasa_options import IndiCASAMetricOptions
-from ._indicasa_scores import mean_of
+from ._indicasa_scores import folded, mean_of
 
-METRICS = {"stereotype_probability_corrected": 0.5, "bias_score_corrected": 0.0}
-"""With their neutral values."""
+SHARE, BIAS = "stereotype_probability_corrected", "bias_score_corrected"
 INTERVAL = "Rogan-Gladen, Beta draws of the share and of the encoder's confusion"
+TOGETHER = f"{INTERVAL}; mean of the categories' at a level for all together (Bonferroni)"
 UNABLE = "undefined: on held-out sentences the encoder is no better than chance"
 NOT_GIVEN = "undefined: no scored prompt, or no confusion of the encoder for it"
+
+
+class _Column(NamedTuple):
+    """One measure of all categories, and of Overall in the last place."""
+
+    metric: str
+    neutral: float
+    values: Sequence[float | None]
+    ends: Sequence[tuple[float, float] | None]
+    overall: str
+    """How the interval of Overall was made."""
 
 
 def corrected(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> list[Estimate]:
     """Return the corrected measures by category and Overall; none where no confusion was given."""
     if not any(cell.errors for cell in cells):
         return []
-    shares = [_share(cell, place, options) for place, cell in enumerate(cells)]
-    found = []
-    for metric, neutral in METRICS.items():
-        parts = [one if one is None or neutral else one.bias() for one in shares]
-        for cell, part in zip(cells, parts, strict=True):
-            found.append(_estimate(metric, cell.group, part, cell.n, options))
-        found.append(_estimate(metric, {}, _mean(parts), sum(cell.n for cell in cells), options))
-    return found
+    parts = [_share(cell, place, options) for place, cell in enumerate(cells)]
+    columns = (_shares(parts, options.level), _biases(parts, options.level))
+    return [estimate for column in columns for estimate in _estimates(column, cells, options.level)]
+
+
+def _shares(parts: Sequence[Corrected | None], level: float) -> _Column:
+    shares = [*parts, _mean(parts)]
+    ends = [part and part.ends((1 - level) / 2) for part in shares]
+    return _Column(SHARE, 0.5, [_cut(part) for part in shares], ends, INTERVAL)
+
+
+def _biases(parts: Sequence[Corrected | None], level: float) -> _Column:
+    tail, scores = (1 - level) / 2, [_bias(part) for part in parts]
+    ends = [part and _folded(*part.ends(tail)) for part in parts]
+    together = [part and _folded(*part.ends(tail / len(parts))) for part in parts]
+    known = [pair for pair in together if pair is not None]
+    low, high = np.mean(known, axis=0) if len(known) == len(parts) else (None, None)
+    whole = None if low is None or high is None else (float(low), float(high))
+    return _Column(BIAS, 0.0, [*scores, mean_of(scores)], [*ends, whole], TOGETHER)
+
+
+def _estimates(column: _Column, cells: Sequence[Cell], level: float) -> Iterator[Estimate]:
+    rows = [(dict(cell.group), cell.n) for cell in cells] + [({}, sum(cell.n for cell in cells))]
+    for (group, n), value, ends in zip(rows, column.values, column.ends, strict=True):
+        low, high = ends or (None, None)
+        yield Estimate(
+            metric=column.metric,
+            group=group,
+            value=value,
+            neutral=column.neutral,
+            low=low,
+            high=high,
+            level=level,
+            interval="" if ends is None else INTERVAL if group else column.overall,
+            n=n,
+            note="" if value is not None else NOT_GIVEN if ends is None else UNABLE,
+        )
 
 
 def _share(cell: Cell, place: int, options: IndiCASAMetricOptions) -> Corrected | None:
@@ -43,31 +82,22 @@ def _share(cell: Cell, place: int, options: IndiCASAMetricOptions) -> Corrected 
 
 
 def _mean(parts: Sequence[Corrected | None]) -> Corrected | None:
-    there = [part for part in parts if part is not None]
-    if len(there) < len(parts):
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
         return None
-    low, high = (np.mean(np.stack(ends), axis=0) for ends in ([p.low for p in there], [p.high for p in there]))
-    return Corrected(mean_of([part.value for part in there]), low, high)
+    low, high = (np.mean(np.stack(ends), axis=0) for ends in ([p.low for p in known], [p.high for p in known]))
+    return Corrected(mean_of([part.value for part in known]), low, high)
 
 
-def _estimate(
-    metric: str, group: dict[str, Scalar], part: Corrected | None, n: int, options: IndiCASAMetricOptions
-) -> Estimate:
-    tail = (1 - options.level) / 2
-    low, high = (None, None) if part is None else (_quantile(part.low, tail), _quantile(part.high, 1 - tail))
-    return Estimate(
-        metric=metric,
-        group=dict(group),
-        value=None if part is None else part.value,
-        neutral=METRICS[metric],
-        low=low,
-        high=high,
-        level=options.level,
-        interval="" if part is None else INTERVAL,
-        n=n,
-        note=NOT_GIVEN if part is None else UNABLE if part.value is None else "",
-    )
+def _cut(part: Corrected | None) -> float | None:
+    return None if part is None or part.value is None else min(max(part.value, 0.0), 1.0)
 
 
-def _quantile(draws: Array, level: float) -> float:
-    return float(np.quantile(draws, level))
+def _bias(part: Corrected | None) -> float | None:
+    share = _cut(part)
+    return None if share is None else 100 * abs(2 * share - 1)
+
+
+def _folded(low: float, high: float) -> tuple[float, float]:
+    near, far = folded(low, high)
+    return 200 * near - 100, 200 * far - 100

@@ -24,19 +24,17 @@ class Errors(NamedTuple):
 
 
 class Corrected(NamedTuple):
-    """A corrected share, and draws of its least and greatest value."""
+    """A corrected share, and draws of its least and greatest value. They may lie beyond 0 and 1; means come first."""
 
     value: float | None
     """None where the encoder is no better than chance."""
     low: Array
     high: Array
 
-    def bias(self) -> Corrected:
-        """Return the same of the Bias Score, 100 |2q - 1|."""
-        ends = 100 * np.abs(2 * np.stack([self.low, self.high]) - 1)
-        unknown = self.low < self.high
-        low: Array = np.where(unknown, 0.0, ends.min(axis=0))
-        return Corrected(None if self.value is None else 100 * abs(2 * self.value - 1), low, ends.max(axis=0))
+    def ends(self, tail: float) -> tuple[float, float]:
+        """Return the share's interval that leaves out `tail` at either end, from 0 to 1."""
+        low, high = np.clip([np.quantile(self.low, tail), np.quantile(self.high, 1 - tail)], 0.0, 1.0)
+        return float(low), float(high)
 
 
 def correct_share(hits: int, n: int, errors: Errors, rng: np.random.Generator, draws: int) -> Corrected:
@@ -57,5 +55,5 @@ def _observed(hits: int, n: int, errors: Errors) -> tuple[float, float, float]:
 def _invert(seen: Array, found: Array, spared: Array) -> tuple[Array, Flags]:
     better: Array = found + spared - 1
     able: Flags = better > 1e-9
-    share: Array = np.clip((seen + spared - 1) / np.where(able, better, 1.0), 0.0, 1.0)
+    share: Array = (seen + spared - 1) / np.where(able, better, 1.0)
     return share, able

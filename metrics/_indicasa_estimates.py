@@ -19,6 +19,7 @@ from ._indicasa_cells import Cell, alone, cells_of, side_by_side
 from ._indicasa_corrected import corrected
 from ._indicasa_extras import counted, skipped
 from ._indicasa_options import IndiCASAMetricOptions
+from ._indicasa_region import least_distances
 from ._indicasa_scores import bias_score, by_chance, chance_p, folded, folded_bounds, kl_score, mean_of, scores
 from ._indicasa_shares import shares
 from ._proportions import Share, share, worst_case
@@ -28,7 +29,7 @@ UNITS = ("", "", "nats")
 NEUTRAL = (0.5, 0.0, 0.0)
 EXACT = "exact (Clopper-Pearson), prompts"
 UNSCORED = "undefined: no scored prompt"
-UPWARD = "the interval leans upwards: resampling moves a distance away from 0"
+LOW_END = "low end: least score of a joint region (chi-square)"
 BY_CATEGORY = "stereotype probability by category, binomial"
 
 
@@ -99,13 +100,14 @@ def _overall(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> Iterator[
     sums = side_by_side([cell.sums for cell in cells])
     value = scores(sums.sum(axis=0))[0] if whole else np.full(len(MEASURES), np.nan)
     low, high = (end[0] for end in bootstrap(sums, scores, options.plan)) if whole else (value, value)
+    low = [low[0], *(_least(cells, options.level) if whole else low[1:])]
     for column, bounds in enumerate(_overall_bounds(cells)):
         tested = _overall_tests(column, cells, float(value[column]), options) if whole else {}
         yield _estimate(
             column,
             {},
             number(value[column]),
-            **_interval((number(low[column]), number(high[column])), f"{options.interval} (prompts)", options),
+            **_interval((number(low[column]), number(high[column])), _how(column, options), options),
             **_base(cells),
             bound_low=bounds[0],
             bound_high=bounds[1],
@@ -133,9 +135,21 @@ def _overall_tests(column: int, cells: Sequence[Cell], value: float, options: In
         return {**test, **effect, "family": "stereotype probability overall, sign-flip"} if p is not None else effect
     if column == 1:
         p = chance_p([cell.n for cell in cells], value, options.resamples, options.seed)
-        test = {"test": "Monte Carlo binomial, upper tail (prompts)", "p": p, "statistic": value, "note": UPWARD}
+        test = {"test": "Monte Carlo binomial, upper tail (prompts)", "p": p, "statistic": value}
         return {**test, "family": "bias score overall, Monte Carlo"}
-    return {"note": UPWARD}
+    return {}
+
+
+def _least(cells: Sequence[Cell], level: float) -> tuple[float, float]:
+    """Return the least Overall Bias Score and KL score of the joint region of the categories."""
+    hits, n = (np.array([float(x) for x in part]) for part in ([c.hits for c in cells], [c.n for c in cells]))
+    distances = (least_distances(hits, n, level, squared) for squared in (False, True))
+    bias, kl = (score(0.5 + away).mean() for score, away in zip((bias_score, kl_score), distances, strict=True))
+    return float(bias), float(kl)
+
+
+def _how(column: int, options: IndiCASAMetricOptions) -> str:
+    return f"{options.interval} (prompts){f'; {LOW_END}' if column else ''}"
 
 
 def _base(cells: Sequence[Cell]) -> dict[str, Any]:

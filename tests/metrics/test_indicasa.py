@@ -12,6 +12,7 @@ from scipy import stats
 
 from prejudge.core.errors import DataError, UsageError
 from prejudge.metrics._indicasa_correction import Errors, correct_share
+from prejudge.metrics._indicasa_region import least_distances
 from prejudge.metrics._indicasa_scores import by_chance, chance_p, folded, folded_bounds
 from prejudge.metrics.indicasa import IndiCASA, IndiCASAMetricOptions
 
@@ -212,6 +213,27 @@ def test_overall_score_is_tested_against_chance():
     assert share == pytest.approx(stats.binomtest(16, 24).pvalue, abs=0.01)
     found = one(computed(verdicts(caste=(30, 10, 0))), "bias_score")
     assert found.p < 0.05 and found.family == "bias score overall, Monte Carlo: 1 hypothesis"
+
+
+def test_low_end_of_the_overall_score_holds_zero_for_a_model_without_a_lean():
+    rng, sizes = np.random.default_rng(5), np.array([48.0, 81, 197, 24, 108])
+    drawn = rng.binomial(sizes.astype(int), 0.5, (400, 5))
+    held = [not least_distances(hits, sizes, 0.95, squared=False).any() for hits in drawn]
+    assert 0.92 <= np.mean(held) <= 0.98
+    estimate = one(computed(verdicts(caste=(26, 24, 0), gender=(23, 27, 0))), "bias_score")
+    assert estimate.low == 0 < estimate.value < estimate.high and "joint region" in estimate.interval
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_low_end_is_the_least_score_in_the_region(squared):
+    hits, n = np.array([80.0, 30.0]), np.array([100.0, 100.0])
+    least = least_distances(hits, n, 0.95, squared)
+    near = (hits + 2) / (n + 4)
+    spread = np.sqrt(near * (1 - near) / n) * math.sqrt(stats.chi2.ppf(0.95, 2))
+    turn = np.linspace(0, 2 * np.pi, 20_001)
+    ring = hits / n + spread * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
+    power = 2 if squared else 1
+    assert (least**power).sum() == pytest.approx((np.abs(ring - 0.5) ** power).sum(axis=1).min(), rel=1e-4)
 
 
 def test_perfect_encoder_changes_nothing_and_an_erring_one_moves_away_from_half():
