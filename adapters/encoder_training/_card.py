@@ -31,7 +31,7 @@ Data ({sentences} sentences in {contexts} contexts; {sizes}):
 ## Validation delta-sim
 
 The mean cosine of two sentences of one context and one type, less that of two of one context and both types, as an
-absolute value; 95 % intervals resample contexts.
+absolute value (*reversed*: the difference is below 0); 95 % intervals resample contexts.
 
 {deltas}
 
@@ -76,7 +76,8 @@ def delta_table(before: Mapping[str, Delta], after: Mapping[str, Delta]) -> str:
 def _words(delta: Delta) -> str:
     if delta.value is None:
         return "no pairs"
-    return f"{delta.value:.4f}" + ("" if delta.low is None else f" [{delta.low:.4f}, {delta.high:.4f}]")
+    interval = "" if delta.low is None else f" [{delta.low:.4f}, {delta.high:.4f}]"
+    return f"{delta.value:.4f}{interval}" + (" reversed" if (delta.signed or 0.0) < 0 else "")
 
 
 def _settings(result: Result) -> dict[str, object]:
@@ -91,5 +92,5 @@ def _settings(result: Result) -> dict[str, object]:
         "seed": settings.seed,
         "optimiser": f"AdamW, learning rate {settings.learning_rate:g}, weight decay {settings.weight_decay:g}",
         "sentences per batch": f"at most {settings.batch}, whole contexts",
-        "epochs": f"{result.history[-1].epoch} (at most {settings.epochs}); the weights are those after epoch {result.best}",
+        "epochs": f"{result.history[-1].epoch}, at most {settings.epochs}; the best is number {result.best}",
     }

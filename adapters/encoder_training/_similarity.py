@@ -43,6 +43,11 @@ class Delta(msgspec.Struct, frozen=True):
     intra_pairs: int
     inter_pairs: int
 
+    @property
+    def signed(self) -> float | None:
+        """Return the difference before its absolute value is taken: below 0, opposed sentences lie nearer."""
+        return None if self.intra is None or self.inter is None else self.intra - self.inter
+
 
 def unit(vectors: npt.ArrayLike) -> Floats:
     """Scale rows to length 1, in float64."""

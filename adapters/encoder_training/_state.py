@@ -22,7 +22,7 @@ class Epoch(msgspec.Struct, frozen=True):
     epoch: int
     loss: float | None
     tuning: float | None
-    """Delta-sim of the tuning part, all categories pooled."""
+    """Delta-sim of the tuning part, all categories pooled, with its sign."""
     steps: int = 0
     seconds: float = 0.0
 

@@ -19,7 +19,10 @@ class Row(msgspec.Struct, frozen=True):
 
     category: str
     before: float | None
+    before_signed: float | None
+    """The same without taking absolute values: below 0, opposed sentences lie nearer than alike ones."""
     after: float | None
+    after_signed: float | None
     low: float | None
     """Lower end of a 95 % interval of `after`."""
     high: float | None
@@ -62,7 +65,9 @@ def _one(model: str, by_value: dict[float, list[Result]]) -> Summary:
     first = results[0]
     rows = [_row(name, [r.before[name] for r in results], [r.after[name] for r in results]) for name in first.after]
     means = [row for row in rows if row.category != "overall"]
-    rows.append(Row("mean", _mean([row.before for row in means]), _mean([row.after for row in means]), None, None))
+    columns = ("before", "before_signed", "after", "after_signed")
+    average = {name: _mean([getattr(row, name) for row in means]) for name in columns}
+    rows.append(Row(category="mean", low=None, high=None, **average))
     return Summary(
         model=model,
         split=first.split,
@@ -79,7 +84,15 @@ def _one(model: str, by_value: dict[float, list[Result]]) -> Summary:
 def _row(name: str, before: Sequence[Delta], after: Sequence[Delta]) -> Row:
     values = [delta.value for delta in after]
     low, high = (after[0].low, after[0].high) if len(after) == 1 else _t_interval(values)
-    return Row(name, _mean([delta.value for delta in before]), _mean(values), low, high)
+    return Row(
+        category=name,
+        before=_mean([delta.value for delta in before]),
+        before_signed=_mean([delta.signed for delta in before]),
+        after=_mean(values),
+        after_signed=_mean([delta.signed for delta in after]),
+        low=low,
+        high=high,
+    )
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

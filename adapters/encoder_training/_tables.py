@@ -10,7 +10,7 @@ from rich.table import Table
 from ._data import Corpus
 from ._describe import describe
 from ._heads import Classified
-from ._summary import Summary
+from ._summary import Row, Summary
 
 
 def describe_table(corpus: Corpus) -> Table:
@@ -59,11 +59,8 @@ def _tables(summaries: Sequence[Summary], heads: Sequence[Classified]) -> list[t
         of_split = [summary for summary in summaries if summary.split == split]
         over, seeds = of_split[0].over, ", ".join(map(str, of_split[0].seeds))
         names = [row.category for row in of_split[0].rows]
-        before = ["before", *(_number(row.before) for row in of_split[0].rows)]
-        rows = [
-            [f"{s.loss}, {s.parameter} {s.chosen:g}", *(_cell(r.after, r.low, r.high) for r in s.rows)]
-            for s in of_split
-        ]
+        before = ["before", *(_number(r.before) + _turned(r.before_signed) for r in of_split[0].rows)]
+        rows = [[f"{s.loss}, {s.parameter} {s.chosen:g}", *map(_after, s.rows)] for s in of_split]
         title = f"Validation delta-sim, split by {split} (seed {seeds}; 95 % intervals over {over})"
         found.append((title, ["loss", *names], [before, *rows]))
     for split in dict.fromkeys(head.split for head in heads):
@@ -74,6 +71,14 @@ def _tables(summaries: Sequence[Summary], heads: Sequence[Classified]) -> list[t
         title = f"Macro F1 of the classifiers, split by {split} ({seeds} seeds; 95 % intervals over contexts)"
         found.append((title, ["classifier", *names], rows))
     return found
+
+
+def _after(row: Row) -> str:
+    return _cell(row.after, row.low, row.high) + _turned(row.after_signed)
+
+
+def _turned(signed: float | None) -> str:
+    return " reversed" if signed is not None and signed < 0 else ""
 
 
 def _number(value: float | None) -> str:

@@ -134,4 +134,5 @@ def _step(task: Task, settings: TrainSettings, rows: Any, optimiser: Any) -> flo
 
 def _tuning(task: Task) -> float | None:
     rows = task.parts.tuning
-    return delta(pair_sums(embed(task.trainee, rows), task.corpus, rows), resamples=0).value
+    # Signed: the absolute value would also reward an encoder for putting opposed sentences together.
+    return delta(pair_sums(embed(task.trainee, rows), task.corpus, rows), resamples=0).signed

@@ -1,5 +1,6 @@
 import io
 
+import msgspec
 import pytest
 from rich.console import Console
 from scipy import stats
@@ -9,6 +10,7 @@ from prejudge.adapters.encoder_training._progress import Lines, OnTerminal, Prog
 from prejudge.adapters.encoder_training._similarity import Delta
 from prejudge.adapters.encoder_training._state import Epoch
 from prejudge.adapters.encoder_training._summary import summarise
+from prejudge.adapters.encoder_training._tables import markdown
 
 GRID = Grid(
     splits=("sentence",), seeds=(0, 1, 2), losses=("nt-xent", "triplet"), temperatures=(0.1, 1.0), margins=(0.5,)
@@ -67,6 +69,16 @@ def test_interval_over_seeds_is_student_s():
 def test_mean_is_that_of_the_categories():
     last = summarise("m", results(after=lambda cell: 0.9, tuning=lambda loss: 1.0))[0].rows[-1]
     assert (last.category, last.before, last.after) == ("mean", pytest.approx(0.03), pytest.approx(0.3))
+
+
+def test_reversed_difference_is_told():
+    found = results(after=lambda cell: 0.9, tuning=lambda loss: 1.0)
+    turned = Delta(0.2, 0.1, 0.3, 0.1, 0.3, 2, 3, 4)
+    found = [msgspec.structs.replace(result, after=result.after | {"caste": turned}) for result in found]
+    summaries = summarise("m", found)
+    row = next(row for row in summaries[0].rows if row.category == "caste")
+    assert (row.after, row.after_signed) == (pytest.approx(0.2), pytest.approx(-0.2))
+    assert "| 0.2000 [0.200, 0.200] reversed |" in markdown(summaries, [])
 
 
 def test_lines_tell_each_epoch(capsys):
