@@ -64,8 +64,8 @@ class IndiCASAOptions(Options, frozen=True, kw_only=True):
     """Whose rows of a file of counts to measure."""
 
 
-class _Prompts:
-    """The chosen prompts; a file is read only here, so that answers are scored again without it."""
+class _Data:
+    """What files hold; they are read only here, so that answers are scored again without them."""
 
     def __init__(self, options: IndiCASAOptions) -> None:
         self.options = options
@@ -83,6 +83,11 @@ class _Prompts:
             raise DataError(f"{options.data} has no prompt of {', '.join(options.categories)}.")
         return found
 
+    @cached_property
+    def errors(self) -> dict[str, tuple[int, int, int, int]]:
+        """Return the encoder's confusion by category."""
+        return read_confusion(self.options.confusion)
+
 
 class CompletionStage(Stage):
     """Every masked sentence, several times."""
@@ -95,14 +100,15 @@ class CompletionStage(Stage):
     count_by: ClassVar[tuple[str, ...]] = ("category",)
     unit: ClassVar[str] = "completion"
 
-    def __init__(self, prompts: _Prompts) -> None:
-        self._prompts = prompts
+    def __init__(self, data: _Data) -> None:
+        self._data = data
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the completions, prompt by prompt."""
-        options, asked = self._prompts.options, Counter[str]()
+        options, asked = self._data.options, Counter[str]()
+        _ = self._data.errors  # a file that cannot be used is found before anything is asked
         sampling = Sampling(temperature=options.temperature, top_p=options.top_p, max_tokens=options.max_tokens)
-        for prompt in self._prompts.chosen:
+        for prompt in self._data.chosen:
             text = prompt_of(prompt.masked, prompt.category, options.hint)
             messages = (Message("user", (Text(text),)),)
             for sample in range(options.samples):
@@ -115,7 +121,7 @@ class CompletionStage(Stage):
         """Read the completed sentence, and by which rule it was read."""
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
-        answer = read_answer(response.text, self._prompts.options.lenient)
+        answer = read_answer(response.text, self._data.options.lenient)
         return answer if isinstance(answer, Unreadable) else answer._asdict()
 
 
@@ -133,14 +139,14 @@ class EmbeddingStage(Stage):
     count_by: ClassVar[tuple[str, ...]] = ("category", "kind")
     unit: ClassVar[str] = "sentence"
 
-    def __init__(self, prompts: _Prompts) -> None:
-        self._prompts = prompts
+    def __init__(self, data: _Data) -> None:
+        self._data = data
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the sentences, prompt by prompt: stereotypes, anti-stereotypes, completions."""
         completed = earlier[CompletionStage.name].partition_by("prompt", as_dict=True)
-        errors = read_confusion(self._prompts.options.confusion)
-        for prompt in self._prompts.chosen:
+        errors = self._data.errors
+        for prompt in self._data.chosen:
             rows = completed[(prompt.id,)]
             ready = rows.filter(pl.col("status") == "ok").select("sample", "sentence")
             said = [(COMPLETION, number, str(text)) for number, text in ready.iter_rows()]
@@ -176,8 +182,8 @@ class IndiCASA(Probe):
         for name in options.categories:
             if name not in KNOWN:
                 raise UnknownNameError("category", name, KNOWN)
-        prompts = _Prompts(options)
-        return [CompletionStage(prompts), EmbeddingStage(prompts)]
+        data = _Data(options)
+        return [CompletionStage(data), EmbeddingStage(data)]
 
     def import_scores(self, path: str, options: Any) -> Imported:
         """Read the counts behind published tables: `model`, `category`, `n_stereotype`, `n_total`, `category_size`.

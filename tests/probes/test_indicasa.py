@@ -168,7 +168,7 @@ def test_unusable_confusion_is_refused(tmp_path, content, problem):
     path = tmp_path / "confusion.json"
     path.write_text(content, "utf-8")
     with pytest.raises(DataError, match=problem):
-        embedded([SAID] * 5, confusion=str(path))
+        trials(confusion=str(path))
 
 
 def test_vector_is_read_as_json():
