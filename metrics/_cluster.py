@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import combinations
 from typing import Literal
 
@@ -68,8 +69,7 @@ def bootstrap(sums: Array, statistics: Statistics, plan: Resampling) -> tuple[Ar
             variance, freedom = jackknife_variance(_left_out(part, statistics), observed[units], strata(own))
             low[units], high[units] = t_ends(observed[units], variance, plan.level, freedom)
             continue
-        rng, tail = np.random.default_rng([plan.seed, 1, number]), expanded_tail(plan.level, few)
-        drawn = _weights(rng, own, plan.resamples, part[0].size)
+        tail, drawn = expanded_tail(plan.level, few), _weights(plan, number, own, part[0].size)
         replicates = np.concatenate([statistics(product(weights, part)) for weights in drawn])
         if plan.method == "bca":
             bend = acceleration(_left_out(part, statistics), strata(own))
@@ -146,11 +146,22 @@ def strata(pattern: Codes) -> list[Codes]:
     return [np.arange(len(pattern))] if counts.min() < 2 else [np.flatnonzero(pattern == kind) for kind in kinds]
 
 
-def _weights(rng: np.random.Generator, pattern: Codes, resamples: int, width: int = 1) -> Iterator[Array]:
+def _weights(plan: Resampling, number: int, pattern: Codes, width: int) -> Iterator[Array]:
     """Yield blocks (replicates, clusters) of how often each cluster was drawn, each stratum drawn within itself."""
-    members = strata(pattern)
-    for rows in blocks(resamples, len(pattern), width):
+    sizes = tuple(blocks(plan.resamples, len(pattern), width))
+    if plan.resamples * len(pattern) <= BLOCK:
+        yield from _few_weights(plan.seed, number, pattern.astype(np.int64).tobytes(), sizes)
+        return
+    rng, members = np.random.default_rng([plan.seed, 1, number]), strata(pattern)
+    for rows in sizes:
         yield draw(rng, members, rows)
+
+
+@lru_cache(8)
+def _few_weights(seed: int, number: int, pattern: bytes, sizes: tuple[int, ...]) -> list[Array]:
+    """Keep what was drawn: hundreds of statistics of one study rest on the same clusters, one call each."""
+    rng, members = np.random.default_rng([seed, 1, number]), strata(np.frombuffer(pattern, np.int64))
+    return [draw(rng, members, rows) for rows in sizes]
 
 
 def draw(rng: np.random.Generator, members: list[Codes], rows: int) -> Array:

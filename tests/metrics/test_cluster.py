@@ -11,6 +11,7 @@ from prejudge.metrics._cluster import (
     Resampling,
     _weights,
     bootstrap,
+    draw,
     flip_test,
     smallest_p,
     swap_test,
@@ -86,13 +87,21 @@ def test_bootstrap_of_unpaired_sides_agrees_with_scipy():
 
 
 def test_unpaired_sides_keep_their_clusters():
-    (weights,) = _weights(np.random.default_rng(0), np.array([1, 1, 1, 2, 2]), 50)
+    (weights,) = _weights(Resampling(50), 0, np.array([1, 1, 1, 2, 2]), 1)
     assert set(weights[:, :3].sum(axis=1)) == {3.0}
     assert set(weights[:, 3:].sum(axis=1)) == {2.0}
 
 
+def test_kept_weights_are_those_drawn_anew():
+    pattern = np.array([3] * 20)
+    kept = [np.concatenate(list(_weights(Resampling(99), 0, pattern, width))) for width in (1, 1, 1 << 18)]
+    drawn = draw(np.random.default_rng([0, 1, 0]), [np.arange(20)], 99)
+    assert all((weights == drawn).all() for weights in kept)
+    assert (next(_weights(Resampling(99, seed=1), 0, pattern, 1)) != drawn).any()
+
+
 def test_lone_cluster_is_drawn_with_the_others():
-    (weights,) = _weights(np.random.default_rng(0), np.array([3, 3, 3, 1]), 50)
+    (weights,) = _weights(Resampling(50), 0, np.array([3, 3, 3, 1]), 1)
     assert len(set(weights[:, 3])) > 1
 
 
