@@ -78,7 +78,7 @@ def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[st
     }
     if all(frame.is_empty() for frame in observations.values()) or _nothing_to_measure(instrument, observations):
         mend = f"Finish it: prejudge resume {run.name}{option_words(store.url)}"
-        raise DataError(f"run {run.name} has no trials recorded yet. {mend}")
+        raise DataError(f"run {run.name} stopped before its first trials were complete; its answers are kept. {mend}")
     return _measure(catalogue, Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)
 
 

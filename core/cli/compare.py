@@ -23,7 +23,7 @@ from ..compare import (
 from ..output import ensure_writable
 from ..store import Store
 from ..study import Catalogue
-from .results import UNITS, number, p_value, terminal
+from .results import UNITS, levels, number, p_value, terminal
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
 
 CAPTION = "p: adjusted within its family"
@@ -102,7 +102,7 @@ def _row(difference: Difference) -> tuple[str, ...]:
     e = difference.estimate
     return (
         f"{e.metric} ({UNITS.get(e.unit, e.unit)})" if e.unit else e.metric,
-        ", ".join(str(level) for name, level in e.group.items() if name not in ("run", "against")),
+        levels({name: level for name, level in e.group.items() if name not in ("run", "against")}),
         number(difference.first),
         number(difference.second),
         number(e.value),

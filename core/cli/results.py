@@ -92,7 +92,7 @@ def estimates_table(estimates: Sequence[Estimate]) -> Table:
 def _row(estimate: Estimate) -> tuple[str, ...]:
     return (
         f"{estimate.metric} ({UNITS.get(estimate.unit, estimate.unit)})" if estimate.unit else estimate.metric,
-        ", ".join(str(level) for level in estimate.group.values()),
+        levels(estimate.group),
         number(estimate.value),
         f"{number(estimate.low)} to {number(estimate.high)}" if estimate.low is not None else "–",
         number(estimate.neutral),
@@ -100,6 +100,11 @@ def _row(estimate: Estimate) -> tuple[str, ...]:
         str(sum(estimate.missing.values())),
         p_value(estimate.p_adjusted if estimate.p_adjusted is not None else estimate.p),
     )
+
+
+def levels(group: Mapping[str, Any]) -> str:
+    """Write the levels a number is for; a number says of what."""
+    return ", ".join(level if isinstance(level, str) else f"{name} {level}" for name, level in group.items())
 
 
 def number(value: float | None) -> str:
