@@ -22,6 +22,7 @@ Verdict = Literal["reproduced", "not reproduced", "cannot be judged"]
 REPRODUCED: Verdict = "reproduced"
 NOT: Verdict = "not reproduced"
 UNJUDGED: Verdict = "cannot be judged"
+SEVERAL = "the run has several such measures"
 MODEL_OPTION = "published_model"
 """The option by which a probe is told whose rows of a published file to read."""
 
@@ -80,7 +81,7 @@ def replicate(catalogue: Catalogue, name: str, options: ReplicateOptions, store:
         UsageError: there is no run to compare, or it is not said with whose values to compare it.
         DataError: the file has nothing of any model that has published values.
     """
-    studies = family(catalogue.registry, name)
+    studies = family(catalogue.registry, catalogue.adopt(name))
     if options.scores is not None:
         return [judged for study in studies for judged in _of_file(catalogue, study, options)]
     runs = [] if store is None else list_runs(store)
@@ -88,11 +89,13 @@ def replicate(catalogue: Catalogue, name: str, options: ReplicateOptions, store:
         first = studies[0]
         mend = f"Ask a model (prejudge run {first} --model NAME), import answers (prejudge import {first})"
         raise UsageError(f"there is no run of {' or '.join(studies)} to compare. {mend}, or give --scores FILE.")
-    chosen = [get_run(store, one) for one in options.runs] or _latest(catalogue.registry, studies, runs, options.model)
+    chosen = [get_run(store, one) for one in options.runs] or latest_runs(
+        catalogue.registry, studies, runs, options.model
+    )
     found = [judged for run in chosen for judged in _of_run(catalogue, store, run, options)]
     without = [] if options.runs else [study for study in studies if study not in {run.study for run in chosen}]
     for study in without:
-        why = f"there is no run of {study} to compare"
+        why = f"there is no run of {study} by this model"
         wanted = {judged.value.model for judged in found}
         values = [v for v in catalogue.registry.studies[study].published if v.model and v.model in wanted]
         found.extend(_unjudged(value, study, why) for value in values)
@@ -108,14 +111,23 @@ def judge(values: Sequence[Published], study: str, scores: Scores, beside: str =
 def _judge(value: Published, study: str, estimates: Sequence[Estimate]) -> Judged:
     matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
     if len(matches) != 1:
-        why = "the run has no such measure" if not matches else "the run has several such measures"
-        return _unjudged(value, study, why)
+        return _unjudged(value, study, _unmatched(value, estimates) if not matches else SEVERAL)
     measured = getattr(matches[0], value.of)
     if measured is None:
         return _unjudged(value, study, matches[0].note or "the measure is undefined here")
     if (agrees := value.agrees(measured)) is None:
         return _unjudged(value, study, value.reading or "no tolerance is given", measured)
     return Judged(study=study, value=value, measured=measured, verdict=REPRODUCED if agrees else NOT)
+
+
+def _unmatched(value: Published, estimates: Sequence[Estimate]) -> str:
+    """Say what the run has in place of a published value's measure and group."""
+    alike = [e for e in estimates if e.metric == value.measure]
+    if not alike:
+        return "the run has no such measure"
+    nearest = max(alike, key=lambda e: len(e.group.items() & value.group.items()))
+    cells = ", ".join(f"{name} = {level!r}" for name, level in nearest.group.items()) or "the whole"
+    return f"the run has this measure for other groups, such as {cells}"
 
 
 def _unjudged(value: Published, study: str, why: str, measured: float | None = None) -> Judged:
@@ -184,14 +196,17 @@ def _values(published: Sequence[Published], model: str) -> list[Published]:
     return [value for value in published if value.model == model]
 
 
-def _latest(registry: Registry, studies: Sequence[str], runs: Sequence[RunRow], wanted: str | None) -> list[RunRow]:
-    """Return per study the latest run of each model with published values; the latest of all if none has any."""
-    chosen: list[RunRow] = []
+def latest_runs(registry: Registry, studies: Sequence[str], runs: Sequence[RunRow], wanted: str | None) -> list[RunRow]:
+    """Return per study the latest run of each model with published values; if no run is of any, the latest of all."""
+    known: list[RunRow] = []
+    latest: list[RunRow] = []
     for study in studies:
+        published = registry.studies[study].published
         own = [run for run in runs if run.study == study]
-        known = {} if wanted else dict(_by_model(registry.studies[study].published, own))
-        chosen += known.values() or own[-1:]
-    return chosen
+        latest += own[-1:]
+        named = wanted is None and any(value.model for value in published)
+        known += dict(_by_model(published, own)).values() if named else own[-1:]
+    return known or latest
 
 
 def _by_model(published: Sequence[Published], runs: Sequence[RunRow]) -> Iterator[tuple[str, RunRow]]:

@@ -67,12 +67,9 @@ class Catalogue:
             DataError: the study file cannot be used.
             UnknownNameError: nobody registered the study, a model, or an option.
         """
-        seed = None
-        if is_study_file(name):
-            name, seed, entry = read_study_file(name)
-        else:
-            entry = self.registry.study(name)
-        options, metrics = _assign(self._seeded(entry, seed), assignments)
+        name = self.adopt(name)
+        entry = self.registry.study(name)
+        options, metrics = _assign(entry, assignments)
         roles = entry.roles | dict(models)
         for model in roles.values():
             self.registry.model(model)
@@ -89,6 +86,19 @@ class Catalogue:
             deviations=entry.deviations,
             limits=entry.limits,
         )
+
+    def adopt(self, name: str) -> str:
+        """Take the study of a study file into the registry, and return its name; any other name stays as it is.
+
+        Raises:
+            DataError: the study file cannot be used.
+            UnknownNameError: it has an unknown key, or names a probe or metric that nobody registered.
+        """
+        if not is_study_file(name):
+            return name
+        own, seed, entry = read_study_file(name)
+        self.registry.studies[own] = self._seeded(entry, seed)
+        return own
 
     def _seeded(self, entry: StudyEntry, seed: int | None) -> StudyEntry:
         """Give the seed to the probe and to the metrics that have an option for one, where none is set."""

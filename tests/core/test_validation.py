@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from prejudge.core.cli.main import cli
-from prejudge.core.errors import DataError, UnknownNameError
+from prejudge.core.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.plugins import Plugins
 from prejudge.core.registry import load_registry
+from prejudge.core.replicate import ReplicateOptions, replicate
 from prejudge.core.study import Catalogue
 from prejudge.core.studyfile import load_study_file
 from prejudge.core.validation import problems_of, study_schema
@@ -61,6 +62,11 @@ def test_file_is_a_study(study, catalogue):
     found = catalogue.study(study(), {}, {"per_cell": 6})
     assert (found.name, found.title, found.roles) == ("mine", "Mine", {"subject": "reference-masked-fair"})
     assert found.options == {"per_cell": 6, "seed": 7} and found.published[0].value == 0.4
+
+
+def test_published_values_of_a_file_can_be_replicated(study, catalogue):
+    with pytest.raises(UsageError, match="there is no run of mine to compare"):
+        replicate(catalogue, study(), ReplicateOptions(), None)
 
 
 def test_seed_goes_to_all_that_have_one(study, catalogue):
