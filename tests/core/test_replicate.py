@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from prejudge.core.errors import UnknownNameError, UsageError
 from prejudge.core.estimates import Estimate
+from prejudge.core.manifest import Manifest
 from prejudge.core.published import Published
 from prejudge.core.registry import Registry, StudyEntry
-from prejudge.core.replicate import NOT, REPRODUCED, UNJUDGED, family, judge
+from prejudge.core.replicate import NOT, REPRODUCED, UNJUDGED, family, judge, latest_runs
+from prejudge.core.store import RunRow
+from prejudge.core.study import Study
 
 VALUE = Published(measure="score", value=60.48, tolerance=0.01)
 
@@ -33,7 +37,7 @@ def test_tolerance_decides(measured, verdict):
     ("value", "estimates", "why"),
     [
         (VALUE, (), "no such measure"),
-        (VALUE, (estimate(60.48, domain="age"),), "no such measure"),
+        (VALUE, (estimate(60.48, domain="age"),), "other groups, such as domain = 'age'"),
         (VALUE, (estimate(60.48), estimate(60.48)), "several such measures"),
         (VALUE, (estimate(None),), "undefined"),
         (Published(measure="score", value=60.48), (estimate(60.48),), "no tolerance"),
@@ -71,3 +75,23 @@ def test_study_without_published_values_is_refused():
 def test_unknown_study_is_named():
     with pytest.raises(UnknownNameError, match="'subtel'"):
         family(Registry(studies={"subtle": entry(VALUE)}), "subtel")
+
+
+def run_of(study, model, number, mode="use"):
+    manifest = Manifest(
+        run=f"r{number}",
+        study=Study(name=study, probe="p", options={}, metrics={}, roles={"subject": model}),
+        identities={},
+        mode=mode,
+    )
+    return RunRow(number, f"r{number}", study, "finished", msgspec.json.encode(manifest).decode(), 0.0, 0.0)
+
+
+def test_latest_run_of_each_model_with_published_values_is_taken():
+    value, other = (msgspec.structs.replace(VALUE, model=name) for name in ("m-1", "n-1"))
+    registry = Registry(studies={"a-x": entry(value, other), "a-y": entry(value)})
+    runs = [run_of("a-x", "M 1", 1), run_of("a-x", "m-1", 2), run_of("a-x", "n_1", 3), run_of("a-x", "else", 4)]
+    runs.append(run_of("a-y", "else", 5))
+    assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs, None)] == ["r2", "r3"]
+    assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs[3:], None)] == ["r4", "r5"]
+    assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs, "m-1")] == ["r4", "r5"]
