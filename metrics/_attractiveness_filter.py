@@ -177,18 +177,18 @@ def _interval_of_epsilon(sample: Sample, options: AttractivenessMetricOptions) -
 
 
 def _biserial(change: Array, options: AttractivenessMetricOptions) -> Effect:
-    moved = change[~np.isnan(change) & (change != 0)]
-    if not len(moved):
+    there = change[~np.isnan(change)]
+    if not there.any():
         return Effect(BISERIAL, None)
-    sides = (moved < 0).astype(np.int64)
-    counts = level_counts(np.abs(moved), sides, np.arange(len(moved)))[:, 0]
+    sides, sizes = (there < 0).astype(np.int64), np.where(there != 0, np.abs(there), np.nan)
+    counts = level_counts(sizes, sides, np.arange(len(there)))[:, 0]
     above, below = counts[:, 0, 1:], counts[:, 1, 1:] if counts.shape[1] > 1 else 0 * counts[:, 0, 1:]
     if not options.effect_resamples:
         total = np.stack([above.sum(axis=0), below.sum(axis=0)])
         return Effect(BISERIAL, defined(float(rank_biserial(total))))
     levels = above.shape[1]
-    # Both signs stand on one side: a face is drawn with whatever sign it has.
-    one = np.concatenate([np.ones((len(moved), 1)), above, below], axis=1)[:, None]
+    # Both signs stand on one side: a face is drawn with whatever sign it has, or none.
+    one = np.concatenate([np.ones((len(there), 1)), above, below], axis=1)[:, None]
 
     def size(totals: Array) -> Array:
         parts = totals[..., 0, 1:]
