@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .adapter import OPERATIONS
 from .contracts import Stage
 from .errors import UnknownNameError, UnsupportedOperationError, UsageError
-from .study import Catalogue, Study
+from .study import SUBJECT, Catalogue, Study
 
 
 def ensure_capable(catalogue: Catalogue, study: Study, stages: Sequence[Stage]) -> None:
@@ -20,7 +20,8 @@ def ensure_capable(catalogue: Catalogue, study: Study, stages: Sequence[Stage]) 
     """
     for stage in stages:
         if stage.role not in study.roles:
-            raise UsageError(f"study {study.name!r} asks a {stage.role}: name it with --model NAME.")
+            named = "NAME" if stage.role == SUBJECT else f"{stage.role}=NAME"
+            raise UsageError(f"study {study.name!r} needs a model for the role {stage.role!r}: --model {named}.")
     ensure_named_capable(catalogue, study, stages)
 
 
