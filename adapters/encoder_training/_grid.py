@@ -14,9 +14,9 @@ from ._card import write_card
 from ._cells import Cell, Grid, Result, cells
 from ._confusion import WAYS, Several, Table, confusion
 from ._data import Corpus
-from ._losses import LossName
+from ._losses import LOSSES, LossName
 from ._model import Trainee, embed, open_trainee, save_encoder
-from ._parts import SplitBy, cut, repeated_across
+from ._parts import SPLITS, SplitBy, cut, repeated_across
 from ._progress import Progress
 from ._similarity import deltas
 from ._train import Task, train
@@ -44,19 +44,19 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def run_grid(job: Job, progress: Progress) -> list[Result]:
-    """Train what is not yet trained, and return the results of all cells.
+    """Train what is not yet trained, and return the results of all that the folder holds, those of earlier calls too.
 
     Raises:
         DataError: the folder holds results of other data, another model or other settings.
     """
     _check_plan(job)
     planned = list(cells(job.grid))
-    found = []
     for place, cell in enumerate(planned):
         progress.cells(place, len(planned), cell.name)
-        done = job.out / CELLS / cell.name / "result.json"
-        found.append(read_result(done) if done.is_file() else _run(job, cell, progress))
-    return found
+        if not (job.out / CELLS / cell.name / "result.json").is_file():
+            _run(job, cell, progress)
+    found = [read_result(path) for path in (job.out / CELLS).glob("*/result.json")]
+    return sorted(found, key=_order)
 
 
 def read_result(path: Path) -> Result:
@@ -75,6 +75,12 @@ def write_json(path: Path, value: object) -> None:
     draft = path.with_suffix(".draft")
     draft.write_bytes(msgspec.json.format(msgspec.json.encode(value)))
     draft.replace(path)
+
+
+def _order(result: Result) -> tuple[int, int, float, float, int]:
+    loss = result.settings.loss
+    places = SPLITS.index(result.split), LOSSES.index(loss.name)
+    return *places, loss.temperature, loss.margin, result.settings.seed
 
 
 def _check_plan(job: Job) -> None:
@@ -99,7 +105,7 @@ def _check_plan(job: Job) -> None:
             )
 
 
-def _run(job: Job, cell: Cell, progress: Progress) -> Result:
+def _run(job: Job, cell: Cell, progress: Progress) -> None:
     corpus, folder = job.corpus, job.out / CELLS / cell.name
     parts = cut(corpus, cell.split, cell.settings.seed, job.grid.select)
     trainee = open_trainee(job.source, corpus.texts, job.device)
@@ -123,7 +129,6 @@ def _run(job: Job, cell: Cell, progress: Progress) -> Result:
         _keep(job, result, trainee, tables)
     write_json(folder / "result.json", result)
     shutil.rmtree(folder / "state", ignore_errors=True)
-    return result
 
 
 def _keep(job: Job, result: Result, trainee: Trainee, tables: dict[Several, Table]) -> None:

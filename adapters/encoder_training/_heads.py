@@ -39,30 +39,40 @@ class Classified(msgspec.Struct, frozen=True):
 
 
 def run_heads(job: Job, heads: Heads, results: Sequence[Result], progress: Progress) -> list[Classified]:
-    """Train what is not yet trained, and return macro F1 of all."""
+    """Train what is not yet trained, and return macro F1 of all on the encoders that are now the best."""
     planned = list(_planned(job, heads, results))
-    found = []
     for place, (kept, encoder, kind) in enumerate(planned):
         progress.cells(place, len(planned), f"{kept.split}-classifier-{encoder}-{kind}")
         path = job.out / CLASSIFIERS / f"{kept.split}-{encoder}-{kind}.json"
-        before = msgspec.json.decode(path.read_bytes(), type=Classified) if path.is_file() else None
+        before = read_classified(path) if path.is_file() else None
         if before is None or (before.settings, before.trained) != (heads.settings, kept.name):
             before = _run(job, heads.settings, kept, encoder, kind)
             write_json(path, before)
-        found.append(before)
-    return found
+    there = [read_classified(path) for path in sorted((job.out / CLASSIFIERS).glob("*.json"))]
+    best = {split: best_of_split(job, results, split)[0].name for split in _splits(results)}
+    return [head for head in there if head.trained == best.get(head.split)]
+
+
+def read_classified(path: Path) -> Classified:
+    """Read what classifiers came to."""
+    return msgspec.json.decode(path.read_bytes(), type=Classified)
 
 
 def best_of_split(job: Job, results: Sequence[Result], split: SplitBy) -> tuple[Result, Path]:
     """Return the kept training of a split with the highest delta-sim of its tuning part, and its folder."""
-    folders = [kept_folder(job.out, split, loss) for loss in dict.fromkeys(r.settings.loss.name for r in results)]
+    losses = dict.fromkeys(result.settings.loss.name for result in results if result.split == split)
+    folders = [kept_folder(job.out, split, loss) for loss in losses]
     kept = [(read_result(path / "result.json"), path) for path in folders]
     return max(kept, key=lambda pair: pair[0].tuning or 0.0)
 
 
+def _splits(results: Sequence[Result]) -> list[SplitBy]:
+    return list(dict.fromkeys(result.split for result in results))
+
+
 def _planned(job: Job, heads: Heads, results: Sequence[Result]) -> Iterator[tuple[Result, Start, Kind]]:
     starts: tuple[Start, ...] = ("given", "trained")
-    for split in dict.fromkeys(result.split for result in results):
+    for split in _splits(results):
         kept, _ = best_of_split(job, results, split)
         yield from ((kept, encoder, kind) for kind in heads.kinds for encoder in starts)
 

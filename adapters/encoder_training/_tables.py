@@ -61,7 +61,8 @@ def _tables(summaries: Sequence[Summary], heads: Sequence[Classified]) -> list[t
         names = [row.category for row in of_split[0].rows]
         before = ["before", *(_number(r.before) + _turned(r.before_signed) for r in of_split[0].rows)]
         rows = [[f"{s.loss}, {s.parameter} {s.chosen:g}", *map(_after, s.rows)] for s in of_split]
-        title = f"Validation delta-sim, split by {split} (seed {seeds}; 95 % intervals over {over})"
+        word = "seeds" if len(of_split[0].seeds) > 1 else "seed"
+        title = f"Validation delta-sim, split by {split} ({word} {seeds}; 95 % intervals over {over})"
         found.append((title, ["loss", *names], [before, *rows]))
     for split in dict.fromkeys(head.split for head in heads):
         chosen = [head for head in heads if head.split == split]

@@ -103,6 +103,8 @@ def test_second_call_trains_nothing(trained, files, tiny):
     before = [path.stat().st_mtime_ns for path in done]
     run(*files, "--model", tiny, "--out", out, "--loss", "nt-bxent", *CALL)
     assert [path.stat().st_mtime_ns for path in done] == before and len(done) == 4
+    told = json.loads((out / "results.json").read_text())
+    assert len(told["summaries"]) == len(told["classifiers"]) == 4
 
 
 def test_other_settings_need_another_folder(trained, files, tiny):
