@@ -7,12 +7,13 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from prejudge.core.cli.replicating import show
 from prejudge.core.errors import UnknownNameError, UsageError
 from prejudge.core.estimates import Estimate
 from prejudge.core.manifest import Manifest
 from prejudge.core.published import Published
 from prejudge.core.registry import Registry, StudyEntry
-from prejudge.core.replicate import NOT, REPRODUCED, UNJUDGED, family, judge, latest_runs
+from prejudge.core.replicate import NOT, REPRODUCED, UNJUDGED, Judged, family, judge, latest_runs
 from prejudge.core.store import RunRow
 from prejudge.core.study import Study
 
@@ -95,3 +96,27 @@ def test_latest_run_of_each_model_with_published_values_is_taken():
     assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs, None)] == ["r2", "r3"]
     assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs[3:], None)] == ["r4", "r5"]
     assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs, "m-1")] == ["r4", "r5"]
+
+
+def said_of(value, verdict, measured=None, why="", beside="run r1 of 'm'"):
+    return Judged(study="s", value=value, measured=measured, verdict=verdict, why=why, beside=beside)
+
+
+def test_output_names_runs_readings_and_what_nobody_can_judge(capsys):
+    read = msgspec.structs.replace(VALUE, model="m", source="Table 1", reading="in the coding of the text")
+    other = msgspec.structs.replace(VALUE, model="n")
+    why = "there is no run of s by this model"
+    found = [
+        said_of(read, REPRODUCED, 60.48),
+        said_of(read, NOT, 71.25),
+        said_of(read, UNJUDGED, why="others " * 40),
+        *(said_of(other, UNJUDGED, why=why, beside="") for _ in range(3)),
+    ]
+    assert show(found, False) == 1
+    shown = capsys.readouterr().out
+    assert "s: the values of m, beside run r1 of 'm'\n" in shown
+    assert "  Table 1: 1 of 3 reproduced, 1 not reproduced, 1 cannot be judged\n" in shown
+    assert "2 read so: in the coding of the text" in shown and "71.25" in shown and "60.480" not in shown
+    assert ("others " * 40).strip() in shown and f"s: 3 of the values of n cannot be judged: {why}\n" in shown
+    assert "6 published values: 1 reproduced, 1 not reproduced, 4 cannot be judged." in shown
+    assert show(found[:1], True) == 0 and "60.48" in capsys.readouterr().out
