@@ -200,6 +200,10 @@ class Metric(ABC):
         """Draw the estimates, as the paper does."""
         return []
 
+    def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
+        """Draw the estimates of several runs, by label, beside each other; if nothing, `compare` draws plain marks."""
+        return []
+
     def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:
         """Pick the exchanges that show best what lies behind the numbers."""
         return []

@@ -6,7 +6,7 @@ of the difference. Clusters are resampled and flipped whole, as everywhere. `doc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..core.estimates import Chart, Estimate
 from ._blocks import Block, merge, number
 from ._cluster import bootstrap, flip_test, smallest_p
 from ._families import NAMES, correct
+from ._levels import draw_levels
 from ._options import TestingOptions
 from ._paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
 from ._paired_words import conclude, draw
@@ -78,6 +79,10 @@ class PairedDifference(Metric):
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw one forest plot per measure."""
         return draw(estimates)
+
+    def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
+        """Draw one figure per measure: a row per group, and in it a mark per run."""
+        return draw_levels(runs)
 
 
 def _by_family(observations: pl.DataFrame) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:

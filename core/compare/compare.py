@@ -115,8 +115,19 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
         conclusion=metric.conclude(top),
         notes=tuple(notes),
         methods=(metric.methods(settings), *(text for text in first.methods if text)),
-        charts=tuple(metric.figures(top)),
+        charts=(*_levels(catalogue, runs, metric), *metric.figures(top)),
     )
+
+
+def _levels(catalogue: Catalogue, runs: Mapping[str, Scores], paired: Metric) -> list[Chart]:
+    """Draw what each run shows first beside the others', as its metric does, or as plain marks."""
+    charts = []
+    for name in next(iter(runs.values())).estimates:
+        metric: Metric = catalogue.plugins.load("metric", name)()
+        with blamed(catalogue.plugins.offers["metric"][name].plugin, f"figures of metric {name!r}"):
+            shown = {label: metric.headline(scores.estimates[name]) for label, scores in runs.items()}
+            charts += metric.side_by_side(shown) or paired.side_by_side(shown)
+    return charts
 
 
 def _own(group: Mapping[str, Any]) -> dict[str, Any]:
