@@ -10,7 +10,7 @@ from ..core.estimates import Chart, Estimate
 from ._attractiveness_filter import FILTER, KRUSKAL
 from ._attractiveness_flows import WORDS, draw_overlap
 from ._attractiveness_scores import LABELS
-from ._attractiveness_shares import PAPER, SHARE
+from ._attractiveness_shares import JUDGED, PAPER, SHARE
 from ._attractiveness_tables import draw_tables
 from ._charts import INK, MEDIUM, SMALL, Column, columns
 
@@ -25,7 +25,7 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
 
 
 def _shares(estimates: Sequence[Estimate]) -> list[Chart]:
-    own = [e for e in estimates if e.metric == SHARE and e.group["by"] == FILTER and e.group["test"] == PAPER]
+    own = [e for e in estimates if e.metric == SHARE and e.group["by"] == FILTER and e.group[JUDGED] == PAPER]
     bars = [Column(_label(e), e.value, e.low, e.high) for e in own]
     if not any(bar.value is not None for bar in bars):
         return []

@@ -22,6 +22,7 @@ PAPER = "Kruskal-Wallis, p as in the paper"
 ADJUSTED = "Kruskal-Wallis, adjusted p"
 ROBUST = "paired or by face, adjusted p"
 EXACT = "exact (Clopper-Pearson), scenarios"
+JUDGED = "judged by"
 SHARE, STRONGEST, STRONGER, HALO, HALO_SHARE = (
     "share_significant",
     "strongest_group",
@@ -77,7 +78,7 @@ def _shares(
 
     for test, find, adjusted in ((PAPER, tested, False), (ADJUSTED, tested, True), (ROBUST, robust, True)):
         found = [find(scenario.id) for scenario in own]
-        yield _share({"by": by, "test": test, **group}, [_p(e, adjusted) for e in found], options)
+        yield _share({"by": by, JUDGED: test, **group}, [_p(e, adjusted) for e in found], options)
 
 
 def _p(estimate: Estimate | None, adjusted: bool) -> float | None:
@@ -165,7 +166,7 @@ def strongest_estimates(
         for judged, alpha in (("any", None), ("significant", options.alpha)):
             won = [_strongest(index, s.id, by, levels, alpha) for s in scores.scenarios]
             for level in (*levels, NONE):
-                yield _count(STRONGEST, {"by": by, "group": level, "judged": judged}, level, won)
+                yield _count(STRONGEST, {"by": by, "strongest in": level, "judged": judged}, level, won)
 
 
 def _strongest(index: Index, scenario: str, by: str, levels: list[str], alpha: float | None) -> str | None:
@@ -193,7 +194,7 @@ def stronger_estimates(
         for judged, decide in (("H", _by_h), ("tested change", _by_change)):
             found = [decide(index, s.id, by, options.alpha) for s in scores.scenarios]
             for where in (*VARIANTS, NO_IMPACT):
-                yield _count(STRONGER, {"by": by, "stronger in": where, "judged by": judged}, where, found)
+                yield _count(STRONGER, {"by": by, "stronger in": where, JUDGED: judged}, where, found)
 
 
 def _by_h(index: Index, scenario: str, by: str, alpha: float) -> str | None:

@@ -12,7 +12,7 @@ from ..core.estimates import Estimate, Example
 from ._attractiveness_filter import FILTER, GAP
 from ._attractiveness_options import AttractivenessMetricOptions
 from ._attractiveness_scores import Scores
-from ._attractiveness_shares import HALO, HALO_SHARE, PAPER, ROBUST, SHARE, STRONGER, STRONGEST
+from ._attractiveness_shares import HALO, HALO_SHARE, JUDGED, PAPER, ROBUST, SHARE, STRONGER, STRONGEST
 from ._families import ABOVE, BELOW, NAMES, p_in_words, tagged
 
 
@@ -26,13 +26,13 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
         return [*lost, *(e for e in estimates if e.metric == HALO), *_plain_gaps(estimates)][:HEADLINE]
     chosen = [e for e in estimates if e.metric in (HALO, HALO_SHARE)]
     chosen += [e for e in estimates if e.metric == SHARE and "kind" not in e.group and e.group["by"] == FILTER]
-    chosen += [e for e in estimates if e.metric == SHARE and set(e.group) == {"by", "test"} and e.group["by"] != FILTER]
-    return chosen + [e for e in estimates if e.metric in (STRONGER, STRONGEST) and e.group.get("judged by") != "H"][:9]
+    chosen += [e for e in estimates if e.metric == SHARE and set(e.group) == {"by", JUDGED} and e.group["by"] != FILTER]
+    return chosen + [e for e in estimates if e.metric in (STRONGER, STRONGEST) and e.group.get(JUDGED) != "H"][:9]
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
     """Answer in one sentence in how many scenarios the filter changes the judgement."""
-    shares = {str(e.group["test"]): e for e in estimates if e.metric == SHARE and _plain(e)}
+    shares = {str(e.group[JUDGED]): e for e in estimates if e.metric == SHARE and _plain(e)}
     robust = shares.get(ROBUST)
     missing = next((e for e in estimates if e.metric == "missing" and not e.group), None)
     lost = "" if missing is None or not missing.value else f"{missing.value:.1f} % of {missing.n:,} answers are missing"
@@ -66,7 +66,7 @@ def _bounds(estimates: Sequence[Estimate]) -> str:
 
 
 def _plain(estimate: Estimate) -> bool:
-    return set(estimate.group) == {"by", "test"} and estimate.group["by"] == FILTER
+    return set(estimate.group) == {"by", JUDGED} and estimate.group["by"] == FILTER
 
 
 def _halo(halo: Estimate) -> str:
