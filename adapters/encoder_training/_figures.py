@@ -45,7 +45,8 @@ def tsne_panels(before: Floats, after: Floats, corpus: Corpus, rows: Ints) -> Fi
             chosen = corpus.category[rows] == place
             _scatter(axes[row, place], vectors[chosen], corpus.stereotype[rows][chosen])
             axes[row, place].set_title(f"{name}, {label}", fontsize=9)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
+    shown = [axis.get_legend_handles_labels() for axis in axes[0]]
+    handles, labels = max(shown, key=lambda pair: len(pair[1]))
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
 
@@ -83,7 +84,8 @@ def _bars(axis: Axes, summaries: Sequence[Summary]) -> None:
     axis.set_xticks(places + 0.4 - width / 2, names)
     axis.set_ylabel("validation delta-sim")
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(fontsize=8, frameon=False, ncols=len(summaries) + 1)
+    columns = len(summaries) + 1
+    axis.legend(fontsize=8, frameon=False, ncols=columns, loc="upper center", bbox_to_anchor=(0.5, -0.1))
 
 
 def _scatter(axis: Axes, vectors: Floats, stereotype: Bools) -> None:

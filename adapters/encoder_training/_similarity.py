@@ -34,7 +34,7 @@ class Delta(msgspec.Struct, frozen=True):
 
     value: float | None
     low: float | None
-    """Lower end of the 95 % percentile interval, contexts resampled."""
+    """Lower end of the 95 % percentile interval of the signed difference, contexts resampled, folded at 0."""
     high: float | None
     intra: float | None
     inter: float | None
@@ -110,6 +110,8 @@ def _interval(sums: Sums, seed: int, resamples: int) -> tuple[float, float] | tu
     whole = (intra > 0) & (inter > 0)
     if not whole.any():
         return None, None
-    values = np.abs((drawn @ sums.intra)[whole] / intra[whole] - (drawn @ sums.inter)[whole] / inter[whole])
+    values = (drawn @ sums.intra)[whole] / intra[whole] - (drawn @ sums.inter)[whole] / inter[whole]
     low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
+    # Folded afterwards: the resampled absolute values of a difference near 0 would all lie above it.
+    ends = sorted((abs(float(low)), abs(float(high))))
+    return (0.0 if low < 0 < high else ends[0]), ends[1]

@@ -39,6 +39,12 @@ def test_interval_holds_the_value(corpus, vectors):
     assert found.low < found.value < found.high and found.contexts == 12
 
 
+def test_interval_of_no_difference_begins_at_zero(corpus):
+    blind = np.random.default_rng(4).normal(size=(len(corpus.sentences), 7))
+    found = deltas(blind, corpus, np.arange(len(blind)))["overall"]
+    assert found.low == 0.0 and found.value <= found.high
+
+
 def test_without_pairs_nothing_is_claimed(write):
     corpus = read_corpus([write("0,He is poor.,stereotype", "0,He is rich.,anti_stereotype")])
     found = delta(pair_sums(np.eye(2), corpus, np.arange(2)))
