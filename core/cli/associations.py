@@ -23,6 +23,7 @@ from ..salience import METHODS, Reading
 from ..store import Store
 from ..study import Catalogue
 from ..tables import Format, encode, write_bytes
+from .completing import complete_run
 from .results import number, p_value, terminal
 from .shared import registry_option, store_option
 
@@ -30,7 +31,7 @@ KINDS = {".parquet": "parquet", ".csv": "csv", ".json": "json"}
 
 
 @click.command()
-@click.argument("runs", nargs=-1)
+@click.argument("runs", nargs=-1, shell_complete=complete_run)
 @click.option("--descriptor", "descriptors", multiple=True, help="Show what was said of these people. Repeatable.")
 @click.option("--setting", default=None, help="One setting only.")
 @click.option(

@@ -12,11 +12,11 @@ from ..store.bundle import export_run
 from ..store.merge import merge
 from ..store.unbundle import Bundle, import_bundle
 from ..store.urls import option_words
-from .shared import store_option
+from .shared import run_argument, store_option
 
 
 @click.command("export")
-@click.argument("name", default="latest")
+@run_argument
 @click.option("--out", default=None, metavar="FILE", help="The file to write. Default: NAME.zip here.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @store_option

@@ -13,6 +13,7 @@ from ..store import Store, exchanges_by_model, get_run, statistics
 from ..store.checks import Checks
 from ..store.prune import PruneOptions, prune, vacuum, would_go
 from .bundles import export, import_, merge_
+from .completing import complete_run
 from .results import terminal
 from .shared import ensure_there, store_option
 
@@ -72,7 +73,7 @@ def verify(store: str) -> int:
 
 
 @cache.command("prune")
-@click.option("--run", "name", required=True, metavar="NAME", help="The run to remove.")
+@click.option("--run", "name", required=True, metavar="NAME", shell_complete=complete_run, help="The run to remove.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--unused", is_flag=True, help="Remove exchanges that no run uses at all, too.")
 @click.option("--killed", is_flag=True, help="Runs that say they are running are not: their processes were killed.")

@@ -10,11 +10,11 @@ from ..card import write_card
 from ..scoring import score
 from ..store import Store
 from ..study import Catalogue
-from .shared import read_assignments, registry_option, runs_option, set_option, store_option
+from .shared import read_assignments, registry_option, run_argument, runs_option, set_option, store_option
 
 
 @click.command()
-@click.argument("name", default="latest")
+@run_argument
 @click.option("--out", default=None, metavar="FOLDER", help="Where to write. Default: the run's own folder.")
 @set_option
 @store_option

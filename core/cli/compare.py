@@ -23,6 +23,7 @@ from ..compare import (
 from ..output import ensure_writable
 from ..store import Store
 from ..study import Catalogue
+from .completing import complete_run
 from .results import UNITS, levels, number, p_value, terminal
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
 
@@ -32,7 +33,7 @@ ROWS = 60
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="RUN RUN [RUN...]")
+@click.argument("names", nargs=-1, required=True, metavar="RUN RUN [RUN...]", shell_complete=complete_run)
 @click.option("--all-pairs", is_flag=True, help="Compare every run with every other, not only with the first.")
 @click.option("--allow-different", is_flag=True, help="Compare what runs with different options or data share.")
 @click.option("--ranks", is_flag=True, help="Rank the models of several studies, and see whether the ranks agree.")

@@ -15,11 +15,11 @@ from ..store import Store
 from ..study import Catalogue
 from ..tables import write_bytes
 from .results import terminal
-from .shared import read_assignments, registry_option, set_option, store_option
+from .shared import read_assignments, registry_option, run_argument, set_option, store_option
 
 
 @click.command()
-@click.argument("name", default="latest")
+@run_argument
 @click.option("--policy", required=True, metavar="FILE", help="The rules, as TOML.")
 @click.option("--junit", "xml", default=None, metavar="FILE", help="Write the checks as JUnit XML.")
 @click.option("--markdown", "summary", default=None, metavar="FILE", help="Write a summary for a pull request.")

@@ -15,11 +15,19 @@ from ..store import Store
 from ..store.urls import hide_password
 from ..study import Catalogue
 from .results import finish
-from .shared import data_option, read_assignments, registry_option, runs_option, set_option, store_option
+from .shared import (
+    data_option,
+    read_assignments,
+    registry_option,
+    runs_option,
+    set_option,
+    store_option,
+    study_argument,
+)
 
 
 @click.command("import")
-@click.argument("study")
+@study_argument
 @click.option("--responses", required=True, metavar="FILE", help="The answers, as CSV or JSONL: one row each.")
 @click.option("--model", required=True, metavar="NAME", help="What to call the model that gave them.")
 @click.option(

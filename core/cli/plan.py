@@ -16,6 +16,7 @@ from ..scoring import score
 from ..sensitivity import Assumed, in_lines, smallest_effects
 from ..store import Store
 from ..study import Catalogue, Study
+from .completing import complete_run
 from .results import terminal
 from .shared import (
     data_option,
@@ -25,17 +26,23 @@ from .shared import (
     registry_option,
     set_option,
     store_option,
+    study_argument,
 )
 
 
 @click.command()
-@click.argument("study")
+@study_argument
 @model_option
 @data_option
 @set_option
 @store_option
 @registry_option
-@click.option("--pilot", metavar="RUN", help="Take spread and correlation from this run: what can be detected?")
+@click.option(
+    "--pilot",
+    metavar="RUN",
+    shell_complete=complete_run,
+    help="Take spread and correlation from this run: what can be detected?",
+)
 @click.option(
     "--spread",
     type=click.FloatRange(min=0, min_open=True),

@@ -16,12 +16,13 @@ from ..recheck import recheck as ask_again
 from ..store import Store
 from ..store.urls import hide_password
 from ..study import Catalogue
+from .completing import complete_run
 from .results import number, p_value, terminal
 from .shared import ensure_there, registry_option, store_option
 
 
 @click.command()
-@click.argument("run", default="latest")
+@click.argument("run", default="latest", shell_complete=complete_run)
 @click.option("--sample", default=100, show_default=True, help="Trials to ask again.")
 @click.option("--seed", default=0, show_default=True, help="Another seed draws other trials.")
 @click.option("--alpha", default=0.05, show_default=True, help="Level of the tests, over all outcomes together.")

@@ -18,14 +18,20 @@ from ..replicate import NOT, REPRODUCED, UNJUDGED, Judged, ReplicateOptions
 from ..replicate import replicate as replicate_study
 from ..store import Store
 from ..study import Catalogue
+from .completing import complete_run, complete_study
 from .results import terminal
 from .shared import read_assignments, registry_option, set_option, store_option
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_study)
 @click.option(
-    "--run", "runs", multiple=True, metavar="RUN", help="A run to compare; else the latest of each study and model."
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="RUN",
+    shell_complete=complete_run,
+    help="A run to compare; else the latest of each study and model.",
 )
 @click.option("--scores", default=None, metavar="FILE", help="Scores or counts somebody published, in place of runs.")
 @click.option("--model", default=None, metavar="NAME", help="Whose published values to compare with.")

@@ -35,9 +35,11 @@ from .shared import (
     read_assignments,
     read_models,
     registry_option,
+    run_argument,
     runs_option,
     set_option,
     store_option,
+    study_argument,
 )
 
 SPENT = 3
@@ -45,7 +47,7 @@ SPENT = 3
 
 
 @click.command()
-@click.argument("study")
+@study_argument
 @model_option
 @data_option
 @set_option
@@ -80,7 +82,7 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
 
 
 @click.command()
-@click.argument("name", default="latest")
+@run_argument
 @budget_options
 @store_option
 @runs_option

@@ -15,11 +15,19 @@ from ..store import Store
 from ..store.unbundle import Bundle, import_bundle
 from ..study import Catalogue
 from .results import deliver, scored_again
-from .shared import leave_out_option, read_assignments, registry_option, runs_option, set_option, store_option
+from .shared import (
+    leave_out_option,
+    read_assignments,
+    registry_option,
+    run_argument,
+    runs_option,
+    set_option,
+    store_option,
+)
 
 
 @click.command()
-@click.argument("name", default="latest")
+@run_argument
 @click.option(
     "--scores", default=None, metavar="FILE", help="Measure scores somebody published; NAME is then the study."
 )

@@ -12,19 +12,26 @@ from ..errors import StoreError, UsageError
 from ..options import parse_assignments
 from ..store.engine import lacks_file
 from ..store.urls import DEFAULT, option_words, store_url
+from .completing import complete_file, complete_model, complete_run, complete_study
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+study_argument = click.argument("study", shell_complete=complete_study)
+run_argument = click.argument("name", default="latest", shell_complete=complete_run)
 store_option = click.option(
     "--store",
     default=DEFAULT,
     envvar="PREJUDGE_STORE",
+    shell_complete=complete_file,
     show_default=True,
     show_envvar=True,
     help="The store: a file, or a SQLAlchemy url.",
 )
 registry_option = click.option(
-    "--registry", default=None, help="A registry.toml of your own. Default: the one in the working directory."
+    "--registry",
+    default=None,
+    shell_complete=complete_file,
+    help="A registry.toml of your own. Default: the one in the working directory.",
 )
 runs_option = click.option("--runs", default="runs", show_default=True, help="The folder that reports go to.")
 set_option = click.option(
@@ -34,12 +41,15 @@ set_option = click.option(
     metavar="NAME=VALUE",
     help="Set an option of the probe (per_cell=60) or of a metric (METRIC.resamples=999). Repeatable.",
 )
-data_option = click.option("--data", default=None, metavar="FILE", help="Your own data, or a published data set.")
+data_option = click.option(
+    "--data", default=None, metavar="FILE", shell_complete=complete_file, help="Your own data, or a published data set."
+)
 model_option = click.option(
     "--model",
     "models",
     multiple=True,
     metavar="[ROLE=]NAME",
+    shell_complete=complete_model,
     help="The model to study, by its name or as ADAPTER:MODEL; other roles as ROLE=NAME. Repeatable.",
 )
 leave_out_option = click.option(

@@ -12,11 +12,11 @@ from ..scoring import Scores, estimates_frame, score
 from ..store import Store
 from ..study import Catalogue
 from ..tables import ENDINGS, Format, encode, latex_table, write_bytes
-from .shared import read_assignments, registry_option, set_option, store_option
+from .shared import read_assignments, registry_option, run_argument, set_option, store_option
 
 
 @click.command()
-@click.argument("name", default="latest")
+@run_argument
 @click.option("--format", "kind", type=click.Choice(get_args(Format)), default="csv", show_default=True)
 @click.option("--what", type=click.Choice(["estimates", "observations"]), default="estimates", show_default=True)
 @click.option("--metric", "metrics", multiple=True, help="Estimates of this measure only. Repeatable.")

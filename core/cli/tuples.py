@@ -13,7 +13,7 @@ from ..scoring import score
 from ..store import Store
 from ..study import Catalogue
 from ..tables import write_bytes
-from .shared import registry_option, store_option
+from .shared import registry_option, run_argument, store_option
 
 # Named, not imported: the core does not know its plugins.
 SHEETS, AGREEMENT = "prejudge.probes.bistereo_tuples_sheet", "prejudge.metrics.bistereo_tuples_agreement"
@@ -30,7 +30,7 @@ def tuples() -> None:
 
 
 @tuples.command()
-@click.argument("name", default="latest")
+@run_argument
 @click.option("--out", default="sheet.csv", show_default=True, metavar="FILE", help="The file to write.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the order of the rows.")
 @store_option

@@ -9,11 +9,12 @@ from ..errors import UsageError
 from ..study import Catalogue
 from ..studyfile import read_study_file
 from ..validation import problems_of, study_schema
+from .completing import complete_file
 from .shared import registry_option
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_file)
 @click.option("--schema", is_flag=True, help="Print the JSON schema of study files, for editors.")
 @registry_option
 def validate(file: str | None, schema: bool, registry: str | None) -> int:

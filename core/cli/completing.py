@@ -1,0 +1,69 @@
+"""What the shell is offered when Tab is pressed: names of the catalogue, and runs of the store.
+
+Nothing of a backend is imported, a store is only read, and a server is never asked. Whatever goes wrong offers
+nothing: a completion must not print.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from ..errors import PrejudgeError
+from ..registry import Registry, load_registry
+from ..store import Store, list_runs
+from ..store.urls import DEFAULT
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+FILE = "file"
+"""The kind of item for which a shell offers its own file names."""
+
+
+def complete_study(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the studies; where none begins so, files: a study may be one."""
+    titles = {name: study.title for name, study in _registry(ctx).studies.items()}
+    return _beginning(titles.items(), incomplete) or complete_file(ctx, _, incomplete)
+
+
+def complete_model(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the models, and the adapters that a model can be named after; `ROLE=` stays before them."""
+    role, equals, begun = incomplete.rpartition("=")
+    registry = _registry(ctx)
+    models = {name: model.summary for name, model in registry.models.items()}
+    adapters = {f"{name}:": adapter.summary for name, adapter in registry.adapters.items()}
+    return [
+        CompletionItem(f"{role}{equals}{item.value}", help=item.help)
+        for item in _beginning((models | adapters).items(), begun)
+    ]
+
+
+def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Leave it to the shell, which knows its files."""
+    return [CompletionItem(incomplete, type=FILE)]
+
+
+def complete_run(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the runs of the store, the newest first."""
+    place = ctx.params.get("store") or os.environ.get("PREJUDGE_STORE") or DEFAULT
+    if "://" in place and not place.startswith("sqlite"):
+        return []
+    try:
+        with Store(place, writable=False) as store:
+            runs = [(run.name, f"{run.study}, {run.state}") for run in reversed(list_runs(store))]
+    except PrejudgeError:
+        return []
+    return _beginning([*runs, ("latest", "the run that was begun last")], incomplete)
+
+
+def _registry(ctx: click.Context) -> Registry:
+    try:
+        return load_registry(ctx.params.get("registry"))
+    except PrejudgeError:
+        return Registry()
+
+
+def _beginning(things: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name, help=text or None) for name, text in things if name.startswith(incomplete)]
