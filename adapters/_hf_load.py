@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from ..core.errors import ModelLoadError
 from ._hf_files import Source
 from ._hf_hub import one_line
 from ._torch import DType
+
+LOG = logging.getLogger(__name__)
 
 
 def load_tokenizer(folder: Path, source: Source) -> Any:
@@ -60,6 +63,7 @@ def load_weights(folder: Path, source: Source, dtype: DType, loader: str, what: 
     import torch
     import transformers
 
+    LOG.info("loading the weights of %s from %s as %s", source.name, folder, dtype)
     try:
         model, info = getattr(transformers, loader).from_pretrained(
             str(folder),

@@ -8,6 +8,7 @@ only the head of the line sleeps.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,6 +21,7 @@ from .adapter import Limits, ModelAdapter, Room
 from .errors import ModelError, RateLimitError
 from .pace import Pace
 
+LOG = logging.getLogger(__name__)
 FIRST_WINDOW = 8
 """Calls in flight before the first answer of an endpoint; twice as many each round, up to its concurrency."""
 
@@ -110,6 +112,7 @@ class Limiter:
         now = self._clock.now()
         if self._pace.learn(now, ticket, len(limited)):
             self.paced.shrunk += 1
+            LOG.info("the endpoint is at its limit: %.2f requests per second from here on", self.rate or 0.0)
         if limited:
             self.paced.limited += len(limited)
             self._pause(now, limited)
@@ -120,6 +123,7 @@ class Limiter:
         named = [error.retry_after for error in limited if error.retry_after is not None]
         # Where no limit is known, a wait is for the request that met a 429, and not for all.
         if named and self._pace.limited:
+            LOG.info("the endpoint says to wait %.1f s", max(named))
             self._pace.pause(now, max(named))
 
     def hear(self, room: Room) -> None:

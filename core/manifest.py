@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import platform
 import secrets
 import sys
@@ -18,6 +19,7 @@ from .adapter import Identity
 from .study import Study
 from .version import VERSION
 
+LOG = logging.getLogger(__name__)
 PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy", "tokenizers", "torch", "transformers")
 
 
@@ -77,7 +79,9 @@ def digest_files(options: dict[str, Any]) -> dict[str, str]:
     path = options.get("data")
     if not isinstance(path, str) or not Path(path).is_file():
         return {}
-    return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest()}
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    LOG.info("data file %s, sha256 %s", path, digest)
+    return {path: digest}
 
 
 def _versions(names: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -6,6 +6,7 @@ built-ins come in through the same hooks, with the strings that `registry.toml` 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from .contracts import Metric, Probe
 from .errors import PluginError, PrejudgeError, UnknownNameError
 from .registry import Registry
 
+LOG = logging.getLogger(__name__)
 GROUP = "prejudge"
 BUILT_IN = "prejudge"
 hookspec = pluggy.HookspecMarker(GROUP)
@@ -110,6 +112,7 @@ class Plugins:
             raise UnknownNameError(kind, name, self.offers[kind])
         plugged, plugin = self.offers[kind][name]
         target = load_target(plugged.target, plugin) if isinstance(plugged.target, str) else plugged.target
+        LOG.debug("%s %s is %s of plugin %s", kind, name, plugged.target, plugin)
         contract = KINDS[kind]
         if contract is not None and not (isinstance(target, type) and issubclass(target, contract)):
             raise PluginError(plugin, f"{kind} {name!r} is {target!r}, not a subclass of {contract.__name__}.")

@@ -7,6 +7,7 @@ begins with `./` or `../` is relative to the file it stands in.
 
 from __future__ import annotations
 
+import logging
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
@@ -21,6 +22,7 @@ from .published import Published as Published
 from .published import PublishedTable, expand
 
 FILE_NAME = "registry.toml"
+LOG = logging.getLogger(__name__)
 
 
 class PluginEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,9 +142,11 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         DataError: it is none.
     """
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{where} is not valid TOML: {error}.") from None
+    LOG.info("read %s", where)
+    return data
 
 
 def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = None) -> Registry:

@@ -7,6 +7,7 @@ batched by length; a call in flight holds a slot, a wait holds none. An answer c
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from .retry import RetryPolicy
 from .store import Failure, Found, NewExchange
 from .tokens import RULE_OF_THUMB, Tokens, guess_cost
 
+LOG = logging.getLogger(__name__)
 SILENT = 10
 """Requests given up, without a single answer, after which a model is taken to be away."""
 POLL_SECONDS = 0.02
@@ -175,7 +177,7 @@ class Scheduler:
                 self.on_progress(self.counts)
                 self._stop_if_silent(failed, len(again))
                 if again:
-                    await asyncio.sleep(self.policy.wait((error for _, error in again), retries))
+                    await asyncio.sleep(self._wait([error for _, error in again], retries))
                 elif not mine and theirs:
                     await asyncio.sleep(POLL_SECONDS * min(2**polls, 16))
                 pending = [keyed for keyed, _ in again] + later + theirs
@@ -183,6 +185,12 @@ class Scheduler:
         finally:
             self.ledger.release([keyed.key for keyed in batch])
         return found
+
+    def _wait(self, errors: list[ModelError], retries: int) -> float:
+        """Return the seconds until requests are asked again."""
+        seconds = self.policy.wait(errors, retries)
+        LOG.info("%d asked again in %.1f s, time %d: %s", len(errors), seconds, retries + 1, errors[-1])
+        return seconds
 
     def _stop_if_silent(self, failed: Sequence[tuple[Keyed, ModelError]], again: int) -> None:
         """Stop where a model has answered nothing at all and several requests were given up: it is not there."""
@@ -313,6 +321,7 @@ class Scheduler:
 
     async def _record(self, failed: Sequence[tuple[Keyed, ModelError]]) -> None:
         if failed:
+            LOG.debug("%d requests failed: %s", len(failed), failed[-1][1])
             await self.ledger.fail([Failure(keyed.key, e.decision.value, str(e)) for keyed, e in failed])
 
 

@@ -7,22 +7,26 @@ import tempfile
 from pathlib import Path
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
 from ..adapter import OPERATIONS, ModelAdapter
 from ..doctor import Check, examine
+from ..errors import UsageError
+from ..installed import Fact, look_around
 from ..records import Request
 from ..store import Store
 from ..study import Catalogue
+from .completing import complete_model
 from .results import terminal
-from .shared import registry_option
+from .shared import registry_option, store_option
 
 BY_NAME = {name: operation for operation, name in OPERATIONS.items()}
 MARKS = {"pass": "pass", "fail": "FAIL", "skip": "-"}
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", required=False, shell_complete=complete_model)
 @click.option(
     "--operation",
     "operations",
@@ -30,12 +34,18 @@ MARKS = {"pass": "pass", "fail": "FAIL", "skip": "-"}
     type=click.Choice(sorted(BY_NAME)),
     help="Try this operation only. Repeatable. Default: what the model offers.",
 )
+@store_option
 @registry_option
-def doctor(model: str, operations: tuple[str, ...], registry: str | None) -> int:
+def doctor(model: str | None, operations: tuple[str, ...], store: str, registry: str | None) -> int:
     """Ask MODEL a few questions with known answers, before money is spent. Exit code 1 if one fails.
 
-    Nothing of it goes into your store.
+    Nothing of it goes into your store. Without MODEL: what is installed, which extras lack what, which devices are
+    seen, and where the store is; exit code 1 if something of it must be mended.
     """
+    if model is None:
+        if operations:
+            raise UsageError("--operation is for a model: prejudge doctor MODEL --operation NAME")
+        return _show_installation(look_around(Catalogue.load(registry).plugins, store))
     checks = asyncio.run(_examine(Catalogue.load(registry).adapter(model), [BY_NAME[name] for name in operations]))
     table = Table(title=f"doctor: {model}", title_justify="left")
     for name in ("check", "", "what was seen"):
@@ -44,6 +54,17 @@ def doctor(model: str, operations: tuple[str, ...], registry: str | None) -> int
         table.add_row(check.name, MARKS[check.verdict], check.detail)
     terminal().print(table)
     return 1 if any(check.verdict == "fail" for check in checks) else 0
+
+
+def _show_installation(facts: list[Fact]) -> int:
+    """Print what is known of this installation; return 1 if something of it is wrong."""
+    table = Table(title="doctor: this installation", title_justify="left")
+    for name in ("part", "name", "what was seen"):
+        table.add_column(name, overflow="fold")
+    for fact in facts:
+        table.add_row(fact.part, escape(fact.name), f"{'WRONG: ' if fact.wrong else ''}{escape(fact.detail)}")
+    terminal().print(table)
+    return 1 if any(fact.wrong for fact in facts) else 0
 
 
 async def _examine(adapter: ModelAdapter, operations: list[type[Request]]) -> list[Check]:

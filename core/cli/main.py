@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..errors import PrejudgeError
 
@@ -32,7 +33,7 @@ COMMANDS = {
     "validate": ("validate:validate", "Check a study file, and say everything that is wrong with it."),
     "new": ("new:new", "Write a package with a probe, an adapter or a metric of your own."),
     "recheck": ("recheck:recheck", "Ask a sample of a run again, to learn whether the model still answers as it did."),
-    "doctor": ("doctor:doctor", "Ask a model a few questions with known answers, before money is spent."),
+    "doctor": ("doctor:doctor", "Look over this installation, or ask a model a few questions with known answers."),
     "train-encoder": (
         "prejudge.adapters.encoder_training.command:train_encoder",
         "Fine-tune a sentence encoder to tell stereotypes from anti-stereotypes.",
@@ -53,6 +54,12 @@ class LazyGroup(click.Group):
         if cmd_name in COMMANDS:
             return _load(COMMANDS[cmd_name][0])
         return load_plugin_command(cmd_name) if cmd_name in plugin_commands() else None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands without importing one."""
+        known = {name: summary for name, (_, summary) in COMMANDS.items()} | plugin_commands()
+        commands = [CompletionItem(name, help=text) for name, text in known.items() if name.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list without importing a command."""
@@ -97,10 +104,18 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option(
+    "--verbose", "-v", count=True, help="Say on standard error what is read, retried and held back; -vv what is loaded."
+)
+@click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
 )
-def cli(debug: bool) -> None:
+@click.pass_context
+def cli(ctx: click.Context, debug: bool, verbose: int) -> None:
     """Measure what a model prejudges: social bias studies, every answer kept, every number with its uncertainty."""
+    if verbose:
+        speak = import_module(".verbose", __package__).speak
+        speak(verbose)
+        ctx.call_on_close(lambda: speak(0))
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ failing; readers never wait.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
 from .presence import watch
 from .urls import show, store_url
 
+LOG = logging.getLogger(__name__)
 BUSY_SECONDS = 60
 WRITERS = int.from_bytes(b"prejudge")
 """The lock that writers hold on a PostgreSQL server, by database."""
@@ -45,6 +47,7 @@ def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
         except BaseException:
             engine.dispose()
             raise
+    LOG.info("store %s opened%s", show(url), "" if writable else " to be read")
     return engine
 
 

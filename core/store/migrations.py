@@ -6,6 +6,7 @@ migrates from blank and compares with `tables`.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
@@ -14,6 +15,8 @@ from sqlalchemy.engine import Connection, Engine
 
 from ..errors import StoreError
 from .urls import show
+
+LOG = logging.getLogger(__name__)
 
 
 def m001_first(connection: Connection) -> None:
@@ -187,3 +190,4 @@ def _apply(engine: Engine, number: int, step: Callable[[Connection], None]) -> N
         if connection.scalar(sa.select(_applied.c.number).where(_applied.c.number == number)) is None:
             step(connection)
             connection.execute(sa.insert(_applied).values(number=number, name=step.__name__, applied=time.time()))
+            LOG.info("store %s brought to schema %d (%s)", show(engine.url), number, step.__name__)
