@@ -17,6 +17,7 @@ from ..study import Catalogue
 from .results import finish
 from .shared import (
     data_option,
+    orders_option,
     read_assignments,
     registry_option,
     runs_option,
@@ -38,6 +39,7 @@ from .shared import (
 )
 @click.option("--allow-unmatched", is_flag=True, help="Leave out rows that are for no trial, or for no single one.")
 @data_option
+@orders_option
 @set_option
 @store_option
 @runs_option
@@ -47,7 +49,7 @@ def import_responses(
 ) -> int:
     """Take answers to STUDY that somebody else collected into the store as a run, and score it."""
     catalogue = Catalogue.load(where["registry"])
-    chosen = catalogue.study(study, {}, read_assignments(assignments, where["data"]))
+    chosen = catalogue.study(study, {}, read_assignments(assignments, where["data"], where["orders"]))
     options = ImportOptions(
         path=where["responses"],
         model=where["model"],

@@ -21,6 +21,7 @@ from .results import terminal
 from .shared import (
     data_option,
     model_option,
+    orders_option,
     read_assignments,
     read_models,
     registry_option,
@@ -34,6 +35,7 @@ from .shared import (
 @study_argument
 @model_option
 @data_option
+@orders_option
 @set_option
 @store_option
 @registry_option
@@ -55,6 +57,7 @@ def plan(
     study: str,
     models: tuple[str, ...],
     data: str | None,
+    orders: str | None,
     assignments: tuple[str, ...],
     store: str,
     registry: str | None,
@@ -67,7 +70,7 @@ def plan(
     if known["pilot"] is not None and known["spread"] is not None:
         raise UsageError("--pilot tells the spread of each measure, so --spread has no use. Leave one of them out.")
     catalogue = Catalogue.load(registry)
-    chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data))
+    chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, orders))
     if models and ("://" in store or Path(store).exists()):
         with Store(store, writable=False) as opened:
             stages = plan_study(catalogue, chosen, opened)

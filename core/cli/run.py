@@ -30,6 +30,7 @@ from .shared import (
     data_option,
     leave_out_option,
     model_option,
+    orders_option,
     progress_option,
     quiet_option,
     read_assignments,
@@ -50,6 +51,7 @@ SPENT = 3
 @study_argument
 @model_option
 @data_option
+@orders_option
 @set_option
 @click.option(
     "--mode",
@@ -72,7 +74,7 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
     run in the same way, with exit code 3; `prejudge resume` goes on.
     """
     catalogue = Catalogue.load(where["registry"])
-    chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data))
+    chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, where["orders"]))
     options = RunOptions(
         mode=cast("Mode", where["mode"]),
         command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])),

@@ -41,6 +41,12 @@ set_option = click.option(
     metavar="NAME=VALUE",
     help="Set an option of the probe (per_cell=60) or of a metric (METRIC.resamples=999). Repeatable.",
 )
+orders_option = click.option(
+    "--orders",
+    default=None,
+    metavar="all|latin|paper",
+    help="In which orders options are shown, where a study shows some: short for --set orders=...",
+)
 data_option = click.option(
     "--data", default=None, metavar="FILE", shell_complete=complete_file, help="Your own data, or a published data set."
 )
@@ -99,9 +105,10 @@ def budget_options(command: F) -> F:
     return command
 
 
-def read_assignments(assignments: tuple[str, ...], data: str | None) -> dict[str, Any]:
-    """Return the options set on the command line."""
-    return parse_assignments(assignments) | ({"data": data} if data is not None else {})
+def read_assignments(assignments: tuple[str, ...], data: str | None, orders: str | None = None) -> dict[str, Any]:
+    """Return the options set on the command line; those with an option of their own come last."""
+    own = {"data": data, "orders": orders}
+    return parse_assignments(assignments) | {name: value for name, value in own.items() if value is not None}
 
 
 def read_models(models: tuple[str, ...]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 from prejudge.core.cli.main import cli
 from prejudge.core.errors import UsageError
@@ -306,3 +307,9 @@ def test_what_fails_at_once_leaves_nothing(monkeypatch, tmp_path, words, said):
     with pytest.raises(UsageError, match=re.escape(said)):
         cli.main(words, standalone_mode=False)
     assert not list(tmp_path.iterdir())
+
+
+def test_orders_are_short_for_an_option():
+    done = CliRunner().invoke(cli, ["plan", "subtle-sai", "--orders", "all", "--set", "per_cell=2"])
+    plain = CliRunner().invoke(cli, ["plan", "subtle-sai", "--set", "orders=all", "--set", "per_cell=2"])
+    assert done.exit_code == 0 and done.output == plain.output
