@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # The package is mapped onto the root of the repository; checkers find it by its name through this link.
 LINK := .build/src/prejudge
 
-.PHONY: demo test check fmt wheel docs bench bench-scale bench-encoder calibrate clean
+.PHONY: demo test check fmt wheel release-check schema docs bench bench-scale bench-encoder calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -27,6 +27,15 @@ fmt: $(VENV)/.dev
 
 wheel: $(VENV)/.dev
 	$(BIN)/python -m build --wheel --no-isolation
+
+# What is handed in: built from the sdist, with a description that an index can show.
+release-check: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+
+schema: $(VENV)/.dev
+	PREJUDGE_PLUGINS=none $(BIN)/prejudge validate --schema > docs/study.schema.json
 
 docs: $(VENV)/.dev $(LINK)
 	PREJUDGE_PLUGINS=none NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
