@@ -1,0 +1,36 @@
+"""Every study has a page, and every page says what a reader must know."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from prejudge.core.registry import load_registry
+
+PAGES = sorted((Path(__file__).resolve().parents[1] / "docs" / "studies").glob("*.md"))
+NEEDED = {
+    "limits of validity": r"^## Limits",
+    "ethical use": r"^## Ethical use",
+    "what is measured": r"^## (What is measured|Measures)|^\| measure",
+    "readings of the paper": r"ambiguous|leaves a choice|Readings of the paper|Where the paper|does not say|[Tt]he paper is silent|cannot be right",
+    "its source": r"\(20\d\d\)|20\d\d\)|, 20\d\d|Source:",
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("part", NEEDED)
+def test_page_has(page, part):
+    assert re.search(NEEDED[part], page.read_text("utf-8"), re.M), f"{page.name} does not tell {part}"
+
+
+@pytest.mark.parametrize("study", sorted(load_registry().studies))
+def test_study_is_described(study):
+    assert any(f"prejudge run {study}" in page.read_text("utf-8") for page in PAGES), study
+
+
+@pytest.mark.parametrize("study", sorted(load_registry().studies))
+def test_study_says_where_it_is_from_and_what_it_does_not_show(study):
+    entry = load_registry().studies[study]
+    assert entry.title and entry.summary and entry.source and entry.limits
