@@ -156,13 +156,15 @@ class Probe(ABC):
 
 
 class Metric(ABC):
-    """A family of measures: observations to estimates. No model, no I/O."""
+    """A family of measures: observations to estimates. No model; of files only those that `files` names are read."""
 
     options: ClassVar[type[Options]] = Options
     needs: ClassVar[frozenset[str]]
     """Observation columns without which nothing can be computed; checked before anything runs."""
     every_stage: ClassVar[bool] = False
     """Whether the observations of all stages are measured, stacked, with a column `stage`; else the last stage's."""
+    files: ClassVar[frozenset[str]] = frozenset()
+    """Options whose value is the path of a file, or None. Such a file may be read, and its sha256 goes on record."""
 
     def columns(self, options: Any) -> frozenset[str]:
         """Return the columns these options need; override it where an option names a column."""

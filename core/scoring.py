@@ -149,8 +149,11 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
             estimates[name] = metric.compute(scores.seen_by(metric), options)
+    # As they are now, not when the run was made: a list may have been given, or have changed, since.
+    digests = {k: v for path in instrument.files() for k, v in digest_files({"data": path}).items()}
     return msgspec.structs.replace(
         scores,
+        manifest=msgspec.structs.replace(scores.manifest, data=scores.manifest.data | digests),
         estimates=estimates,
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
         conclusions={name: m.conclude(estimates[name]) for name, (m, _) in instrument.metrics.items()},

@@ -166,6 +166,11 @@ class Instrument(msgspec.Struct, frozen=True):
         """Return the stages, in order."""
         return list(self.probe.stages(self.options))
 
+    def files(self) -> list[str]:
+        """Return the paths of the files that options of the metrics name."""
+        named = (getattr(options, name) for metric, options in self.metrics.values() for name in sorted(metric.files))
+        return [str(path) for path in named if path]
+
     def check(self) -> None:
         """Refuse a metric that needs columns which the last stage, or all stages together, do not give.
 

@@ -15,10 +15,13 @@ from ._dora_options import DoraAssociationsOptions
 from ._dora_pairs import Associations
 from ._units import percent
 
+MEND = "Set the metric's method, salience_level and salience_keep to the study's salience, -_level and -_keep."
 STEPS = ("not at all", "slightly", "moderately", "highly", "extremely")
 """The paper, footnote 6: 1 to 5."""
 SHARE, AGREEMENT = "level_share", "level_agreement"
 SEPARATOR = "\x1f"
+JUDGED = "judged"
+OTHERS = "levels are of other associations than those that count"
 
 
 def share_measures(found: Associations) -> Iterator[Measure]:
@@ -29,6 +32,25 @@ def share_measures(found: Associations) -> Iterator[Measure]:
         value = percent(pl.col("level").round() == step)
         rows = found.levels.select(*PLACE, value=value, status=pl.col("status"))
         yield Measure(name=SHARE, rows=rows, group={"level": name})
+
+
+def judged_estimates(found: Associations) -> Iterator[Estimate]:
+    """Yield how many of the associations that count the judge was asked about, by setting."""
+    if "levels" not in found.asked:
+        return
+    for modality, setting in found.every.select(CELL).unique(maintain_order=True).rows():
+        kept, judged = (part.filter(modality=modality, setting=setting) for part in (found.kept, found.judged))
+        both = judged.join(kept, on=PAIR, how="semi").height
+        same = both == kept.height == judged.height
+        told = f"{both} of {kept.height} that count; {judged.height - both} others were judged"
+        yield Estimate(
+            metric=JUDGED,
+            group={"modality": modality, "setting": setting},
+            value=100 * both / kept.height if kept.height else None,
+            unit="%",
+            n=kept.height,
+            note=f"{told}; a description: no interval" if same else f"{OTHERS}: {told}. {MEND}",
+        )
 
 
 def agreement_estimates(found: Associations, options: DoraAssociationsOptions) -> Iterator[Estimate]:

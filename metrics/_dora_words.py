@@ -10,6 +10,7 @@ from ..core.associations import CELL, ranked
 from ..core.estimates import Estimate, Example
 from ..core.salience import METHODS
 from ._dora_counts import DISTINCT, SALIENT
+from ._dora_levels import JUDGED, OTHERS
 from ._dora_options import DoraAssociationsOptions
 from ._dora_pairs import Associations
 from ._dora_valence import EACH, LEVEL, VALENCES
@@ -39,7 +40,8 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         f"Of {total:,} associations {kept['fisher']:,} stand Fisher's exact test after correction and "
         f"{kept['tf-idf']:,} are p-value significant by the paper's tf-idf"
     )
-    return "; ".join([counts, *_valences(estimates)]) + "."
+    others = [OTHERS] if any(e.metric == JUDGED and e.note.startswith(OTHERS) for e in estimates) else []
+    return "; ".join([counts, *_valences(estimates), *others]) + "."
 
 
 def _valences(estimates: Sequence[Estimate]) -> Iterator[str]:
@@ -72,7 +74,9 @@ def methods(options: DoraAssociationsOptions) -> str:
         f"descriptors, corrected by {NAMES[options.correction]}. A mean per descriptor counts each descriptor once, "
         "so that runs can be compared descriptor by descriptor. Overlap is Jaccard's index over the descriptors of "
         "both; its neutral value and its p come from pairing descriptors at random. Agreement is Krippendorff's alpha "
-        "of the repeated judgements of one judge: it is no validity. Sentiment and toxicity are a classifier's."
+        "of the repeated judgements of one judge: it is no validity. An association that counts and that the judge was "
+        "not asked about, since the study chose others, is missing from the levels. Sentiment and toxicity are a "
+        "classifier's."
     )
 
 

@@ -18,7 +18,7 @@ from ..core.estimates import Chart, Estimate, Example
 from ._dora_charts import draw
 from ._dora_counts import count_estimates, missing_by_stage, overlap_estimates, unreadable_kinds
 from ._dora_known import calibration, undocumented
-from ._dora_levels import agreement_estimates, share_measures
+from ._dora_levels import agreement_estimates, judged_estimates, share_measures
 from ._dora_means import mean_estimates
 from ._dora_options import DoraAssociationsOptions
 from ._dora_pairs import Associations, gather
@@ -39,6 +39,7 @@ class DoraAssociations(Metric):
     needs: ClassVar[frozenset[str]] = frozenset({"stage", *PLACE, "status", "reason", "key"})
     """And what the stages there are give: `word`, `text`, `image`, `label`, `judgement`, `level`."""
     every_stage: ClassVar[bool] = True
+    files: ClassVar[frozenset[str]] = frozenset({"documented", "human"})
 
     def compute(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Estimate]:
         """Return the estimates: counts, valence and levels by setting and dimension, differences, overlap, missing.
@@ -61,6 +62,7 @@ class DoraAssociations(Metric):
             *count_estimates(found),
             *mean_estimates(averaged, found.every, options),
             *correct(tested, options.correction, options.alpha, "comparisons"),
+            *judged_estimates(found),
             *agreement_estimates(found, options),
             *missing_by_stage(observations, options),
             *unreadable_kinds(observations),

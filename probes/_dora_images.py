@@ -32,6 +32,8 @@ SAME = 8
 BITS = 4
 """Per pixel: what takes more is no one colour, and need not be unpacked to see it. Headers are `HEADER` bytes."""
 HEADER = 200
+_LOOKED: dict[str, bool] = {}
+"""Whether an image is blank, by its sha256: a run is read after each stage and for its report, its images once."""
 
 
 class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
@@ -223,14 +225,18 @@ def is_blank(data: bytes) -> bool:
 
 def _known_blank(name: str, blobs: Callable[[str], bytes]) -> bool:
     _require_pillow("looking for blank images")
-    try:
-        return is_blank(blobs(name))
-    except DataError:
-        # The bytes are not at hand, as in a bundle without images: nothing is known of them.
-        return False
-    except ValueError:
-        # What cannot be unpacked is found out by whoever is asked about it.
-        return False
+    if name not in _LOOKED:
+        try:
+            data = blobs(name)
+        except DataError:
+            # The bytes are not at hand, as in a bundle without images: nothing is known of them, nor remembered.
+            return False
+        try:
+            _LOOKED[name] = is_blank(data)
+        except ValueError:
+            # What cannot be unpacked is found out by whoever is asked about it.
+            _LOOKED[name] = False
+    return _LOOKED[name]
 
 
 def _require_pillow(what: str) -> None:

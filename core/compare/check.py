@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from ..scoring import Scores
 from ..study import Catalogue
 
 PATHS = ("data",)
-"""Options that name a file; what is compared is its sha256."""
+"""Options of probes that name a file; what is compared is its sha256."""
 MEND = "Run it again with the same, or compare what they share with --allow-different."
 
 
@@ -61,17 +61,18 @@ def differences_between(catalogue: Catalogue, first: Scores, second: Scores) -> 
         if name not in one.metrics or name not in two.metrics:
             found.append(Different(f"metric {name}", name in one.metrics, name in two.metrics))
         else:
-            found += _options(f"{name}.", one.metrics[name][1], two.metrics[name][1])
+            metric, options = one.metrics[name]
+            found += _options(f"{name}.", options, two.metrics[name][1], metric.files)
     digests = [sorted(scores.manifest.data.values()) for scores in (first, second)]
     if digests[0] != digests[1]:
         found.append(Different("the sha256 of the data", _short(digests[0]), _short(digests[1])))
     return found
 
 
-def _options(prefix: str, one: Options, two: Options) -> Iterator[Different]:
+def _options(prefix: str, one: Options, two: Options, paths: Collection[str] = PATHS) -> Iterator[Different]:
     first, second = msgspec.structs.asdict(one), msgspec.structs.asdict(two)
     for name in first:
-        if name not in PATHS and first[name] != second.get(name):
+        if name not in paths and first[name] != second.get(name):
             yield Different(f"option {prefix}{name}", first[name], second.get(name))
 
 

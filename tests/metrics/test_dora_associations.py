@@ -1,6 +1,7 @@
 import polars as pl
 import pytest
 
+from prejudge.core.associations import PAIR
 from prejudge.core.content_words import lemmas
 from prejudge.core.errors import DataError, UsageError
 from prejudge.metrics._dora_pairs import gather
@@ -91,6 +92,24 @@ def test_judgements_that_are_alike_agree():
 def test_same_associations_in_two_settings_overlap_more_than_chance(planted):
     (shared,) = of(planted, "overlap")
     assert shared.value == 1 and shared.neutral < 0.1 and shared.p_adjusted < 0.05
+
+
+def test_levels_of_other_associations_than_those_that_count_are_missing_and_said_to_be():
+    frame = study()
+    mine = (pl.col("stage") != "levels") | (pl.col("setting") == "noun") | (pl.col("descriptor") == "group1")
+    found = estimates(frame.filter(mine))
+    (level,) = overall(found, "level", setting="verb")
+    assert (level.n, level.missing) == (2, {"absent": 22}) and level.bound_high == pytest.approx((3 + 22 * 5) / 24)
+    (judged,) = of(found, "judged", setting="verb")
+    assert judged.value == pytest.approx(100 / 12) and "1 of 12 that count" in judged.note
+    assert METRIC.conclude(found).endswith("levels are of other associations than those that count.")
+
+
+def test_levels_of_those_that_count_need_no_remark():
+    kept = gather(study(), options()).kept.select(PAIR)
+    frame = study().join(kept.with_columns(stage=pl.lit("levels"), _own=True), on=[*PAIR, "stage"], how="left")
+    found = estimates(frame.filter((pl.col("stage") != "levels") | pl.col("_own")))
+    assert [e.value for e in of(found, "judged")] == [100, 100] and "other associations" not in METRIC.conclude(found)
 
 
 def test_what_was_not_judged_is_missing_and_bounded():
