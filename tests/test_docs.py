@@ -1,11 +1,15 @@
-"""The documentation says what is so: its Python runs, its commands exist, its links lead somewhere."""
+"""The documentation says what is so: its Python runs, its data is read, its links and commands lead somewhere."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import shlex
-from collections.abc import Iterator
+import sqlite3
+import sys
+import tomllib
+import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,78 +17,207 @@ import click
 import pytest
 
 from prejudge.core.cli.main import cli
+from prejudge.core.gate.policy import parse_policy
 from prejudge.core.plugins import Plugged, Registered
-from prejudge.core.registry import StudyEntry
+from prejudge.core.registry import StudyEntry, parse_registry
 from prejudge.core.runs import RunOptions, execute
 from prejudge.core.scoring import score
 from prejudge.core.store import Store
 from prejudge.core.study import Catalogue
+from prejudge.core.validation import problems_of
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+from .docs_pages import PAGES, ROOT, SHELL, Block, blocks, blocks_of, lines_of, name_of, told_commands
 
-
-def blocks(language: str) -> Iterator[tuple[str, str]]:
-    """Yield (page, text) of each fenced block."""
-    for page in PAGES:
-        for kind, text in FENCE.findall(page.read_text("utf-8")):
-            if kind == language:
-                yield str(page.relative_to(ROOT)), text
+ELSEWHERE = {"docs/adapters/new.md": "tests/contracts/test_docs_example.py"}
+"""Pages whose Python another file runs."""
+PYTHON = [block for block in blocks("python") if name_of(block.page) not in ELSEWHERE]
+REGISTRY = {"adapters", "models", "studies", "probes", "metrics"}
+"""Tables of a registry."""
 
 
-def commands() -> list[tuple[str, str]]:
-    """Return (page, line) of each command line shown."""
-    shown = [(page, line) for page, text in [*blocks(""), *blocks("bash")] for line in text.splitlines()]
-    return [(page, line.split("#")[0].strip()) for page, line in shown if line.startswith("prejudge ")]
+def named(found: list[Block]) -> dict[str, Any]:
+    """Return how pytest is to parametrize by blocks: their page and place."""
+    return {"argvalues": found, "ids": [f"{name_of(block.page)}-{number}" for number, block in enumerate(found)]}
 
 
-RUNNABLE = [(page, text) for page, text in blocks("python") if "prejudge.run(" in text]
+def module(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> types.ModuleType:
+    """Run a block as a module of that name."""
+    monkeypatch.setitem(sys.modules, name.partition(".")[0], types.ModuleType(name.partition(".")[0]))
+    made = types.ModuleType(name)
+    monkeypatch.setitem(sys.modules, name, made)
+    exec(compile(text, name, "exec"), vars(made))
+    return made
 
 
-def test_there_is_something_to_test():
-    assert len(RUNNABLE) >= 2 and len(commands()) >= 5
+def run_of_a_study(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exec(compile(block.text, name_of(block.page), "exec"), {})
+    assert list(place.glob("runs/*/report.html"))
 
 
-@pytest.mark.parametrize(("page", "text"), RUNNABLE, ids=[page for page, _ in RUNNABLE])
-def test_python_of_the_pages_runs(page, text, tmp_path, monkeypatch):
-    pytest.importorskip("torch", reason="needs the extra hf")
-    monkeypatch.chdir(tmp_path)
-    exec(compile(text, page, "exec"), {})
-    assert list(tmp_path.glob("runs/*/report.html"))
+def tables_of_runs(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read the tables that runs left."""
+    import polars as pl
 
-
-@pytest.mark.parametrize(("page", "line"), commands())
-def test_command_of_the_pages_can_be_parsed(page, line):
-    words = shlex.split(re.sub(r"\s\d?>.*", "", line))[1:]  # where its output goes is the shell's affair
-    group: click.Command = cli
-    context = click.Context(cli)
-    while isinstance(group, click.Group):
-        name = words.pop(0)
-        found = group.get_command(context, name)
-        assert found is not None, f"{page}: no command {name}"
-        group, context = found, click.Context(found)
-    group.make_context("prejudge", words)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
-
-
-def test_probe_of_the_plugin_page_works(tmp_path):
-    pytest.importorskip("torch", reason="needs the extra hf")
-    (text,) = (text for page, text in blocks("python") if "class MyProbe" in text)
+    for name in ("one", "two"):
+        (place / "runs" / name).mkdir(parents=True)
+        pl.DataFrame({"trial": [name]}).write_parquet(place / "runs" / name / "observations.parquet")
     names: dict[str, Any] = {}
-    exec(compile(text, "my_bias/probe.py", "exec"), names)
+    exec(compile(block.text, name_of(block.page), "exec"), names)
+    assert sorted(names["observations"]["trial"]) == ["one", "two"]
+
+
+def probe_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask a model with the probe, and measure with the metric."""
+    names = vars(module(monkeypatch, "my_bias.probe", block.text))
     catalogue = Catalogue.load()
     for kind, name in (("probe", "MyProbe"), ("metric", "MyMetric")):
         catalogue.plugins.offers[kind][name] = Registered(Plugged(name, names[name]), "my-bias")
     catalogue.registry.studies["my-study"] = StudyEntry(probe="MyProbe", metrics={"MyMetric": {}})
     study = catalogue.study("my-study", {"subject": "reference-masked-fair"}, {})
-    with Store(tmp_path / "s.db") as store:
+    with Store(place / "s.db") as store:
         scores = score(catalogue, store, asyncio.run(execute(catalogue, study, store, RunOptions())))
     (estimate,) = scores.estimates["MyMetric"]
     assert estimate.n == 2 and estimate.value is not None
+
+
+def hook_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call the hook, and find what it offers in the module that the page shows."""
+    (offered,) = module(monkeypatch, "my_bias.plugin", block.text).prejudge_probes()
+    target, _, attribute = offered.target.partition(":")
+    (shown,) = (found for found in PYTHON if found.text.startswith(f"# {target.replace('.', '/')}.py"))
+    assert issubclass(getattr(module(monkeypatch, target, shown.text), attribute), __import__("prejudge").Probe)
+
+
+def kit_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every rule of the kit, on the probe and the metric that the page on plugins shows."""
+    (shown,) = (found for found in PYTHON if "class MyProbe" in found.text)
+    module(monkeypatch, "my_bias.probe", shown.text)
+    names: dict[str, Any] = {}
+    exec(compile(block.text, name_of(block.page), "exec"), names)
+    for name in ("TestProbe", "TestMetric"):
+        rules = [rule for rule in dir(names[name]) if rule.startswith("test_") and "process" not in rule]
+        assert len(rules) > 3
+        for rule in rules:
+            getattr(names[name](), rule)()
+
+
+RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
+    "prejudge.run(": run_of_a_study,
+    "read_parquet(": tables_of_runs,
+    "class MyProbe": probe_of_a_plugin,
+    "hookimpl": hook_of_a_plugin,
+    "class TestProbe": kit_of_a_plugin,
+}
+"""How a block is run, by what stands in it."""
+
+
+@pytest.mark.parametrize("block", **named(PYTHON))
+def test_python_of_the_pages_runs(block, tmp_path, monkeypatch):
+    pytest.importorskip("torch", reason="needs the extra hf")
+    monkeypatch.chdir(tmp_path)
+    (runner,) = (runner for mark, runner in RUNNERS.items() if mark in block.text)
+    runner(block, tmp_path, monkeypatch)
+
+
+def test_python_of_other_pages_is_run_elsewhere():
+    left = [block for block in blocks("python") if block not in PYTHON]
+    assert len(PYTHON) >= 6 and {name_of(block.page) for block in left} == set(ELSEWHERE)
+    for page, test in ELSEWHERE.items():
+        # That test takes all blocks of its page, and fails if there are more than it runs.
+        assert page.rpartition("/")[2] in (ROOT / test).read_text("utf-8")
+    assert len(left) == 2
+
+
+@pytest.mark.parametrize("block", **named(blocks("toml")))
+def test_toml_of_the_pages_is_read_as_what_it_is(block, tmp_path):
+    data, where = tomllib.loads(block.text), name_of(block.page)
+    if "probe" in data:
+        path = tmp_path / (block.title or "study.toml")
+        path.write_text(block.text, "utf-8")
+        assert problems_of(str(path), Catalogue.load()) == []
+    elif data.keys() & REGISTRY:
+        # A part of a study's entry stands with the rest of it.
+        part = any("probe" not in study for study in data.get("studies", {}).values())
+        rest = '[studies.my-study]\nprobe = "crows-pairs"\nmetrics = {}\n' if part else ""
+        assert parse_registry(rest + block.text, where)
+    elif "rules" in data:
+        assert parse_policy(block.text, where).rules
+    else:
+        assert not data or set(data) == {"project"}, f"{where}: nobody reads this: {block.text}"
+
+
+@pytest.mark.parametrize("block", **named(blocks("sql")))
+def test_sql_of_the_pages_runs(block, tmp_path):
+    with Store(tmp_path / "s.db"):
+        pass
+    opened = sqlite3.connect(tmp_path / "s.db")
+    statements = [text for text in block.text.split(";") if text.strip()]
+    assert len(statements) == 3
+    for text in statements:
+        opened.execute(text).fetchall()
+    opened.close()
+
+
+def test_every_block_is_of_a_kind_that_is_tested():
+    shown = [block for page in PAGES for block in blocks_of(page)]
+    assert {block.language for block in shown} <= {*SHELL, "python", "toml", "sql", "csv", "text"}
+    # Typed in the folder of a package that `prejudge new` wrote; test_plugin_package.py builds and uses such a one.
+    assert {name_of(block.page) for block in shown if block.language == "text"} <= {"docs/plugins.md"}
+    # A file of data is one that a command of the page reads.
+    assert all(block.title for block in shown if block.language == "csv")
+
+
+def extras() -> set[str]:
+    return set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"])
+
+
+def other_lines() -> list[tuple[str, str]]:
+    """Return page and line of the shell's commands that are not `prejudge`."""
+    lines = [(block, line) for page in PAGES for block in blocks_of(page) for line in lines_of(block)]
+    programs = ("pip", "make", "python", "pytest")
+    # A block without a language may be no shell's.
+    told = [(b, line) for b, line in lines if b.language == "bash" or line.split()[0] in programs]
+    return [(name_of(block.page), line) for block, line in told if not line.startswith("prejudge ")]
+
+
+@pytest.mark.parametrize(("page", "line"), other_lines())
+def test_other_commands_of_the_pages_name_what_is_there(page, line, tmp_path):
+    program, first, *_ = [*shlex.split(line), ""]
+    if program == "pip":
+        wanted = re.search(r"prejudge\[([^]]+)\]", line)
+        assert wanted and set(wanted[1].split(",")) <= extras()
+    elif program == "make":
+        assert re.search(rf"^{first}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    elif program == "pytest":
+        known = (ROOT / "core" / "pytest_plugin.py").read_text("utf-8")
+        assert all(word in known for word in line.split() if word.startswith("--"))
+    elif program == "sqlite3":
+        assert first == "prejudge.db" and ".backup" in line
+    else:
+        assert line.startswith("export OPENAI_API_KEY="), f"{page}: nobody tests {line}"
+
+
+@pytest.mark.parametrize(("page", "text"), sorted(set(told_commands())))
+def test_command_that_is_only_told_exists(page, text):
+    words = [word for word in shlex.split(text.replace("...", ""))[1:] if not re.fullmatch(r"[\[\]|]+", word)]
+    group: Any = cli
+    context = click.Context(group)
+    while isinstance(group, click.Group) and words and not words[0].startswith("-"):
+        names = words.pop(0).split("|")
+        found = [group.get_command(context, name) for name in names]
+        assert None not in found, f"{page}: {text}"
+        group, context = found[0], click.Context(found[0])
+    known = {option for parameter in group.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known | {"--help"}, f"{page}: {text}"
+
+
+def test_benchmarks_that_the_pages_name_are_there():
+    told = {path for page in PAGES for path in re.findall(r"\bpython (\w+/\w+\.py)", page.read_text("utf-8"))}
+    assert len(told) > 3 and all((ROOT / path).is_file() for path in told)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=map(name_of, PAGES))
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target

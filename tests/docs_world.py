@@ -1,0 +1,118 @@
+"""The catalogue that the commands of the documentation meet: small studies, and stand-ins for models.
+
+A command runs exactly as a page shows it. What stands behind its names is small: studies have few questions and metrics
+few resamples; a model of the hub or of an endpoint is answered for by the simulated adapter, in the words that the
+study asks for; and a folder such as `./my-bert` holds a tiny model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from prejudge.adapters.simulated import Simulated
+from prejudge.core.errors import ModelError
+from prejudge.core.records import Classification, Classify, Generate, Generation, Text
+from prejudge.core.registry import ModelEntry, PluginEntry, Registry, load_registry
+
+FEW: dict[str, dict[str, Any]] = {
+    "bistereo-pairs": {"per_cell": 3, "axes": ["height"]},
+    "subtle": {"per_cell": 3},
+    "attractiveness": {"per_cell": 1, "seeds": [0], "categories": ["conditions"]},
+    "bistereo-nli": {"per_cell": 2},
+    "bistereo-tuples-draft": {"dimensions": ["height"]},
+    "dora-t2t": {"per_dimension": 1, "samples": 2, "settings": ["adjective"], "letters": "ab"},
+    "dora-t2i": {"per_dimension": 1, "samples": 1, "size": 32},
+    "dora-i2t": {"per_dimension": 1, "samples": 1, "size": 32, "settings": ["implicit"]},
+    "indicasa": {"samples": 2},
+}
+"""Options that make a study small; a command's own come on top."""
+SLOW = re.compile(r".*(resamples|permutations|draws)")
+"""Options of metrics that say how often something is drawn."""
+DRAWN = 99
+LOCAL = ("reference-", "simulated", "lexicon")
+"""Models that run here as they are."""
+SPEAKER = "documented"
+OWN = {
+    "my-model": ModelEntry("simulated", {"strength": 1.0}),
+    "my-bert": ModelEntry("hf-masked", {"model": "./my-bert"}),
+}
+"""Models that readers have."""
+
+
+class Speaker(Simulated):
+    """The simulated adapter, which can also write what some studies ask for: JSON, tuples, labels and levels."""
+
+    async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
+        """Answer in the words that are asked for, or as the simulated adapter does."""
+        answers = await super().generate_batch(requests)
+        return [
+            msgspec.structs.replace(answer, text=said)
+            if isinstance(answer, Generation) and (said := spoken(request))
+            else answer
+            for request, answer in zip(requests, answers, strict=True)
+        ]
+
+    async def classify_batch(self, requests: Sequence[Classify]) -> Sequence[Classification | ModelError]:
+        """Give sentiment or entailment; or toxicity, where the model is one for that."""
+        answers = await super().classify_batch(requests)
+        if "toxic" not in self.identity.model:
+            return answers
+        return [Classification(probabilities={"toxic": 0.1, "neutral": 0.9}) for _ in answers]
+
+
+def spoken(request: Generate) -> str:
+    """Return an answer in the form that a question wants; empty where the simulated adapter knows one."""
+    asked = "\n".join(part.text for part in request.messages[-1].parts if isinstance(part, Text))
+    draw = hashlib.sha256(f"{asked} {request.sample}".encode()).digest()[0]
+    if found := re.search(r'input sentence: "(.*?)"', asked):
+        return json.dumps({"predicted_sentence": found[1].replace("<MASK>", ("Brahmin", "Dalit")[draw % 2])})
+    if found := re.search(r"- descriptor: .*such as (\S+), (\S+), .*\n- noun: (\w+)\n- attribute: (\w+)", asked):
+        first, second, noun, sentiment = found.groups()
+        return f"({first}, {noun}, elegant)" if sentiment == "positive" else f"({second}, {noun}, lazy)"
+    if "Hypothesis:" in asked:
+        return ("Entailment", "Contradiction", "Neutral")[draw % 3]
+    return str(draw % 5 + 1) if "Likert" in asked else ""
+
+
+def small_registry(options_of: Callable[[str, str], frozenset[str]]) -> Callable[..., Registry]:
+    """Return what loads the catalogue, with small studies and stand-ins for models that are not here.
+
+    `options_of(kind, name)` gives the names of the options of a probe or metric.
+    """
+
+    def load(user: Any = None) -> Registry:
+        registry = load_registry(user)
+        models = {name: _stand_in(name, entry) for name, entry in (OWN | registry.models).items()}
+        studies = {
+            name: msgspec.structs.replace(
+                study,
+                options=study.options | _few(study.probe, options_of("probe", study.probe)),
+                metrics={
+                    metric: values | {name: DRAWN for name in options_of("metric", metric) if SLOW.fullmatch(name)}
+                    for metric, values in study.metrics.items()
+                },
+            )
+            for name, study in registry.studies.items()
+        }
+        adapters = registry.adapters | {SPEAKER: PluginEntry(f"{__name__}:Speaker")}
+        return msgspec.structs.replace(registry, adapters=adapters, models=models, studies=studies)
+
+    return load
+
+
+def _few(probe: str, known: frozenset[str]) -> dict[str, Any]:
+    few = FEW.get(probe, {})
+    assert set(few) <= known, f"{probe} has no {', '.join(set(few) - known)}"
+    return few
+
+
+def _stand_in(name: str, entry: ModelEntry) -> ModelEntry:
+    here = name.startswith(LOCAL) or name == "my-model" or Path(str(entry.settings.get("model", ""))).is_dir()
+    return entry if here else ModelEntry(SPEAKER, {"model": name})

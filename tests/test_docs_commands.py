@@ -1,0 +1,164 @@
+"""Every command of the documentation is run, as it stands on its page and in the order of the page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from prejudge.core.cli.main import cli
+from prejudge.core.store import Store, list_runs
+from prejudge.core.study import Catalogue
+
+from . import docs_files as made
+from . import docs_world as world
+from .docs_pages import PAGES, blocks_of, commands_of, name_of
+
+pytest.importorskip("torch", reason="needs the extra hf")
+
+WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
+STUDIES = ("bistereo-pairs", "subtle-sai")
+MODELS = ("simulated-biased", "simulated-fair", "my-model")
+RUNS = re.compile(r"RUN|OTHER|NAME|RUN_[A-Z0-9]+")
+"""Words that stand for runs, in this order of the store: those of one study first."""
+CAPITALS = re.compile(r"[A-Z][A-Z_0-9]+")
+CHECKS = {"gate", "replicate", "recheck"}
+"""Commands that end with 1 where what they check does not hold of a stand-in, which is no fault of the page."""
+SPENDING = {"run", "resume"}
+"""Commands that end with 3 where a budget of theirs is spent."""
+ANSWERED = {"prejudge cache prune --run": "y\n"}
+"""What a person says to a command that asks, by how it begins."""
+BEFORE = {
+    "prejudge tuples agree ana.csv": lambda: made.sheets(Path.cwd()),
+    "prejudge associations RUN OTHER": lambda: asked(("dora-t2t",)),
+    "prejudge run indicasa --model phi": lambda: indicasa_again("indicasa-gemma"),
+}
+"""What people do between two commands of a page, by how the second begins."""
+NOT_RUN: dict[str, str] = {}
+"""Commands that are only parsed, by how they begin, each with the reason."""
+
+
+@pytest.fixture(scope="session")
+def options_of() -> Any:
+    catalogue = Catalogue.load()
+
+    def names(kind: str, name: str) -> frozenset[str]:
+        return frozenset(catalogue.plugins.load(kind, name).options.__struct_fields__)
+
+    return names
+
+
+@pytest.fixture(scope="session")
+def small(options_of) -> Iterator[None]:
+    """Make studies small and models stand-ins. Figures, which take most of a small run's time, are not drawn here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("prejudge.core.study.load_registry", world.small_registry(options_of))
+        patch.setattr("prejudge.core.cli.demo.PER_CELL", 3)
+        patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
+        yield
+
+
+def blank_figure(figure: Any, file: Any, **_: Any) -> None:
+    """Write a picture of nothing."""
+    Path(file).write_bytes(b"<svg/>") if isinstance(file, str | Path) else file.write(b"<svg/>")
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory, small) -> Path:
+    """Make a folder with a store of six runs: two studies on three models."""
+    folder = tmp_path_factory.mktemp("template")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        asked(STUDIES)
+    return folder
+
+
+def asked(studies: Iterable[str]) -> None:
+    """Ask each study of three models."""
+    for study in studies:
+        for model in MODELS:
+            assert call(f"prejudge run {study} --model {model} --quiet") == 0
+
+
+def indicasa_again(name: str) -> None:
+    """Ask another model what the page asked last, and name the run."""
+    line = next(line for page in PAGES for line in commands_of(page) if "--data Masked_IndiBias.csv" in line)
+    assert call(re.sub(r"--model \S+", "--model gemma-2-9b-it", line, count=1)) == 0
+    made.rename(Path.cwd(), runs_of("indicasa")[-1], name)
+
+
+def runs_of(studies: str) -> list[str]:
+    """Return the names of the runs whose study begins so, the oldest first."""
+    with Store("prejudge.db", writable=False) as store:
+        return [run.name for run in list_runs(store) if run.study.startswith(studies)]
+
+
+def filled(line: str) -> list[str]:
+    """Return the words of a command, with names of runs in the place of words in capitals."""
+    words = shlex.split(re.sub(r"\s\d?>\s*\S+", "", line))[1:]
+    first = STUDIES[0] if "associations" not in words and "dora" not in line else "dora-t2t"
+    runs = runs_of(first) if any(map(CAPITALS.fullmatch, words)) else []
+    if len(set(filter(RUNS.fullmatch, words))) > len(runs):
+        runs = runs_of("")
+    known: dict[str, str] = {"STUDY": STUDIES[0]}
+    for number, word in enumerate(words):
+        if words[number - 1] == "--model" and word == "NAME":
+            words[number] = MODELS[0]
+        elif RUNS.fullmatch(word):
+            known.setdefault(word, runs[len(known) - 1])
+    words = [known.get(word, word) for word in words]
+    assert not (left := [word for word in words if CAPITALS.fullmatch(word)]), f"{line}: what does {left} stand for?"
+    return words
+
+
+def call(line: str) -> int:
+    """Run one command in this process; return its exit code."""
+    said = next((said for start, said in ANSWERED.items() if line.startswith(start)), "")
+    words = filled(line)
+    done = CliRunner().invoke(cli, words, input=said, standalone_mode=False)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise AssertionError(f"{line}\n{words}\n{done.output[-2000:]}\n{done.exception!r}") from done.exception
+    return done.return_value if isinstance(done.return_value, int) else done.exit_code
+
+
+def allowed(line: str) -> set[int]:
+    name = line.split()[1]
+    return {0} | ({1} if name in CHECKS else set()) | ({3} if name in SPENDING and "--max-" in line else set())
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=map(name_of, WITH_COMMANDS))
+def test_commands_of_a_page_run(page, template, tmp_path, monkeypatch):
+    place = tmp_path / "work"
+    shutil.copytree(template, place)
+    monkeypatch.chdir(place)
+    for block in blocks_of(page):
+        if block.title:
+            (place / block.title).write_text(block.text, "utf-8")
+    for make in made.MAKERS.get(name_of(page), ()):
+        make(place)
+    for line in commands_of(page):
+        if any(line.startswith(start) for start in NOT_RUN):
+            parse(line)
+            continue
+        for start, step in BEFORE.items():
+            if line.startswith(start):
+                step()
+        assert call(line) in allowed(line), line
+
+
+def parse(line: str) -> None:
+    """Parse a command without running it."""
+    group, words = cli, shlex.split(line)[1:]
+    context = click.Context(group)
+    while isinstance(group, click.Group):
+        found = group.get_command(context, words.pop(0))
+        assert found is not None, line
+        group, context = found, click.Context(found)
+    group.make_context("prejudge", words)
