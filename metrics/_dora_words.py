@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from ..core.associations import CELL, ranked
+from ..core.documented import mark_documented
 from ..core.estimates import Estimate, Example
 from ..core.salience import METHODS
 from ._dora_counts import DISTINCT, SALIENT
+from ._dora_known import UNDOCUMENTED
 from ._dora_levels import JUDGED, OTHERS
 from ._dora_options import DoraAssociationsOptions
 from ._dora_pairs import Associations
@@ -21,8 +23,9 @@ LISTED = 20
 
 
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Pick the counts of two methods and the valence of each setting, over associations and over descriptors."""
+    """Pick the counts of two methods, and valence and novelty of each setting, over associations and descriptors."""
     wanted = {name + end for name in (*VALENCES, LEVEL) for end in ("", EACH)}
+    wanted.add(UNDOCUMENTED)
     counts = [e for e in estimates if e.metric == SALIENT and e.group["method"] in ("tf-idf", "fisher")]
     return counts + [e for e in estimates if e.metric in wanted and "dimension" not in e.group]
 
@@ -89,7 +92,8 @@ def examples_of(found: Associations, observations: pl.DataFrame, options: DoraAs
 
 
 def _ranked(found: Associations, options: DoraAssociationsOptions) -> Iterator[Example]:
-    rows = ranked(found.kept, options.method)
+    known = None if options.documented is None else mark_documented(found.kept, options.documented)
+    rows = ranked(found.kept if known is None else known, options.method)
     for (modality, setting, dimension), part in rows.group_by(*CELL, "dimension", maintain_order=True):
         top = part.head(LISTED)
         keys = [key for own in top.head(options.examples)["keys"].to_list() for key in own[:1]]
@@ -105,21 +109,24 @@ def _ranked(found: Associations, options: DoraAssociationsOptions) -> Iterator[E
 def _line(row: dict[str, object]) -> str:
     toxic = "toxic" if row["toxicity"] == "toxic" else None
     level = None if row["level"] is None else f"level {row['level']:.1f}"
-    facts = [f"{row['count']} times", row["sentiment"], toxic, level]
+    known = {True: "documented", False: "undocumented"}.get(row.get("documented"))  # type: ignore[call-overload]
+    times = "once" if row["count"] == 1 else f"{row['count']} times"
+    facts = [times, row["sentiment"], toxic, level, known]
     return f"{row['descriptor']} ↔ {row['word']} ({', '.join(str(fact) for fact in facts if fact)})"
 
 
 def _gallery(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Example]:
     if "image" not in observations.columns:
         return
+    origin = "Drawn for" if (observations["stage"] == "drawings").any() else "Shows, by its folder"
     rows = observations.filter(pl.col("stage").is_in(["descriptions", "impressions"]) & (pl.col("status") == "ok"))
     for (modality, dimension), part in rows.group_by("modality", "dimension", maintain_order=True):
         images = part["image"].drop_nulls().unique(maintain_order=True).head(options.gallery)
         for image in images:
             texts = part.filter(pl.col("image") == image)
             yield Example(
-                title="A generated image and what was said of it",
+                title="An image and what was said of it",
                 group={"modality": modality, "dimension": dimension},
                 keys=tuple(texts["key"].unique(maintain_order=True).head(4)),
-                caption=f"Drawn for: {texts['form'][0] if 'form' in texts.columns else texts['descriptor'][0]}.",
+                caption=f"{origin}: {texts['form'][0] if 'form' in texts.columns else texts['descriptor'][0]}.",
             )

@@ -100,7 +100,7 @@ def _outcomes(scores: Scores, rule: Rule, baselines: Baselines) -> Iterator[Outc
         return
     every = [estimate for estimates in scores.estimates.values() for estimate in estimates]
     named = [e for e in every if _matches(e.metric, rule.metric)]
-    found = [e for e in named if all(k in e.group and _matches(e.group[k], v) for k, v in rule.group.items())]
+    found = [e for e in named if all(_selects(v, k, e) for k, v in rule.group.items())]
     if not found:
         yield _nothing(rule, every, named)
     for estimate in found:
@@ -111,6 +111,12 @@ def _outcomes(scores: Scores, rule: Rule, baselines: Baselines) -> Iterator[Outc
 
 def _outcome(subject: str, check: Check) -> Outcome:
     return Outcome(subject, check.check, check.found, check.passed)
+
+
+def _selects(pattern: object, factor: str, estimate: Estimate) -> bool:
+    if factor not in estimate.group:
+        return pattern == ""
+    return _matches(estimate.group[factor], pattern)
 
 
 def _matches(level: object, pattern: object) -> bool:

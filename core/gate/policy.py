@@ -25,7 +25,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     metric: str = ""
     """Name of the measure; `*` and `?` match as in file names. Empty: the answers themselves, for shares only."""
     group: dict[str, Any] = {}
-    """Levels by factor, with `*` and `?`; a factor that is not named may have any level."""
+    """Levels by factor, with `*` and `?`; empty for estimates without the factor. One not named may have any level."""
     on: Literal["value", "low", "high", "bound_low", "bound_high"] | None = None
     """What `max`, `min`, `between` and `max_distance` look at: by default `value`; for `max_increase`, `high`."""
     max: float | None = None

@@ -107,6 +107,8 @@ def test_infinite_value_is_above_every_limit(scores):
         ("metric = '*'\ngroup = { axis = 'height' }", True),
         ("metric = 'other'", False),
         ("metric = 'bias'\ngroup = { axes = '*' }", False),
+        ("metric = 'bias'\ngroup = { axis = 'height', side = '' }", True),
+        ("metric = 'bias'\ngroup = { axis = '' }", False),
     ],
 )
 def test_selector_takes_what_it_names(scores, selector, passes):

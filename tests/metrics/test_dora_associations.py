@@ -143,6 +143,14 @@ def test_documented_pairs_are_known_and_others_new(tmp_path):
     assert share.value == pytest.approx(100 * 11 / 12)
 
 
+def test_ranked_associations_say_whether_they_are_documented(tmp_path):
+    file = tmp_path / "known.csv"
+    file.write_text(f"descriptor,word\nGroup0,{WORDS[40]}\n", encoding="utf-8")
+    told = " ".join(e.caption for e in METRIC.examples(study(), options(documented=str(file))))
+    assert told.count(", documented)") == 2 and told.count(", undocumented)") == 22
+    assert "documented" not in " ".join(e.caption for e in METRIC.examples(study(), options()))
+
+
 def test_documented_sentences_hold_the_descriptor_and_the_word(tmp_path):
     file = tmp_path / "pairs.csv"
     lines = ["sent_more,sent_less,stereo_antistereo", f"A group0 is {WORDS[40]}.,x,stereo"]
@@ -210,7 +218,9 @@ def test_gallery_shows_an_image_with_its_descriptions():
     ]  # fmt: skip
     shown = [e for e in METRIC.examples(pl.DataFrame(rows), options(gallery=2)) if "image" in e.title]
     assert [e.keys for e in shown] == [(b"\x00", b"\x01"), (b"\x02", b"\x03")]
-    assert "a baby" in shown[0].caption
+    assert shown[0].caption == "Shows, by its folder: a baby."
+    drawn = pl.concat([pl.DataFrame(rows), pl.DataFrame([rows[0] | {"stage": "drawings", "text": None}])])
+    assert METRIC.examples(drawn, options(gallery=1))[-1].caption == "Drawn for: a baby."
 
 
 def test_the_conclusion_counts_what_stands_a_test(planted):
