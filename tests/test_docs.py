@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
+import shutil
 import sqlite3
+import subprocess
 import sys
 import tomllib
 import types
@@ -22,7 +24,7 @@ from prejudge.core.plugins import Plugged, Registered
 from prejudge.core.registry import StudyEntry, parse_registry
 from prejudge.core.runs import RunOptions, execute
 from prejudge.core.scoring import score
-from prejudge.core.store import Store
+from prejudge.core.store import Store, list_runs
 from prejudge.core.study import Catalogue
 from prejudge.core.validation import problems_of
 
@@ -192,7 +194,12 @@ def test_other_commands_of_the_pages_name_what_is_there(page, line, tmp_path):
         known = (ROOT / "core" / "pytest_plugin.py").read_text("utf-8")
         assert all(word in known for word in line.split() if word.startswith("--"))
     elif program == "sqlite3":
-        assert first == "prejudge.db" and ".backup" in line
+        with Store(tmp_path / first):
+            pass
+        if shutil.which(program):
+            subprocess.run(shlex.split(line), cwd=tmp_path, check=True)
+            with Store(tmp_path / "copy.db", writable=False) as copied:
+                assert list_runs(copied) == []
     else:
         assert line.startswith("export OPENAI_API_KEY="), f"{page}: nobody tests {line}"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -19,7 +20,7 @@ from prejudge.core.study import Catalogue
 
 from . import docs_files as made
 from . import docs_world as world
-from .docs_pages import PAGES, blocks_of, commands_of, name_of
+from .docs_pages import PAGES, blocks_of, commands_of, lines_of, name_of
 
 pytest.importorskip("torch", reason="needs the extra hf")
 
@@ -41,8 +42,6 @@ BEFORE = {
     "prejudge run indicasa --model phi": lambda: indicasa_again("indicasa-gemma"),
 }
 """What people do between two commands of a page, by how the second begins."""
-NOT_RUN: dict[str, str] = {}
-"""Commands that are only parsed, by how they begin, each with the reason."""
 
 
 @pytest.fixture(scope="session")
@@ -144,21 +143,42 @@ def test_commands_of_a_page_run(page, template, tmp_path, monkeypatch):
     for make in made.MAKERS.get(name_of(page), ()):
         make(place)
     for line in commands_of(page):
-        if any(line.startswith(start) for start in NOT_RUN):
-            parse(line)
-            continue
         for start, step in BEFORE.items():
             if line.startswith(start):
                 step()
         assert call(line) in allowed(line), line
 
 
-def parse(line: str) -> None:
-    """Parse a command without running it."""
-    group, words = cli, shlex.split(line)[1:]
-    context = click.Context(group)
-    while isinstance(group, click.Group):
-        found = group.get_command(context, words.pop(0))
-        assert found is not None, line
-        group, context = found, click.Context(found)
-    group.make_context("prejudge", words)
+def test_pages_show_commands_and_need_what_is_made_for_them():
+    shown = [line for page in WITH_COMMANDS for line in commands_of(page)]
+    assert len(WITH_COMMANDS) > 20 and len(shown) > 90
+    assert set(made.MAKERS) <= set(map(name_of, WITH_COMMANDS))
+    for start in (*BEFORE, *ANSWERED):
+        assert any(line.startswith(start) for line in shown), f"no page shows {start}"
+
+
+def test_word_in_capitals_that_stands_for_nothing_is_refused(template, monkeypatch):
+    monkeypatch.chdir(template)
+    assert not {"RUN", "OTHER"} & set(filled("prejudge compare RUN OTHER"))
+    with pytest.raises(AssertionError, match="SOMETHING"):
+        filled("prejudge score SOMETHING")
+
+
+def test_runs_are_told_apart(template, monkeypatch):
+    monkeypatch.chdir(template)
+    _, first, again, other = filled("prejudge compare RUN_A RUN_A RUN_B")
+    assert first == again != other
+
+
+def test_policy_holds_or_fails_in_pytest(template, tmp_path, monkeypatch):
+    (page,) = (page for page in PAGES if name_of(page) == "docs/gate.md")
+    (line,) = (line for block in blocks_of(page) for line in lines_of(block) if line.startswith("pytest "))
+    shutil.copytree(template, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    for block in blocks_of(page):
+        if block.title:
+            Path(block.title).write_text(block.text, "utf-8")
+    made.gate(Path.cwd())
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *filled(f"prejudge {line}")[1:]]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=280)
+    assert done.returncode in (0, 1) and "favouritism is small everywhere" in done.stdout + done.stderr, done.stdout
