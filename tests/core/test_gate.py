@@ -267,7 +267,7 @@ def test_threshold_that_is_no_number_is_refused(name, given):
 
 def test_policy_of_the_documentation_can_be_read():
     page = Path(__file__).resolve().parents[2] / "docs" / "gate.md"
-    (text,) = re.findall(r"^```toml\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    (text,) = re.findall(r"^```toml[^\n]*\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
     assert [rule.limits or rule.shares for rule in parse_policy(text).rules][:3] == [
         ("max",),
         ("equivalent_within",),
