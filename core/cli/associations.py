@@ -141,6 +141,8 @@ def _show_pairs(found: Discovered, pairs: pl.DataFrame, store: Store, given: dic
     what = "associations" if given["method"] == ALL else f"associations kept by {given['method']}"
     console.print(Text(f"{found.run}: {pairs.height:,} {what}{rest}"))
     if shown.is_empty():
+        if given["method"] != ALL:
+            console.print(f"--method {ALL} shows every association, whether any method keeps it or not.")
         return
     console.print(_table(shown))
     for row in shown.iter_rows(named=True):

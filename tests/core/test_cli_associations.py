@@ -110,6 +110,12 @@ def test_all_shows_what_is_not_salient_too(ran):
     assert "shy" in call(first, "--descriptor", "group b", "--method", "all")
 
 
+def test_where_no_association_is_kept_it_is_told_how_to_see_all(ran):
+    (first, *_), call = ran
+    told = call(first, "--descriptor", "group b", "--method", "pmi")
+    assert "0 associations kept by pmi" in told and "--method all shows every association" in told
+
+
 def test_runs_are_compared(ran):
     (first, second, _), call = ran
     said = call(first, second)
