@@ -12,7 +12,11 @@ from ..scaffold.write import check_name
 from ..study import Catalogue
 from .shared import registry_option
 
-NEXT = {"probe": "prejudge list probes", "adapter": "prejudge list adapters", "metric": "prejudge list metrics"}
+NEXT = {
+    "probe": "prejudge run study.toml --model reference-masked-biased",
+    "adapter": "prejudge list adapters",
+    "metric": "prejudge list metrics",
+}
 
 
 @click.command()
