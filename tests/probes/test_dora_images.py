@@ -118,6 +118,25 @@ def test_blank_filtered_and_repeated_images_are_missing_and_never_described(stor
     assert words_found.select("modality", "setting", "count").rows() == [("t2i", "singular", 2)]
 
 
+def test_images_are_read_once_however_often_their_run_is(tmp_path):
+    made = {hashlib.sha256(data).hexdigest(): data for data in (striped(77), plain((7, 7, 7)))}
+    read: list[str] = []
+
+    def blobs(name):
+        read.append(name)
+        if name not in made:
+            raise DataError("not at hand")
+        return made[name]
+
+    (stage, *_) = DoraT2I().stages(DoraT2IOptions())
+    names = [*made, "gone"]
+    rows = pl.DataFrame({"status": ["ok"] * 3, "image": names, "reason": pl.Series([None] * 3, dtype=pl.String)})
+    found = [stage.review(rows, blobs)["reason"].to_list() for _ in range(2)]
+    assert found == [[None, BLANK, None]] * 2
+    # Of what was not at hand nothing is known, and it may be later.
+    assert read == [*names, "gone"]
+
+
 def test_description_is_asked_in_the_words_of_figure_10(store, one):
     asked: list[tuple[str, str | None]] = []
 
