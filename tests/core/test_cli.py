@@ -78,7 +78,7 @@ def test_every_command_has_help(prejudge):
         (["plan", "bistereo-pair"], "unknown study 'bistereo-pair'. Did you mean 'bistereo-pairs'?"),
         (["run", "bistereo-pairs", "--model", "reference-masked-bias"], "unknown model 'reference-masked-bias'"),
         (["run", "bistereo-pairs", "--model", "hf-maskd:./x"], "unknown adapter 'hf-maskd'. Did you mean 'hf-masked'?"),
-        (["run", "bistereo-pairs"], "name it with --model NAME"),
+        (["run", "bistereo-pairs"], "the role 'subject': --model NAME"),
         (["plan", "bistereo-pairs", "--set", "per_cel=3"], "Did you mean 'per_cell'?"),
         (["plan", "bistereo-pairs", "--set", "per_cell=many"], "Expected `int"),
         (["plan", "bistereo-pairs", "--set", "axes=hight"], "Did you mean 'height'?"),
