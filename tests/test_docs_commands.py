@@ -120,7 +120,8 @@ def filled(line: str) -> list[str]:
         elif RUNS.fullmatch(word):
             known.setdefault(word, runs[len(known) - 1])
     words = [known.get(word, word) for word in words]
-    assert not (left := [word for word in words if CAPITALS.fullmatch(word)]), f"{line}: what does {left} stand for?"
+    left = [word for word in words if CAPITALS.fullmatch(re.split("[=:]", word)[-1])]
+    assert not left, f"{line}: what does {left} stand for?"
     return words
 
 
@@ -169,8 +170,9 @@ def test_pages_show_commands_and_need_what_is_made_for_them():
 def test_word_in_capitals_that_stands_for_nothing_is_refused(template, monkeypatch):
     monkeypatch.chdir(template)
     assert not {"RUN", "OTHER"} & set(filled("prejudge compare RUN OTHER"))
-    with pytest.raises(AssertionError, match="SOMETHING"):
-        filled("prejudge score SOMETHING")
+    for word in ("SOMETHING", "confusion=SOMETHING", "hf-masked:SOMETHING"):
+        with pytest.raises(AssertionError, match="SOMETHING"):
+            filled(f"prejudge score {word}")
 
 
 def test_runs_are_told_apart(template, monkeypatch):
