@@ -14,7 +14,7 @@ NEEDED = {
     "limits of validity": r"^## Limits",
     "ethical use": r"^## Ethical use",
     "what is measured": r"^## (What is measured|Measures)|^\| measure",
-    "readings of the paper": r"ambiguous|a choice|Readings|Where the paper|does not say|[Tt]he paper is silent|be right",
+    "readings of the paper": r"ambiguous|a choice|Readings|Where the paper|does not say|paper is silent|be right",
     "its source": r"\(20\d\d\)|20\d\d\)|, 20\d\d|Source:",
 }
 
