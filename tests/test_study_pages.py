@@ -34,3 +34,19 @@ def test_study_is_described(study):
 def test_study_says_where_it_is_from_and_what_it_does_not_show(study):
     entry = load_registry().studies[study]
     assert entry.title and entry.summary and entry.source and entry.limits
+
+
+STATEMENTS = sorted((Path(__file__).resolve().parents[1] / "probes" / "data").glob("*/README.md"))
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("part", ["**Licence**", "**Known limits**", "**Language**", "paper"])
+def test_data_statement_has(statement, part):
+    assert part in statement.read_text("utf-8")
+
+
+def test_every_word_list_has_a_statement_that_the_documentation_shows():
+    shown = (Path(__file__).resolve().parents[1] / "docs" / "data-statements.md").read_text("utf-8")
+    folders = {path.name for path in STATEMENTS[0].parents[1].iterdir() if path.is_dir()}
+    assert folders == {path.parent.name for path in STATEMENTS}
+    assert all(f"probes/data/{folder}/README.md" in shown for folder in folders)
