@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+# How many processes run the tests; each may load a few small models.
+WORKERS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # The package is mapped onto the root of the repository; checkers find it by its name through this link.
@@ -13,7 +15,7 @@ demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 check: $(VENV)/.dev $(LINK)
 	$(BIN)/ruff check .
