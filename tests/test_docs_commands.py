@@ -51,7 +51,7 @@ BEFORE = {
 """What people do between two commands of a page, by how the second begins."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def options_of() -> Any:
     catalogue = Catalogue.load()
 
@@ -61,7 +61,7 @@ def options_of() -> Any:
     return names
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def small(options_of) -> Iterator[None]:
     """Make studies small and models stand-ins. Figures, which take most of a small run's time, are not drawn here."""
     with pytest.MonkeyPatch.context() as patch:
@@ -76,7 +76,7 @@ def blank_figure(figure: Any, file: Any, **_: Any) -> None:
     Path(file).write_bytes(b"<svg/>") if isinstance(file, str | Path) else file.write(b"<svg/>")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def template(tmp_path_factory, small) -> Path:
     """Make a folder with a store of six runs: two studies on three models."""
     folder = tmp_path_factory.mktemp("template")
