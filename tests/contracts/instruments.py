@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 FEW: dict[str, Any] = {"resamples": 99}
@@ -26,7 +27,7 @@ class Instrument:
         return self.name or self.probe
 
 
-PAIRS = "first,second,type,direction\n"
+DATA = Path(__file__).resolve().parent / "data"
 WORDS = ("zany", "able", "A red glass on a table.", "3", "I cannot say.")
 """Completions, descriptions and judgements."""
 INSTRUMENTS = (
@@ -40,6 +41,19 @@ INSTRUMENTS = (
     ),
     Instrument("subtle", {"per_cell": 4, "asking": "likelihood"}, metrics={"subtle": FEW}),
     Instrument("bistereo-nli", {"per_cell": 4}, metrics={"bistereo-nli": FEW}),
+    Instrument("crows-pairs", {"data": str(DATA / "pairs.csv")}, metrics={"crows-pairs": FEW}),
+    Instrument(
+        "bistereo-nli-prompts",
+        {"data": str(DATA / "nli.csv")},
+        ("Entailment", "contradiction.", "neutral", "Both"),
+        {"bistereo-nli-prompts": {}},
+    ),
+    Instrument(
+        "bistereo-tuples-draft",
+        {"dimensions": ["height"]},
+        ("(tall, man, strong)", "(short, girl, shy)", "I had rather not."),
+        {"bistereo-tuples-draft": {}},
+    ),
     Instrument("bistereo-tuples", metrics={"bistereo-tuples": FEW}),
     Instrument(
         "bistereo-tuples", {"asking": "generate"}, ("thin", "smart", "?"), {"bistereo-tuples": FEW}, "tuples-generate"

@@ -17,6 +17,8 @@ from .instruments import INSTRUMENTS, Instrument
 CATALOGUE = Catalogue.load()
 PROBE_RULES = [name for name in dir(ProbeContract) if name.startswith("test_")]
 METRIC_RULES = [name for name in dir(MetricContract) if name.startswith("test_")]
+ANSWERS = {"bistereo-nli-prompts": ("unreadable",)}
+"""An answer without a label is a wrong one."""
 _SEEN: dict[str, dict[str, pl.DataFrame]] = {}
 
 
@@ -50,6 +52,7 @@ def metric_case(instrument: Instrument, name: str) -> MetricContract:
         "options": instrument.metrics[name],
         "observations": staticmethod(lambda: frames[last.name]),
         "outcomes": tuple(outcomes),
+        "answers": ANSWERS.get(name, ()),
     }
     return type("Case", (MetricContract,), members)()
 
@@ -69,6 +72,5 @@ def test_metric(instrument, name, rule):
     getattr(metric_case(instrument, name), rule)()
 
 
-@pytest.mark.skip
 def test_every_probe_of_the_catalogue_is_tested():
     assert {i.probe for i in INSTRUMENTS} == set(load_registry().probes)
