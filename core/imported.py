@@ -19,7 +19,7 @@ from .answers import FIELDS, PROBABILITY, Answers, NoAnswer, Row, read_answer, r
 from .canonical import encode, encode_response, identity_digest, request_key
 from .contracts import Stage, Trial
 from .errors import DataError
-from .manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_files, new_name
+from .manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_data, new_name
 from .matching import Contradiction, Matcher
 from .observations import gather_observations
 from .plugins import blamed
@@ -168,7 +168,7 @@ class _Import:
             study=self._study,
             identities={role: self._identity for role in self._study.roles},
             stages=self._records,
-            data=digest_files(self._study.options) | {self._answers.path: self._answers.sha256},
+            data=digest_data(self._study.options) | {self._answers.path: self._answers.sha256},
             notes=(f"These answers were not asked for here: they come from {self._answers.path}.", *self._notes),
             mode=IMPORTED,
             command=self._options.command,

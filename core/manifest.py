@@ -7,7 +7,7 @@ import logging
 import platform
 import secrets
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -74,14 +74,18 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def digest_files(options: dict[str, Any]) -> dict[str, str]:
-    """Return the sha256 of each file that an option named `data` points to."""
+def digest_data(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the sha256 of the file that an option named `data` points to, if it does."""
     path = options.get("data")
-    if not isinstance(path, str) or not Path(path).is_file():
-        return {}
-    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    LOG.info("data file %s, sha256 %s", path, digest)
-    return {path: digest}
+    return digest_files([path] if isinstance(path, str) else [])
+
+
+def digest_files(paths: Iterable[str]) -> dict[str, str]:
+    """Return the sha256 of each of these files that is there."""
+    digests = {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths if Path(path).is_file()}
+    for path, digest in digests.items():
+        LOG.info("data file %s, sha256 %s", path, digest)
+    return digests
 
 
 def _versions(names: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -83,9 +83,9 @@ def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list
     Raises:
         UsageError: a model cannot do what the study asks of it, or stands for a role that the study does not have.
     """
-    stages = catalogue.instrument(study).stages()
-    ensure_named_capable(catalogue, study, stages)
-    first, *others = stages
+    instrument = catalogue.instrument(study)
+    ensure_named_capable(catalogue, study, instrument)
+    first, *others = instrument.stages()
     later = tuple((stage.name, stage.role) for stage in others)
     return [msgspec.structs.replace(_plan_stage(catalogue, study, first, store), later=later)]
 

@@ -19,7 +19,7 @@ from .contracts import Stage, Trial, Unreadable
 from .errors import BudgetError, ReplayMissError, UnsupportedOperationError
 from .ledger import Ledger
 from .limiter import Limiters, describe
-from .manifest import Manifest, StageRecord, describe_machine, digest_files, new_name
+from .manifest import Manifest, StageRecord, describe_machine, digest_data, new_name
 from .observations import gather_observations
 from .plugins import blamed
 from .prices import Prices
@@ -60,7 +60,7 @@ async def execute(
         ModelError: the model refuses the key or account.
     """
     instrument = catalogue.instrument(study)
-    ensure_capable(catalogue, study, instrument.stages())
+    ensure_capable(catalogue, study, instrument)
     prices = {model: catalogue.registry.model(model).prices for model in study.roles.values()}
     ensure_priced(options.caps, prices)
     owner = catalogue.plugins.offers["probe"][study.probe].plugin
@@ -210,7 +210,7 @@ class _Run:
             run=self.name,
             study=self.study,
             identities={role: self.adapters[model].identity for role, model in self.study.roles.items()},
-            data=digest_files(msgspec.structs.asdict(self.instrument.options)),
+            data=digest_data(msgspec.structs.asdict(self.instrument.options)),
             mode=self.options.mode,
             command=self.options.command,
             **describe_machine(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from .store.urls import option_words
 from .study import STAGE, Catalogue, Instrument, Study
 
 
-class Scores(msgspec.Struct, frozen=True):
+class Scores(msgspec.Struct, frozen=True, dict=True):
     """All that a run's answers say."""
 
     run: RunRow
@@ -43,14 +44,19 @@ class Scores(msgspec.Struct, frozen=True):
         frame: pl.DataFrame = self.observations[self.stages[-1].name]
         return frame
 
+    @cached_property
+    def stacked(self) -> pl.DataFrame:
+        """Return the observations of all stages in one frame, with a column `stage`."""
+        return stack(self.observations)
+
     @property
     def frame(self) -> pl.DataFrame:
-        """Return the observations; those of several stages are stacked, with a column `stage`."""
-        return self.last if len(self.observations) == 1 else stack(self.observations)
+        """Return the observations; those of several stages are stacked."""
+        return self.last if len(self.observations) == 1 else self.stacked
 
     def seen_by(self, metric: Metric) -> pl.DataFrame:
         """Return the observations that a metric is computed from."""
-        return stack(self.observations) if metric.every_stage else self.last
+        return self.stacked if metric.every_stage else self.last
 
     @property
     def answered(self) -> bool:
@@ -76,16 +82,11 @@ def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[st
     observations = {
         s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures, store.blob) for s in stages
     }
-    if all(frame.is_empty() for frame in observations.values()) or _nothing_to_measure(instrument, observations):
+    every = any(metric.every_stage for metric, _ in instrument.metrics.values())
+    if all(observations[stage.name].is_empty() for stage in (stages if every else stages[-1:])):
         mend = f"Finish it: prejudge resume {run.name}{option_words(store.url)}"
         raise DataError(f"run {run.name} stopped before its first trials were complete; its answers are kept. {mend}")
     return _measure(catalogue, Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)
-
-
-def _nothing_to_measure(instrument: Instrument, observations: Mapping[str, pl.DataFrame]) -> bool:
-    """Return whether every metric measures the last stage, and that was not reached."""
-    last = instrument.stages()[-1].name
-    return observations[last].is_empty() and not any(metric.every_stage for metric, _ in instrument.metrics.values())
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:
@@ -116,7 +117,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         run=name,
         study=study,
         identities={},
-        data=digest_files({"data": path}),
+        data=digest_files([path]),
         notes=imported.notes,
         **describe_machine(),
     )
@@ -150,10 +151,9 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
             estimates[name] = metric.compute(scores.seen_by(metric), options)
     # As they are now, not when the run was made: a list may have been given, or have changed, since.
-    digests = {k: v for path in instrument.files() for k, v in digest_files({"data": path}).items()}
     return msgspec.structs.replace(
         scores,
-        manifest=msgspec.structs.replace(scores.manifest, data=scores.manifest.data | digests),
+        manifest=msgspec.structs.replace(scores.manifest, data=scores.manifest.data | digest_files(instrument.files())),
         estimates=estimates,
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
         conclusions={name: m.conclude(estimates[name]) for name, (m, _) in instrument.metrics.items()},

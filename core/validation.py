@@ -14,11 +14,11 @@ from .contracts import Options
 from .errors import PrejudgeError, UnknownNameError
 from .options import build_options
 from .plugins import Plugins
-from .registry import StudyEntry, read_registry
+from .registry import StudyEntry
 from .study import Catalogue
 from .studyfile import load_study_file
 
-KINDS = {"probe": "probes", "metric": "metrics"}
+KINDS = ("probe", "metric")
 
 
 def problems_of(path: str, catalogue: Catalogue) -> list[str]:
@@ -27,13 +27,13 @@ def problems_of(path: str, catalogue: Catalogue) -> list[str]:
     Raises:
         DataError: the file cannot be read, or is no TOML, so that nothing more can be said.
     """
-    name, _, data = load_study_file(path)
+    _, _, data = load_study_file(path)
     found = list(_of_fields(data))
     found += _of_probe(data, catalogue)
     found += _of_metrics(data, catalogue)
     found += _of_roles(data, catalogue)
     if not found:
-        found += _of_whole(path, name, data, catalogue)
+        found += _of_whole(path, catalogue)
     return found
 
 
@@ -109,16 +109,15 @@ def _of_roles(data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[str]:
             yield from _said(f"roles.{role}", lambda model=model: catalogue.registry.model(model))
 
 
-def _of_whole(path: str, name: str, data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[str]:
+def _of_whole(path: str, catalogue: Catalogue) -> Iterator[str]:
     """Yield what is wrong although every part is right: a pairing, a role nobody has, a printed table."""
-    yield from (found := list(_said("", lambda: read_registry({"studies": {name: data}}, path))))
-    if found:
+    try:
+        study = catalogue.study(path, {}, {})
+        instrument = catalogue.instrument(study)
+    except PrejudgeError as error:
+        yield str(error)
         return
-    yield from (found := list(_said("", lambda: catalogue.instrument(catalogue.study(path, {}, {})))))
-    if found:
-        return
-    study = catalogue.study(path, {}, {})
-    known = sorted({stage.role for stage in catalogue.instrument(study).every_stage()})
+    known = sorted({stage.role for stage in instrument.every_stage()})
     for role in study.roles:
         if role not in known:
             yield f"roles: {UnknownNameError(f'role of probe {study.probe}', role, known)}"

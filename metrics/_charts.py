@@ -100,7 +100,7 @@ def stacked_bars(title: str, bars: Sequence[Bar], layers: Sequence[Layer]) -> Fi
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("pairs (%)", fontsize=MEDIUM)
     axes.set_title(title, fontsize=MEDIUM + 1.5, loc="left")
-    _plain(axes)
+    plain(axes)
     keys = [Patch(facecolor=x.colour, edgecolor=INK, hatch=x.hatch, label=x.label, linewidth=0.6) for x in layers]
     figure.legend(handles=keys, loc="outside lower center", ncols=len(layers), frameon=False, fontsize=SMALL)
     return figure
@@ -136,7 +136,7 @@ def columns(title: str, xlabel: str, bars: Sequence[Column], neutral: float) -> 
     axes.set_xticks(range(0, 101, 10))
     axes.set_xlabel(xlabel, fontsize=MEDIUM)
     axes.set_title(title, fontsize=MEDIUM + 1.5, loc="left")
-    _plain(axes)
+    plain(axes)
     return figure
 
 
@@ -192,10 +192,11 @@ def _forest(axes: Axes, panel: Panel) -> None:
     axes.set_title(panel.title, fontsize=MEDIUM, loc="left")
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
-    _plain(axes)
+    plain(axes)
 
 
-def _plain(axes: Axes) -> None:
+def plain(axes: Axes) -> None:
+    """Take off what carries nothing: the frame above and right, the ticks beside names."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=MEDIUM if axes.get_ylabel() else SMALL)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ..core.estimates import Chart, Estimate
-from ._charts import INK, MEDIUM, SMALL
+from ._charts import INK, MEDIUM, SMALL, plain
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
@@ -67,8 +67,7 @@ def _frame(axes: Axes, cells: Sequence[Cell], label: str, neutral: float | None)
     axes.set_xlabel(label, fontsize=MEDIUM)
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    plain(axes)
 
 
 def _cell(estimate: Estimate) -> Cell:

@@ -17,7 +17,7 @@ from ..core.contracts import Metric, Options
 from ..core.errors import DataError, UsageError
 from ..core.estimates import Chart, Estimate
 from ..core.records import Scalar
-from ._arrays import Array, ratio
+from ._arrays import Array
 from ._blocks import Block, merge, number
 from ._bounds import Limits, difference_bounds, mean_bounds
 from ._charts import Panel, Point, forest
@@ -26,6 +26,7 @@ from ._families import ABOVE, BELOW, NAMES, correct, p_in_words, tagged
 from ._missing import Group, missing_estimates
 from ._options import TestingOptions
 from ._pairs import missing_by_status
+from ._tally import contrast_statistics
 
 if TYPE_CHECKING:
     from ._arrays import Codes
@@ -198,25 +199,15 @@ def _sums(part: pl.DataFrame, options: ContrastOptions) -> Array:
     return sums
 
 
-def _statistics(totals: Array) -> Array:
-    """Return the contrast, and the contrast in pooled standard deviations."""
-    count, total, squares = (totals[..., column] for column in range(3))
-    mean = ratio(total, count)
-    about = np.maximum(squares - count * np.nan_to_num(mean) ** 2, 0.0).sum(axis=-1)
-    gap = mean[..., 0] - mean[..., 1]
-    spread = np.sqrt(ratio(about, count.sum(axis=-1) - 2))
-    return np.stack([gap, ratio(gap, np.where(spread > 1e-9, spread, 0.0))], axis=-1)
-
-
 def _estimate(group: dict[str, Scalar], part: pl.DataFrame, options: ContrastOptions) -> Estimate:
     sums = _sums(part, options)
-    value = _statistics(sums.sum(axis=0))
-    low, high = bootstrap(sums, _statistics, options.plan)
+    value = contrast_statistics(sums.sum(axis=0))
+    low, high = bootstrap(sums, contrast_statistics, options.plan)
     clusters = int((sums[..., 0].sum(axis=2) > 0).sum())
     n = int(sums[..., 0].sum())
     missing = [missing_by_status(part)]
     block = Block([group], value, low, high, [n], [clusters], missing, options.interval, options.level)
-    p = number(swap_test(sums, _statistics, options.plan)[0, 0])
+    p = number(swap_test(sums, contrast_statistics, options.plan)[0, 0])
     tested = {"test": f"permutation of levels within cluster ({options.cluster})", "p": p} if p is not None else {}
     bound_low, bound_high = _bounds(part, options)
     return Estimate(

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ..core.contracts import UNIT_COLUMNS, Metric, Options
+from ..core.compare.pair import checked_units
+from ..core.contracts import Metric, Options
+from ..core.errors import PluginError
 from ..core.estimates import MISSING, TOPICS, Chart, Estimate
 from ..core.options import build_options
 from ._compare import close
@@ -138,16 +140,10 @@ class MetricContract:
         units = metric.units(frame, options)
         if units is None or units.is_empty():
             return
-        lacking = set(UNIT_COLUMNS) - set(units.columns)
-        assert not lacking, f"the units lack {sorted(lacking)}"
-        values = {_name(estimate): estimate.value for estimate in metric.compute(frame, options)}
-        factors = [name for name in units.columns if name not in UNIT_COLUMNS]
-        for cell, rows in units.group_by("metric", *factors, maintain_order=True):
-            group = {name: value for name, value in zip(factors, cell[1:], strict=True) if value is not None}
-            name = _named(str(cell[0]), group)
-            assert name in values, f"units of {name}, which is no estimate"
-            mean = _mean(rows)
-            assert close(mean, values[name], max(self.tolerance, 1e-7)), f"{name}: {values[name]}, units give {mean}"
+        try:
+            checked_units(type(metric).__name__, units, metric.compute(frame, options), "the metric under test")
+        except PluginError as error:
+            raise AssertionError(str(error)) from error
 
     def _equal(self, first: Sequence[Estimate], second: Sequence[Estimate], when: str) -> None:
         assert [_name(e) for e in first] == [_name(e) for e in second], f"other estimates {when}"
@@ -194,24 +190,9 @@ class MetricContract:
             assert estimate.effect_name, f"{name}: an effect size without a name"
 
 
-def _named(metric: str, group: Mapping[str, Any]) -> str:
-    cells = ", ".join(f"{name} = {value}" for name, value in sorted(group.items()) if value is not None)
-    return f"{metric} ({cells})" if cells else metric
-
-
 def _name(estimate: Estimate) -> str:
-    return _named(estimate.metric, estimate.group)
-
-
-def _mean(rows: pl.DataFrame) -> float | None:
-    """Return the mean of the units whose sign is 1, less that of the others."""
-    total = 0.0
-    for (sign,), part in rows.group_by("sign"):
-        mean = part["value"].drop_nulls().mean()
-        if mean is None:
-            return None
-        total += float(str(sign)) * float(mean)  # type: ignore[arg-type]  # a mean of numbers
-    return total
+    cells = ", ".join(f"{name} = {value}" for name, value in sorted(estimate.group.items()) if value is not None)
+    return f"{estimate.metric} ({cells})" if cells else estimate.metric
 
 
 def _check_charts(charts: Sequence[Chart]) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from ..budget import Caps
 from ..errors import BudgetError, UsageError
-from ..manifest import Manifest, digest_files
+from ..manifest import Manifest, digest_data
 from ..output import ensure_writable
 from ..runs import RunOptions, execute
 from ..scheduler import Mode
@@ -115,7 +115,7 @@ def ensure_same_data(manifest: Manifest) -> None:
     Raises:
         UsageError: naming the file.
     """
-    now = digest_files(manifest.study.options)
+    now = digest_data(manifest.study.options)
     for path, digest in manifest.data.items():
         if now.get(path) != digest:
             what = "is not there any more" if path not in now else "changed since"

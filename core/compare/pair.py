@@ -39,8 +39,15 @@ def units_of(catalogue: Catalogue, scores: Scores, name: str) -> Units | None:
     owner = catalogue.plugins.offers["metric"][name].plugin
     with blamed(owner, f"units of metric {name!r}"):
         frame = metric.units(scores.seen_by(metric), options)
-    if frame is None or frame.is_empty():
-        return None
+    return None if frame is None or frame.is_empty() else checked_units(name, frame, scores.estimates[name], owner)
+
+
+def checked_units(name: str, frame: pl.DataFrame, estimates: Sequence[Estimate], owner: str) -> Units:
+    """Return the units that the metric `name` of the plugin `owner` gives, if its estimates are their means.
+
+    Raises:
+        PluginError: a column is absent, or a mean of units is not the estimate.
+    """
     if lacking := [column for column in UNIT_COLUMNS if column not in frame.columns]:
         raise PluginError(owner, f"the units of metric {name!r} have no column {', '.join(lacking)}.")
     units = Units(frame, tuple(column for column in frame.columns if column not in UNIT_COLUMNS))
@@ -48,7 +55,7 @@ def units_of(catalogue: Catalogue, scores: Scores, name: str) -> Units | None:
         raise PluginError(
             owner, f"a factor of metric {name!r} is called {taken[0]!r}, which comparisons need. Rename it."
         )
-    _ensure_means(units, scores.estimates[name], owner)
+    _ensure_means(units, estimates, owner)
     return units
 
 
