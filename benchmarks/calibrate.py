@@ -149,12 +149,11 @@ shifted exponential, in clusters and in answers; `ties` are five grades; `uneven
 missing answers are more frequent in some clusters than in others. Two sides of one cluster share half of what is \
 between clusters (`paired`); two groups of clusters have as many clusters each as the first column says."""
 COVERAGE = {
-    "percentile": "The default: expanded percentiles of the cluster bootstrap. One mean from 5 clusters is covered "
-    "too rarely, and below 10 clusters every estimate says so in its note; with few clusters in each of two groups "
-    "the interval is a little too wide.",
-    "bca": "BCa with expanded tails (`intervals=bca`).",
-    "jackknife": "Leaving clusters out, with Student's t (`intervals=jackknife`): the best for a mean of few clusters. "
-    "It is symmetric, so a ratio such as the odds ratio is covered too rarely; take percentiles or BCa for these.",
+    "percentile": "The default: expanded percentiles of the cluster bootstrap, below 10 clusters stretched to the t "
+    "interval's reach; with two groups of clusters by Welch and Satterthwaite's degrees of freedom.",
+    "bca": "BCa with expanded tails (`intervals=bca`): no quantile of 5 clusters lies far enough out.",
+    "jackknife": "Leaving clusters out, with Student's t (`intervals=jackknife`). It is symmetric, so a ratio such as "
+    "the odds ratio is covered too rarely; take percentiles or BCa for these.",
 }
 LEVEL = (
     "Whole clusters are flipped, swapped, or exchange labels; 999 arrangements. With 5 clusters no sign flip can reach "
@@ -166,9 +165,9 @@ RANKS = (
     "Kruskal-Wallis has three groups."
 )
 CROSSED = (
-    "The mean of one answer per row and column, one in ten missing ({:,} studies). Shares are of the variance. The "
-    "pigeonhole bootstrap is never too narrow, and too wide where neither rows nor columns matter; clustering by one "
-    "way alone fails wherever the other matters. The crossed jackknife is right or slightly cautious."
+    "The mean of one answer per row and column, one in ten missing ({:,} studies). Shares are of the variance. Clustering "
+    "by one way alone fails wherever the other matters. The pigeonhole bootstrap, brought to the jackknife's width, and "
+    "the crossed jackknife are right, and too wide where neither rows nor columns matter."
 )
 EQUIVALENCE = (
     "Margin 0.3 standard deviations, alpha 0.05, icc 0.2. False verdicts are `differs` at truth 0 and `near` at the "

@@ -14,6 +14,7 @@ from ._attractiveness_filter import column_sums, mean
 from ._attractiveness_options import AttractivenessMetricOptions
 from ._cluster import bootstrap, flip_test
 from ._effects import defined, p_of
+from ._ends import CONTRAST
 from ._families import correct
 from ._missing import Group, missing_estimates
 from ._unreadable import unreadable_kinds
@@ -46,7 +47,7 @@ def position_estimates(observations: pl.DataFrame, options: AttractivenessMetric
 
 def _positions(values: Array, options: AttractivenessMetricOptions) -> Iterator[Estimate]:
     sums = column_sums(values)
-    low, high = bootstrap(sums, mean, options.plan)
+    low, high = bootstrap(sums, mean, options.plan, (CONTRAST,))
     flipped = flip_test(sums, options.plan)
     for row, (place, neutral, unit) in enumerate(((LABEL, 50.0, "%"), (INSTRUCTION, 0.0, "percentage points"))):
         there = ~np.isnan(values[row])

@@ -17,6 +17,7 @@ from ._attractiveness_options import AttractivenessMetricOptions
 from ._attractiveness_scores import VARIANTS, Scenario, Scores
 from ._cluster import bootstrap, flip_test
 from ._effects import Effect, defined, effects, p_of
+from ._ends import CONTRAST
 from ._families import tag
 from ._signed_ranks import signed_ranks
 from ._tables import epsilon_squared, level_counts, rank_biserial
@@ -35,7 +36,7 @@ def filter_estimates(
     scored = scores.score[:, faces]
     change = scores.change[:, faces]
     sums = _sums(change)
-    low, high = bootstrap(sums, mean, options.plan)
+    low, high = bootstrap(sums, mean, options.plan, (CONTRAST,))
     flipped = flip_test(sums, options.plan)
     for number, scenario in enumerate(scores.scenarios):
         group: dict[str, Scalar] = {"scenario": scenario.id, **label}

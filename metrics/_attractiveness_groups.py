@@ -25,6 +25,7 @@ from ._attractiveness_options import AttractivenessMetricOptions
 from ._attractiveness_scores import LABELS, VARIANTS, Scores, rounded
 from ._cluster import bootstrap
 from ._effects import Effect, defined, effects, p_of
+from ._ends import SHARE
 from ._families import tag
 from ._tables import epsilon_squared, level_counts
 
@@ -175,7 +176,7 @@ def _means(
     scores: Scores, values: Array, label: dict[str, Scalar], options: AttractivenessMetricOptions
 ) -> Iterator[Estimate]:
     sums = column_sums(values)
-    low, high = bootstrap(sums, mean, options.plan)
+    low, high = bootstrap(sums, mean, options.plan, (SHARE,))
     counts = (~np.isnan(values)).sum(axis=1)
     for number, scenario in enumerate(scores.scenarios):
         n, end = int(counts[number]), defined(low[number, 0])

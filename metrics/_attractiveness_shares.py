@@ -15,6 +15,7 @@ from ._attractiveness_options import AttractivenessMetricOptions
 from ._attractiveness_scores import LABELS, VARIANTS, Scenario, Scores
 from ._cluster import bootstrap, flip_test
 from ._effects import defined, p_of
+from ._ends import CONTRAST
 from ._families import ABOVE, tagged
 from ._proportions import share
 
@@ -127,7 +128,7 @@ def halo_estimate(scores: Scores, options: AttractivenessMetricOptions) -> Estim
     average = change.mean(axis=0) if len(change) else np.full(len(scores.faces), np.nan)
     values, count = average[None], len(scores.faces)
     sums = column_sums(values)
-    low, high = bootstrap(sums, mean, options.plan)
+    low, high = bootstrap(sums, mean, options.plan, (CONTRAST,))
     p = p_of(flip_test(sums, options.plan)[0, 0])
     n, end = int((~np.isnan(average)).sum()), defined(low[0, 0])
     least, greatest = scores.least[directed], scores.greatest[directed]

@@ -24,12 +24,13 @@ from ._bistereo_unreadable import missing
 from ._blocks import POINTS, Block, merge, number
 from ._bounds import mean_bounds, paired_bounds
 from ._cluster import bootstrap, flip_test, smallest_p
+from ._ends import FREE
 from ._equivalence import Margin, equivalence
 from ._families import correct
 from ._pairs import missing_by_status
 from ._tally import cell_statistics
 
-PERCENT = (0.0, 100.0)
+PERCENT, POINT_GAP = (0.0, 100.0), (-100.0, 100.0)
 
 
 def estimate_all(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> list[Estimate]:
@@ -86,7 +87,7 @@ def _contrasts(
 ) -> Iterator[Estimate]:
     groups, parts = zip(*_parts(pairs.with_columns(square=pl.col("value") ** 2), factors), strict=True)
     sums = _sums(parts, ("value", "square"), options.cluster)
-    low, high = bootstrap(sums, cell_statistics, options.plan)
+    low, high = bootstrap(sums, cell_statistics, options.plan, (POINT_GAP, FREE))
     block = _block(sums, groups, parts, (cell_statistics(sums.sum(axis=0)), low, high, options))
     p = flip_test(sums[..., :2], options.plan)[:, 0]
     near = _near(sums, options)
@@ -125,7 +126,7 @@ def _near(sums: Array, options: BIStereoNLIMetricOptions) -> list[dict[str, Any]
     if options.margin is None:
         return [{}] * sums.shape[1]
     margin = Margin(options.margin, options.alpha)
-    verdicts = equivalence(sums, cell_statistics, options.plan, margin)
+    verdicts = equivalence(sums, cell_statistics, options.plan, margin, (POINT_GAP, FREE))
     return [{} if own[0].low is None else {"note": own[0].in_words(POINTS)} for own in verdicts]
 
 
@@ -139,7 +140,7 @@ def _shares(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> Iterator[
         if not metrics:
             continue
         sums = _sums(parts, [names[name] for name in metrics], options.cluster)
-        low, high = bootstrap(sums, _means, options.plan)
+        low, high = bootstrap(sums, _means, options.plan, (PERCENT,) * len(metrics))
         block = _block(sums, groups, parts, (_means(sums.sum(axis=0)), low, high, options))
         for unit, part in enumerate(parts):
             yield from (_share(block, unit, (column, name), part[names[name]]) for column, name in enumerate(metrics))

@@ -19,9 +19,22 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+from scipy import stats
 
 from ._arrays import Array, Codes, Flags
-from ._ends import acceleration, bca, expanded_tail, jackknife_variance, percentiles, t_ends
+from ._ends import (
+    FEWEST,
+    Ranges,
+    acceleration,
+    bca,
+    jackknife_variance,
+    percentiles,
+    reach_of,
+    reach_of_clusters,
+    stretched,
+    t_ends,
+    within,
+)
 
 Method = Literal["percentile", "bca", "jackknife"]
 METHODS: dict[Method, str] = {
@@ -52,11 +65,12 @@ class Resampling(msgspec.Struct, frozen=True):
     """How an interval is made: from bootstrap replicates, or by the jackknife with t (best for few clusters)."""
 
 
-def bootstrap(sums: Array, statistics: Statistics, plan: Resampling) -> tuple[Array, Array]:
+def bootstrap(sums: Array, statistics: Statistics, plan: Resampling, ranges: Ranges = ()) -> tuple[Array, Array]:
     """Return the ends of the cluster intervals, two arrays (units, statistics).
 
     NaN where there is no interval: a side with fewer than two clusters, no variation between replicates, or a
     statistic that is undefined in most of them. Clusters with answers on one side only are drawn within that side.
+    `ranges` say what each statistic can be at all, as for `stretched`.
     """
     observed = statistics(sums.sum(axis=0))
     low, high = np.full((2, *observed.shape), np.nan)
@@ -65,18 +79,45 @@ def bootstrap(sums: Array, statistics: Statistics, plan: Resampling) -> tuple[Ar
         if few < 2:
             continue
         part, own = sums[pattern > 0][:, units], pattern[pattern > 0]
-        if plan.method == "jackknife":
-            variance, freedom = jackknife_variance(_left_out(part, statistics), observed[units], strata(own))
-            low[units], high[units] = t_ends(observed[units], variance, plan.level, freedom)
-            continue
-        tail, drawn = expanded_tail(plan.level, few), _weights(plan, number, own, part[0].size)
-        replicates = np.concatenate([statistics(product(weights, part)) for weights in drawn])
-        if plan.method == "bca":
-            bend = acceleration(_left_out(part, statistics), strata(own))
-            low[units], high[units] = bca(replicates, observed[units], bend, tail)
-        else:
-            low[units], high[units] = percentiles(replicates, tail)
+        group = _Group(part, own, few, observed[units])
+        low[units], high[units] = _interval(group, statistics, plan, number, ranges)
     return low, high
+
+
+class _Group(msgspec.Struct, frozen=True):
+    """Units that rest on the same clusters in the same way."""
+
+    sums: Array
+    pattern: Codes
+    few: int
+    """Clusters of the side that has the fewest."""
+    observed: Array
+
+
+def _interval(
+    group: _Group, statistics: Statistics, plan: Resampling, number: int, ranges: Ranges
+) -> tuple[Array, Array]:
+    members, observed = strata(group.pattern), group.observed
+    if plan.method == "jackknife":
+        variance, freedom = jackknife_variance(_left_out(group.sums, statistics), observed, members)
+        return within(*t_ends(observed, variance, plan.level, freedom), ranges)
+    reach = _reach(group, statistics, plan.level)
+    drawn = _weights(plan, number, group.pattern, group.sums[0].size)
+    replicates = np.concatenate([statistics(product(weights, group.sums)) for weights in drawn])
+    if plan.method == "bca":
+        bend = acceleration(_left_out(group.sums, statistics), members)
+        return bca(replicates, observed, bend, stats.norm.sf(reach))
+    if group.few < FEWEST:
+        return stretched(replicates, observed, reach, plan.level, ranges)
+    return percentiles(replicates, stats.norm.sf(reach))
+
+
+def _reach(group: _Group, statistics: Statistics, level: float) -> Array:
+    alone, members = reach_of_clusters(level, group.few), strata(group.pattern)
+    if len(members) < 2:
+        return np.full(group.observed.shape, alone)
+    found = reach_of(_left_out(group.sums, statistics), members, level)
+    return np.where(np.isfinite(found), found, alone)
 
 
 def _left_out(sums: Array, statistics: Statistics) -> Array:

@@ -20,7 +20,7 @@ from ._missing import Group, missing_estimates
 from ._options import CrowsPairsOptions
 from ._pairs import missing_by_status
 from ._proportions import scaled, share, worst_case
-from ._tally import cell_statistics
+from ._tally import cell_ranges, cell_statistics
 
 EXACT = "exact (Clopper-Pearson), pairs"
 
@@ -186,7 +186,7 @@ def _magnitudes(pairs: pl.DataFrame, parts: list[Part], options: CrowsPairsOptio
     """Yield the mean log-odds difference of each part; every pair is a cluster of its own."""
     sums = _sums(pairs.filter(pl.col("status") == "ok"), parts)
     value = cell_statistics(sums.sum(axis=0))
-    low, high = bootstrap(sums, cell_statistics, options.plan)
+    low, high = bootstrap(sums, cell_statistics, options.plan, cell_ranges(sums.shape[-1]))
     p = flip_test(sums[..., :2], options.plan)[:, 0]
     for unit, part in enumerate(parts):
         mean, effect = number(value[unit, 0]), number(value[unit, 1])

@@ -19,6 +19,7 @@ from ._dora_means import Measure
 from ._dora_options import DoraAssociationsOptions
 from ._dora_pairs import Associations
 from ._effects import defined, p_of
+from ._ends import FREE
 
 UNDOCUMENTED = "undocumented"
 
@@ -63,7 +64,7 @@ def _above(
     names, code = np.unique(clusters, return_inverse=True)
     sums = np.zeros((len(names), 1, 1, 2))
     np.add.at(sums[:, 0, 0], code, np.column_stack([np.ones(len(table)), table[:, 0] - table[:, 1]]))
-    low, high = bootstrap(sums, lambda t: ratio(t[..., 0, 1], t[..., 0, 0])[..., None], options.plan)
+    low, high = bootstrap(sums, lambda t: ratio(t[..., 0, 1], t[..., 0, 0])[..., None], options.plan, (FREE,))
     p = p_of(flip_test(sums, options.plan)[0, 0]) if len(names) else None
     return Estimate(
         metric="calibration_difference",

@@ -20,6 +20,7 @@ from ._bounds import Limits, mean_bounds
 from ._cluster import bootstrap
 from ._dora_options import DoraAssociationsOptions
 from ._effects import defined
+from ._ends import FREE
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +47,7 @@ def mean_estimates(
         if not parts:
             continue
         sums = _sums([part for _, part in parts])
-        low, high = bootstrap(sums, _mean, options.plan)
+        low, high = bootstrap(sums, _mean, options.plan, (measure.limits or FREE,))
         for number, (group, part) in enumerate(parts):
             ends = defined(low[number, 0]), defined(high[number, 0])
             yield _estimate(measure, group, part, ends, options)

@@ -1,4 +1,4 @@
-"""The ends of an interval: expanded percentiles and BCa of bootstrap replicates, and the jackknife with t.
+"""The ends of an interval: percentiles and BCa of bootstrap replicates made for few clusters, and the jackknife with t.
 
 Replicates have the shape (replicates, ...); every statistic in the trailing axes gets an interval of its own.
 """
@@ -6,6 +6,7 @@ Replicates have the shape (replicates, ...); every statistic in the trailing axe
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,25 +14,90 @@ from scipy import stats
 
 from ._arrays import Array, Codes, ratio
 
+Ranges = Sequence[tuple[float, float] | None]
+"""What each statistic can be at all, one after the other; None, or nothing, where that is not known."""
+FREE, SHARE, CONTRAST = (-math.inf, math.inf), (0.0, 1.0), (-1.0, 1.0)
+"""Ranges: of a mean without limits, of a share, of a difference of shares."""
+FEWEST = 10
+"""Below so many clusters, percentiles are stretched: see `stretched`."""
 
-def expanded_tail(level: float, clusters: int) -> float:
-    """Return the tail to cut so that a percentile interval of few clusters is as wide as a t interval.
+
+def reach_of_clusters(level: float, clusters: int) -> float:
+    """Return how many of the bootstrap's standard errors an interval of so few clusters must reach.
 
     Source: Hesterberg (2015), What teachers should know about the bootstrap, section 3.3.1 (expanded percentile).
     """
-    stretch = math.sqrt(clusters / (clusters - 1)) * stats.t.isf((1 - level) / 2, clusters - 1)
-    return float(stats.norm.sf(stretch))
+    return math.sqrt(clusters / (clusters - 1)) * float(stats.t.isf((1 - level) / 2, clusters - 1))
 
 
-def percentiles(replicates: Array, tail: float) -> tuple[Array, Array]:
-    """Cut `tail` off both ends; NaN where most replicates are undefined or none differs."""
-    low, high = np.quantile(replicates, [tail, 1 - tail], axis=0)
-    for where in map(tuple, np.argwhere(np.isnan(replicates).any(axis=0))):
-        low[where], high[where] = _cut(replicates[(slice(None), *where)], tail, 1 - tail)
+def reach_of(left_out: Array, strata: Sequence[Codes], level: float) -> Array:
+    """Return the reach of statistics that rest on several strata, such as two groups of clusters.
+
+    Each stratum loses its own (n - 1) / n of the variance, and the degrees of freedom are Welch and Satterthwaite's:
+    those of the smaller group would make every comparison too wide. `left_out` as for `acceleration`; NaN where a
+    statistic is undefined without one of the clusters.
+    """
+    parts, lost, counts = [], [], []
+    for own in strata:
+        n = len(own)
+        parts.append((n - 1) / n * ((left_out[own] - left_out[own].mean(axis=0)) ** 2).sum(axis=0))
+        lost.append(parts[-1] * (n - 1) / n)
+        counts.append(n - 1)
+    shrunk: Array = np.sqrt(ratio(np.sum(parts, axis=0), np.sum(lost, axis=0)))
+    found: Array = shrunk * stats.t.isf((1 - level) / 2, pooled_freedom(parts, counts))
+    return found
+
+
+def percentiles(replicates: Array, tail: Array | float) -> tuple[Array, Array]:
+    """Cut `tail` (one, or one per statistic) off both ends; NaN where most replicates are undefined or none differs."""
+    tails = np.broadcast_to(tail, replicates.shape[1:])
+    low, high = np.full((2, *tails.shape), np.nan)
+    for own in np.unique(tails):
+        where = tails == own
+        part = replicates if where.all() else replicates[:, where]
+        found = np.quantile(part, [own, 1 - own], axis=0)
+        low[where], high[where] = found.reshape(2, -1)
+    for place in map(tuple, np.argwhere(np.isnan(replicates).any(axis=0))):
+        low[place], high[place] = _cut(replicates[(slice(None), *place)], tails[place], 1 - tails[place])
     return _wide(low, high)
 
 
-def bca(replicates: Array, observed: Array, acceleration: Array, tail: float) -> tuple[Array, Array]:
+def stretched(
+    replicates: Array, observed: Array, reach: Array, level: float, ranges: Ranges = ()
+) -> tuple[Array, Array]:
+    """Return percentile ends moved away from the observed value, to `reach` instead of the normal distribution's.
+
+    For very few clusters: no quantile of the replicates lies as far out as it must, since none lies beyond the outmost
+    cluster. An end stops at the limit of its statistic; where `ranges` names none, at the outmost replicate.
+    """
+    low, high = percentiles(replicates, (1 - level) / 2)
+    factor = reach / stats.norm.isf((1 - level) / 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # A statistic without a replicate has no interval.
+        outmost = np.nanmin(replicates, axis=0), np.nanmax(replicates, axis=0)
+    least, greatest = _limits(ranges, outmost)
+    return _wide(
+        np.maximum(observed + factor * (low - observed), least),
+        np.minimum(observed + factor * (high - observed), greatest),
+    )
+
+
+def within(low: Array, high: Array, ranges: Ranges) -> tuple[Array, Array]:
+    """Return the ends, none beyond what its statistic can be."""
+    least, greatest = _limits(ranges, (np.full(low.shape, -np.inf), np.full(low.shape, np.inf)))
+    return np.maximum(low, least), np.minimum(high, greatest)
+
+
+def _limits(ranges: Ranges, otherwise: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the limits of each statistic; `otherwise` where it has none."""
+    least, greatest = otherwise
+    for column, known in enumerate(ranges):
+        if known is not None:
+            least[..., column], greatest[..., column] = known
+    return least, greatest
+
+
+def bca(replicates: Array, observed: Array, acceleration: Array, tail: Array | float) -> tuple[Array, Array]:
     """Return bias-corrected and accelerated ends; NaN also where all replicates lie on one side of the observed.
 
     Source: Efron (1987); Efron and Tibshirani (1993), chapter 14.

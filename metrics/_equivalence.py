@@ -14,6 +14,7 @@ from scipy import stats
 
 from ._arrays import Array
 from ._cluster import Resampling, Statistics, bootstrap, flip_test
+from ._ends import Ranges
 
 
 class Verdict(StrEnum):
@@ -68,10 +69,12 @@ def judge_intervals(narrow: tuple[float, float], wide: tuple[float, float], marg
     )
 
 
-def equivalence(sums: Array, statistics: Statistics, plan: Resampling, margin: Margin) -> list[list[Equivalence]]:
-    """Return a verdict per unit and statistic by cluster bootstrap intervals; sums as for `bootstrap`."""
+def equivalence(
+    sums: Array, statistics: Statistics, plan: Resampling, margin: Margin, ranges: Ranges = ()
+) -> list[list[Equivalence]]:
+    """Return a verdict per unit and statistic by cluster bootstrap intervals; sums and ranges as for `bootstrap`."""
     levels = (1 - 2 * margin.alpha, 1 - margin.alpha)
-    ends = [bootstrap(sums, statistics, msgspec.structs.replace(plan, level=level)) for level in levels]
+    ends = [bootstrap(sums, statistics, msgspec.structs.replace(plan, level=level), ranges) for level in levels]
     narrow, wide = (np.stack(pair, axis=-1) for pair in ends)
     shape = narrow.shape[:2]
     return [[judge_intervals(narrow[u, s], wide[u, s], margin) for s in range(shape[1])] for u in range(shape[0])]

@@ -14,6 +14,7 @@ from ._arrays import Array
 from ._blocks import few_clusters, number
 from ._bounds import Bounds
 from ._cluster import bootstrap, flip_test
+from ._ends import SHARE
 from ._families import correct
 from ._indicasa_cells import Cell, alone, cells_of, side_by_side
 from ._indicasa_corrected import corrected
@@ -71,12 +72,12 @@ def _category(cell: Cell, options: IndiCASAMetricOptions) -> Iterator[Estimate]:
 
 def _ends(cell: Cell, exact: Share, options: IndiCASAMetricOptions) -> tuple[float | None, float | None, str]:
     """Return the bootstrap's interval of p, or the exact one where prompts do not differ."""
-    low, high = (
-        (number(end[0, 0]) for end in bootstrap(alone(cell.sums), scores, options.plan)) if cell.n else (None, None)
-    )
+    if not cell.n:
+        return exact.low, exact.high, ""
+    low, high = (number(end[0, 0]) for end in bootstrap(alone(cell.sums), scores, options.plan, (SHARE,)))
     if low is not None:
         return low, high, f"{options.interval} (prompts)"
-    return exact.low, exact.high, EXACT if cell.n else ""
+    return exact.low, exact.high, EXACT
 
 
 def _binomial(exact: Share, cell: Cell) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _overall(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> Iterator[
     whole = bool(cells) and all(cell.n for cell in cells)
     sums = side_by_side([cell.sums for cell in cells])
     value = scores(sums.sum(axis=0))[0] if whole else np.full(len(MEASURES), np.nan)
-    low, high = (end[0] for end in bootstrap(sums, scores, options.plan)) if whole else (value, value)
+    low, high = (end[0] for end in bootstrap(sums, scores, options.plan, (SHARE,))) if whole else (value, value)
     low = [low[0], *(_least(cells, options.level) if whole else low[1:])]
     for column, bounds in enumerate(_overall_bounds(cells)):
         tested = _overall_tests(column, cells, float(value[column]), options) if whole else {}

@@ -11,6 +11,7 @@ from ..core.estimates import Estimate
 from ._arrays import Array, ratio
 from ._blocks import few_clusters, number
 from ._cluster import bootstrap, flip_test
+from ._ends import SHARE
 from ._families import correct
 from ._indicasa_cells import Cell, alone, side_by_side
 from ._indicasa_options import IndiCASAMetricOptions
@@ -35,7 +36,7 @@ def _estimate(cells: Sequence[Cell], group: dict[str, Any], options: IndiCASAMet
     row: dict[str, Any] = {"value": None, "note": "undefined: no readable completion"}
     if all(counts):
         sums = side_by_side([cell.answered for cell in cells])
-        low, high = (number(end[0, 0]) for end in bootstrap(sums, _mean, options.plan))
+        low, high = (number(end[0, 0]) for end in bootstrap(sums, _mean, options.plan, (SHARE,)))
         clusters = len(sums)
         row = {
             "value": float(_mean(sums.sum(axis=0))[0, 0]),

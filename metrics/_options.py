@@ -5,7 +5,13 @@ from __future__ import annotations
 from ..core.contracts import Options
 from ..core.errors import UsageError
 from ._cluster import METHODS, Method, Resampling
+from ._ends import FEWEST
 from ._families import NAMES, Correction
+
+PERCENTILES = {
+    "percentile": f"expanded percentile, stretched below {FEWEST} clusters",
+    "bca": "BCa, expanded tails",
+}
 
 
 class TestingOptions(Options, frozen=True, kw_only=True):
@@ -55,7 +61,7 @@ class TestingOptions(Options, frozen=True, kw_only=True):
         """Describe the intervals, for the methods of a report."""
         if self.intervals == "jackknife":
             return f"{self.level:.0%} jackknife intervals that leave each {unit} out in turn (Student's t)"
-        how = {"percentile": "expanded percentile", "bca": "BCa, expanded tails"}[self.intervals]
+        how = PERCENTILES[self.intervals]
         drawn = f"that draw each {unit} whole ({how}, {self.resamples:,} resamples, seed {self.seed})"
         return f"{self.level:.0%} cluster bootstraps {drawn}"
 

@@ -16,6 +16,7 @@ import polars as pl
 from ..core.errors import DataError
 from ..core.records import Scalar
 from ._arrays import Array, Codes, ratio
+from ._ends import CONTRAST, SHARE
 from ._pairs import require_columns
 from ._tables import tau_b, tau_c
 
@@ -30,6 +31,8 @@ LIKELIHOODS = ("PPL", "PNL", "PNuL", "NPL", "NNL", "NNuL")
 DELTAS = ("delta_PL", "delta_NL", "delta_NuL")
 TAUS = tuple((name, coding) for coding in CODINGS for name in ("tau_b", "tau_c"))
 STATISTICS = (*RATES, *LIKELIHOODS, *DELTAS, *TAUS)
+RANGES = (*(SHARE,) * len((*RATES, *LIKELIHOODS)), *(CONTRAST,) * len((*DELTAS, *TAUS)))
+"""What each of them can be."""
 DISPLAYED = (3, 1, 2)
 """Columns of positive, negative and neutral answers, in the order of the measures."""
 

@@ -13,7 +13,7 @@ from ._crossed import crossed_bootstrap
 from ._effects import defined, p_of
 from ._labels import label_test
 from ._proportions import scaled
-from ._subtle_cells import CODINGS, DELTAS, GIVEN, STATISTICS, Block, statistics
+from ._subtle_cells import CODINGS, DELTAS, GIVEN, RANGES, STATISTICS, Block, statistics
 from ._subtle_options import SubtleMetricOptions
 
 
@@ -31,9 +31,9 @@ def computed_of(block: Block, options: SubtleMetricOptions) -> Computed:
     value = statistics(block.totals)
     low, high = np.full((2, *value.shape), np.nan)
     if len(block.clusters) == 2:
-        low, high = crossed_bootstrap(block.cells, statistics, options.plan)
+        low, high = crossed_bootstrap(block.cells, statistics, options.plan, RANGES)
     elif block.clusters:
-        low, high = bootstrap(block.cells[:, 0], statistics, options.plan)
+        low, high = bootstrap(block.cells[:, 0], statistics, options.plan, RANGES)
     return Computed(block, value, low, high)
 
 

@@ -14,8 +14,11 @@ import polars as pl
 
 from ..core.records import Scalar
 from ._arrays import Array, ratio
+from ._ends import CONTRAST, FREE, SHARE, Ranges
 from ._pairs import missing_by_status
 
+TURN = (-np.pi, np.pi)
+"""What Cohen's h can be."""
 CELL = ("axis", "gender", "sentiment")
 SENTIMENTS = ("positive", "negative", "neutral")
 N, SUM, SQUARES, FIRST = 0, 1, 2, 3
@@ -70,6 +73,16 @@ def cell_statistics(totals: Array) -> Array:
         z2, z3 = ratio(total[..., column], count), ratio(total[..., column + 1], count)
         parts += [ratio(count - total[..., column] - total[..., column + 1], count), z2, z3, z2 - z3]
     return np.stack(parts, axis=-1)
+
+
+def cell_ranges(columns: int) -> Ranges:
+    """Return what `cell_statistics` of so many columns can be."""
+    return FREE, FREE, *(SHARE, SHARE, SHARE, CONTRAST) * ((columns - FIRST) // 2)
+
+
+def contrast_ranges(columns: int) -> Ranges:
+    """Return what `contrast_statistics` of so many columns can be."""
+    return FREE, FREE, *(CONTRAST, CONTRAST, TURN, TURN) * ((columns - FIRST) // 2)
 
 
 def contrast_statistics(totals: Array) -> Array:

@@ -12,13 +12,13 @@ from ._blocks import POINTS, Block, merge, tested
 from ._cluster import bootstrap, flip_test
 from ._options import TriSentBiasOptions
 from ._proportions import scaled, share, worst_case
-from ._tally import FIRST, Tally, cell_statistics, signed
+from ._tally import FIRST, Tally, cell_ranges, cell_statistics, signed
 
 
 def cell_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estimate]:
     sums = counts.sums[:, :, None]
     totals = counts.sums.sum(axis=0)
-    low, high = bootstrap(sums, cell_statistics, options.plan)
+    low, high = bootstrap(sums, cell_statistics, options.plan, cell_ranges(sums.shape[-1]))
     block = Block(
         groups=counts.cells,
         value=cell_statistics(totals[:, None]),

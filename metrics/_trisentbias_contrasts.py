@@ -18,7 +18,7 @@ from ._cluster import bootstrap, swap_test
 from ._equivalence import Margin, judge_intervals
 from ._options import TriSentBiasOptions
 from ._proportions import scaled, worst_case
-from ._tally import FIRST, Tally, contrast_statistics
+from ._tally import FIRST, Tally, contrast_ranges, contrast_statistics
 
 
 class Contrasts(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], opti
     pairs = [(positive, negative) for _, positive, negative in found]
     sums = np.stack([counts.sums[:, list(side)] for side in zip(*pairs, strict=True)], axis=2)
     totals = sums.sum(axis=0)
-    low, high = bootstrap(sums, contrast_statistics, options.plan)
+    low, high = bootstrap(sums, contrast_statistics, options.plan, contrast_ranges(sums.shape[-1]))
     block = Block(
         groups=[group for group, _, _ in found],
         value=contrast_statistics(totals),
@@ -91,7 +91,8 @@ def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], opti
 def _narrow(sums: Array, options: TriSentBiasOptions) -> tuple[Array, Array] | None:
     if options.margin is None:
         return None
-    return bootstrap(sums, contrast_statistics, replace(options.plan, level=1 - 2 * options.alpha))
+    plan = replace(options.plan, level=1 - 2 * options.alpha)
+    return bootstrap(sums, contrast_statistics, plan, contrast_ranges(sums.shape[-1]))
 
 
 def _verdict(contrasts: Contrasts, unit: int, column: int, options: TriSentBiasOptions) -> dict[str, Any]:

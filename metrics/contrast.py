@@ -26,7 +26,7 @@ from ._families import ABOVE, BELOW, NAMES, correct, p_in_words, tagged
 from ._missing import Group, missing_estimates
 from ._options import TestingOptions
 from ._pairs import missing_by_status
-from ._tally import contrast_statistics
+from ._tally import contrast_ranges, contrast_statistics
 
 if TYPE_CHECKING:
     from ._arrays import Codes
@@ -202,7 +202,7 @@ def _sums(part: pl.DataFrame, options: ContrastOptions) -> Array:
 def _estimate(group: dict[str, Scalar], part: pl.DataFrame, options: ContrastOptions) -> Estimate:
     sums = _sums(part, options)
     value = contrast_statistics(sums.sum(axis=0))
-    low, high = bootstrap(sums, contrast_statistics, options.plan)
+    low, high = bootstrap(sums, contrast_statistics, options.plan, contrast_ranges(sums.shape[-1]))
     clusters = int((sums[..., 0].sum(axis=2) > 0).sum())
     n = int(sums[..., 0].sum())
     missing = [missing_by_status(part)]

@@ -20,7 +20,7 @@ from ._levels import draw_levels
 from ._options import TestingOptions
 from ._paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
 from ._paired_words import conclude, draw
-from ._tally import cell_statistics, contrast_statistics
+from ._tally import cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,9 +112,10 @@ def _estimates(metric: str, family: str, cells: Cells, options: PairedDifference
 
 
 def _block(cells: Cells, options: PairedDifferenceOptions) -> Block:
-    statistics = cell_statistics if cells.sums.shape[2] == 1 else contrast_statistics
+    sides, columns = cells.sums.shape[2:]
+    statistics, ranges = (cell_statistics, cell_ranges) if sides == 1 else (contrast_statistics, contrast_ranges)
     totals = cells.sums.sum(axis=0)
-    low, high = bootstrap(cells.sums, statistics, options.plan)
+    low, high = bootstrap(cells.sums, statistics, options.plan, ranges(columns))
     counts = cells.sums[..., 0]
     return Block(
         groups=cells.groups,

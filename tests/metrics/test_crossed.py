@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -48,8 +49,12 @@ def test_interval_agrees_with_drawing_by_hand(values):
     rng = np.random.default_rng(9)
     drawn = (values[rng.integers(12, size=12)][:, rng.integers(40, size=40)] for _ in range(1999))
     replicates = [np.nanmean(draw) for draw in drawn]
-    ends = np.quantile(replicates, [0.0107, 0.9893])  # The expanded tail of 12 clusters.
-    assert (low[0, 0], high[0, 0]) == pytest.approx(tuple(ends), abs=0.12)
+    middle, ends = np.nanmean(values), np.quantile(replicates, [0.025, 0.975])
+    below, above = middle - ends[0], ends[1] - middle
+    # The shape is that of the draws, the width that of the jackknife.
+    assert (middle - low[0, 0]) / (high[0, 0] - middle) == pytest.approx(below / above, abs=0.1)
+    narrow, wide = crossed_bootstrap(cells_of(values), mean, msgspec.structs.replace(PLAN, method="jackknife"))
+    assert high[0, 0] - low[0, 0] == pytest.approx(wide[0, 0] - narrow[0, 0], rel=0.05)
 
 
 def test_crossed_interval_is_wider_than_either_way_alone(values):

@@ -44,7 +44,7 @@ def test_options_read_from_plain_data():
 @pytest.mark.parametrize(
     ("intervals", "name", "words"),
     [
-        ("percentile", "cluster bootstrap", "expanded percentile, 9,999 resamples"),
+        ("percentile", "cluster bootstrap", "expanded percentile, stretched below 10 clusters, 9,999 resamples"),
         ("bca", "cluster bootstrap, BCa", "BCa"),
         ("jackknife", "cluster jackknife", "leave each template out"),
     ],
