@@ -16,16 +16,27 @@ from prejudge.metrics._arrays import Array, ratio
 from prejudge.metrics._cluster import Method, Resampling, bootstrap, flip_test, swap_test
 from prejudge.metrics._crossed import crossed_bootstrap
 from prejudge.metrics._effects import odds_ratio, risk_difference
+from prejudge.metrics._ends import FREE, Ranges
 from prejudge.metrics._equivalence import Margin, Verdict, equivalence
 from prejudge.metrics._independent import Answers, kruskal_wallis, mann_whitney
 from prejudge.metrics._matched import mcnemar, wilcoxon
-from prejudge.metrics._tally import cell_statistics, contrast_statistics, npll_difference, signed
+from prejudge.metrics._tally import (
+    cell_ranges,
+    cell_statistics,
+    contrast_ranges,
+    contrast_statistics,
+    npll_difference,
+    signed,
+)
 
 SEED = 0
 RANKED = ("Wilcoxon", "McNemar", "Mann-Whitney", "Kruskal-Wallis")
 THRESHOLD = 0.02
 FAVOURITISM = 2
 """Its column among the statistics of a contrast."""
+
+
+LOCATED = (FREE, FREE)
 
 
 class Design(msgspec.Struct, frozen=True):
@@ -76,8 +87,8 @@ def calibrate(design: Design, studies: int = 1000, resamples: int = 999, seed: i
     plan = Resampling(resamples, seed)
     sums = simulate(design, studies, seed)
     praise = sums[:, :, :1]
-    low, high = bootstrap(praise, cell_statistics, plan)
-    lows, highs = bootstrap(sums, contrast_statistics, plan)
+    low, high = bootstrap(praise, cell_statistics, plan, cell_ranges(5))
+    lows, highs = bootstrap(sums, contrast_statistics, plan, contrast_ranges(5))
     hits, misses = (praise[..., column].sum(axis=(0, 2)).astype(int) for column in (3, 4))
     binomial = np.array([stats.binomtest(h, h + m).pvalue for h, m in zip(hits, misses, strict=True)])
     level = not design.effect
@@ -166,8 +177,8 @@ def shares(totals: Array) -> Array:
 def coverage(world: World, method: Method, studies: int, resamples: int = 1999) -> dict[str, float]:
     """Return the share of intervals that cover the truth, by statistic."""
     sums, plan = sums_of(draw_answers(world, studies)), Resampling(resamples, SEED, method=method)
-    one, paired = _covers(sums, location, plan, (0.0, 0.0))
-    _, difference = _covers(apart(sums), location, plan, (0.0, 0.0))
+    one, paired = _covers(sums, location, plan, (0.0, 0.0), LOCATED)
+    _, difference = _covers(apart(sums), location, plan, (0.0, 0.0), LOCATED)
     risk, odds = _covers(apart(sums), shares, plan, (0.0, 1.0))
     return {
         "mean": one,
@@ -251,7 +262,8 @@ def verdicts(world: World, margin: float, studies: int, resamples: int = 1999) -
     sums, found = sums_of(draw_answers(world, studies))[:, :, :1, :2], {}
     for truth, where in ((0.0, "truth 0"), (margin, "truth at margin")):
         moved = sums + np.stack([0 * sums[..., 0], truth * sums[..., 0]], axis=-1)
-        mean = equivalence(moved, lambda t: ratio(t[..., 0, 1:], t[..., 0, :1]), Resampling(resamples), Margin(margin))
+        plan, edge = Resampling(resamples), Margin(margin)
+        mean = equivalence(moved, lambda t: ratio(t[..., 0, 1:], t[..., 0, :1]), plan, edge, (FREE,))
         seen = [row[0].verdict for row in mean]
         found |= {f"{verdict}, {where}": seen.count(verdict) / studies for verdict in Verdict}
     return found
@@ -271,6 +283,8 @@ def predicted_power(world: World, studies: int, resamples: int = 999) -> dict[st
     }
 
 
-def _covers(sums: Array, statistics: Any, plan: Resampling, truths: tuple[float, ...]) -> list[float]:
-    low, high = bootstrap(sums, statistics, plan)
+def _covers(
+    sums: Array, statistics: Any, plan: Resampling, truths: tuple[float, ...], ranges: Ranges = ()
+) -> list[float]:
+    low, high = bootstrap(sums, statistics, plan, ranges)
     return [_covered(low[:, i], high[:, i], truth) for i, truth in enumerate(truths)]
