@@ -40,7 +40,7 @@ children = _share("children")
 virtual = _share("virtual")
 postgres = _share("postgres")
 _share("strategies")
-_share("browser")
+_share("hostile")
 
 from prejudge.core.runs import RunOptions, execute  # noqa: E402
 from prejudge.core.store import Store  # noqa: E402

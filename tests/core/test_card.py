@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import msgspec
 import pytest
-from browser import HOSTILE as HOSTILE_ANSWERS
 from fakes import FakeModel
+from hostile import HOSTILE as HOSTILE_ANSWERS
 from markdown_it import MarkdownIt
 
 from prejudge.core.adapter import Identity

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from browser import HOSTILE as HOSTILE_ANSWERS
 from fakes import FakeModel
+from hostile import HOSTILE as HOSTILE_ANSWERS
 from markdown_it import MarkdownIt
 
 from prejudge.core.compare import Difference

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from browser import HOSTILE
+from hostile import HOSTILE
 from markdown_it import MarkdownIt
 
 from prejudge.core.markdown import bullets, escape, table
