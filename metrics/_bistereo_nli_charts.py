@@ -33,7 +33,7 @@ def _bars(gender: str, estimates: Sequence[Estimate]) -> Chart:
     said = " ".join(f"{e.group['category']}, {e.group['skin']}, {e.metric}: {_number(e)}." for e in estimates)
     caption = (
         "Percentage of readable answers that say contradiction and entailment, by category of attribute and skin tone, "
-        "with cluster bootstrap intervals. A model without a bias says neither: both are 0 for each skin tone. " + said
+        "with cluster intervals. A model without a bias says neither: both are 0 for each skin tone. " + said
     )
     return Chart(f"bistereo-nli-{gender}", f"Contradiction and entailment, {gender}", caption, figure)
 
@@ -69,7 +69,7 @@ def _forest(estimates: Sequence[Estimate]) -> list[Chart]:
     caption = (
         "Halo effect: entailment of positive attributes, fair less dark. Horn effect: entailment of negative ones, "
         "dark less fair. 0: the skin tone makes no difference. Full points are significant after correction; lines are "
-        "cluster bootstrap intervals."
+        "cluster intervals."
     )
     return [Chart("bistereo-nli-effects", "Halo and horn effects", caption, forest(panels))]
 

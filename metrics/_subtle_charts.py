@@ -27,7 +27,7 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
             title="Differences by domain",
             caption=(
                 "Percentage of positive, negative and neutral answers where what is given is positive, less that where "
-                "it is negative, with cluster bootstrap intervals. 0: what is given changes nothing. * significant "
+                "it is negative, with cluster intervals. 0: what is given changes nothing. * significant "
                 "after correction. " + words
             ),
             figure=_bars(by_domain),
@@ -48,7 +48,7 @@ def _pronouns(estimates: Sequence[Estimate]) -> list[Chart]:
         panels.append(Panel(pronoun, "ΔPL (percentage points)", points))
     caption = (
         "Percentage of positive answers where what is given is positive, less that where it is negative, for each "
-        "pronoun. Full points are significant after correction; lines are cluster bootstrap intervals."
+        "pronoun. Full points are significant after correction; lines are cluster intervals."
     )
     return [Chart("subtle-pronouns", "ΔPL by pronoun", caption, forest(panels))]
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from ._arrays import Array
-from ._cluster import bootstrap
+from ._cluster import METHODS, bootstrap
 from ._crossed import crossed_bootstrap
 from ._effects import defined, p_of
 from ._labels import label_test
@@ -48,12 +48,19 @@ def row_of(computed: Computed, unit: int, name: Any, scale: float, options: Subt
         "low": scaled(low, scale),
         "high": scaled(high, scale),
         "level": options.level,
-        "interval": f"cluster bootstrap ({' x '.join(computed.block.clusters)})" if low is not None else "",
+        "interval": _interval(computed.block, options) if low is not None else "",
         "n": int(cells.sum()),
         "clusters": _clusters(cells) if computed.block.clusters else None,
         "missing": lost_in(computed.block, unit, GIVEN),
         "note": _note(computed.block, value, low),
     }
+
+
+def _interval(block: Block, options: SubtleMetricOptions) -> str:
+    ways = " x ".join(block.clusters)
+    # There is no BCa of two ways.
+    crossed = len(block.clusters) == 2 and options.intervals == "bca"
+    return f"{METHODS['percentile'] if crossed else options.interval} ({ways})"
 
 
 def _clusters(cells: Array) -> int:

@@ -231,3 +231,19 @@ def test_false_positives_are_nominal_where_nothing_is_planted():
     options = SubtleMetricOptions(resamples=99)
     p = [one(computed(study(0.0, 3, 8, seed), options), "tau_c_clustered", coding="polarity").p for seed in range(40)]
     assert np.mean(np.array(p) <= 0.05) <= 0.15
+
+
+@pytest.mark.parametrize(
+    ("intervals", "crossed", "alone"),
+    [
+        ("percentile", "cluster bootstrap (template x term)", "cluster bootstrap (template)"),
+        ("bca", "cluster bootstrap (template x term)", "cluster bootstrap, BCa (template)"),
+        ("jackknife", "cluster jackknife (template x term)", "cluster jackknife (template)"),
+    ],
+)
+def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
+    options = SubtleMetricOptions(resamples=99, intervals=intervals)
+    frame = study(0.2)
+    for observed, name in ((frame, crossed), (frame.with_columns(term=pl.lit(None, pl.String)), alone)):
+        (found,) = (e for e in Subtle().compute(observed, options) if e.metric == "delta_PL" and not e.group)
+        assert found.interval == name
