@@ -35,9 +35,9 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_results(
-    job: Job, results: Sequence[Result], heads: Sequence[Classified], beside: Sequence[str] = ()
+    job: Job, results: Sequence[Result], heads: Sequence[Classified], beside: Sequence[Results] = ()
 ) -> Results:
-    """Write results.json, results.md and the figures; `beside` names folders whose bars are drawn too."""
+    """Write results.json, results.md and the figures; the bars of the results `beside` are drawn too."""
     splits = list(dict.fromkeys(result.split for result in results))
     kept = {split: best_of_split(job, results, split) for split in splits}
     whole = Results(
@@ -51,22 +51,31 @@ def write_results(
     )
     write_json(job.out / RESULTS, whole)
     (job.out / "results.md").write_text(markdown(whole.summaries, heads), encoding="utf-8")
-    others = [summary for folder in beside for summary in read_summaries(folder)]
-    save(delta_bars([*whole.summaries, *others]), job.out / "figures" / "delta-sim.png")
+    save(delta_bars([*whole.summaries, *told_apart(whole, beside)]), job.out / "figures" / "delta-sim.png")
     for split, (result, folder) in kept.items():
         _draw_tsne(job, result, folder, job.out / "figures" / f"t-sne-{split}.png")
     return whole
 
 
-def read_summaries(folder: str) -> list[Summary]:
-    """Return the summaries of another folder.
+def told_apart(own: Results, beside: Sequence[Results]) -> list[Summary]:
+    """Return the summaries of other results; another model of the same name is told apart by its digest."""
+    found = []
+    for other in beside:
+        alike = other.model == own.model and other.digest != own.digest
+        model = f"{other.model} ({other.digest.removeprefix('sha256:')[:8]})" if alike else other.model
+        found += [msgspec.structs.replace(summary, model=model) for summary in other.summaries]
+    return found
+
+
+def read_results(folder: str) -> Results:
+    """Return the results of another folder.
 
     Raises:
         DataError: it holds none.
     """
     path = Path(folder) / RESULTS
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Results).summaries
+        return msgspec.json.decode(path.read_bytes(), type=Results)
     except (OSError, msgspec.MsgspecError) as error:
         raise DataError(
             f"{folder!r} holds no results of train-encoder: {error}. Give an --out of another call."

@@ -21,7 +21,7 @@ from ._model import find_model
 from ._parts import SPLITS
 from ._progress import choose_progress
 from ._tables import describe_table, show
-from ._write import write_results
+from ._write import read_results, write_results
 
 WHAT = "`prejudge train-encoder`"
 TEMPERATURES, MARGINS = (0.1, 0.5, 1.0, 10.0, 20.0, 30.0), (0.2, 0.3, 0.4, 0.5, 0.6)
@@ -88,10 +88,11 @@ def train_encoder(data: tuple[str, ...], only_describe: bool, **given: Any) -> N
         console.print(describe_table(corpus))
         return
     job = make_job(corpus, given)
+    beside = [read_results(folder) for folder in given["beside"]]
     with choose_progress(given["quiet"]) as progress:
         results = run_grid(job, progress)
         heads = run_heads(job, make_heads(given), results, progress)
-        whole = write_results(job, results, heads, given["beside"])
+        whole = write_results(job, results, heads, beside)
     show(console, whole.summaries, heads)
     for split, folder in whole.best.items():
         console.print(f"Best encoder, split by {split}: {job.out / folder}", soft_wrap=True, highlight=False)

@@ -1,10 +1,14 @@
 import asyncio
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from safetensors.torch import load_file, save_file
 
+from prejudge.adapters.encoder_training import _write
+from prejudge.adapters.encoder_training._figures import delta_bars
 from prejudge.core.cli.main import cli
 from prejudge.core.errors import DataError, UsageError
 from prejudge.probes._indicasa_confusion import read_confusion
@@ -95,6 +99,28 @@ def test_figures_are_drawn(trained):
     drawn = sorted((trained[0] / "figures").iterdir())
     assert [path.name for path in drawn] == ["delta-sim.png", "t-sne-context.png", "t-sne-sentence.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn)
+
+
+def test_bars_of_another_encoder_stand_beside(trained, files, tiny, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(_write, "delta_bars", lambda summaries: drawn.append(summaries) or delta_bars(summaries))
+    other = shutil.copytree(tiny, tmp_path / "other" / Path(tiny).name)
+    weights = load_file(other / "model.safetensors")
+    save_file({name: 1.01 * value for name, value in weights.items()}, other / "model.safetensors")
+    made = ("--out", tmp_path / "out", "--loss", "triplet", "--split", "context", *CALL)
+    run(*files, "--model", other, *made, "--beside", trained[0])
+    (summaries,) = drawn
+    panels = {(summary.model, summary.split) for summary in summaries}
+    name, told = Path(tiny).name, json.loads((trained[0] / "results.json").read_text())
+    apart = f"{name} ({told['digest'].removeprefix('sha256:')[:8]})"
+    assert panels == {(name, "context"), (apart, "context"), (apart, "sentence")}
+
+
+def test_a_folder_without_results_is_refused_before_anything_is_trained(files, tiny, tmp_path):
+    pytest.importorskip("sentence_transformers", reason="needs the extra encoder")
+    with pytest.raises(DataError, match=r"holds no results of train-encoder: .* Give an --out of another call"):
+        run(*files, "--model", tiny, "--out", tmp_path / "out", *CALL, "--beside", tmp_path)
+    assert not (tmp_path / "out").exists()
 
 
 def test_second_call_trains_nothing(trained, files, tiny):
