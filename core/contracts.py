@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Chart",
+    "DESIGN_COLUMNS",
     "Estimate",
     "Example",
     "Identity",
@@ -40,6 +41,8 @@ __all__ = [
 HEADLINE = 40
 """Estimates a reader can still take in at a glance."""
 UNIT_COLUMNS = ("metric", "unit", "cluster", "sign", "value", "least", "greatest", "status")
+DESIGN_COLUMNS = ("test", "level", "row", "ways")
+"""What `Metric.designs` adds to them, each where it applies."""
 """What `Metric.units` gives for each unit; every other column is a factor of the estimate's group."""
 
 
@@ -183,6 +186,17 @@ class Metric(ABC):
         and `greatest` are the limits of any value, null where there are none. The estimate is the mean of `value`
         where `sign` is 1, less the mean where it is -1. Leave out the estimates that are no such mean, such as a
         ratio; None says that no estimate is.
+        """
+        return None
+
+    def designs(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
+        """Return what the tests behind the headline compare, so that `plan` says what they can find.
+
+        Override it where that is more than means of units in clusters; None takes the headline's `units`. The columns
+        are those of `units` and any of `DESIGN_COLUMNS`. `test` is `wilcoxon` (signed ranks), `mann-whitney` (ranks of
+        the two signs), `kruskal-wallis` or `anova` (groups by `level`), or null for a test of means. `row` names what
+        a unit shares with others besides its cluster, where two ways of clustering cross, and `ways` both in words,
+        such as `scenario x face`; null elsewhere.
         """
         return None
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .scoring import Scores
 
 SMALLEST = "smallest-effect"
+LINES = 4
+"""Lines per measure and test, at most; more kinds of groups than that share one."""
 FEWEST_RESAMPLES = 99
 
 
@@ -29,15 +31,14 @@ class Assumed(msgspec.Struct, frozen=True, kw_only=True):
     """A run of the same study: its spread and correlation, measure by measure."""
     spread: float | None = None
     icc: float | None = None
-
-    @property
-    def any(self) -> bool:
-        """Say whether there is anything to go by."""
-        return self.pilot is not None or self.spread is not None or self.icc is not None
+    row_icc: float | None = None
+    """Where two ways of clustering cross: correlation of units that share the other way."""
+    power: float = 0.8
+    """Chance with which a test finds the effects that are given."""
 
 
 def smallest_effects(catalogue: Catalogue, study: Study, assumed: Assumed) -> dict[str, list[Estimate]]:
-    """Return per metric the smallest effects of its headline estimates; nothing for a metric without units.
+    """Return per metric the smallest effects of what it designs, or else of its headline; nothing without units.
 
     The units are those of the planned trials. Where later stages depend on answers they are those of the pilot.
 
@@ -51,15 +52,17 @@ def smallest_effects(catalogue: Catalogue, study: Study, assumed: Assumed) -> di
     if planned is None and assumed.pilot is None:
         raise UsageError("what the last stage asks depends on answers. Name a run to go by: --pilot RUN.")
     smallest: Metric = catalogue.plugins.load("metric", SMALLEST)()
-    options = build_options(SMALLEST, smallest.options, {"spread": assumed.spread, "icc": assumed.icc})
+    stated = {name: getattr(assumed, name) for name in ("spread", "icc", "row_icc", "power")}
+    options = build_options(SMALLEST, smallest.options, stated)
     found = {}
     for name, (metric, own) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
-            frames = dict(_units(metric, own, planned, assumed.pilot))
+            designed, frames = _compared(metric, own, planned, assumed.pilot)
             if frames:
                 known = _estimates(metric, own, planned, assumed.pilot, name)
                 effects = smallest.compute(_frame(frames), options)
-                found[name] = list(_shown(metric, known, effects))
+                places = known if designed else metric.headline(known) or known
+                found[name] = list(_shown(places, effects))
     return found
 
 
@@ -83,15 +86,18 @@ def _planned(stage: Stage, pilot: Scores | None) -> pl.DataFrame:
     )
 
 
-def _units(
+def _compared(
     metric: Metric, options: Any, planned: pl.DataFrame | None, pilot: Scores | None
-) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the units of the design and those of the pilot, by role."""
-    tried = None if pilot is None else metric.units(pilot.seen_by(metric), options)
-    units = metric.units(planned, options) if planned is not None else tried
-    for role, frame in (("planned", units), ("pilot", tried)):
-        if frame is not None and not frame.is_empty():
-            yield role, frame
+) -> tuple[bool, dict[str, pl.DataFrame]]:
+    """Return whether the metric says what its tests compare, and these units, or else its own, by role."""
+    seen = None if pilot is None else pilot.seen_by(metric)
+    asked = {"planned": seen if planned is None else planned, "pilot": seen}
+    for designed, units in ((True, metric.designs), (False, metric.units)):
+        found = {role: units(frame, options) for role, frame in asked.items() if frame is not None}
+        there = {role: frame for role, frame in found.items() if frame is not None and not frame.is_empty()}
+        if there:
+            return designed, there
+    return False, {}
 
 
 def _frame(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -112,12 +118,13 @@ def _estimates(
     return metric.compute(planned, options)
 
 
-def _shown(metric: Metric, known: list[Estimate], effects: list[Estimate]) -> Iterator[Estimate]:
-    """Yield the effects of the headline, in the unit of their estimate; of all where there is no headline."""
-    places = {_key(e): e for e in metric.headline(known) or known}
+def _shown(places: list[Estimate], effects: list[Estimate]) -> Iterator[Estimate]:
+    """Yield the effects of these estimates, in their unit where they have none of their own."""
+    known = {_key(e): e for e in places}
     for effect in effects:
-        if (estimate := places.get(_key(effect))) is not None:
-            yield msgspec.structs.replace(effect, unit=estimate.unit, neutral=estimate.neutral)
+        if (estimate := known.get(_key(effect))) is not None:
+            unit, neutral = (effect.unit, 0.0) if effect.unit else (estimate.unit, estimate.neutral)
+            yield msgspec.structs.replace(effect, unit=unit, neutral=neutral)
 
 
 def _key(estimate: Estimate) -> tuple[Any, ...]:
@@ -125,16 +132,39 @@ def _key(estimate: Estimate) -> tuple[Any, ...]:
 
 
 def in_lines(effects: list[Estimate]) -> Iterator[str]:
-    """Yield one line per measure: the range of its smallest effects over groups, and what they rest on."""
-    for measure in dict.fromkeys(e.metric for e in effects):
-        mine = [e for e in effects if e.metric == measure]
-        values = [e.value for e in mine if e.value is not None]
-        if not values:
+    """Yield one line per measure and test: the range of its smallest effects over groups, and what they rest on.
+
+    Where these are a few kinds, each has a line of its own; else the whole study has, and its groups by their factors.
+    """
+    for measure, test in dict.fromkeys((e.metric, e.test) for e in effects):
+        mine = [e for e in effects if (e.metric, e.test) == (measure, test)]
+        defined = [e for e in mine if e.value is not None]
+        if not defined:
             yield f"{measure}: {mine[0].note}"
             continue
-        low, high = (f"{value:.3g}" for value in (min(values), max(values)))
-        reach = low if low == high else f"{low} to {high}"
-        notes = dict.fromkeys(e.note for e in mine if e.value is not None)
-        note = next(iter(notes)) if len(notes) == 1 else "by group"
-        some = "" if len(values) == len(mine) else f"; {len(mine) - len(values)} of {len(mine)} undefined"
-        yield f"{measure}: {reach} {mine[0].unit} ({note}{some})"
+        undefined = len(mine) - len(defined)
+        some = f"; {undefined} of {len(mine)} undefined" if undefined else ""
+        few = len({e.note for e in defined}) <= LINES
+        parts: dict[Any, list[Estimate]] = {}
+        for e in defined:
+            parts.setdefault(e.note if few else tuple(e.group), []).append(e)
+        for part in parts.values():
+            label = _label(measure, part, defined) if few else ", by ".join([measure, *part[0].group])
+            yield f"{label}: {_reach(part)} ({_rests_on(test, part)}{some})"
+
+
+def _label(measure: str, part: list[Estimate], every: list[Estimate]) -> str:
+    """Return the measure, with what the groups of this part alone have in common."""
+    fixed, known = ({f for f in e[0].group.items() if all(f in o.group.items() for o in e)} for e in (part, every))
+    return ", ".join([measure, *(f"{name} {level}" for name, level in sorted(fixed - known, key=str))])
+
+
+def _reach(part: list[Estimate]) -> str:
+    values = [e.value for e in part if e.value is not None]
+    low, high = (f"{value:.3g}" for value in (min(values), max(values)))
+    return f"{low if low == high else f'{low} to {high}'} {part[0].unit}"
+
+
+def _rests_on(test: str, part: list[Estimate]) -> str:
+    notes = dict.fromkeys(e.note for e in part)
+    return "; ".join(filter(None, [test, next(iter(notes)) if len(notes) == 1 else "by group"]))

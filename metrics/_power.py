@@ -1,103 +1,36 @@
 """What a design can show: power, and the smallest effect it would find, before anything is asked.
 
-Answers in one cluster resemble each other; m answers in each of C clusters with intra-cluster correlation icc are
-worth C m / (1 + (m - 1) icc) independent ones (Kish 1965). A test of a mean is then a t test with C - 1 degrees of
-freedom, and its power is that of the noncentral t distribution.
+A test of a mean is a t test with C - 1 degrees of freedom for C clusters, and its power is that of the noncentral t
+distribution; a test of k groups is an F test, and its power that of the noncentral F. `_power_designs` and
+`_power_crossed` have the designs.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
-import msgspec
-import numpy as np
 from scipy import optimize, stats
 
 from ..core.errors import UsageError
-from ._arrays import Array, Codes
+from ._power_crossed import CrossedDesign
+from ._power_designs import Design, GroupsDesign, RankDesign
 
+__all__ = [
+    "AnyDesign",
+    "CrossedDesign",
+    "Design",
+    "GroupsDesign",
+    "RankDesign",
+    "discordance_spread",
+    "minimum_detectable_effect",
+    "power",
+    "proportion_spread",
+]
 
-class Design(msgspec.Struct, frozen=True, kw_only=True):
-    """A design to be tested against a neutral mean, or two groups of clusters against each other."""
-
-    clusters: int
-    """In each group, where there are two."""
-    size: float = 1.0
-    """Answers (or pairs) per cluster, on average."""
-    spread: float = 1.0
-    """Standard deviation of one answer; of a pair's difference, where answers are paired."""
-    icc: float = 0.0
-    """Correlation of two answers of one cluster."""
-    unevenness: float = 0.0
-    """Standard deviation of the clusters' sizes over their mean."""
-    groups: int = 1
-    """1: a mean, or a mean of paired differences, against neutral. 2: the means of two groups of clusters."""
-
-    def __post_init__(self) -> None:
-        """Refuse what is no design."""
-        if self.clusters < 2:
-            raise UsageError(f"clusters is {self.clusters}. Give at least 2: one cluster shows no spread.")
-        if not self.size > 0 or not self.spread > 0:
-            raise UsageError(f"size is {self.size} and spread is {self.spread}. Give numbers above 0.")
-        if not 0 <= self.icc <= 1:
-            raise UsageError(f"icc is {self.icc}. Give a number from 0 to 1.")
-        if self.groups not in (1, 2):
-            raise UsageError(f"groups is {self.groups}. Give 1 or 2.")
-
-    @property
-    def design_effect(self) -> float:
-        """Return by how much clustering multiplies the variance of the mean.
-
-        Source: Kish (1965); for clusters of unequal size Eldridge, Ashby and Kerry (2006).
-        """
-        return max(1 + ((1 + self.unevenness**2) * self.size - 1) * self.icc, self.icc)
-
-    @property
-    def standard_error(self) -> float:
-        """Return the standard error of the mean, or of the difference of two means."""
-        return self.spread * math.sqrt(self.groups * self.design_effect / (self.clusters * self.size))
-
-    @property
-    def freedom(self) -> int:
-        """Return the degrees of freedom: clusters less one per group."""
-        return self.groups * (self.clusters - 1)
-
-
-class CrossedDesign(msgspec.Struct, frozen=True, kw_only=True):
-    """Every row (scenario) with every column (image), tested against a neutral mean by the crossed jackknife."""
-
-    rows: int
-    columns: int
-    spread: float = 1.0
-    """Standard deviation of one answer."""
-    row_icc: float = 0.0
-    """Share of its variance that answers of one row have in common."""
-    column_icc: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Refuse what is no design."""
-        if self.rows < 2 or self.columns < 2:
-            raise UsageError(f"rows is {self.rows} and columns is {self.columns}. Give at least 2 of each.")
-        if not self.spread > 0:
-            raise UsageError(f"spread is {self.spread}. Give a number above 0.")
-        if min(self.row_icc, self.column_icc) < 0 or self.row_icc + self.column_icc > 1:
-            raise UsageError(f"row_icc is {self.row_icc}, column_icc {self.column_icc}. Give shares that sum up to 1.")
-
-    @property
-    def standard_error(self) -> float:
-        """Return the standard error of the mean: what rows, columns and single answers add to it."""
-        return self.spread * math.sqrt(self.row_icc / self.rows + self.column_icc / self.columns + self._single)
-
-    @property
-    def freedom(self) -> float:
-        """Return the degrees of freedom, after Satterthwaite (1946)."""
-        row, column = self.row_icc / self.rows + self._single, self.column_icc / self.columns + self._single
-        spread = row**2 / (self.rows - 1) + column**2 / (self.columns - 1)
-        return (row + column - self._single) ** 2 / spread
-
-    @property
-    def _single(self) -> float:
-        return (1 - self.row_icc - self.column_icc) / (self.rows * self.columns)
+STRONGEST = 1 - 1e-9
+"""Nearly the strongest effect of ranks there is."""
+AnyDesign = Design | CrossedDesign | RankDesign | GroupsDesign
 
 
 def proportion_spread(share: float) -> float:
@@ -110,50 +43,73 @@ def discordance_spread(discordant: float) -> float:
     return math.sqrt(discordant)
 
 
-def power(effect: float, design: Design | CrossedDesign, alpha: float = 0.05) -> float:
-    """Return the chance that a two-sided test at `alpha` finds a true `effect` (in the units of the spread)."""
-    critical = stats.t.isf(alpha / 2, design.freedom)
-    shift = abs(effect) / design.standard_error
-    # The far tail underflows to NaN in scipy where it is nothing.
-    far = stats.nct.cdf(-critical, design.freedom, shift) if shift < 5 else 0.0
-    return float(stats.nct.sf(critical, design.freedom, shift) + far)
+def power(effect: float, design: AnyDesign, alpha: float = 0.05) -> float:
+    """Return the chance that a test at `alpha`, two-sided where there are sides, finds a true `effect`.
+
+    The effect is in the units of the spread; of a `RankDesign` it is a rank-biserial correlation or Cliff's delta, of
+    a `GroupsDesign` Cohen's f.
+    """
+    if isinstance(design, GroupsDesign):
+        return _power_of_f(design.freedom, design.noncentrality(effect), alpha)
+    if isinstance(design, RankDesign):
+        return _power_of_ranks(design, min(abs(effect), 1.0), alpha)
+    return _power_of_t(design.freedom, abs(effect) / design.standard_error, alpha)
 
 
-def minimum_detectable_effect(design: Design | CrossedDesign, alpha: float = 0.05, wanted: float = 0.8) -> float:
-    """Return the least true effect that a two-sided test at `alpha` finds with probability `wanted`."""
+def minimum_detectable_effect(design: AnyDesign, alpha: float = 0.05, wanted: float = 0.8) -> float:
+    """Return the least true effect that a test at `alpha` finds with probability `wanted`.
+
+    Infinite where ranks of so few answers find no effect, however large.
+
+    Raises:
+        UsageError: the power wanted is none, or below alpha.
+    """
     if not alpha < wanted < 1:
         raise UsageError(f"power is {wanted}. Give a number between alpha ({alpha}) and 1.")
-    top = stats.t.isf(alpha / 2, design.freedom) + 2 * stats.t.isf((1 - wanted) / 2, design.freedom)
-    found = optimize.brentq(lambda shift: power(shift * design.standard_error, design, alpha) - wanted, 0, top)
-    return float(found * design.standard_error)
+    if isinstance(design, GroupsDesign):
+        return math.sqrt(_least_noncentrality(design.freedom, alpha, wanted) / design.noncentrality(1.0))
+    if isinstance(design, RankDesign):
+        return _least_of_ranks(design, alpha, wanted)
+    return _least_shift(design.freedom, alpha, wanted) * design.standard_error
 
 
-class Pilot(msgspec.Struct, frozen=True):
-    """What a pilot says about the spread of answers. None where it cannot say."""
-
-    spread: float | None
-    icc: float | None
-    n: int
-    clusters: int
+def _power_of_t(freedom: float, shift: float, alpha: float) -> float:
+    critical = stats.t.isf(alpha / 2, freedom)
+    # The far tail underflows to NaN in scipy where it is nothing.
+    far = stats.nct.cdf(-critical, freedom, shift) if shift < 5 else 0.0
+    return float(stats.nct.sf(critical, freedom, shift) + far)
 
 
-def pilot(values: Array, clusters: Codes) -> Pilot:
-    """Estimate spread and intra-cluster correlation by one-way analysis of variance; NaN is left out.
+def _power_of_ranks(design: RankDesign, effect: float, alpha: float) -> float:
+    needed = stats.t.isf(alpha / 2, design.freedom) * design.standard_error
+    found, error = design.found_at(effect), design.standard_error_at(effect)
+    if error == 0:
+        return float(found > needed)
+    return float(stats.norm.sf((needed - found) / error) + stats.norm.sf((needed + found) / error))
 
-    A correlation below 0 is taken as 0: answers of a cluster are then no more alike than others.
-    Source: Donner and Koval (1980).
-    """
-    there = ~np.isnan(values)
-    own = np.unique(clusters[there], return_inverse=True)[1]
-    y, n, k = values[there], int(there.sum()), int(own.max(initial=-1)) + 1
-    if n < 2:
-        return Pilot(None, None, n, k)
-    spread = float(np.std(y, ddof=1))
-    if k < 2 or n == k or spread == 0:
-        return Pilot(spread or None, None, n, k)
-    sizes, sums = np.bincount(own), np.bincount(own, weights=y)
-    means = sums / sizes
-    between = (sizes * (means - y.mean()) ** 2).sum() / (k - 1)
-    within = ((y - means[own]) ** 2).sum() / (n - k)
-    size = (n - (sizes**2).sum() / n) / (k - 1)
-    return Pilot(spread, float(np.clip((between - within) / (between + (size - 1) * within), 0, 1)), n, k)
+
+def _power_of_f(freedom: tuple[int, int], noncentrality: float, alpha: float) -> float:
+    critical = stats.f.isf(alpha, *freedom)
+    return float(stats.ncf.sf(critical, *freedom, noncentrality)) if noncentrality else alpha
+
+
+@lru_cache(maxsize=4096)
+def _least_shift(freedom: float, alpha: float, wanted: float) -> float:
+    """Return the least effect in standard errors; many measures of a study have the same freedom."""
+    top = stats.t.isf(alpha / 2, freedom) + 2 * stats.t.isf((1 - wanted) / 2, freedom)
+    return float(optimize.brentq(lambda shift: _power_of_t(freedom, shift, alpha) - wanted, 0, top))
+
+
+@lru_cache(maxsize=4096)
+def _least_of_ranks(design: RankDesign, alpha: float, wanted: float) -> float:
+    if _power_of_ranks(design, STRONGEST, alpha) < wanted:
+        return math.inf
+    return float(optimize.brentq(lambda effect: _power_of_ranks(design, effect, alpha) - wanted, 0, STRONGEST))
+
+
+@lru_cache(maxsize=4096)
+def _least_noncentrality(freedom: tuple[int, int], alpha: float, wanted: float) -> float:
+    top = 1.0
+    while _power_of_f(freedom, top, alpha) < wanted:
+        top *= 2
+    return float(optimize.brentq(lambda shift: _power_of_f(freedom, shift, alpha) - wanted, 0, top))

@@ -105,3 +105,14 @@ def units(observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFr
     ]
     rows = [row for factors in ((), ("domain",)) for row in unit_rows(frame, measures, factors, options.cluster[-1])]
     return pl.concat(rows, how="diagonal").drop("threshold")
+
+
+def designs(observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame | None:
+    """Return the units with what else clusters them, if two ways cross; None where items are not known."""
+    found = units(observations, options)
+    if found is None or len(options.cluster) < 2:
+        return found
+    row, cluster = options.cluster
+    other = observations.select(pl.col("trial").cast(pl.String).alias("unit"), pl.col(row).cast(pl.String).alias("row"))
+    crossed = found.join(other, on="unit", how="left", maintain_order="left")
+    return crossed.with_columns(ways=pl.lit(f"{row} x {cluster}"))

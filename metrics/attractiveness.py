@@ -15,6 +15,7 @@ from ..core.contracts import Metric, Options
 from ..core.estimates import Chart, Estimate, Example
 from ._attractiveness_apart import missing_answers, position_estimates
 from ._attractiveness_charts import draw
+from ._attractiveness_designs import designs
 from ._attractiveness_filter import filter_estimates
 from ._attractiveness_groups import group_estimates, mean_estimates
 from ._attractiveness_human import human_estimates
@@ -70,6 +71,10 @@ class Attractiveness(Metric):
     def units(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> pl.DataFrame:
         """Return the change of each face in each scenario: what the gaps are the means of."""
         return units(gather(observations))
+
+    def designs(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> pl.DataFrame:
+        """Return what the halo, the gaps and the tests between groups compare."""
+        return designs(gather(observations))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer in one sentence in how many scenarios the filter changes the judgement."""

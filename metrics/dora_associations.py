@@ -17,6 +17,7 @@ from ..core.errors import DataError
 from ..core.estimates import Chart, Estimate, Example
 from ._dora_charts import draw
 from ._dora_counts import count_estimates, missing_by_stage, overlap_estimates, unreadable_kinds
+from ._dora_designs import designs
 from ._dora_known import calibration, undocumented
 from ._dora_levels import agreement_estimates, judged_estimates, share_measures
 from ._dora_means import mean_estimates
@@ -71,6 +72,10 @@ class DoraAssociations(Metric):
     def units(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> pl.DataFrame | None:
         """Return the descriptors behind the means that count each of them once."""
         return unit_frame(valued(_gathered(observations, options)))
+
+    def designs(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> pl.DataFrame | None:
+        """Return the same without dimensions, and the answers that tests between settings compare."""
+        return designs(valued(_gathered(observations, options)))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer in one sentence how many associations there are, and how negative they are."""

@@ -15,7 +15,7 @@ from ._subtle_cells import NEEDS, readable
 from ._subtle_charts import draw
 from ._subtle_estimates import estimate_all
 from ._subtle_options import SubtleMetricOptions
-from ._subtle_words import conclude, examples_of, headline, methods, units
+from ._subtle_words import conclude, designs, examples_of, headline, methods, units
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +47,10 @@ class Subtle(Metric):
     def units(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame | None:
         """Return the answers behind the differences, whole and by domain."""
         return units(readable(observations), options)
+
+    def designs(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame | None:
+        """Return the same with the other way of clustering, where two cross."""
+        return designs(readable(observations), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer in one sentence whether what is given changes what is chosen."""

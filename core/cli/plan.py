@@ -53,6 +53,16 @@ from .shared import (
 @click.option(
     "--icc", type=click.FloatRange(0, 1), help="Correlation of units in one cluster, where a pilot does not tell it."
 )
+@click.option(
+    "--row-icc",
+    type=click.FloatRange(0, 1),
+    help="The same for units in one row, where rows (scenarios, templates) cross clusters.",
+)
+@click.option(
+    "--power",
+    type=click.FloatRange(0.05, 1, min_open=True, max_open=True),
+    help="Chance of finding the effects that are given.  [default: 0.8]",
+)
 def plan(
     study: str,
     models: tuple[str, ...],
@@ -65,7 +75,7 @@ def plan(
 ) -> None:
     """Count what STUDY would ask, cell by cell, beside the paper's counts; with a model, the cached share and cost.
 
-    With --pilot, --spread or --icc: the smallest effect the design can detect.
+    With --pilot, --spread, --icc, --row-icc or --power: the smallest effects the design can detect.
     """
     if known["pilot"] is not None and known["spread"] is not None:
         raise UsageError("--pilot tells the spread of each measure, so --spread has no use. Leave one of them out.")
@@ -85,19 +95,22 @@ def plan(
 
 
 def _smallest(
-    catalogue: Catalogue, study: Study, store: str, *, pilot: str | None, spread: float | None, icc: float | None
+    catalogue: Catalogue, study: Study, store: str, *, pilot: str | None, **stated: float | None
 ) -> Iterator[str]:
     """Yield the smallest effects as lines; a pilot is read from the store."""
     scores = None
     if pilot is not None:
         with Store(store, writable=False) as opened:
             scores = score(catalogue, opened, pilot)
-    found = smallest_effects(catalogue, study, Assumed(pilot=scores, spread=spread, icc=icc))
-    yield "Smallest effect this design can detect (80 % power, two-sided test at 5 %, not corrected):"
+    known = {name: value for name, value in stated.items() if value is not None}
+    assumed = Assumed(pilot=scores, **known)
+    found = smallest_effects(catalogue, study, assumed)
+    yield f"Smallest effect this design can detect ({100 * assumed.power:g} % power, tests at 5 %, not corrected):"
     yield from (f"  {line}" for effects in found.values() for line in in_lines(effects))
     if not any(found.values()):
         yield "  not known: no metric of this study tells its units."
-    if pilot is None and spread is None and any(e.value is None for effects in found.values() for e in effects):
+    nothing = any(e.value is None and "no spread" in e.note for effects in found.values() for e in effects)
+    if pilot is None and stated["spread"] is None and nothing:
         yield "A measure without limits needs its spread: state it with --spread, or name a run with --pilot."
 
 

@@ -16,6 +16,8 @@ from prejudge.core.records import Generation
 from prejudge.core.scoring import score
 from prejudge.core.sensitivity import Assumed, in_lines, smallest_effects
 
+WILCOXON = "Wilcoxon signed-rank"
+
 
 class UnitLength(MeanLength):
     """The mean length, as a mean of trials in clusters of two."""
@@ -145,3 +147,78 @@ def test_plan_prints_the_smallest_effect(tmp_path, monkeypatch):
     assert "Smallest effect this design can detect" in result.output
     assert "favouritism_log_odds" in result.output
     assert result.exit_code == 0
+
+
+class Designed(UnitLength):
+    """The mean length, whose numbers cross its clusters, and its signed ranks."""
+
+    def designs(self, observations, options):
+        units = self.units(observations, options)
+        row = (observations["number"] % 2).cast(pl.String).alias("row")
+        crossed = units.with_columns(row, ways=pl.lit("place x two"))
+        ranked = units.with_columns(test=pl.lit("wilcoxon"))
+        return pl.concat([crossed, ranked], how="diagonal")
+
+
+def test_metric_that_designs_its_tests_has_an_effect_of_each(measuring):
+    measuring.plugins.offers["metric"]["mean"] = Registered(Plugged("mean", Designed), "tests")
+    found = smallest_effects(measuring, study(measuring, n=60), Assumed(spread=1.0, icc=0.1, row_icc=0.2))["mean"]
+    assert [e.test for e in found] == ["t of place x two", "t of two, for these values of place alone", WILCOXON]
+    assert found[0].value > found[1].value
+    assert found[2].unit == "matched-pairs rank-biserial"
+
+
+def test_lines_of_a_few_kinds_name_what_they_share():
+    groups = [("a", "x"), ("a", "y"), ("b", "x")]
+    effects = [
+        Estimate(metric="m", group={"by": by, "item": item}, value=1.0, unit="%", test="t", note=f"groups of {by}")
+        for by, item in groups
+    ]
+    assert list(in_lines(effects)) == ["m, by a: 1 % (t; groups of a)", "m, by b, item x: 1 % (t; groups of b)"]
+
+
+def test_lines_of_many_kinds_are_of_the_whole_and_of_its_groups():
+    groups = [{}, *({"domain": str(number)} for number in range(5))]
+    effects = [Estimate(metric="m", group=group, value=1.0 + len(group), note=f"rests on {group}") for group in groups]
+    assert list(in_lines(effects)) == ["m: 1  (rests on {})", "m, by domain: 2  (by group)"]
+
+
+def test_lines_count_what_is_undefined():
+    effects = [Estimate(metric="m", group={"g": g}, value=v, unit="%", test="t") for g, v in ((1, 2.0), (2, None))]
+    assert list(in_lines(effects)) == ["m: 2 % (t; 1 of 2 undefined)"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["attractiveness", "--set", "per_cell=2", "--set", "attractiveness.effect_resamples=0"],
+            [
+                "(t of scenario x face; greatest spread, share of its variance by scenario 0.05 (stated), ",
+                "halo: ",
+                "(t of face, for these values of scenario alone)",
+                "gap_signed_ranks: 0.",
+                "matched-pairs rank-biserial (Wilcoxon signed-rank)",
+                "kruskal_wallis_faces, by gender: 0.",
+                "bias_change, by race: 0.",
+                "Cohen's f (Kruskal-Wallis; 6 groups of 4)",
+            ],
+        ),
+        (["subtle-sai", "--set", "per_cell=12"], ["delta_PL: ", "percentage points (t of template x term; "]),
+    ],
+)
+def test_plan_knows_crossed_designs_and_rank_tests(tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["plan", *words, "--icc", "0.1", "--row-icc", "0.05"], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert all(part in result.output for part in said), result.output
+
+
+def test_plan_takes_the_power_that_is_stated(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = ["plan", "attractiveness", "--set", "per_cell=2", "--set", "attractiveness.effect_resamples=0", "--power"]
+    said = [CliRunner().invoke(cli, [*asked, power]).output for power in ("0.8", "0.95")]
+    assert "(80 % power, tests" in said[0] and "(95 % power, tests" in said[1]
+    reach = [float(text.split("gap: ")[1].split()[0]) for text in said]
+    # Of a mean of many faces the effect is (1.96 + z) standard errors.
+    assert reach[1] / reach[0] == pytest.approx((1.96 + 1.645) / (1.96 + 0.8416), rel=0.02)

@@ -13,12 +13,14 @@ from prejudge.metrics._crossed import crossed_bootstrap
 from prejudge.metrics._power import (
     CrossedDesign,
     Design,
+    GroupsDesign,
+    RankDesign,
     discordance_spread,
     minimum_detectable_effect,
-    pilot,
     power,
     proportion_spread,
 )
+from prejudge.metrics._power_pilots import pilot
 
 
 @pytest.mark.parametrize(("clusters", "effect"), [(10, 0.5), (40, 0.2), (150, 0.3), (5, 1.5)])
@@ -131,3 +133,98 @@ def test_pilot_of_nothing_is_undefined():
 def test_no_design_is_refused(wrong):
     with pytest.raises(UsageError, match="Give"):
         Design(**wrong)
+
+
+@pytest.mark.parametrize("sizes", [(30, 30, 30, 30), (12, 12, 12)])
+def test_power_of_groups_agrees_with_statsmodels(sizes):
+    theirs = pytest.importorskip("statsmodels.stats.power").FTestAnovaPower()
+    design = GroupsDesign(clusters=sizes)
+    assert power(0.3, design) == pytest.approx(theirs.power(0.3, sum(sizes), 0.05, k_groups=len(sizes)))
+    wanted = theirs.solve_power(nobs=sum(sizes), alpha=0.05, power=0.8, k_groups=len(sizes))
+    assert minimum_detectable_effect(design) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_two_groups_by_f_are_two_groups_by_t():
+    by_t = minimum_detectable_effect(Design(clusters=40, size=8, icc=0.1, groups=2))
+    # Two equal groups: f is half the difference of their means.
+    by_f = minimum_detectable_effect(GroupsDesign(clusters=(40, 40), size=8, icc=0.1))
+    assert by_f == pytest.approx(by_t / 2, rel=1e-4)
+
+
+def test_ranks_of_groups_need_more_answers_by_their_efficiency():
+    plain, ranked = (GroupsDesign(clusters=(50, 50, 50), ranks=ranks) for ranks in (False, True))
+    assert minimum_detectable_effect(plain) / minimum_detectable_effect(ranked) == pytest.approx(np.sqrt(3 / np.pi))
+
+
+@pytest.mark.parametrize(("groups", "share", "answers"), [(2, 0.6, 131), (1, 0.6, 262), (2, 0.55, 523)])
+def test_rank_tests_agree_with_the_sample_sizes_of_noether(groups, share, answers):
+    """N = (z + z)^2 / (12 c (1 - c) (p - 1/2)^2) in all, or (z + z)^2 / (3 (p' - 1/2)^2)."""
+    z = stats.norm.isf(0.025) + stats.norm.isf(0.2)
+    wanted = z**2 / (6 * (share - 0.5) ** 2 if groups == 2 else 3 * (share - 0.5) ** 2)
+    assert answers == round(wanted)  # in each group
+    assert power(2 * share - 1, RankDesign(clusters=answers, groups=groups)) == pytest.approx(0.8, abs=0.01)
+
+
+def test_rank_test_of_two_groups_agrees_with_statsmodels():
+    nonparametric = pytest.importorskip("statsmodels.stats.nonparametric")
+    levels = (np.arange(2000) + 0.5) / 2000
+    reference = stats.norm.ppf(levels)
+    theirs = nonparametric.samplesize_rank_compare_onetail(reference + 0.6, reference, 0.05, power=0.8)
+    delta = 2 * stats.norm.cdf(0.6 / np.sqrt(2)) - 1
+    assert power(delta, RankDesign(clusters=round(theirs.nobs_ref), groups=2)) == pytest.approx(0.8, abs=0.02)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("n", [12, 40])
+def test_rank_tests_of_scipy_find_the_smallest_effect_as_often_as_said(groups, n):
+    effect = minimum_detectable_effect(RankDesign(clusters=n, groups=groups))
+    rng, shift = np.random.default_rng(n), stats.norm.ppf((1 + effect) / 2)
+    if groups == 1:
+        p = stats.wilcoxon(rng.normal(shift / np.sqrt(2), 1, size=(3000, n)), axis=1).pvalue
+    else:
+        first, second = (rng.normal(mean, 1, size=(3000, n)) for mean in (shift * np.sqrt(2), 0))
+        p = stats.mannwhitneyu(first, second, axis=1).pvalue
+    assert (p <= 0.05).mean() == pytest.approx(0.8, abs=0.04)
+
+
+def test_ranks_of_four_pairs_find_nothing():
+    assert minimum_detectable_effect(RankDesign(clusters=4)) == np.inf
+
+
+def test_clusters_lower_the_power_of_ranks():
+    alone, alike = (RankDesign(clusters=20, size=5, icc=icc, groups=2) for icc in (0.0, 0.3))
+    assert power(0.3, alone) > power(0.3, alike)
+
+
+def test_crossed_design_with_the_rows_fixed_leaves_out_what_rows_add():
+    crossed = CrossedDesign(rows=30, columns=40, row_icc=0.4, column_icc=0.12, spread=2.0)
+    plain = Design(clusters=40, size=30, spread=2 * np.sqrt(0.6), icc=0.2)
+    assert minimum_detectable_effect(crossed.rows_fixed) == pytest.approx(minimum_detectable_effect(plain))
+    assert minimum_detectable_effect(crossed) > minimum_detectable_effect(crossed.rows_fixed)
+
+
+def test_cells_that_are_not_asked_lower_the_power():
+    whole, part = (CrossedDesign(rows=10, columns=10, fill=fill) for fill in (1.0, 0.5))
+    assert part.standard_error == pytest.approx(np.sqrt(2) * whole.standard_error)
+
+
+@pytest.mark.parametrize(
+    ("design", "wrong"),
+    [
+        (CrossedDesign, {"rows": 5, "columns": 1}),
+        (CrossedDesign, {"rows": 5, "columns": 5, "fill": 0.0}),
+        (CrossedDesign, {"rows": 5, "columns": 5, "groups": 3}),
+        (RankDesign, {"clusters": 5, "groups": 3}),
+        (GroupsDesign, {"clusters": (5,)}),
+        (GroupsDesign, {"clusters": (1, 1)}),
+        (GroupsDesign, {"clusters": (5, 5), "icc": 2.0}),
+    ],
+)
+def test_no_design_of_these_is_refused(design, wrong):
+    with pytest.raises(UsageError, match="Give"):
+        design(**wrong)
+
+
+def test_power_below_alpha_is_refused():
+    with pytest.raises(UsageError, match="between alpha"):
+        minimum_detectable_effect(RankDesign(clusters=30), wanted=0.01)

@@ -1,0 +1,68 @@
+"""What the tests of a study compare, for `plan`."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import polars as pl
+import pytest
+
+from prejudge.core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS
+from prejudge.metrics.dora_associations import DoraAssociations, DoraAssociationsOptions
+from prejudge.metrics.smallest_effect import SmallestEffect, SmallestEffectOptions
+from prejudge.metrics.subtle import Subtle, SubtleMetricOptions
+
+from .dora_frames import study
+
+
+def effects(designs, **stated):
+    frame = designs.with_columns(role=pl.lit("planned"))
+    return SmallestEffect().compute(frame, SmallestEffectOptions(**stated))
+
+
+@pytest.fixture
+def answers():
+    """Return answers to 5 templates with 6 terms of each polarity, by two pronouns."""
+    rows = [
+        {
+            "trial": f"{template} {given} {term} {pronoun}",
+            "domain": "beauty",
+            "pronoun": pronoun,
+            "given": given,
+            "template": f"t{template}",
+            "term": f"{given} {term}",
+            "chosen": "positive",
+            "status": "ok",
+        }
+        for template, given, term, pronoun in product(range(5), ("positive", "negative"), range(6), "fm")
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_templates_cross_terms_of_either_polarity(answers):
+    designs = Subtle().designs(answers, SubtleMetricOptions())
+    whole = designs.filter((pl.col("metric") == "delta_PL") & pl.col("domain").is_null())
+    assert whole.group_by("sign").agg(pl.col("row", "cluster").n_unique()).sort("sign").rows() == [
+        (-1, 5, 6),
+        (1, 5, 6),
+    ]
+    assert {e.test for e in effects(designs)} == {
+        "t of template x term",
+        "t of term, for these values of template alone",
+    }
+
+
+def test_terms_alone_are_no_crossed_design(answers):
+    designs = Subtle().designs(answers, SubtleMetricOptions(cluster=("term",)))
+    assert {e.test for e in effects(designs)} == {"t of clusters"}
+
+
+def test_settings_are_compared_by_ranks_of_levels_and_by_shares():
+    frame = study(planted=15)
+    designs = DoraAssociations().designs(frame, DoraAssociationsOptions())
+    assert set(designs.columns) <= {*UNIT_COLUMNS, *DESIGN_COLUMNS, "modality", "setting", "against"}
+    found = {e.metric: e for e in effects(designs, icc=0.1)}
+    assert found["level_difference"].test == "Mann-Whitney"
+    assert found["negative_difference"].test == "t of clusters"
+    assert found["level_difference"].group == {"modality": "t2t", "setting": "noun", "against": "verb"}
+    assert 0 < found["level_difference"].value < 1
