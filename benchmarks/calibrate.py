@@ -183,8 +183,8 @@ RANKS = (
 )
 CROSSED = (
     "The mean of one answer per row and column, one in ten missing ({:,} studies). Shares are of the variance. "
-    "Clustering by one way alone fails wherever the other matters. The pigeonhole bootstrap, brought to the jackknife's "
-    "width, and the crossed jackknife are right, and too wide where neither rows nor columns matter."
+    "Clustering by one way alone fails wherever the other matters. The pigeonhole bootstrap, brought to the "
+    "jackknife's width, and the crossed jackknife are right, and too wide where neither rows nor columns matter."
 )
 EQUIVALENCE = (
     "Margin 0.3 standard deviations, alpha 0.05, icc 0.2. False verdicts are `differs` at truth 0 and `near` at the "

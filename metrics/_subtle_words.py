@@ -56,7 +56,6 @@ def _verdict(delta: Estimate) -> str:
 
 def methods(options: SubtleMetricOptions) -> str:
     """Describe how the estimates were made."""
-    ways = " crossed with ".join(options.cluster)
     return (
         "PL, NL and NuL are the percentages of readable answers that choose the positive, the negative and the neutral "
         "option; PPL, PNL and PNuL the same where what is given is positive, NPL, NNL and NNuL where it is negative; "
@@ -64,14 +63,24 @@ def methods(options: SubtleMetricOptions) -> str:
         "as its polarity (the paper's text) and as match with a stereotype (what its Table 1 follows), in the variants "
         "b and c with the asymptotic p, which takes answers as independent; tau_c_clustered has the p of permuting the "
         "polarity labels of whole given terms. That test holds the templates fixed, while an interval over templates "
-        "and terms covers other templates too, so that it may contain 0 where the test rejects. Intervals are cluster "
-        f"bootstraps over {ways} at {options.level:.0%} "
-        f"({options.resamples:,} resamples, seed {options.seed}); counts without known items have exact intervals "
+        "and terms covers other templates too, so that it may contain 0 where the test rejects. Intervals are "
+        f"{_intervals(options)}; counts without known items have exact intervals "
         f"(Clopper-Pearson) for shares and none else. p-values are corrected by {NAMES[options.correction]} within the "
         f"families that the table names, at alpha {options.alpha:g}. Answers that name no option are left out, counted "
         "by kind, and bounded: the worst-case range covers every option they might have named. The place of the chosen "
         "option is reported apart."
     )
+
+
+def _intervals(options: SubtleMetricOptions) -> str:
+    if len(options.cluster) < 2:
+        return options.interval_in_words(*options.cluster)
+    ways = " crossed with ".join(options.cluster)
+    jackknife = f"jackknives over {ways} (Student's t)"
+    if options.intervals == "jackknife":
+        return f"{options.level:.0%} {jackknife}"
+    drawn = f"{options.resamples:,} resamples, seed {options.seed}"
+    return f"{options.level:.0%} cluster bootstraps over {ways} ({drawn}), as wide as {jackknife}"
 
 
 def examples_of(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[Example]:

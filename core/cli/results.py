@@ -93,13 +93,20 @@ def _row(estimate: Estimate) -> tuple[str, ...]:
     return (
         f"{estimate.metric} ({UNITS.get(estimate.unit, estimate.unit)})" if estimate.unit else estimate.metric,
         levels(estimate.group),
-        number(estimate.value),
+        _value(estimate),
         f"{number(estimate.low)} to {number(estimate.high)}" if estimate.low is not None else "–",
         number(estimate.neutral),
         str(estimate.n),
         str(sum(estimate.missing.values())),
         p_value(estimate.p_adjusted if estimate.p_adjusted is not None else estimate.p),
     )
+
+
+def _value(estimate: Estimate) -> str:
+    """Write a value; a whole number without an interval, such as a count, has no decimals."""
+    value = estimate.value
+    whole = value is not None and estimate.low is None and float(value).is_integer()
+    return f"{value:.0f}" if whole else number(value)
 
 
 def levels(group: Mapping[str, Any]) -> str:

@@ -43,7 +43,9 @@ def scale_of(estimates: Sequence[Estimate]) -> Scale:
     ends = [end for e in estimates for end in (e.value, e.low, e.high, e.neutral)]
     finite = [end for end in ends if end is not None and math.isfinite(end)]
     families = {(e.family, e.correction) for e in estimates if e.p_adjusted is not None}
-    return Scale(decimals_for(finite), min(finite, default=0.0), max(finite, default=0.0), len(families) > 1)
+    counts = all(end.is_integer() for end in map(float, finite)) and all(e.low is None for e in estimates)
+    decimals = 0 if counts else decimals_for(finite)
+    return Scale(decimals, min(finite, default=0.0), max(finite, default=0.0), len(families) > 1)
 
 
 def fields_for(estimates: Iterable[Estimate]) -> list[Field]:

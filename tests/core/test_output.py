@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import re
 from pathlib import Path
 
 import msgspec
 import polars as pl
 import pytest
 from fakes import FakeModel, fake_catalogue
+from rich.console import Console
 
 from prejudge.core import api
+from prejudge.core.cli.results import estimates_table
 from prejudge.core.errors import DataError, PermanentError, UnknownNameError, UsageError
 from prejudge.core.estimates import Estimate
 from prejudge.core.explain import differences, find_parts, nearest
@@ -188,3 +192,15 @@ def test_unknown_mode_is_refused():
 
 def test_run_has_a_short_repr(five_lines):
     assert len(repr(api.run("count", "fake", five_lines))) < 500
+
+
+def test_a_count_has_no_decimals_in_the_terminal():
+    estimates = [
+        Estimate(metric="tuples", group={}, value=17.0, unit="count"),
+        Estimate(metric="score", group={}, value=50.0, low=40.0, high=60.0, unit="%"),
+    ]
+    console = Console(width=120, file=io.StringIO())
+    console.print(estimates_table(estimates))
+    told = console.file.getvalue()
+    assert re.search(r"tuples \(count\) +17 ", told)
+    assert re.search(r"score \(%\) +50\.00 +40\.00 to 60\.00", told)

@@ -95,6 +95,13 @@ def test_plot_marks_intervals_without_the_neutral_value(low, apart):
     assert cell.plot.apart is apart
 
 
+def test_counts_have_no_decimals():
+    counted = [estimate(value=1217.0, unit="count"), estimate(value=0.0, unit="count")]
+    assert [cell.text for cell in cells(counted, "Value")] == ["1,217", "0"]
+    measured = [estimate(value=3.0, low=2.0, high=4.0), estimate(value=0.0)]
+    assert [cell.text for cell in cells(measured, "Value")] == ["3.000", "0.000"]
+
+
 def test_plot_spans_the_metric():
     first, second = cells([estimate(value=-1.0, neutral=0.0), estimate(value=1.0, neutral=0.0)], "Plot")
     assert (first.plot.value, first.plot.neutral, second.plot.value) == (0.0, 50.0, 100.0)

@@ -247,3 +247,15 @@ def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
     for observed, name in ((frame, crossed), (frame.with_columns(term=pl.lit(None, pl.String)), alone)):
         (found,) = (e for e in Subtle().compute(observed, options) if e.metric == "delta_PL" and not e.group)
         assert found.interval == name
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "cluster bootstraps over template crossed with term (9,999 resamples, seed 0), as wide as jackknives"),
+        ({"intervals": "jackknife"}, "Intervals are 95% jackknives over template crossed with term (Student's t)"),
+        ({"cluster": ("template",)}, "95% cluster bootstraps that draw each template whole (expanded percentile"),
+    ],
+)
+def test_methods_say_how_intervals_were_made(options, said):
+    assert said in Subtle().methods(SubtleMetricOptions(**options))
