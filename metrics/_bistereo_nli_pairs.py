@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from ..core.errors import DataError
-from ._options import TestingOptions
+from ._options import MarginOptions
 from ._pairs import ABSENT, require_columns
 
 LABELS = ("entailment", "contradiction", "neutral")
@@ -22,7 +22,7 @@ NEUTRAL = {"entailment": 0.0, "contradiction": 0.0, "neutral": 100.0}
 """Nothing about looks or behaviour follows from a skin tone, so `neutral` is the right answer to every pair."""
 
 
-class BIStereoNLIMetricOptions(TestingOptions, frozen=True, kw_only=True):
+class BIStereoNLIMetricOptions(MarginOptions, frozen=True, kw_only=True):
     """How to measure entailment."""
 
     cluster: str = "template"

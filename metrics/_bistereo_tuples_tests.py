@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ..core.errors import DataError, UsageError
+from ..core.errors import DataError
 from ._options import TestingOptions
 from ._pairs import ABSENT, require_columns
 
@@ -23,12 +23,6 @@ class BIStereoTuplesMetricOptions(TestingOptions, frozen=True, kw_only=True):
 
     cluster: str = "disadvantaged"
     """Observation column whose values are permuted and resampled whole."""
-
-    def __post_init__(self) -> None:
-        """Refuse values with which nothing can be computed."""
-        super().__post_init__()
-        if self.margin is not None:
-            raise UsageError("margin: this study gives no verdict of equivalence. Leave it out.")
 
 
 def tests_of(observations: pl.DataFrame, options: BIStereoTuplesMetricOptions) -> pl.DataFrame:

@@ -116,7 +116,7 @@ def _verdict(part: Part, options: CrowsPairsOptions) -> str:
     """Say whether the decided pairs are shown to be near one half."""
     if options.margin is None or not part.decided:
         return ""
-    ends = [share(part.hits, part.decided, level) for level in (1 - 2 * options.alpha, options.level)]
+    ends = [share(part.hits, part.decided, level) for level in (1 - 2 * options.alpha, 1 - options.alpha)]
     narrow, wide = ((100 * (end.low or 0.0), 100 * (end.high or 0.0)) for end in ends)
     return judge_intervals(narrow, wide, Margin(options.margin, options.alpha, 50.0)).in_words(POINTS)
 

@@ -66,6 +66,8 @@ def effects(sums: Array, sizes: Mapping[str, Size], plan: Resampling) -> tuple[E
 
     value = all_of(sums[:, None].sum(axis=0))
     low, high = bootstrap(sums[:, None], all_of, plan)
+    # Replicates of an effect that cannot be below 0 lie above one that is near 0: an interval holds its own estimate.
+    low, high = np.where(low > value, value, low), np.where(high < value, value, high)
     ends = ([defined(x) for x in part[0]] for part in (value, low, high))
     return tuple(Effect(*found) for found in zip(sizes, *ends, strict=True))
 

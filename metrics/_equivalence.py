@@ -42,7 +42,7 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
         more = (
             " (it differs, by less than the margin)" if self.verdict is Verdict.NEAR and self.excludes_neutral else ""
         )
-        return f"{self.verdict}, margin {self.margin:g}{unit and ' '}{unit}{more}"
+        return f"{self.verdict}, margin {self.margin:g}{unit and ' '}{unit}, not corrected for other tests{more}"
 
 
 class Margin(msgspec.Struct, frozen=True):
@@ -67,6 +67,16 @@ def judge_intervals(narrow: tuple[float, float], wide: tuple[float, float], marg
         high=high if defined else None,
         excludes_neutral=differs,
     )
+
+
+def noted(ends: Array, margin: Margin, unit: str) -> dict[str, str]:
+    """Return the verdict as a note, from the ends of the 1 - 2 alpha and the 1 - alpha interval, shape (2, 2).
+
+    Without an interval nothing is said: the note on the interval tells why there is none.
+    """
+    narrow, wide = (tuple(map(float, pair)) for pair in ends)
+    found = judge_intervals((narrow[0], narrow[1]), (wide[0], wide[1]), margin)
+    return {} if found.low is None else {"note": found.in_words(unit)}
 
 
 def equivalence(

@@ -21,5 +21,3 @@ class IndiCASAMetricOptions(TestingOptions, frozen=True, kw_only=True):
         super().__post_init__()
         if self.least is not None and self.least < 1:
             raise UsageError(f"least is {self.least}. Give 1 or more, or leave it out to want every completion.")
-        if self.margin is not None:
-            raise UsageError("margin: this study gives no verdict of equivalence. Leave it out.")

@@ -26,8 +26,6 @@ class TestingOptions(Options, frozen=True, kw_only=True):
     resamples: int = 9999
     seed: int = 0
     correction: Correction = "bh"
-    margin: float | None = None
-    """Percentage points around neutral that count as near; gives a verdict of equivalence. None asks for none."""
     examples: int = 3
     """Pairs to show per group and direction."""
 
@@ -40,8 +38,6 @@ class TestingOptions(Options, frozen=True, kw_only=True):
             raise UsageError(f"resamples is {self.resamples}. Give at least 99; 9999 is the default.")
         if self.seed < 0:
             raise UsageError(f"seed is {self.seed}. Give 0 or more.")
-        if self.margin is not None and not self.margin > 0:
-            raise UsageError(f"margin is {self.margin}. Give percentage points above 0.")
         if self.intervals not in METHODS:
             raise UsageError(f"intervals is {self.intervals!r}. Choose one of {', '.join(map(repr, METHODS))}.")
         if self.correction not in NAMES:
@@ -66,7 +62,20 @@ class TestingOptions(Options, frozen=True, kw_only=True):
         return f"{self.level:.0%} cluster bootstraps {drawn}"
 
 
-class TriSentBiasOptions(TestingOptions, frozen=True, kw_only=True):
+class MarginOptions(TestingOptions, frozen=True, kw_only=True):
+    """The same, of a metric that says whether a difference in percent is shown to be near neutral."""
+
+    margin: float | None = None
+    """Percentage points around neutral that count as near; gives a verdict of equivalence. None asks for none."""
+
+    def __post_init__(self) -> None:
+        """Refuse values with which nothing can be computed."""
+        super().__post_init__()
+        if self.margin is not None and not 0 < self.margin < 100:
+            raise UsageError(f"margin is {self.margin}. Give percentage points above 0 and below 100.")
+
+
+class TriSentBiasOptions(MarginOptions, frozen=True, kw_only=True):
     """What paper 000 leaves open."""
 
     thresholds: tuple[float, ...] = (0.02, 0.04, 0.06)
@@ -88,7 +97,7 @@ class TriSentBiasOptions(TestingOptions, frozen=True, kw_only=True):
             raise UsageError(f"threshold_main is {self.threshold_main}. Choose one of thresholds [{listed}].")
 
 
-class CrowsPairsOptions(TestingOptions, frozen=True, kw_only=True):
+class CrowsPairsOptions(MarginOptions, frozen=True, kw_only=True):
     """How to count a pair of CrowS-Pairs."""
 
     decimals: int | None = 3

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import polars as pl
 
 from ..core.estimates import Estimate
+from ._blocks import merge
 from ._bounds import difference_bounds
 from ._effects import p_of
+from ._equivalence import Margin, noted
 from ._families import correct
 from ._proportions import scaled, share, worst_case
 from ._subtle_apart import EXACT, missing, positions
@@ -19,6 +21,7 @@ from ._subtle_cells import (
     GIVEN,
     LIKELIHOODS,
     RATES,
+    STATISTICS,
     blocks,
 )
 from ._subtle_options import SubtleMetricOptions
@@ -64,6 +67,14 @@ def _share(computed: Computed, unit: int, name: str, options: SubtleMetricOption
     return Estimate(metric=name, unit="%", bound_low=scaled(low, 100), bound_high=scaled(high, 100), **row)
 
 
+def _near(computed: Computed, unit: int, name: str, options: SubtleMetricOptions) -> dict[str, str]:
+    """Return whether a difference is shown to be near 0, as a note; nothing where no margin is given."""
+    if computed.judged is None or options.margin is None:
+        return {}
+    ends = 100 * computed.judged[:, :, unit, STATISTICS.index(name)]
+    return noted(ends, Margin(options.margin, options.alpha), POINTS)
+
+
 def _delta(computed: Computed, unit: int, place: int, p: float, options: SubtleMetricOptions) -> Estimate:
     name = DELTAS[place]
     row = row_of(computed, unit, name, 100, options)
@@ -84,6 +95,6 @@ def _delta(computed: Computed, unit: int, place: int, p: float, options: SubtleM
         effect_name="risk difference" if row["value"] is not None else "",
         effect_low=scaled(row["low"], 0.01),
         effect_high=scaled(row["high"], 0.01),
-        **row,
+        **merge(row, _near(computed, unit, name, options)),
         **permutation(p, family_of(row["group"], name)),
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..core.errors import UsageError
-from ._options import TestingOptions
+from ._options import MarginOptions
 
 
-class SubtleMetricOptions(TestingOptions, frozen=True, kw_only=True):
+class SubtleMetricOptions(MarginOptions, frozen=True, kw_only=True):
     """How to measure associations of polarity."""
 
     cluster: tuple[str, ...] = ("template", "term")
@@ -17,3 +17,6 @@ class SubtleMetricOptions(TestingOptions, frozen=True, kw_only=True):
         super().__post_init__()
         if not 1 <= len(set(self.cluster)) == len(self.cluster) <= 2:
             raise UsageError(f"cluster is {', '.join(self.cluster) or 'empty'}. Give one or two different columns.")
+        if len(self.cluster) == 2 and self.intervals == "bca":
+            ways = " and ".join(self.cluster)
+            raise UsageError(f"intervals is 'bca', which {ways}, crossed, have not. Choose percentile or jackknife.")

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from ._arrays import Array
-from ._cluster import METHODS, bootstrap
+from ._cluster import Resampling, bootstrap
 from ._crossed import crossed_bootstrap
 from ._effects import defined, p_of
 from ._labels import label_test
@@ -24,17 +24,25 @@ class Computed(msgspec.Struct, frozen=True):
     value: Array
     low: Array
     high: Array
+    judged: Array | None = None
+    """Ends of the 1 - 2 alpha and the 1 - alpha interval (2, 2, units, statistics), where equivalence is asked for."""
 
 
 def computed_of(block: Block, options: SubtleMetricOptions) -> Computed:
     """Compute the statistics of a block, with intervals where the clusters are known."""
-    value = statistics(block.totals)
-    low, high = np.full((2, *value.shape), np.nan)
+    value, plan = statistics(block.totals), options.plan
+    if not block.clusters:
+        low, high = np.full((2, *value.shape), np.nan)
+        return Computed(block, value, low, high)
+    levels = (1 - 2 * options.alpha, 1 - options.alpha) if options.margin is not None else ()
+    judged = [_ends_of(block, msgspec.structs.replace(plan, level=level)) for level in levels]
+    return Computed(block, value, *_ends_of(block, plan), np.array(judged) if judged else None)
+
+
+def _ends_of(block: Block, plan: Resampling) -> tuple[Array, Array]:
     if len(block.clusters) == 2:
-        low, high = crossed_bootstrap(block.cells, statistics, options.plan, RANGES)
-    elif block.clusters:
-        low, high = bootstrap(block.cells[:, 0], statistics, options.plan, RANGES)
-    return Computed(block, value, low, high)
+        return crossed_bootstrap(block.cells, statistics, plan, RANGES)
+    return bootstrap(block.cells[:, 0], statistics, plan, RANGES)
 
 
 def row_of(computed: Computed, unit: int, name: Any, scale: float, options: SubtleMetricOptions) -> dict[str, Any]:
@@ -48,19 +56,12 @@ def row_of(computed: Computed, unit: int, name: Any, scale: float, options: Subt
         "low": scaled(low, scale),
         "high": scaled(high, scale),
         "level": options.level,
-        "interval": _interval(computed.block, options) if low is not None else "",
+        "interval": f"{options.interval} ({' x '.join(computed.block.clusters)})" if low is not None else "",
         "n": int(cells.sum()),
         "clusters": _clusters(cells) if computed.block.clusters else None,
         "missing": lost_in(computed.block, unit, GIVEN),
         "note": _note(computed.block, value, low),
     }
-
-
-def _interval(block: Block, options: SubtleMetricOptions) -> str:
-    ways = " x ".join(block.clusters)
-    # There is no BCa of two ways.
-    crossed = len(block.clusters) == 2 and options.intervals == "bca"
-    return f"{METHODS['percentile'] if crossed else options.interval} ({ways})"
 
 
 def _clusters(cells: Array) -> int:

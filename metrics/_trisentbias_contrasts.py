@@ -15,7 +15,7 @@ from ._arrays import Array
 from ._blocks import POINTS, Block, merge, swap_tested
 from ._bounds import Bounds, difference_bounds
 from ._cluster import bootstrap, swap_test
-from ._equivalence import Margin, judge_intervals
+from ._equivalence import Margin, noted
 from ._options import TriSentBiasOptions
 from ._proportions import scaled, worst_case
 from ._tally import FIRST, Tally, contrast_ranges, contrast_statistics
@@ -30,8 +30,8 @@ class Contrasts(msgspec.Struct, frozen=True):
     """Shape (clusters, contrasts, 2, columns)."""
     block: Block
     p: Array
-    narrow: tuple[Array, Array] | None
-    """Ends at level 1 - 2 alpha, where equivalence is asked for."""
+    ends: Array | None
+    """What `_ends` says, where equivalence is asked for."""
 
 
 def contrast_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estimate]:
@@ -85,28 +85,23 @@ def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], opti
         level=options.level,
     )
     absent = [(sum(counts.missing[one].values()), sum(counts.missing[other].values())) for one, other in pairs]
-    return Contrasts(absent, sums, block, swap_test(sums, contrast_statistics, options.plan), _narrow(sums, options))
+    return Contrasts(absent, sums, block, swap_test(sums, contrast_statistics, options.plan), _ends(sums, options))
 
 
-def _narrow(sums: Array, options: TriSentBiasOptions) -> tuple[Array, Array] | None:
+def _ends(sums: Array, options: TriSentBiasOptions) -> Array | None:
+    """Return the ends of the 1 - 2 alpha and the 1 - alpha interval, shape (2, 2, units, statistics)."""
     if options.margin is None:
         return None
-    plan = replace(options.plan, level=1 - 2 * options.alpha)
-    return bootstrap(sums, contrast_statistics, plan, contrast_ranges(sums.shape[-1]))
+    ranges = contrast_ranges(sums.shape[-1])
+    plans = (replace(options.plan, level=1 - tails * options.alpha) for tails in (2, 1))
+    return np.array([bootstrap(sums, contrast_statistics, plan, ranges) for plan in plans])
 
 
 def _verdict(contrasts: Contrasts, unit: int, column: int, options: TriSentBiasOptions) -> dict[str, Any]:
     """Return whether a contrast of shares is shown to be near 0, as a note."""
-    if contrasts.narrow is None or options.margin is None:
+    if contrasts.ends is None or options.margin is None:
         return {}
-    narrow, wide = (
-        [100 * float(end[unit, column]) for end in ends]
-        for ends in (contrasts.narrow, (contrasts.block.low, contrasts.block.high))
-    )
-    if not np.isfinite(wide).all():
-        return {}  # Without an interval nothing is said; the note on the interval tells why.
-    found = judge_intervals((narrow[0], narrow[1]), (wide[0], wide[1]), Margin(options.margin, options.alpha))
-    return {"note": found.in_words(POINTS)}
+    return noted(100 * contrasts.ends[:, :, unit, column], Margin(options.margin, options.alpha), POINTS)
 
 
 def _clusters(block: Block, unit: int) -> int:

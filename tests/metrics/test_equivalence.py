@@ -49,7 +49,8 @@ def test_verdict_is_about_the_neutral_value():
 
 def test_small_difference_is_near_and_says_so():
     words = judge_intervals((0.2, 0.6), (0.1, 0.8), Margin(1.0)).in_words("nats")
-    assert words == "shown to be near neutral, margin 1 nats (it differs, by less than the margin)"
+    said = "shown to be near neutral, margin 1 nats, not corrected for other tests"
+    assert words == f"{said} (it differs, by less than the margin)"
 
 
 def test_undefined_interval_shows_nothing():
@@ -91,6 +92,14 @@ def test_trisentbias_gives_a_verdict_for_a_margin(study, effect, margin, words):
     assert all(f"{words}, margin {margin:g} percentage points" in e.note for e in found)
 
 
+def test_verdicts_go_by_alpha_and_not_by_the_level_that_is_shown(study):
+    rows = study(0.12)
+    options = [TriSentBiasOptions(margin=30.0, resamples=499, level=level) for level in (0.5, 0.95, 0.99)]
+    notes = [[e.note for e in TriSentBias().compute(rows, own) if e.metric == "favouritism"] for own in options]
+    assert notes[0] == notes[1] == notes[2]
+    assert all("margin 30" in note for note in notes[0])
+
+
 def test_contrast_without_an_interval_has_no_verdict(study):
     found = TriSentBias().compute(study(20.0), TriSentBiasOptions(margin=5.0, resamples=99))
     saturated = [e for e in found if e.metric == "favouritism" and e.low is None]
@@ -113,3 +122,6 @@ def test_crows_pairs_gives_a_verdict_for_a_margin(hits, verdict):
     options = CrowsPairsOptions(margin=5.0, resamples=99)
     score = next(e for e in CrowsPairs().compute(pl.DataFrame(rows), options) if e.metric == "metric_score")
     assert f"{verdict}, margin 5" in score.note
+    shown = CrowsPairsOptions(margin=5.0, resamples=99, level=0.5)
+    again = next(e for e in CrowsPairs().compute(pl.DataFrame(rows), shown) if e.metric == "metric_score")
+    assert again.note == score.note

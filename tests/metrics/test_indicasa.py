@@ -325,5 +325,3 @@ def test_unusable_observations_are_refused(change, problem):
 def test_options_are_checked():
     with pytest.raises(UsageError, match="least is 0"):
         IndiCASAMetricOptions(least=0)
-    with pytest.raises(UsageError, match="margin"):
-        IndiCASAMetricOptions(margin=3.0)

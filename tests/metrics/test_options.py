@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from prejudge.core.errors import UsageError
+from prejudge.metrics._attractiveness_options import AttractivenessMetricOptions
 from prejudge.metrics.crows_pairs import CrowsPairsOptions
 from prejudge.metrics.trisentbias import TriSentBiasOptions
 
@@ -34,6 +35,17 @@ def test_wrong_option_is_refused(wrong, message):
 def test_unknown_option_is_refused(kind):
     with pytest.raises(msgspec.ValidationError, match="treshold"):
         msgspec.convert({"treshold": 0.1}, kind)
+
+
+@pytest.mark.parametrize("margin", [0.0, -1.0, 100.0, 200.0])
+def test_margin_that_says_nothing_is_refused(margin):
+    with pytest.raises(UsageError, match=f"margin is {margin}. Give percentage points above 0 and below 100"):
+        TriSentBiasOptions(margin=margin)
+
+
+def test_metrics_without_a_verdict_know_no_margin():
+    with pytest.raises(msgspec.ValidationError, match="margin"):
+        msgspec.convert({"margin": 5.0}, AttractivenessMetricOptions)
 
 
 def test_options_read_from_plain_data():

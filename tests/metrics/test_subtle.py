@@ -237,7 +237,6 @@ def test_false_positives_are_nominal_where_nothing_is_planted():
     ("intervals", "crossed", "alone"),
     [
         ("percentile", "cluster bootstrap (template x term)", "cluster bootstrap (template)"),
-        ("bca", "cluster bootstrap (template x term)", "cluster bootstrap, BCa (template)"),
         ("jackknife", "cluster jackknife (template x term)", "cluster jackknife (template)"),
     ],
 )
@@ -259,3 +258,23 @@ def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
 )
 def test_methods_say_how_intervals_were_made(options, said):
     assert said in Subtle().methods(SubtleMetricOptions(**options))
+
+
+def test_crossed_clusters_have_no_bca():
+    with pytest.raises(UsageError, match=r"intervals is 'bca', which template and term, crossed, have not"):
+        SubtleMetricOptions(intervals="bca")
+    assert SubtleMetricOptions(intervals="bca", cluster=("template",)).interval == "cluster bootstrap, BCa"
+
+
+@pytest.mark.parametrize(
+    ("lean", "margin", "words"), [(0.0, 60, "shown to be near neutral"), (0.5, 5, "shown to differ")]
+)
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_margin_gives_a_verdict_whatever_the_level(lean, margin, words, level):
+    options = SubtleMetricOptions(resamples=199, margin=margin, level=level)
+    (found,) = (e for e in Subtle().compute(study(lean), options) if e.metric == "delta_PL" and not e.group)
+    assert f"{words}, margin {margin} percentage points, not corrected for other tests" in found.note
+
+
+def test_no_margin_gives_no_verdict():
+    assert not any("margin" in e.note for e in Subtle().compute(study(0.0), FAST))
