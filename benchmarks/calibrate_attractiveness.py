@@ -25,7 +25,8 @@ from prejudge.adapters.simulated import Simulated, SimulatedOptions
 from prejudge.core.contracts import Trial, Unreadable
 from prejudge.metrics._attractiveness_filter import column_sums
 from prejudge.metrics._attractiveness_scores import rounded
-from prejudge.metrics._cluster import Resampling, flip_test
+from prejudge.metrics._cluster import Resampling
+from prejudge.metrics._permutation import flip_test
 from prejudge.probes.attractiveness import AttractivenessOptions, LikelihoodStage
 
 Numbers = npt.NDArray[np.float64]

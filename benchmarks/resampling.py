@@ -15,10 +15,11 @@ from collections.abc import Callable
 import numpy as np
 
 from prejudge.metrics._arrays import Array
-from prejudge.metrics._cluster import Resampling, bootstrap, swap_test
+from prejudge.metrics._cluster import Resampling, bootstrap
 from prejudge.metrics._crossed import crossed_bootstrap
 from prejudge.metrics._effects import cohens_h, odds_ratio, risk_difference
 from prejudge.metrics._labels import label_test
+from prejudge.metrics._permutation import swap_test
 
 SCENARIOS, IMAGES, RESAMPLES = 91, 924, 10_000
 FACES = 231

@@ -12,11 +12,12 @@ from ..core.records import Scalar
 from ._arrays import Array
 from ._attractiveness_filter import column_sums, mean
 from ._attractiveness_options import AttractivenessMetricOptions
-from ._cluster import bootstrap, flip_test
+from ._cluster import bootstrap
 from ._effects import defined, p_of
 from ._ends import CONTRAST
 from ._families import correct
 from ._missing import Group, missing_estimates
+from ._permutation import flip_test
 from ._unreadable import unreadable_kinds
 
 LABEL, INSTRUCTION = "label (a)", "(a) named first in the instruction"

@@ -15,10 +15,11 @@ from ..core.records import Scalar
 from ._arrays import Array, Flags, ratio
 from ._attractiveness_options import AttractivenessMetricOptions
 from ._attractiveness_scores import VARIANTS, Scenario, Scores
-from ._cluster import bootstrap, flip_test
+from ._cluster import bootstrap
 from ._effects import Effect, defined, effects, p_of
 from ._ends import CONTRAST
 from ._families import tag
+from ._permutation import flip_test
 from ._signed_ranks import signed_ranks
 from ._tables import epsilon_squared, level_counts, rank_biserial
 

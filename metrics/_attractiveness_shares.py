@@ -13,10 +13,11 @@ from ._attractiveness_filter import FILTER, GAP, KRUSKAL, column_sums, mean
 from ._attractiveness_groups import BY_FACE, CHANGE
 from ._attractiveness_options import AttractivenessMetricOptions
 from ._attractiveness_scores import LABELS, VARIANTS, Scenario, Scores
-from ._cluster import bootstrap, flip_test
+from ._cluster import bootstrap
 from ._effects import defined, p_of
 from ._ends import CONTRAST
 from ._families import ABOVE, tagged
+from ._permutation import flip_test
 from ._proportions import share
 
 PAPER = "Kruskal-Wallis, p as in the paper"

@@ -23,11 +23,12 @@ from ._bistereo_nli_pairs import (
 from ._bistereo_unreadable import missing
 from ._blocks import POINTS, Block, merge, number
 from ._bounds import mean_bounds, paired_bounds
-from ._cluster import bootstrap, flip_test, smallest_p
+from ._cluster import bootstrap
 from ._ends import FREE
 from ._equivalence import Margin, equivalence
 from ._families import correct
 from ._pairs import missing_by_status
+from ._permutation import flip_test, smallest_p
 from ._tally import cell_statistics
 
 PERCENT, POINT_GAP = (0.0, 100.0), (-100.0, 100.0)

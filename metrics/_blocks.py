@@ -10,8 +10,8 @@ import msgspec
 
 from ..core.records import Scalar
 from ._arrays import Array
-from ._cluster import smallest_p
 from ._options import TriSentBiasOptions
+from ._permutation import smallest_p
 from ._proportions import scaled
 
 POINTS = "percentage points"

@@ -13,12 +13,13 @@ from ..core.estimates import Estimate
 from ..core.records import Scalar
 from ._arrays import Array
 from ._blocks import POINTS, number
-from ._cluster import bootstrap, flip_test
+from ._cluster import bootstrap
 from ._equivalence import Margin, judge_intervals
 from ._families import correct
 from ._missing import Group, missing_estimates
 from ._options import CrowsPairsOptions
 from ._pairs import missing_by_status
+from ._permutation import flip_test
 from ._proportions import scaled, share, worst_case
 from ._tally import cell_ranges, cell_statistics
 

@@ -14,12 +14,13 @@ from ..core.errors import DataError
 from ..core.estimates import Estimate
 from ._agreement import agreement
 from ._arrays import Array, ratio
-from ._cluster import bootstrap, flip_test
+from ._cluster import bootstrap
 from ._dora_means import Measure
 from ._dora_options import DoraAssociationsOptions
 from ._dora_pairs import Associations
 from ._effects import defined, p_of
 from ._ends import FREE
+from ._permutation import flip_test
 
 UNDOCUMENTED = "undocumented"
 

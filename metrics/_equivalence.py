@@ -13,8 +13,9 @@ import numpy as np
 from scipy import stats
 
 from ._arrays import Array
-from ._cluster import Resampling, Statistics, bootstrap, flip_test
+from ._cluster import Resampling, Statistics, bootstrap
 from ._ends import Ranges
+from ._permutation import flip_test
 
 
 class Verdict(StrEnum):

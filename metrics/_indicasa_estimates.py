@@ -13,7 +13,7 @@ from ..core.estimates import Estimate
 from ._arrays import Array
 from ._blocks import few_clusters, number
 from ._bounds import Bounds
-from ._cluster import bootstrap, flip_test
+from ._cluster import bootstrap
 from ._ends import SHARE
 from ._families import correct
 from ._indicasa_cells import Cell, alone, cells_of, side_by_side
@@ -23,6 +23,7 @@ from ._indicasa_options import IndiCASAMetricOptions
 from ._indicasa_region import least_distances
 from ._indicasa_scores import bias_score, by_chance, chance_p, folded, folded_bounds, kl_score, mean_of, scores
 from ._indicasa_shares import shares
+from ._permutation import flip_test
 from ._proportions import Share, share, worst_case
 
 MEASURES = ("stereotype_probability", "bias_score", "kl_bias_score")

@@ -10,11 +10,12 @@ import numpy as np
 from ..core.estimates import Estimate
 from ._arrays import Array, ratio
 from ._blocks import few_clusters, number
-from ._cluster import bootstrap, flip_test
+from ._cluster import bootstrap
 from ._ends import SHARE
 from ._families import correct
 from ._indicasa_cells import Cell, alone, side_by_side
 from ._indicasa_options import IndiCASAMetricOptions
+from ._permutation import flip_test
 
 METRIC = "stereotype_share"
 

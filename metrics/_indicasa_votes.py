@@ -16,9 +16,9 @@ import polars as pl
 
 from ..core.errors import DataError
 from ._arrays import Array
-from ._cluster import SLACK
 from ._indicasa_options import IndiCASAMetricOptions
 from ._pairs import require_columns
+from ._permutation import SLACK
 
 KEEP = ("prompt", "source", "category")
 KINDS = ("stereotype", "anti-stereotype")

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ._arrays import Array, Codes, Flags
-from ._cluster import Resampling, blocks, p_values
+from ._cluster import Resampling, blocks
+from ._permutation import p_values
 
 Statistic = Callable[[Array], Array]
 """From totals (..., groups, columns) to statistics (..., statistics); large means far from the hypothesis."""

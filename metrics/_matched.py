@@ -11,7 +11,7 @@ from msgspec import structs
 from scipy import stats
 
 from ._arrays import Array, Codes, Flags
-from ._cluster import Resampling, flip_test
+from ._cluster import Resampling
 from ._effects import (
     ODDS_RATIO,
     Effect,
@@ -22,6 +22,7 @@ from ._effects import (
     matched_odds_ratio,
     p_of,
 )
+from ._permutation import flip_test
 from ._signed_ranks import signed_ranks
 from ._tables import level_counts, rank_biserial
 

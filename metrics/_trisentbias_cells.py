@@ -9,8 +9,9 @@ import msgspec
 
 from ..core.estimates import Estimate
 from ._blocks import POINTS, Block, merge, tested
-from ._cluster import bootstrap, flip_test
+from ._cluster import bootstrap
 from ._options import TriSentBiasOptions
+from ._permutation import flip_test
 from ._proportions import scaled, share, worst_case
 from ._tally import FIRST, Tally, cell_ranges, cell_statistics, signed
 

@@ -14,9 +14,10 @@ from ..core.estimates import Estimate
 from ._arrays import Array
 from ._blocks import POINTS, Block, merge, swap_tested
 from ._bounds import Bounds, difference_bounds
-from ._cluster import bootstrap, swap_test
+from ._cluster import bootstrap
 from ._equivalence import Margin, noted
 from ._options import TriSentBiasOptions
+from ._permutation import swap_test
 from ._proportions import scaled, worst_case
 from ._tally import FIRST, Tally, contrast_ranges, contrast_statistics
 

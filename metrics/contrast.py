@@ -21,11 +21,12 @@ from ._arrays import Array
 from ._blocks import Block, merge, number
 from ._bounds import Limits, difference_bounds, mean_bounds
 from ._charts import Panel, Point, forest
-from ._cluster import bootstrap, swap_test
+from ._cluster import bootstrap
 from ._families import ABOVE, BELOW, NAMES, correct, p_in_words, tagged
 from ._missing import Group, missing_estimates
 from ._options import TestingOptions
 from ._pairs import missing_by_status
+from ._permutation import swap_test
 from ._tally import contrast_ranges, contrast_statistics
 
 if TYPE_CHECKING:

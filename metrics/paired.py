@@ -14,12 +14,13 @@ import numpy as np
 from ..core.contracts import Metric, Options
 from ..core.estimates import Chart, Estimate
 from ._blocks import Block, merge, number
-from ._cluster import bootstrap, flip_test, smallest_p
+from ._cluster import bootstrap
 from ._families import NAMES, correct
 from ._levels import draw_levels
 from ._options import TestingOptions
 from ._paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
 from ._paired_words import conclude, draw
+from ._permutation import flip_test, smallest_p
 from ._tally import cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
 
 if TYPE_CHECKING:

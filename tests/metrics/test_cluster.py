@@ -7,16 +7,9 @@ import pytest
 from scipy import stats
 
 from prejudge.metrics._arrays import ratio
-from prejudge.metrics._cluster import (
-    Resampling,
-    _weights,
-    bootstrap,
-    draw,
-    flip_test,
-    smallest_p,
-    swap_test,
-)
+from prejudge.metrics._cluster import Resampling, _weights, bootstrap, draw
 from prejudge.metrics._ends import reach_of_clusters
+from prejudge.metrics._permutation import flip_test, smallest_p, swap_test
 
 PLAN = Resampling()
 
