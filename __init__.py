@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .core.adapter import Identity, Limits, ModelAdapter, Worker
-    from .core.api import Compared, Run, Settings, arun, compare, import_scores, load, plan, run, score
+    from .core.api import (
+        Compared,
+        Detectable,
+        Run,
+        Settings,
+        arun,
+        compare,
+        import_scores,
+        load,
+        plan,
+        run,
+        score,
+        smallest_effects,
+    )
     from .core.compare import CompareOptions
     from .core.contracts import Imported, Metric, Options, Probe, Stage, Trial, Unreadable
     from .core.errors import (
@@ -49,7 +62,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "adapter": ("Identity", "Limits", "ModelAdapter", "Worker"),
-    "api": ("Compared", "Run", "Settings", "arun", "compare", "import_scores", "load", "plan", "run", "score"),
+    "api": (
+        *("Compared", "Detectable", "Run", "Settings", "arun", "compare", "import_scores", "load", "plan", "run"),
+        *("score", "smallest_effects"),
+    ),
     "compare": ("CompareOptions",),
     "contracts": ("Imported", "Metric", "Options", "Probe", "Stage", "Trial", "Unreadable"),
     "errors": (
@@ -73,6 +89,7 @@ __all__ = [
     "CompareOptions",
     "Compared",
     "DataError",
+    "Detectable",
     "Draw",
     "Drawing",
     "Embed",
@@ -120,6 +137,7 @@ __all__ = [
     "plan",
     "run",
     "score",
+    "smallest_effects",
 ]
 
 

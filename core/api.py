@@ -22,7 +22,7 @@ from .compare import (
     score_all,
     write_comparison,
 )
-from .errors import UnknownNameError
+from .errors import UnknownNameError, UsageError
 from .loading import load, plotted
 from .output import write_output
 from .plan import StagePlan
@@ -32,6 +32,8 @@ from .runs import RunOptions, execute
 from .scheduler import Mode
 from .scoring import Scores, estimates_frame, score_published
 from .scoring import score as score_run
+from .sensitivity import ASSUMED, Assumed, Detectable, ensure_apart
+from .sensitivity import smallest_effects as find_smallest
 from .store import Store
 from .study import SUBJECT, Catalogue, Study
 
@@ -42,6 +44,7 @@ T = TypeVar("T")
 
 __all__ = [
     "Compared",
+    "Detectable",
     "Run",
     "Settings",
     "arun",
@@ -51,6 +54,7 @@ __all__ = [
     "plan",
     "run",
     "score",
+    "smallest_effects",
 ]
 
 
@@ -214,14 +218,57 @@ def compare(*names: str, settings: Settings | None = None, options: CompareOptio
 def plan(
     study: str, model: str | Mapping[str, str] | None = None, settings: Settings | None = None, **options: Any
 ) -> list[StagePlan]:
-    """Count what a study would ask, and how much of it the store already answers."""
+    """Count what a study would ask, and how much of it the store already answers.
+
+    What it could find: `smallest_effects`.
+
+    Raises:
+        UsageError: something a person can mend.
+    """
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
     resolved = _resolve(catalogue, study, model, options)
+    own = catalogue.plugins.load("probe", resolved.probe).options.__struct_fields__
+    if named := [name for name in ASSUMED if name in options and name not in own]:
+        raise UsageError(f"plan counts, and has no {named[0]!r}. Give it to smallest_effects({study!r}, ...).")
     if model is None or not ("://" in settings.store or Path(settings.store).exists()):
         return plan_study(catalogue, resolved)
     with Store(settings.store, writable=False) as store:
         return plan_study(catalogue, resolved, store)
+
+
+def smallest_effects(
+    study: str,
+    model: str | Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+    *,
+    pilot: str | Run | None = None,
+    **options: Any,
+) -> Detectable:
+    """Return the smallest effects that a study would find, and what they rest on; nothing is asked.
+
+    Args:
+        study: a study's name, such as `bistereo-pairs`.
+        model: a model per role, where it decides which stages there are.
+        settings: where the pilot and the registry are.
+        pilot: a run of the same study, or its name: it tells spread and correlation.
+        options: as on the command line: `spread`, a unit's standard deviation for measures without limits; `icc`, the
+            correlation of units in one cluster; `row_icc`, the same of units in one row; `power`, 0.8 unless given.
+            All others are options of the probe, such as `per_cell=60`, or of a metric.
+
+    Raises:
+        UsageError: something a person can mend, such as a pilot of another study, or a spread beside a pilot.
+    """
+    settings = settings or Settings()
+    catalogue = Catalogue.load(settings.registry)
+    known = {name: options.pop(name) for name in ASSUMED[1:] if options.get(name) is not None}
+    ensure_apart(pilot, known.get("spread"))
+    resolved = _resolve(catalogue, study, model, options)
+    scores = pilot.scores if isinstance(pilot, Run) else None
+    if isinstance(pilot, str):
+        with Store(settings.store, writable=False) as store:
+            scores = score_run(catalogue, store, pilot)
+    return find_smallest(catalogue, resolved, Assumed(pilot=scores, **known))
 
 
 def import_scores(study: str, path: str, settings: Settings | None = None, **options: Any) -> Run:

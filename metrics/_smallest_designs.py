@@ -20,7 +20,7 @@ NAMES = {
     KRUSKAL_WALLIS: "Kruskal-Wallis",
     ANOVA: "analysis of variance",
 }
-NO_SPREAD = "undefined: fewer than two clusters, or no spread"
+FEW_CLUSTERS = "undefined: fewer than two clusters"
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,8 @@ def planned(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions
 def _means(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Planned:
     shape, known = _shape(units), known_means(units, tried, stated)
     if known.spread is None or shape.clusters < 2:
-        return Planned(design=None, test="t of clusters", note=NO_SPREAD)
+        note = FEW_CLUSTERS if shape.clusters < 2 else known.words
+        return Planned(design=None, test="t of clusters", note=note)
     design = Design(
         clusters=shape.clusters,
         size=shape.size,
@@ -74,9 +75,11 @@ def _ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions,
     shape, signed = _shape(units), test == WILCOXON
     unit = "matched-pairs rank-biserial" if signed else "Cliff's delta"
     known = known_ranks(units, tried, stated, signed=signed)
-    base = Planned(design=None, test=NAMES[test], note="undefined: fewer than two clusters", unit=unit, flips=signed)
-    if shape.clusters < 2 or shape.groups != (1 if signed else 2) or known.zeros == 1:
+    base = Planned(design=None, test=NAMES[test], note=FEW_CLUSTERS, unit=unit, flips=signed)
+    if shape.clusters < 2 or shape.groups != (1 if signed else 2):
         return base
+    if known.zeros == 1:
+        return msgspec.structs.replace(base, note="undefined: the pilot's differences are all 0")
     design = RankDesign(
         clusters=shape.clusters,
         size=shape.size * (1 - known.zeros),
@@ -112,7 +115,7 @@ def _crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumption
     known = known_crossed(units, tried, stated)
     row, cluster = units["ways"][0].split(" x ")
     design = _crossed_design(units, known)
-    note = known.words if design else "undefined: fewer than two of a way, or no spread"
+    note = known.words if design or known.spread is None else f"undefined: fewer than two of {row} or {cluster}"
     yield Planned(design=design, test=f"t of {row} x {cluster}", note=note, flips=False)
     fixed = design.rows_fixed if design else None
     if fixed is not None:

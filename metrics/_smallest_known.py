@@ -13,6 +13,7 @@ from ._power_pilots import CrossedPilot, Pilot, crossed_pilot, pilot
 SIDE = ("sign", "level")
 """What tells the sides of a contrast apart: each has a mean of its own."""
 NOT_KNOWN = "not known, taken as 0: the effect may be larger"
+UNSTATED = "not known without --spread or --pilot: the measure has no limits"
 
 
 class Assumptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     """Spread and correlations of units, and in words where they come from."""
 
     words: str
+    """Where there is no spread: why."""
     spread: float | None = None
     icc: float = 0.0
     row_icc: float = 0.0
@@ -37,9 +39,9 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 def known_means(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Known:
     """Return spread and correlation of units in one kind of cluster."""
     found = Pilot(None, None, 0, 0) if tried is None else pilot(*_centred(tried))
-    spread, words = _spread(units, found.spread, stated)
+    spread, words = _spread(units, found.spread, _fault(tried), stated)
     icc, told = _correlation(units, found.icc, stated.icc)
-    return Known(spread=spread, icc=icc, words=", ".join(filter(None, [words, told])))
+    return Known(spread=spread, icc=icc, words=words if spread is None else ", ".join(filter(None, [words, told])))
 
 
 def known_ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions, *, signed: bool) -> Known:
@@ -57,7 +59,9 @@ def known_ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumpt
 def known_crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Known:
     """Return the spread of crossed units, and what rows and clusters add to it."""
     found = CrossedPilot(None, None, None) if tried is None else _crossed(tried)
-    spread, words = _spread(units, found.spread, stated)
+    spread, words = _spread(units, found.spread, _fault(tried), stated)
+    if spread is None:
+        return Known(words=words)
     told = found.row_icc is not None
     shares = (found.row_icc, found.column_icc) if told else (stated.row_icc, stated.icc)
     row, column = (share or 0.0 for share in shares)
@@ -68,12 +72,25 @@ def known_crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assum
     return Known(spread=spread, icc=column, row_icc=row, words=f"{words}, share of its variance {by}")
 
 
-def _spread(units: pl.DataFrame, tried: float | None, stated: Assumptions) -> tuple[float | None, str]:
+def _spread(units: pl.DataFrame, tried: float | None, fault: str, stated: Assumptions) -> tuple[float | None, str]:
+    """Return the spread and where it is from, or why there is none; `fault` says why a pilot tells none."""
     least, greatest = units.select(pl.col("least").first(), pl.col("greatest").first()).row(0)
     limit = None if least is None or greatest is None else (greatest - least) / 2
     if tried:
         return tried, "spread from the pilot"
-    return (stated.spread, "spread as stated") if limit is None else (limit, "greatest spread")
+    if limit is not None:
+        return limit, f"greatest spread, as {fault}" if fault else "greatest spread"
+    if stated.spread is not None:
+        return stated.spread, "spread as stated"
+    return None, f"undefined: {fault}, and the measure has no limits" if fault else UNSTATED
+
+
+def _fault(tried: pl.DataFrame | None) -> str:
+    """Return why a pilot that tells no spread tells none; empty without a pilot."""
+    if tried is None:
+        return ""
+    alike = _answered(tried).height > 1
+    return "the pilot's answers are all alike" if alike else "the pilot has no two answers that could be read"
 
 
 def _correlation(

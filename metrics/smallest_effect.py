@@ -16,7 +16,7 @@ import polars as pl
 from ..core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Options
 from ..core.errors import UsageError
 from ..core.estimates import Estimate
-from ._cluster import smallest_p
+from ._permutation import smallest_p
 from ._power import minimum_detectable_effect
 from ._smallest_designs import Planned, planned
 from ._smallest_known import Assumptions
@@ -46,8 +46,8 @@ class SmallestEffectOptions(Options, frozen=True, kw_only=True):
         """Refuse values with which nothing can be computed."""
         if not 0 < self.alpha < self.power < 1:
             raise UsageError(f"alpha is {self.alpha} and power {self.power}. Give 0 < alpha < power < 1.")
-        if self.spread is not None and not self.spread > 0:
-            raise UsageError(f"spread is {self.spread}. Give a number above 0.")
+        if self.spread is not None and not 0 < self.spread < math.inf:
+            raise UsageError(f"spread is {self.spread}. Give a finite number above 0.")
         for name, share in (("icc", self.icc), ("row_icc", self.row_icc)):
             if share is not None and not 0 <= share <= 1:
                 raise UsageError(f"{name} is {share}. Give a number from 0 to 1.")
@@ -74,9 +74,12 @@ class SmallestEffect(Metric):
         factors = [name for name in observations.columns if name not in known]
         absent = [name for name in DESIGN_COLUMNS if name not in observations.columns]
         whole = observations.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in absent)
-        pilots = dict(_groups(whole.filter(pl.col("role") == PILOT), factors))
+        tried = whole.filter(pl.col("role") == PILOT)
+        pilots = dict(_groups(tried, factors))
+        # A group that the pilot has not is told apart from no pilot at all.
+        other = None if tried.is_empty() else tried.clear()
         units = _groups(whole.filter(pl.col("role") == PLANNED), factors)
-        return [e for key, part in units for e in _estimates(key, part, pilots.get(key), options)]
+        return [e for key, part in units for e in _estimates(key, part, pilots.get(key, other), options)]
 
 
 Key = tuple[Any, ...]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.table import Table
 
-from ..errors import UsageError
 from ..plan import StagePlan
 from ..plan import plan as plan_study
 from ..scoring import score
-from ..sensitivity import Assumed, in_lines, smallest_effects
+from ..sensitivity import Assumed, Detectable, ensure_apart, smallest_effects
 from ..store import Store
 from ..study import Catalogue, Study
 from .completing import complete_run
@@ -77,8 +75,7 @@ def plan(
 
     With --pilot, --spread, --icc, --row-icc or --power: the smallest effects the design can detect.
     """
-    if known["pilot"] is not None and known["spread"] is not None:
-        raise UsageError("--pilot tells the spread of each measure, so --spread has no use. Leave one of them out.")
+    ensure_apart(known["pilot"], known["spread"])
     catalogue = Catalogue.load(registry)
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, orders))
     if models and ("://" in store or Path(store).exists()):
@@ -87,7 +84,7 @@ def plan(
     else:
         stages = plan_study(catalogue, chosen)
     asked = any(value is not None for value in known.values())
-    effects = list(_smallest(catalogue, chosen, store, **known)) if asked else []
+    effects = _smallest(catalogue, chosen, store, **known).lines if asked else ()
     for stage in stages:
         _show(stage)
     for line in effects:
@@ -96,22 +93,14 @@ def plan(
 
 def _smallest(
     catalogue: Catalogue, study: Study, store: str, *, pilot: str | None, **stated: float | None
-) -> Iterator[str]:
-    """Yield the smallest effects as lines; a pilot is read from the store."""
+) -> Detectable:
+    """Return the smallest effects; a pilot is read from the store."""
     scores = None
     if pilot is not None:
         with Store(store, writable=False) as opened:
             scores = score(catalogue, opened, pilot)
     known = {name: value for name, value in stated.items() if value is not None}
-    assumed = Assumed(pilot=scores, **known)
-    found = smallest_effects(catalogue, study, assumed)
-    yield f"Smallest effect this design can detect ({100 * assumed.power:g} % power, tests at 5 %, not corrected):"
-    yield from (f"  {line}" for effects in found.values() for line in in_lines(effects))
-    if not any(found.values()):
-        yield "  not known: no metric of this study tells its units."
-    nothing = any(e.value is None and "no spread" in e.note for effects in found.values() for e in effects)
-    if pilot is None and stated["spread"] is None and nothing:
-        yield "A measure without limits needs its spread: state it with --spread, or name a run with --pilot."
+    return smallest_effects(catalogue, study, Assumed(pilot=scores, **known))
 
 
 def _show(stage: StagePlan) -> None:

@@ -6,15 +6,17 @@ import msgspec
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from fakes import FakeModel, MeanLength, text_of
+from fakes import CountProbe, CountStage, FakeModel, MeanLength, text_of
 
+import prejudge
 from prejudge.core.cli.main import cli
-from prejudge.core.contracts import Estimate
+from prejudge.core.contracts import Estimate, Options
 from prejudge.core.errors import UsageError
 from prejudge.core.plugins import Plugged, Registered
 from prejudge.core.records import Generation
 from prejudge.core.scoring import score
-from prejudge.core.sensitivity import Assumed, in_lines, smallest_effects
+from prejudge.core.sensitivity import Assumed, Detectable, smallest_effects
+from prejudge.core.sensitivity_words import in_lines
 
 WILCOXON = "Wilcoxon signed-rank"
 
@@ -49,7 +51,7 @@ def study(catalogue, **options):
 
 
 def smallest(catalogue, chosen, **assumed):
-    (found,) = smallest_effects(catalogue, chosen, Assumed(**assumed))["mean"]
+    (found,) = smallest_effects(catalogue, chosen, Assumed(**assumed)).effects["mean"]
     return found
 
 
@@ -89,7 +91,7 @@ def _fields(record):
 
 def test_metric_without_units_has_no_smallest_effect(measuring, monkeypatch):
     monkeypatch.setattr(UnitLength, "units", lambda self, observations, options: None)
-    assert smallest_effects(measuring, study(measuring), Assumed(spread=1.0)) == {}
+    assert smallest_effects(measuring, study(measuring), Assumed(spread=1.0)).effects == {}
 
 
 def test_lines_give_the_range_over_groups():
@@ -137,7 +139,7 @@ def test_plan_refuses_before_it_prints(tmp_path, monkeypatch, words, said):
 def test_plan_says_what_a_measure_without_limits_needs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(cli, ["plan", "bistereo-pairs", "--set", "per_cell=12", "--icc", "0.1"])
-    assert "state it with --spread, or name a run with --pilot" in result.output
+    assert "not known without --spread or --pilot: the measure has no limits" in result.output
 
 
 def test_plan_prints_the_smallest_effect(tmp_path, monkeypatch):
@@ -162,7 +164,8 @@ class Designed(UnitLength):
 
 def test_metric_that_designs_its_tests_has_an_effect_of_each(measuring):
     measuring.plugins.offers["metric"]["mean"] = Registered(Plugged("mean", Designed), "tests")
-    found = smallest_effects(measuring, study(measuring, n=60), Assumed(spread=1.0, icc=0.1, row_icc=0.2))["mean"]
+    assumed = Assumed(spread=1.0, icc=0.1, row_icc=0.2)
+    found = smallest_effects(measuring, study(measuring, n=60), assumed).effects["mean"]
     assert [e.test for e in found] == ["t of place x two", "t of two, for these values of place alone", WILCOXON]
     assert found[0].value > found[1].value
     assert found[2].unit == "matched-pairs rank-biserial"
@@ -222,3 +225,148 @@ def test_plan_takes_the_power_that_is_stated(tmp_path, monkeypatch):
     reach = [float(text.split("gap: ")[1].split()[0]) for text in said]
     # Of a mean of many faces the effect is (1.96 + z) standard errors.
     assert reach[1] / reach[0] == pytest.approx((1.96 + 1.645) / (1.96 + 0.8416), rel=0.02)
+
+
+class LevelOptions(Options, frozen=True, kw_only=True):
+    alpha: float = 0.05
+
+
+def test_tests_are_at_the_level_of_the_metric(measuring, monkeypatch):
+    monkeypatch.setattr(UnitLength, "options", LevelOptions)
+    usual, strict = (
+        smallest_effects(measuring, study(measuring, n=40, **{"mean.alpha": alpha}), Assumed(spread=1.0))
+        for alpha in (0.05, 0.01)
+    )
+    assert "tests at 5 %" in usual.lines[0] and "tests at 1 %" in strict.lines[0]
+    assert strict.effects["mean"][0].value > 1.1 * usual.effects["mean"][0].value
+
+
+def test_levels_that_differ_are_named():
+    found = Detectable(effects={}, levels={"a": 0.05, "b": 0.01})
+    assert "tests at 5 % (a), 1 % (b), not corrected" in found.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ({"spread": 1.0, "icc": 0.1}, []),
+        ({"spread": 1.0, "row_icc": 0.1}, ["--row-icc was not used: no design here has rows that cross clusters."]),
+        ({"icc": 0.1}, ["--icc was not used: without a spread nothing can be said."]),
+    ],
+)
+def test_what_makes_no_difference_is_named(measuring, stated, said):
+    assert list(smallest_effects(measuring, study(measuring, n=20), Assumed(**stated)).notes) == said
+
+
+def test_spread_where_every_measure_has_limits_is_named(measuring, monkeypatch):
+    units = UnitLength.units
+    limited = {"least": pl.lit(0.0), "greatest": pl.lit(1.0)}
+    monkeypatch.setattr(UnitLength, "units", lambda *given: units(*given).with_columns(**limited))
+    found = smallest_effects(measuring, study(measuring, n=20), Assumed(spread=1.0))
+    assert found.notes == ("--spread was not used: each measure here has limits, or tests that need no spread.",)
+
+
+def test_correlation_of_units_without_company_is_named(measuring, monkeypatch):
+    units = UnitLength.units
+    monkeypatch.setattr(UnitLength, "units", lambda *given: units(*given).with_columns(cluster=pl.col("unit")))
+    found = smallest_effects(measuring, study(measuring, n=20), Assumed(spread=1.0, icc=0.1))
+    assert found.notes == ("--icc was not used: no two units here share a cluster.",)
+
+
+def test_what_is_stated_of_too_few_clusters_is_named(measuring):
+    found = smallest_effects(measuring, study(measuring, n=1), Assumed(spread=1.0, icc=0.1))
+    assert found.notes == (
+        "--spread was not used: nothing is known of this design, as said above.",
+        "--icc was not used: nothing is known of this design, as said above.",
+    )
+
+
+def test_correlation_that_the_pilot_tells_is_named(measuring, run_study, store):
+    FakeModel.script = lambda request, seen: Generation(text="x" * (1 + len(text_of(request)) * 7 % 5))
+    pilot = score(measuring, store, run_study("fake", n=12)[0])
+    found = smallest_effects(measuring, study(measuring, n=40), Assumed(pilot=pilot, icc=0.3))
+    assert found.notes == ("--icc was not used: the pilot tells it.",)
+
+
+class Counted(CountStage):
+    """A stage whose questions depend on the answers to the first one."""
+
+    name = "again"
+
+
+@pytest.fixture
+def discovering(measuring, monkeypatch):
+    """Return the catalogue with a second stage, which asks as many questions as the first one was answered."""
+    monkeypatch.setattr(CountProbe, "stages", lambda self, options: [CountStage(options), Counted(options)])
+    FakeModel.script = lambda request, seen: Generation(text="x" * (1 + len(text_of(request)) * 7 % 5))
+    return measuring
+
+
+@pytest.mark.parametrize("counted", ["cluster", "unit"])
+def test_pilot_of_answers_stands_for_as_many_clusters_as_are_planned(
+    discovering, run_study, store, monkeypatch, counted
+):
+    trial = pl.col("number").cast(pl.String)
+    units = UnitLength.units
+    named = {counted: trial, "cluster": trial if counted == "cluster" else pl.format("of {}", "parity")}
+    # The factor is a word, so that clusters can be its levels; the metric's own units halve it as a number.
+    monkeypatch.setattr(
+        UnitLength,
+        "units",
+        lambda self, seen, options: units(self, seen.cast({"number": pl.Int64}), options).with_columns(
+            seen.select(**named)
+        ),
+    )
+    monkeypatch.setattr(CountStage, "trials", _named(CountStage.trials))
+    pilot = score(discovering, store, run_study("fake", n=12)[0])
+    found = [smallest(discovering, study(discovering, n=n), pilot=pilot) for n in (12, 24, 96)]
+    assert [effect.clusters for effect in found] == ([12, 24, 96] if counted == "cluster" else [2, 4, 16])
+    assert found[0].value > found[1].value > found[2].value
+    assert all(effect.note.endswith("clusters as planned, each as in the pilot") for effect in found)
+
+
+def _named(trials):
+    """Return trials whose numbers are words."""
+
+    def again(stage, earlier):
+        for trial in trials(stage, earlier):
+            factors = trial.factors | {"number": str(trial.factors["number"])}
+            yield type(trial)(trial.id, factors, trial.request)
+
+    return again
+
+
+def test_pilot_whose_clusters_cannot_be_counted_holds_for_its_own_size(discovering, run_study, store):
+    pilot = score(discovering, store, run_study("fake", n=12)[0])
+    found = [smallest(discovering, study(discovering, n=n), pilot=pilot) for n in (12, 24)]
+    assert found[0].value == found[1].value
+    assert all(effect.note.endswith("for a run as large as the pilot") for effect in found)
+
+
+def test_python_gives_what_the_command_line_prints(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["plan", "bistereo-pairs", "--set", "per_cell=12", "--icc", "0.1", "--spread", "4", "--power", "0.9"]
+    printed = CliRunner().invoke(cli, words, catch_exceptions=False).output
+    found = prejudge.smallest_effects("bistereo-pairs", per_cell=12, icc=0.1, spread=4, power=0.9)
+    assert printed.endswith(f"{found!r}\n")
+    assert set(found.frame["metric"]) == {"favouritism", "favouritism_log_odds", "discrimination"}
+
+
+def test_python_takes_a_pilot_by_name_or_as_a_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = {"per_cell": 4, "trisentbias.resamples": 99}
+    done = prejudge.run("bistereo-pairs", "simulated-biased", **asked)
+    by_name, by_run = (prejudge.smallest_effects("bistereo-pairs", pilot=pilot, **asked) for pilot in ("latest", done))
+    assert by_name.lines == by_run.lines
+    assert "spread from the pilot" in repr(by_name)
+
+
+@pytest.mark.parametrize("stated", [{"pilot": "latest"}, {"icc": 0.1}])
+def test_plan_in_python_says_where_smallest_effects_are(stated):
+    with pytest.raises(UsageError, match="smallest_effects"):
+        prejudge.plan("subtle-sai", **stated)
+
+
+def test_python_refuses_a_spread_beside_a_pilot():
+    with pytest.raises(UsageError, match="Leave one of them out"):
+        prejudge.smallest_effects("subtle-sai", pilot="latest", spread=2.0)

@@ -72,18 +72,51 @@ def test_more_power_needs_a_larger_effect():
     assert smallest(units(), spread=1.0, power=0.9).value > smallest(units(), spread=1.0, power=0.8).value
 
 
-@pytest.mark.parametrize("frame", [units(), units(clusters=1, limits=(0.0, 1.0))])
-def test_unknown_spread_or_one_cluster_is_undefined(frame):
-    found = smallest(frame)
+def test_without_pilot_or_limits_the_spread_is_asked_for():
+    found = smallest(units())
     assert found.value is None
-    assert found.note.startswith("undefined")
+    assert found.note.startswith("not known without --spread or --pilot")
+
+
+def test_crossed_units_without_a_spread_ask_for_it():
+    found = smallest(crossed())
+    assert found.value is None
+    assert found.note.startswith("not known without --spread or --pilot")
+
+
+def test_one_cluster_is_undefined():
+    found = smallest(units(clusters=1, limits=(0.0, 1.0)))
+    assert (found.value, found.note) == (None, "undefined: fewer than two clusters")
+
+
+ALIKE = "the pilot's answers are all alike"
+UNREAD = "the pilot has no two answers that could be read"
+
+
+@pytest.mark.parametrize(("values", "why"), [([3.0] * 60, ALIKE), ([None] * 60, UNREAD)])
+def test_pilot_that_tells_no_spread_is_named(values, why):
+    tried = units("pilot", values=values, limits=(0.0, 100.0))
+    assert f"greatest spread, as {why}" in smallest(pl.concat([units(limits=(0.0, 100.0)), tried])).note
+    free = smallest(pl.concat([units(), units("pilot", values=values)]))
+    assert (free.value, free.note) == (None, f"undefined: {why}, and the measure has no limits")
+
+
+def test_group_that_the_pilot_lacks_is_named(answers):
+    tried = units("pilot", 200, values=answers).with_columns(axis=pl.lit("weight"))
+    assert smallest(pl.concat([units(), tried])).note.startswith(f"undefined: {UNREAD}")
+
+
+def test_pilot_of_zeros_leaves_no_ranks():
+    tried = asked("wilcoxon", role="pilot", values=[0.0] * 60)
+    found = smallest(pl.concat([asked("wilcoxon"), tried]))
+    assert (found.value, found.note) == (None, "undefined: the pilot's differences are all 0")
 
 
 def test_too_few_clusters_for_a_sign_flip_are_named():
     assert "cannot reach 0.05" in smallest(units(clusters=5), spread=1.0).note
 
 
-@pytest.mark.parametrize("wrong", [{"power": 0.01}, {"spread": 0.0}, {"icc": -0.1}])
+@pytest.mark.parametrize("wrong", [{"power": 0.01}, {"spread": 0.0}, {"spread": float("inf")}, {"icc": -0.1}])
 def test_wrong_option_is_refused(wrong):
     with pytest.raises(UsageError, match="Give"):
         SmallestEffectOptions(**wrong)
