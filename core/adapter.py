@@ -64,7 +64,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Version of the adapter's behaviour; raised when its answers change."""
     model: str
     digest: str = ""
-    """Digest of the weights, or the revision they came from."""
+    """Digest of what it was loaded from (weights, word lists), or its revision."""
     settings: dict[str, Scalar] = {}
     """All else that changes answers: dtype, quantisation, chat template digest, system prompt ..."""
 

@@ -138,10 +138,9 @@ class Budget:
             f"--max-{name} {value:,}" for name in self.caps.__struct_fields__ if (value := getattr(self.caps, name))
         ]
         cost = f", {self.spent.cost:.4f} USD" if self.caps.cost is not None else ""
-        return (
-            f"the budget is spent ({', '.join(asked)}): "
-            f"{self.spent.requests:,} requests, {self.spent.tokens:,.0f} tokens{cost}."
-        )
+        # No tokens at all are those of a model that does not count them.
+        tokens = f", {self.spent.tokens:,.0f} tokens" if self.spent.tokens else ""
+        return f"the budget is spent ({', '.join(asked)}): {self.spent.requests:,} requests{tokens}{cost}."
 
 
 def ensure_priced(caps: Caps, prices: Mapping[str, Prices]) -> None:

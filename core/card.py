@@ -17,6 +17,7 @@ from .adapter import OPERATIONS, Identity
 from .contracts import Estimate, Stage
 from .markdown import bullets, escape, table
 from .output import warnings_of
+from .provenance import chosen_words
 from .report.text import decimals_for, defined, group_words, number, p_value
 from .scoring import Scores
 from .study import SUBJECT
@@ -67,6 +68,7 @@ def model_card(scores: Scores) -> str:
             "## How it was asked",
             "",
             *(line for stage in scores.stages for line in _asked(scores, stage)),
+            *_paragraphs([chosen_words(scores.manifest)]),
             "## Results",
             "",
             *_paragraphs(scores.conclusions.values()),
@@ -157,7 +159,7 @@ def _identity(role: str, identity: Identity) -> list[str]:
         ("role", role),
         ("model", identity.model),
         ("adapter", f"{identity.adapter} {identity.version}"),
-        ("digest of the weights, or revision", identity.digest or "not known"),
+        ("digest or revision of what it was loaded from", identity.digest or "not known"),
         *((name, "none" if value is None else value) for name, value in identity.settings.items()),
     ]
     return table(("", "value"), rows)
@@ -172,10 +174,6 @@ def _asked(scores: Scores, stage: Stage) -> Iterator[str]:
         f"Factors: {', '.join(stage.factors)}. Outcomes: {', '.join(stage.outcomes)}."
     )
     yield ""
-    options = scores.manifest.study.options
-    if options and stage is scores.stages[-1]:
-        yield escape(f"Options that were set: {', '.join(f'{name} = {value!r}' for name, value in options.items())}.")
-        yield ""
 
 
 def _results(scores: Scores) -> list[str]:

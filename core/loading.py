@@ -7,12 +7,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import msgspec
 import polars as pl
 
 from .contracts import Chart
 from .errors import DataError, UnknownNameError
-from .manifest import Manifest
+from .manifest import Manifest, read_manifest
 from .report.figures import export
 from .scoring import Scores, estimates_frame, measure_frame, score
 from .store import Store
@@ -22,7 +21,7 @@ from .study import Catalogue
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MANIFEST, ESTIMATES, OBSERVATIONS = "manifest.json", "estimates.parquet", "observations.parquet"
+OBSERVATIONS = "observations.parquet"
 
 
 class Loaded:
@@ -128,9 +127,9 @@ def load(
 
 def _from_folder(catalogue: Catalogue, folder: Path, assignments: Mapping[str, Any] | None) -> Scores:
     """Measure the observations that a run left again; the same numbers, without the exchanges behind them."""
+    manifest = read_manifest(folder)
     try:
-        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
         observations = pl.read_parquet(folder / OBSERVATIONS)
-    except (OSError, msgspec.MsgspecError, pl.exceptions.PolarsError) as error:
+    except (OSError, pl.exceptions.PolarsError) as error:
         raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.") from None
     return measure_frame(catalogue, manifest, observations, assignments)

@@ -15,7 +15,9 @@ from typing import Any
 
 import msgspec
 
-from .adapter import Identity
+from .adapter import Identity, ModelAdapter
+from .errors import DataError
+from .records import Scalar
 from .study import Study
 from .version import VERSION
 
@@ -23,6 +25,8 @@ LOG = logging.getLogger(__name__)
 PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy", "tokenizers", "torch", "transformers")
 
 
+MANIFEST = "manifest.json"
+"""What it is called in the folder of a run."""
 IMPORTED = "imported"
 """The mode of a run whose answers somebody else collected."""
 
@@ -44,6 +48,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     study: Study
     identities: dict[str, Identity]
     """By role."""
+    settings: dict[str, dict[str, Scalar]] = {}
+    """By role, what of an identity's settings differs from the defaults of the adapter."""
     stages: dict[str, StageRecord] = {}
     data: dict[str, str] = {}
     """sha256 of each file the options name."""
@@ -57,6 +63,46 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     python: str = ""
     platform: str = ""
     packages: dict[str, str] = {}
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest in the folder of a run: what it was, and how it was scored last.
+
+    Raises:
+        DataError: there is none, or it cannot be read.
+    """
+    try:
+        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.") from None
+
+
+def remeasured_in(folder: Path) -> dict[str, Any]:
+    """Return what was set when the folder of a run was written last; nothing where there is none.
+
+    Raises:
+        DataError: there is a manifest, and it cannot be read.
+    """
+    return read_manifest(folder).remeasured if (folder / MANIFEST).exists() else {}
+
+
+def in_words(options: Mapping[str, Any]) -> str:
+    """Write options as `name = value`."""
+    return ", ".join(f"{name} = {value}" for name, value in options.items())
+
+
+def set_settings(adapter: ModelAdapter) -> dict[str, Scalar]:
+    """Return what of an adapter's identity was set otherwise than by default; what is no option is left out."""
+    settings = adapter.identity.settings
+    return {
+        field.name: settings[field.name]
+        for field in msgspec.structs.fields(adapter.options)
+        if field.name in settings and settings[field.name] != _default(field)
+    }
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
 def new_name(study: str, model: str) -> str:

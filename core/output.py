@@ -13,8 +13,8 @@ import polars as pl
 from .contracts import Estimate, Stage
 from .errors import UnknownNameError, UsageError
 from .evidence import show_examples, show_pictures
-from .manifest import IMPORTED
-from .provenance import design_words, provenance, when
+from .manifest import IMPORTED, MANIFEST, in_words
+from .provenance import chosen_words, design_words, provenance, when
 from .published import Published as PublishedValue
 from .published import whose
 from .report import Published, ReportContent, StudyInfo, Table, write
@@ -23,6 +23,7 @@ from .store import Store
 from .study import SUBJECT, Study
 from .tables import encode
 
+AGAIN = "Scored again with {options}: the numbers may not be those of the run's own options."
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
 
 
@@ -45,7 +46,7 @@ def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: C
         frame.write_parquet(place / "estimates.parquet")
         (place / "estimates.csv").write_bytes(encode(frame, "csv"))
         scores.frame.write_parquet(place / "observations.parquet")
-        (place / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(scores.manifest), indent=2))
+        (place / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(scores.manifest), indent=2))
     except OSError as error:
         raise UsageError(f"cannot write {str(place)!r}: {error.strerror or error}. Name another with --runs.") from None
     return write(content, place)
@@ -75,6 +76,7 @@ def build_content(scores: Scores, store: Store | None, leave_out: Collection[str
         study=StudyInfo(name=study.name, summary=study.summary, citation=study.source),
         models=dict(manifest.identities),
         names=study.roles,
+        settings=manifest.settings,
         when=when(scores.run),
         estimates=[estimate for estimates in scores.estimates.values() for estimate in estimates],
         headline=scores.headline or None,
@@ -83,7 +85,7 @@ def build_content(scores: Scores, store: Store | None, leave_out: Collection[str
         charts=scores.charts,
         published=published_beside_measured(scores),
         missing=[table for stage in scores.stages for table in missing_tables(stage, scores.observations[stage.name])],
-        methods=[*_design(scores), *filter(None, scores.methods)],
+        methods=[*_design(scores), *filter(None, [chosen_words(manifest), *scores.methods])],
         limits=study.limits,
         deviations=study.deviations,
         provenance=provenance(scores, store),
@@ -113,7 +115,9 @@ def _design(scores: Scores) -> list[str]:
 
 def warnings_of(scores: Scores, place: str = "") -> list[str]:
     """Return what a reader must know before believing a number; `place` is what a command needs to find the store."""
-    warnings = [*scores.manifest.notes, *_unanswered(scores)]
+    remeasured = scores.manifest.remeasured
+    again = [AGAIN.format(options=in_words(remeasured))] if remeasured else []
+    warnings = [*again, *scores.manifest.notes, *_unanswered(scores)]
     if scores.run.state == "imported":
         return warnings
     for stage in scores.stages:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from .adapter import OPERATIONS
 from .contracts import Stage
-from .manifest import Manifest, StageRecord
+from .manifest import Manifest, StageRecord, in_words
 from .scoring import Scores
 from .store import RunRow, Store
 from .store.urls import show
@@ -61,6 +62,20 @@ def design_words(stages: Iterable[Stage], manifest: Manifest) -> list[str]:
     return [_stage_words(stage, manifest) for stage in stages]
 
 
+def chosen_words(manifest: Manifest) -> str:
+    """Say which options of the probe and of the metrics were set, by the study or for the run; nothing if none was."""
+    chosen = options_set(manifest)
+    return f"Options that were set: {in_words(chosen)}; all others have their defaults." if chosen else ""
+
+
+def options_set(manifest: Manifest) -> dict[str, Any]:
+    """Return the options that were set: of the probe by name, of the metrics as `METRIC.option`."""
+    study = manifest.study
+    chosen = study.options | {f"{m}.{name}": value for m, own in study.metrics.items() for name, value in own.items()}
+    # A path may tell where somebody keeps their files; which file it was, its digest says.
+    return {n: Path(v).name if isinstance(v, str) and v in manifest.data else v for n, v in chosen.items()}
+
+
 def _stage_words(stage: Stage, manifest: Manifest) -> str:
     study, record = manifest.study, manifest.stages.get(stage.name)
     planned = f"{record.planned:,} trials" if record is not None else "its trials"
@@ -71,9 +86,6 @@ def _stage_words(stage: Stage, manifest: Manifest) -> str:
         words.append(f"{stage.trials_per_unit} trials make one {stage.unit}.")
     if stage.max_attempts > 1:
         words.append(f"An answer that could not be read was asked for again, {stage.max_attempts} times in all.")
-    if study.options:
-        chosen = ", ".join(f"{name} = {value}" for name, value in study.options.items())
-        words.append(f"Set for this run: {chosen}; all else as the study has it.")
     return " ".join(words)
 
 

@@ -10,8 +10,10 @@ from .manifest import Manifest, StageRecord
 from .store import RunRow, Store, list_runs
 from .study import Study
 
-ADDED = ("asked", "retried", "input_tokens", "output_tokens")
+ADDED = ("asked", "retried")
 """Counts of what was done, each time the run was taken up; the others say how the trials stand."""
+KNOWN = ("input_tokens", "output_tokens", "cost")
+"""Counts that are added up too, and are unknown if those of any answer are."""
 
 
 class Earlier(msgspec.Struct, frozen=True):
@@ -46,14 +48,14 @@ def add_up(earlier: Mapping[str, StageRecord], name: str, now: StageRecord) -> S
     counts |= {key: (counts.get(key) or 0) + (before.counts.get(key) or 0) for key in ADDED}
     # What the run itself asked before is now in the store; it is no answer of another run.
     counts["cached"] = max(0, (now.counts.get("cached") or 0) - (before.counts.get("asked") or 0))
-    counts["cost"] = _cost(before, now)
+    counts |= {key: _known(key, before, now) for key in KNOWN}
     return StageRecord(now.planned, counts, now.pace if now.counts.get("asked") else before.pace or now.pace)
 
 
-def _cost(before: StageRecord, now: StageRecord) -> float | None:
-    """Return the cost of both; unknown if that of any answer is."""
-    costs = [part.counts.get("cost") for part in (before, now) if part.counts.get("asked")]
-    if not costs:
-        return now.counts.get("cost")
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
+def _known(key: str, before: StageRecord, now: StageRecord) -> float | None:
+    """Return a count of both, such as the cost; unknown if that of any answer is."""
+    parts = [part.counts.get(key) for part in (before, now) if part.counts.get("asked")]
+    if not parts:
+        return now.counts.get(key)
+    known = [count for count in parts if count is not None]
+    return sum(known) if len(known) == len(parts) else None

@@ -19,7 +19,7 @@ from .contracts import Stage, Trial, Unreadable
 from .errors import BudgetError, ReplayMissError, UnsupportedOperationError
 from .ledger import Ledger
 from .limiter import Limiters, describe
-from .manifest import Manifest, StageRecord, describe_machine, digest_data, new_name
+from .manifest import Manifest, StageRecord, describe_machine, digest_data, new_name, set_settings
 from .observations import gather_observations
 from .plugins import blamed
 from .prices import Prices
@@ -210,6 +210,7 @@ class _Run:
             run=self.name,
             study=self.study,
             identities={role: self.adapters[model].identity for role, model in self.study.roles.items()},
+            settings={role: found for role, m in self.study.roles.items() if (found := set_settings(self.adapters[m]))},
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
             mode=self.options.mode,
             command=self.options.command,

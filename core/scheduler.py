@@ -48,8 +48,9 @@ class Counts:
     retried: int = 0
     missed: int = 0
     """Keys without an answer in `replay`."""
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: int | None = 0
+    """As the model counts them; None where answers came and it counts none. So are those below."""
+    output_tokens: int | None = 0
     cost: float | None = None
     """US dollars; None where no price is known."""
     pace: float | None = None
@@ -308,11 +309,18 @@ class Scheduler:
     def _count_asked(self, rows: list[NewExchange], found: dict[bytes, Found]) -> None:
         self.counts.asked += len(rows)
         self.counts.refused += sum(row.status != "ok" for row in rows)
-        self.counts.input_tokens += sum(row.input_tokens for row in rows)
-        self.counts.output_tokens += sum(row.output_tokens for row in rows)
+        self._count_tokens(rows)
         if self.mode == "refresh":
             self._renewed |= found
         self._land(found)
+
+    def _count_tokens(self, rows: list[NewExchange]) -> None:
+        counts = self.counts
+        read = (counts.input_tokens or 0) + sum(row.input_tokens for row in rows)
+        written = (counts.output_tokens or 0) + sum(row.output_tokens for row in rows)
+        # Every request has tokens to read: answers that read none are of a model that does not count.
+        counts.input_tokens = read if read or not counts.asked else None
+        counts.output_tokens = written if read or written or not counts.asked else None
 
     def _land(self, found: Mapping[bytes, Found]) -> None:
         for key, answer in found.items():

@@ -65,8 +65,17 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
         return bool(asked) and bool((asked[-1]["status"] == "ok").any())
 
 
-def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[str, Any] | None = None) -> Scores:
+def score(
+    catalogue: Catalogue,
+    store: Store,
+    name: str,
+    assignments: Mapping[str, Any] | None = None,
+    *,
+    unrecorded: bool = False,
+) -> Scores:
     """Score a run from the store alone; `METRIC.option` in `assignments` overrides how it is measured.
+
+    `unrecorded` lets a run through that recorded no trial yet: its scores are without estimates.
 
     Raises:
         UsageError: an assignment to anything but a metric of the study: what was asked stays asked.
@@ -82,11 +91,14 @@ def score(catalogue: Catalogue, store: Store, name: str, assignments: Mapping[st
     observations = {
         s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures, store.blob) for s in stages
     }
+    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), (), ())
     every = any(metric.every_stage for metric, _ in instrument.metrics.values())
     if all(observations[stage.name].is_empty() for stage in (stages if every else stages[-1:])):
+        if unrecorded:
+            return scores
         mend = f"Finish it: prejudge resume {run.name}{option_words(store.url)}"
         raise DataError(f"run {run.name} stopped before its first trials were complete; its answers are kept. {mend}")
-    return _measure(catalogue, Scores(run, manifest, stages, observations, {}, (), {}, (), (), ()), instrument)
+    return _measure(catalogue, scores, instrument)
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:

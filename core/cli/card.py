@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from ..card import write_card
+from ..manifest import in_words, remeasured_in
 from ..scoring import score
-from ..store import Store
+from ..store import Store, get_run
 from ..study import Catalogue
 from .shared import read_assignments, registry_option, run_argument, runs_option, set_option, store_option
 
@@ -21,8 +22,16 @@ from .shared import read_assignments, registry_option, run_argument, runs_option
 @runs_option
 @registry_option
 def card(name: str, out: str | None, assignments: tuple[str, ...], store: str, runs: str, registry: str | None) -> None:
-    """Write a model card and a data sheet of the run NAME (default: the latest) in Markdown."""
+    """Write a model card and a data sheet of the run NAME (default: the latest) in Markdown.
+
+    Where the run was scored again with other options, its folder says with which, and the card takes these too.
+    """
     with Store(store, writable=False) as opened:
-        scores = score(Catalogue.load(registry), opened, name, read_assignments(assignments, None))
-    for path in write_card(scores, Path(out) if out else Path(runs) / scores.run.name):
+        folder = Path(runs) / get_run(opened, name).name
+        held = remeasured_in(folder)
+        options = held | read_assignments(assignments, None)
+        scores = score(Catalogue.load(registry), opened, folder.name, options)
+    if options:
+        click.echo(f"Measured with {in_words(options)}{f', as {folder} was last' if options == held else ''}.")
+    for path in write_card(scores, Path(out) if out else folder):
         click.echo(f"Written: {path}")

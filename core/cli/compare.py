@@ -20,6 +20,7 @@ from ..compare import (
     score_all,
     write_comparison,
 )
+from ..estimates import Estimate
 from ..output import ensure_writable
 from ..store import Store
 from ..study import Catalogue
@@ -66,11 +67,12 @@ def _show(comparison: Comparison, report: Path) -> int:
     for note in comparison.notes:
         console.print(f"Note: {note}", markup=False)
     shown = comparison.headline or comparison.differences
-    for title, part in _by_pair(shown[:ROWS]).items():
+    if comparison.ranked:
+        console.print(rank_table([d.estimate for d in shown[:ROWS]]), markup=False)
+    for title, part in _by_pair([] if comparison.ranked else shown[:ROWS]).items():
         console.print(_table(title, part), markup=False)
-    rest = len(comparison.differences) - len(shown[:ROWS])
-    if rest:
-        console.print(f"{rest:,} more differences are in the report.")
+    if rest := len(comparison.differences) - len(shown[:ROWS]):
+        console.print(f"{rest:,} more {'rank agreements' if comparison.ranked else 'differences'} are in the report.")
     console.print(comparison.conclusion, markup=False)
     console.print(f"Report: {report}", markup=False, soft_wrap=True)
     return 0 if any(d.estimate.value is not None for d in comparison.differences) else 1
@@ -96,6 +98,26 @@ def _table(title: str, differences: Sequence[Difference]) -> Table:
         table.add_column(name, justify="right")
     for difference in differences:
         table.add_row(*_row(difference))
+    return table
+
+
+def rank_table(estimates: Sequence[Estimate]) -> Table:
+    """Return a table of rank agreements for a terminal."""
+    table = Table(
+        title="Rank agreement",
+        title_justify="left",
+        caption=CAPTION,
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for name in next((estimate.group for estimate in estimates), {}):
+        table.add_column(name, overflow="fold")
+    for name in ("Kendall's tau", "models", "p"):
+        table.add_column(name, justify="right")
+    for e in estimates:
+        p = p_value(e.p_adjusted if e.p_adjusted is not None else e.p)
+        table.add_row(*map(str, e.group.values()), number(e.value), str(e.n), p)
     return table
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -15,7 +16,15 @@ from ..store import Store
 from ..study import Catalogue
 from ..tables import write_bytes
 from .results import terminal
-from .shared import read_assignments, registry_option, run_argument, set_option, store_option
+from .shared import (
+    read_assignments,
+    registry_option,
+    run_argument,
+    runs_option,
+    say_own_options,
+    set_option,
+    store_option,
+)
 
 
 @click.command()
@@ -25,6 +34,7 @@ from .shared import read_assignments, registry_option, run_argument, set_option,
 @click.option("--markdown", "summary", default=None, metavar="FILE", help="Write a summary for a pull request.")
 @set_option
 @store_option
+@runs_option
 @registry_option
 def gate(
     name: str,
@@ -32,19 +42,20 @@ def gate(
     xml: str | None,
     summary: str | None,
     assignments: tuple[str, ...],
-    store: str,
-    registry: str | None,
+    **where: Any,
 ) -> int:
     """Hold the run NAME (default: the latest) against a policy. Exit code 1 if a rule fails, 2 if it is no policy.
 
-    A rule that matches no estimate fails, and so does one whose value or limit is missing.
+    A rule that matches no estimate fails, and so does one whose value or limit is missing. The run is measured with its
+    own options; --set takes others.
     """
     for old in filter(None, (xml, summary)):
         with contextlib.suppress(OSError):  # said when it is written
             Path(old).unlink(missing_ok=True)  # what an earlier gate found must not stand for this one
-    rules = read_policy(policy)
-    with Store(store, writable=False) as opened:
-        scores, verdicts = judge_run(Catalogue.load(registry), opened, name, rules, read_assignments(assignments, None))
+    rules, given = read_policy(policy), read_assignments(assignments, None)
+    with Store(where["store"], writable=False) as opened:
+        scores, verdicts = judge_run(Catalogue.load(where["registry"]), opened, name, rules, given)
+    say_own_options(Path(where["runs"]) / scores.run.name, given)
     title = f"{rules.name} on {scores.run.name}"
     if xml is not None:
         write_bytes(junit(verdicts, title), Path(xml))

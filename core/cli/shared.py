@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from ..errors import StoreError, UsageError
+from ..errors import DataError, StoreError, UsageError
+from ..manifest import in_words, remeasured_in
 from ..options import parse_assignments
 from ..store.engine import lacks_file
 from ..store.urls import DEFAULT, option_words, store_url
@@ -80,6 +82,18 @@ def again_words(where: Mapping[str, Any]) -> str:
     words = option_words(where["store"])
     words += f" --runs {shlex.quote(where['runs'])}" if where.get("runs", "runs") != "runs" else ""
     return words + (f" --registry {shlex.quote(where['registry'])}" if where.get("registry") else "")
+
+
+def say_own_options(folder: Path, given: Mapping[str, Any]) -> None:
+    """Say on standard error where a run is measured otherwise than its folder, which holds a later scoring."""
+    try:
+        held = remeasured_in(folder)
+    except DataError:
+        return  # what is measured does not depend on the folder
+    if held and held != given:
+        own = f"with {in_words(given)}" if given else "with the run's own options"
+        again = " ".join(f"--set {shlex.quote(f'{name}={value}')}" for name, value in held.items())
+        click.echo(f"Note: measured {own}. {folder} was scored again; for the same numbers: {again}", err=True)
 
 
 def ensure_there(store: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import click
 
@@ -12,7 +12,15 @@ from ..scoring import Scores, estimates_frame, score
 from ..store import Store
 from ..study import Catalogue
 from ..tables import ENDINGS, Format, encode, latex_table, write_bytes
-from .shared import read_assignments, registry_option, run_argument, set_option, store_option
+from .shared import (
+    read_assignments,
+    registry_option,
+    run_argument,
+    runs_option,
+    say_own_options,
+    set_option,
+    store_option,
+)
 
 
 @click.command()
@@ -23,6 +31,7 @@ from .shared import read_assignments, registry_option, run_argument, set_option,
 @click.option("--out", default=None, metavar="FILE", help="The file to write. Default: NAME-WHAT.ENDING here.")
 @set_option
 @store_option
+@runs_option
 @registry_option
 def export(
     name: str,
@@ -31,15 +40,19 @@ def export(
     metrics: tuple[str, ...],
     out: str | None,
     assignments: tuple[str, ...],
-    store: str,
-    registry: str | None,
+    **where: Any,
 ) -> None:
     """Write the estimates or observations of the run NAME (default: the latest) for other programs.
 
+    They are measured with the run's own options; --set takes others.
+
     To take a whole run elsewhere, answers included, use `prejudge cache export`.
     """
-    with Store(store, writable=False) as opened:
-        scores = score(Catalogue.load(registry), opened, name, read_assignments(assignments, None))
+    given = read_assignments(assignments, None)
+    with Store(where["store"], writable=False) as opened:
+        scores = score(Catalogue.load(where["registry"]), opened, name, given)
+    if what == "estimates":
+        say_own_options(Path(where["runs"]) / scores.run.name, given)
     data = _encoded(scores, cast("Format", kind), what, metrics)
     path = Path(out) if out else Path(f"{scores.run.name}-{what}.{ENDINGS[kind]}")
     click.echo(f"Written: {write_bytes(data, path)}")

@@ -58,6 +58,8 @@ class Comparison(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
     methods: tuple[str, ...]
     charts: tuple[Chart, ...]
+    ranked: bool = False
+    """Whether it is of ranks of models: the estimates are then rank agreements, not differences."""
 
     @property
     def estimates(self) -> list[Estimate]:

@@ -57,6 +57,7 @@ def rank_runs(catalogue: Catalogue, runs: Mapping[str, Scores], options: Compare
         notes=tuple(notes),
         methods=(metric.methods(settings),),
         charts=tuple(metric.figures(estimates)),
+        ranked=True,
     )
 
 

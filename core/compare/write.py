@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import polars as pl
 
-from ..manifest import new_name
+from ..manifest import Manifest, new_name
 from ..report import ReportContent, StudyInfo, write
 from ..scoring import estimates_frame
 from ..study import SUBJECT
 from ..tables import encode, write_bytes
 from .compare import Comparison
 
+T = TypeVar("T")
 FIGURES = ("svg", "pdf", "png")
 
 
@@ -48,17 +51,29 @@ def _study(comparison: Comparison) -> str:
     return "-".join(names)
 
 
+def _by_role(comparison: Comparison, of: Callable[[Manifest], Mapping[str, T]]) -> dict[str, T]:
+    """Return what the manifests say of each role, by the run's label; of the subject by the label alone."""
+    return {
+        label if role == SUBJECT else f"{label}, {role}": found
+        for label, scores in comparison.runs.items()
+        for role, found in of(scores.manifest).items()
+    }
+
+
 def _content(comparison: Comparison) -> ReportContent:
-    first = next(iter(comparison.runs.values())).manifest.study
-    several = len({scores.manifest.study.name for scores in comparison.runs.values()}) > 1
+    studies = {scores.manifest.study.name: scores.manifest.study for scores in comparison.runs.values()}
+    first, several = next(iter(studies.values())), len(studies) > 1
+    sources = [f"{name}: {study.source or 'not stated'}" for name, study in studies.items()]
     return ReportContent(
         title=comparison.title,
-        study=StudyInfo(name=_study(comparison), summary="" if several else first.summary, citation=first.source),
-        models={
-            label if role == SUBJECT else f"{label}, {role}": identity
-            for label, scores in comparison.runs.items()
-            for role, identity in scores.manifest.identities.items()
-        },
+        study=StudyInfo(
+            name=", ".join(studies),
+            summary="" if several else first.summary,
+            citation="; ".join(sources) if several else first.source,
+        ),
+        models=_by_role(comparison, lambda manifest: manifest.identities),
+        names=_by_role(comparison, lambda manifest: manifest.study.roles),
+        settings=_by_role(comparison, lambda manifest: manifest.settings),
         estimates=comparison.estimates,
         headline=[difference.estimate for difference in comparison.headline] or None,
         conclusions={"comparison": comparison.conclusion},

@@ -60,7 +60,7 @@ def judge_run(
     Raises:
         UsageError: there is no such run or baseline, they cannot be compared, or the policy is for another study.
     """
-    scores = score(catalogue, store, name, assignments)
+    scores = score(catalogue, store, name, assignments, unrecorded=True)
     if policy.study and policy.study != scores.manifest.study.name:
         raise UsageError(f"the policy is for study {policy.study!r}; {scores.run.name} is of another.")
     baselines = {}
@@ -68,6 +68,8 @@ def judge_run(
         if (found := get_run(store, other).name) == scores.run.name:
             raise UsageError(f"the baseline {other!r} is the run itself, {found}. Name another run.")
         against = score(catalogue, store, found, assignments)
+        if not scores.estimates:
+            continue  # nothing to compare yet, and every rule of estimates fails by itself
         compared = compare_scores(catalogue, {BASELINE: against, RUN: scores}, CompareOptions())
         baselines[other] = {_own_key(d.estimate): d for d in compared.differences}
     return scores, judge(scores, policy, baselines)
@@ -127,13 +129,18 @@ def _matches(level: object, pattern: object) -> bool:
 
 def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcome:
     """Fail a rule that matches no estimate, and say what there is."""
+    if not every:
+        return Outcome(_selector(rule), "it matches an estimate", "the run has no estimates", False)
     if not named:
         there = f"metrics: {', '.join(dict.fromkeys(e.metric for e in every)) or 'none'}"
     else:
         groups = list(dict.fromkeys(group_words(e.group) for e in named))
         there = f"groups: {'; '.join(groups[:5])}{' ...' if len(groups) > 5 else ''}"
-    selector = f"{rule.metric} ({group_words(rule.group) if rule.group else 'any group'})"
-    return Outcome(selector, "it matches an estimate", f"nothing matches; there are {there}", False)
+    return Outcome(_selector(rule), "it matches an estimate", f"nothing matches; there are {there}", False)
+
+
+def _selector(rule: Rule) -> str:
+    return f"{rule.metric} ({group_words(rule.group) if rule.group else 'any group'})"
 
 
 def _answers(scores: Scores, rule: Rule) -> Iterator[Outcome]:

@@ -78,6 +78,8 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """Who was asked, by role (`subject`, `judge` ...)."""
     names: Mapping[str, str] = {}
     """What the catalogue calls each model, by role."""
+    settings: Mapping[str, Mapping[str, Scalar]] = {}
+    """By role, the settings of a model that differ from the defaults of its adapter."""
     when: str = ""
     """When it was asked."""
     estimates: Sequence[Estimate]

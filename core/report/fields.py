@@ -75,7 +75,8 @@ def _plot_cell(e: Estimate, scale: Scale) -> Cell:
     value, low, high, neutral = (scale.place(x) for x in (e.value, e.low, e.high, e.neutral))
     if value is None:
         return Cell("", "")
-    apart = e.neutral is not None and e.low is not None and e.high is not None and not e.low <= e.neutral <= e.high
+    holds = e.neutral is not None and e.low is not None and e.high is not None and e.low <= e.neutral <= e.high
+    apart = low is not None and high is not None and not holds
     return Cell("", sort_key(e.value), plot=Plot(value, low, high, neutral, apart))
 
 

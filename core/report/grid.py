@@ -22,7 +22,7 @@ class Plot(msgspec.Struct, frozen=True):
     high: float | None
     neutral: float | None
     apart: bool
-    """Whether the interval leaves out the neutral value."""
+    """Whether there is an interval that does not hold the neutral value, or a measure without one."""
 
 
 class Cell(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ from .figures import Drawing, draw, export
 from .grid import plain_grid
 from .pictures import island
 from .tables import answer, headline, published_grid, sections
-from .text import MOST_CHARACTERS, clean, group_words, number, shorten, web_link
+from .text import MOST_CHARACTERS, clean, group_words, number, settings_words, shorten, web_link
 
 MOST_EXAMPLES = 2_000
 MOST_TEXT = 2_500_000
@@ -107,7 +107,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(group_words=group_words, number=number, web_link=web_link)
+    environment.filters.update(group_words=group_words, number=number, settings_words=settings_words, web_link=web_link)
     return environment
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
@@ -18,6 +19,8 @@ from ..records import Scalar
 UNDEFINED = "\N{EM DASH}"
 MOST_CHARACTERS = 20_000
 """Longest text that a page shows; the store has the whole."""
+MOST_OF_A_SETTING = 80
+"""Longest value of a setting that is shown beside others; the manifest has the whole."""
 # Control characters, lone surrogates and non-characters: neither HTML nor UTF-8 can carry them.
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # Embeddings, overrides and isolates reorder what a reader sees, and the two separators break lines where none is
@@ -92,6 +95,11 @@ def label(value: Scalar) -> str:
 def group_words(group: Mapping[str, Scalar]) -> str:
     """Write the group a number is for."""
     return ", ".join(f"{name}: {label(value)}" for name, value in group.items()) or "whole study"
+
+
+def settings_words(settings: Mapping[str, Any]) -> str:
+    """Write settings as `name = value`; a long value, such as a system prompt, is cut."""
+    return ", ".join(f"{name} = {shorten(str(value), MOST_OF_A_SETTING)}" for name, value in settings.items())
 
 
 def web_link(url: str) -> str:

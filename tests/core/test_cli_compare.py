@@ -130,6 +130,47 @@ def test_export_of_observations_and_mistakes(prejudge, runs, tmp_path):
     assert "not written as LaTeX" in refused(prejudge("export", "--what", "observations", "--format", "latex"))
 
 
+LEVEL = "trisentbias.level=0.8"
+
+
+def test_card_goes_by_what_the_folder_holds(prejudge, runs, tmp_path):
+    where, folder = ["--runs", str(tmp_path)], tmp_path / runs[0]
+    prejudge("score", runs[0], "--set", LEVEL, *where)
+    assert f"trisentbias.level = 0.8, as {folder} was" in prejudge("card", runs[0], *where).stdout
+    text = (folder / "model-card.md").read_text()
+    assert "Scored again with trisentbias.level = 0.8" in text and "Intervals: 80 % cluster bootstrap" in text
+    prejudge("card", runs[0], "--set", "trisentbias.level=0.9", *where)
+    assert "Intervals: 90 % cluster bootstrap" in (folder / "model-card.md").read_text()
+    prejudge("score", runs[0], *where)
+    assert prejudge("card", runs[0], *where).stdout.startswith("Written:")
+    assert "Intervals: 95 % cluster bootstrap" in (folder / "model-card.md").read_text()
+
+
+def test_export_and_gate_go_by_the_options_of_the_run_and_say_so(prejudge, runs, place, tmp_path):
+    (place / "policy.toml").write_text("[[rules]]\nmax_failed = 0\n")
+    where = ["--runs", str(tmp_path)]
+    prejudge("score", runs[0], "--set", LEVEL, *where)
+    commands = (["export", runs[0], "--out", str(tmp_path / "e.csv")], ["gate", runs[0], "--policy", "policy.toml"])
+    for command in commands:
+        assert "with the run's own options" in (done := prejudge(*command, *where)).stderr and done.returncode == 0
+        assert LEVEL in done.stderr
+        assert not prejudge(*command, *where, "--set", LEVEL).stderr
+        assert not prejudge(*command, "--runs", str(tmp_path / "none")).stderr
+    assert set(pl.read_csv(tmp_path / "e.csv")["level"]) == {0.95}
+
+
+def test_gate_on_a_run_that_recorded_nothing_fails_with_its_summaries(prejudge, runs, place, tmp_path):
+    (place / "policy.toml").write_text(POLICY)
+    own = ["--store", str(tmp_path / "s.db")]
+    words = ["--model", "simulated-fair", "--max-requests", "10", "--set", "per_cell=4", "-q"]
+    assert prejudge("run", "bistereo-pairs", *words, *own).returncode == 3
+    files = ["--junit", str(tmp_path / "g.xml"), "--markdown", str(tmp_path / "g.md")]
+    done = prejudge("gate", "--policy", "policy.toml", *files, *own)
+    assert done.returncode == 1 and "has 0 of 144 trials" in " ".join(done.stdout.split())
+    assert int(ElementTree.parse(tmp_path / "g.xml").getroot().get("failures")) == 3
+    assert "gate failed" in (tmp_path / "g.md").read_text()
+
+
 def test_card_is_written_into_the_folder_of_the_run(prejudge, runs, place):
     done = prejudge("card", runs[0])
     assert done.returncode == 0, done.stderr

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import re
 
 import msgspec
 import polars as pl
 import pytest
 from fakes import FakeModel, MeanLength
+from rich.console import Console
 
 from prejudge.core import compare as door
+from prejudge.core.cli.compare import rank_table
 from prejudge.core.compare import CompareOptions, compare, rank_runs, score_all, write_comparison
 from prejudge.core.contracts import Estimate
 from prejudge.core.errors import PermanentError, PluginError, UnknownNameError, UsageError
@@ -229,7 +233,21 @@ def test_ranks_need_models_and_studies(comparing, many):
 
 def test_ranks_leave_a_report(comparing, many, tmp_path):
     report = write_comparison(rank_runs(comparing, many, QUICK), tmp_path)
-    assert "Ranks of 3 models across 2 studies" in report.read_text()
+    page = report.read_text()
+    assert "Ranks of 3 models across 2 studies" in page
+    head = page.split("<nav")[0]
+    assert "<dt>Study</dt><dd>count, again</dd>" in head and "count: not stated; again: not stated" in head
+    for model in ("fake", "other", "third"):
+        assert f"<dt>Model (again {model})</dt><dd>{model}: " in head
+
+
+def test_ranks_have_a_table_of_their_own(comparing, many):
+    ranked = rank_runs(comparing, many, QUICK)
+    Console(file=(stream := io.StringIO()), width=120).print(rank_table(ranked.estimates))
+    said = stream.getvalue()
+    heads = ("first study", "first measure", "second study", "second measure", "Kendall's tau", "models", "p")
+    assert re.search(" +".join(heads), said) and re.search("count +mean_length +again +mean_length +-1.00 +3 ", said)
+    assert ranked.ranked and "difference" not in said
 
 
 def test_score_all_labels_by_model(comparing, run_study, store):

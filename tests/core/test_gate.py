@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from pathlib import Path
@@ -13,12 +14,14 @@ from fakes import FakeModel
 from hostile import HOSTILE as HOSTILE_ANSWERS
 from markdown_it import MarkdownIt
 
+from prejudge.core.budget import Caps
 from prejudge.core.compare import Difference
 from prejudge.core.compare.pair import key_of
 from prejudge.core.contracts import Estimate
-from prejudge.core.errors import DataError, PermanentError, UnknownNameError, UsageError
+from prejudge.core.errors import BudgetError, DataError, PermanentError, UnknownNameError, UsageError
 from prejudge.core.gate import FINISHED, Outcome, Verdict, judge, judge_run, junit, markdown, parse_policy, read_policy
 from prejudge.core.gate.policy import LIMITS, SHARES
+from prejudge.core.runs import RunOptions, execute
 from prejudge.core.scoring import score
 
 
@@ -213,6 +216,25 @@ def test_unfinished_run_fails(run_study, catalogue, store):
     _, verdicts = judge_run(catalogue, store, "latest", rules)
     assert not verdicts[0].passed and "9 of 10 trials" in verdicts[0].outcomes[0].found
     assert len(judge(scores, policy("metric = 'mean_length'\nmax = 10"))) == 1
+
+
+@pytest.mark.parametrize("top", ["", "finished = false"])
+def test_run_that_recorded_nothing_yet_fails_every_rule(run_study, catalogue, store, top):
+    whole, _ = run_study(n=4)
+    study = catalogue.study("count", {"subject": "fake"}, {"n": 10})
+    with pytest.raises(BudgetError):
+        asyncio.run(execute(catalogue, study, store, RunOptions(caps=Caps(requests=2))))
+    rules = parse_policy(
+        f"{top}\n[[rules]]\nmetric = '*'\nmin = 0\n[[rules]]\nmax_failed = 1\n[[rules]]\nmax_failed = 1\n"
+        f"group = {{ parity = '*' }}\n[[rules]]\nmetric = '*'\nbaseline = '{whole}'\nmax_increase = 100"
+    )
+    scores, verdicts = judge_run(catalogue, store, "latest", rules)
+    assert len(verdicts) == len(rules.names) and not any(verdict.passed for verdict in verdicts)
+    assert all(verdict.outcomes for verdict in verdicts)
+    found = [outcome.found for verdict in verdicts for outcome in verdict.outcomes]
+    assert ("interrupted; stage 'count' has 0 of 10 trials" in found) is (not top)
+    assert found.count("the run has no estimates") == 2
+    assert int(ElementTree.fromstring(junit(verdicts, "t")).get("failures")) == len(found)
 
 
 def test_policy_for_another_study_is_refused(run_study, catalogue, store):

@@ -6,11 +6,12 @@ import pytest
 from fakes import MeanLength
 from matplotlib.figure import Figure
 
-from prejudge.core import api, loading
+from prejudge.core import api
 from prejudge.core.contracts import Options
 from prejudge.core.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.estimates import Chart, Estimate
 from prejudge.core.loading import load
+from prejudge.core.manifest import MANIFEST, remeasured_in
 from prejudge.core.plugins import Plugged, Registered
 
 
@@ -40,6 +41,7 @@ def test_folder_that_was_scored_again_says_so(made, monkeypatch):
     folder, store = load(run.report.parent), load(run.name, settings.store)
     assert (folder.estimates["value"].item(), store.estimates["value"].item()) == (2.0, 1.0)
     assert folder.remeasured == {"mean.times": 2} and store.remeasured == {}
+    assert remeasured_in(run.report.parent) == {"mean.times": 2} and remeasured_in(run.report.parent / "none") == {}
     assert repr(folder).startswith(f"Run {run.name} (scored again with mean.times = 2)\n")
     again = load(run.name, settings.store, assignments={"mean.times": 2})
     assert again.estimates.equals(folder.estimates) and again.remeasured == folder.remeasured
@@ -73,7 +75,7 @@ def test_folder_needs_no_store(made):
 def test_folder_of_something_else_is_refused(tmp_path):
     with pytest.raises(DataError, match="not the folder of a run"):
         load(tmp_path)
-    (tmp_path / loading.MANIFEST).write_text("{}")
+    (tmp_path / MANIFEST).write_text("{}")
     with pytest.raises(DataError, match="not the folder of a run"):
         load(tmp_path)
 

@@ -8,12 +8,14 @@ import msgspec
 import pytest
 from fakes import FakeModel
 
+from prejudge.adapters.simulated import Simulated, SimulatedOptions
+from prejudge.core.card import model_card
 from prejudge.core.errors import UnknownNameError
 from prejudge.core.estimates import Example
 from prejudge.core.evidence import show_examples, show_pictures
-from prejudge.core.manifest import Manifest, StageRecord
+from prejudge.core.manifest import Manifest, StageRecord, set_settings
 from prejudge.core.output import build_content
-from prejudge.core.provenance import cost_words
+from prejudge.core.provenance import chosen_words, cost_words
 from prejudge.core.records import Drawing, Generate, Generation, Image, Likelihood, Message, Text
 from prejudge.core.report import Picture, ShownExample, render
 from prejudge.core.scoring import score
@@ -50,6 +52,41 @@ def test_content_names_model_time_and_design(scores, store):
     assert content.names == {"subject": "fake"}
     assert "UTC (finished)" in content.when
     assert "put 10 trials to the subject (fake)" in content.methods[0]
+
+
+def test_methods_name_every_option_that_was_set(scores, store):
+    study = msgspec.structs.replace(
+        scores.manifest.study, options={"n": 10, "data": "/home/me/own.csv"}, metrics={"mean": {"level": 0.8}}
+    )
+    manifest = msgspec.structs.replace(scores.manifest, study=study, data={"/home/me/own.csv": "ab12"})
+    methods = build_content(msgspec.structs.replace(scores, manifest=manifest), store).methods
+    assert "Options that were set: n = 10, data = own.csv, mean.level = 0.8; all others have their defaults." in methods
+    plain = msgspec.structs.replace(manifest, study=msgspec.structs.replace(study, options={}, metrics={"mean": {}}))
+    assert chosen_words(plain) == ""
+
+
+def test_report_and_card_of_a_run_that_was_scored_again_say_so_first(scores, store):
+    manifest = msgspec.structs.replace(scores.manifest, remeasured={"mean.level": 0.8})
+    again = msgspec.structs.replace(scores, manifest=manifest)
+    said = "Scored again with mean.level = 0.8"
+    assert build_content(again, store).warnings[0].startswith(said)
+    assert model_card(again).split("## Model details")[0].count(said) == 1
+    assert not build_content(scores, store).warnings
+
+
+def test_settings_that_were_set_are_told_from_defaults():
+    made = Simulated(SimulatedOptions(strength=2.0, refusal_rate=0.0, latency_seconds=1.0))
+    assert set_settings(made) == {"strength": 2.0}
+
+
+def test_models_of_one_digest_are_told_apart_in_the_head(scores, store):
+    identity = Simulated(SimulatedOptions(strength=2.0)).identity
+    manifest = msgspec.structs.replace(
+        scores.manifest, identities={"subject": identity}, settings={"subject": {"strength": 2.0, "prompt": "x" * 500}}
+    )
+    page = render(build_content(msgspec.structs.replace(scores, manifest=manifest), store))
+    head = page.split("<nav")[0]
+    assert f"{identity.digest[:20]}\u2026; strength = 2.0, prompt = xxx" in head and "x" * 100 not in head
 
 
 def test_provenance_has_pace_and_every_option(scores, store):

@@ -273,15 +273,16 @@ def test_headline_fits_a_usual_window(opened):
 
 
 def test_plots_have_a_mark_for_each_state(opened):
-    ends = [(0.1, 0.3), (-0.1, 0.3), (None, None)]
+    ends = [(0.1, 0.3, 0.0), (-0.1, 0.3, 0.0), (None, None, 0.0), (-0.1, 0.3, None)]
     rows = [
-        Estimate(metric="m", group={"g": i}, value=0.2, neutral=0.0, low=a, high=b) for i, (a, b) in enumerate(ends)
+        Estimate(metric="m", group={"g": i}, value=0.2, neutral=neutral, low=a, high=b)
+        for i, (a, b, neutral) in enumerate(ends)
     ]
     page = opened(render(replace(content(), estimates=rows)))
     marks = "[...document.querySelectorAll('#answer .plot')].map(e => e.lastElementChild)"
-    assert page.evaluate(f"{marks}.map(e => e.tagName)") == ["circle", "circle", "path"]
+    assert page.evaluate(f"{marks}.map(e => e.tagName)") == ["circle", "circle", "path", "circle"]
     fills = page.evaluate(f"{marks}.map(e => getComputedStyle(e).fill)")
-    assert fills[0] != fills[1] == fills[2]
+    assert fills[3] == fills[0] != fills[1] == fills[2]
     assert "there is no interval" in page.evaluate("document.querySelector('#answer').innerText")
 
 

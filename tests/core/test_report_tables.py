@@ -89,9 +89,11 @@ def test_short_table_has_one_p_and_a_worst_case_where_something_is_missing():
     assert {"p", "Adjusted p"} <= set(labels(headline([tested, alone])))
 
 
-@pytest.mark.parametrize(("low", "apart"), [(0.1, True), (-0.1, False)])
-def test_plot_marks_intervals_without_the_neutral_value(low, apart):
-    (cell,) = cells([estimate(value=0.2, low=low, high=0.3, neutral=0.0)], "Plot")
+@pytest.mark.parametrize(
+    ("low", "neutral", "apart"), [(0.1, 0.0, True), (-0.1, 0.0, False), (-0.1, None, True), (None, None, False)]
+)
+def test_plot_marks_intervals_that_do_not_hold_the_neutral_value(low, neutral, apart):
+    (cell,) = cells([estimate(value=0.2, low=low, high=0.3, neutral=neutral)], "Plot")
     assert cell.plot.apart is apart
 
 

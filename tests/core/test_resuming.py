@@ -78,6 +78,8 @@ def test_answers_of_other_runs_stay_cached(run_study, catalogue, store):
         ((3, 0.5), (0, None), 0.5),
     ],
 )
-def test_cost_is_unknown_if_a_part_of_it_is(before, now, cost):
-    parts = [StageRecord(5, {"asked": asked, "cost": dollars}) for asked, dollars in (before, now)]
-    assert add_up({"s": parts[0]}, "s", parts[1]).counts["cost"] == cost
+def test_cost_and_tokens_are_unknown_if_a_part_of_them_is(before, now, cost):
+    keys = ("cost", "input_tokens", "output_tokens")
+    parts = [StageRecord(5, {"asked": asked} | dict.fromkeys(keys, count)) for asked, count in (before, now)]
+    counts = add_up({"s": parts[0]}, "s", parts[1]).counts
+    assert [counts[key] for key in keys] == [cost] * 3

@@ -19,7 +19,7 @@ from prejudge.core.errors import (
     UnsupportedOperationError,
     UsageError,
 )
-from prejudge.core.records import Generate, Generation
+from prejudge.core.records import Generate, Generation, Usage
 from prejudge.core.retry import RetryPolicy
 from prejudge.core.runs import RunOptions, execute
 from prejudge.core.scoring import score
@@ -35,6 +35,18 @@ def quick_retries(monkeypatch):
 
 def counts(store, name):
     return json.loads(get_run(store, name).manifest)["stages"]["count"]["counts"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [(Usage(), (None, None)), (Usage(input_tokens=7), (70, 0)), (Usage(input_tokens=7, output_tokens=3), (70, 30))],
+)
+def test_tokens_that_a_model_does_not_count_are_unknown(run_study, store, usage, counted):
+    FakeModel.script = lambda request, seen: Generation(text="X", usage=usage)
+    first, _ = run_study(n=10)
+    assert (counts(store, first)["input_tokens"], counts(store, first)["output_tokens"]) == counted
+    again, _ = run_study(n=10)
+    assert (counts(store, again)["input_tokens"], counts(store, again)["asked"]) == (0, 0)
 
 
 def test_run_answers_every_trial(run_study, store):
