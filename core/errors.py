@@ -24,6 +24,9 @@ import difflib
 from collections.abc import Iterable
 from enum import Enum
 
+MOST_NAMED = 40
+"""How many known names a message lists."""
+
 
 class RetryDecision(Enum):
     """Say what to do after a model failed to answer."""
@@ -54,7 +57,8 @@ class UnknownNameError(UsageError):
         if near:
             return f"Did you mean {near[0]!r}?"
         if self.known:
-            return f"Known: {', '.join(self.known)}."
+            more = len(self.known) - MOST_NAMED
+            return f"Known: {', '.join(self.known[:MOST_NAMED])}{f', and {more:,} more' if more > 0 else ''}."
         return "" if hint else "There is none."
 
 

@@ -182,7 +182,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
 def estimates_frame(estimates: Sequence[Estimate]) -> pl.DataFrame:
     """Return estimates as a tidy frame: a column per group factor, then the fields of `Estimate`.
 
-    `missing` becomes a column `missing_STATUS` per status that occurs.
+    `missing` becomes a column `missing_STATUS` per status that occurs; without an interval there is no `level`.
     """
     factors = list(dict.fromkeys(name for estimate in estimates for name in estimate.group))
     statuses = list(dict.fromkeys(status for estimate in estimates for status in estimate.missing))
@@ -194,4 +194,6 @@ def _estimate_row(estimate: Estimate, factors: list[str], statuses: list[str]) -
     fields = msgspec.structs.asdict(estimate)
     group, missing = fields.pop("group"), fields.pop("missing")
     row = {"metric": fields.pop("metric")} | {name: group.get(name) for name in factors}
+    if estimate.low is None and estimate.high is None:
+        fields["level"] = None
     return row | fields | {f"missing_{status}": missing.get(status, 0) for status in statuses}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from ._data import Corpus
 from ._describe import describe
@@ -35,7 +35,8 @@ def describe_table(corpus: Corpus) -> Table:
 def show(console: Console, summaries: Sequence[Summary], heads: Sequence[Classified]) -> None:
     """Print what the trainings came to."""
     for title, head, rows in _tables(summaries, heads):
-        table = Table(*head, title=title, title_justify="left")
+        columns = (Column(name, overflow="fold") for name in head)
+        table = Table(*columns, title=title, title_justify="left")
         for row in rows:
             table.add_row(*row)
         console.print(table)

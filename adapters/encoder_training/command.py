@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
+from ...core.console import terminal
 from ...core.errors import MissingExtraError, UsageError
 from .._torch import require_torch
 from ._cells import Grid
@@ -83,7 +83,7 @@ def train_encoder(data: tuple[str, ...], only_describe: bool, **given: Any) -> N
     delta-sim before and after by category, and figures.
     """
     corpus = read_corpus(data)
-    console = Console()
+    console = terminal()
     if only_describe:
         console.print(describe_table(corpus))
         return

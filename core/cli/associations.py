@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..associations import CELL, PAIR
+from ..console import terminal
 from ..discovered import ALL, Discovered, discover, examples_of, shared_by
 from ..documented import mark_documented
 from ..errors import UsageError
@@ -24,7 +25,7 @@ from ..store import Store
 from ..study import Catalogue
 from ..tables import Format, encode, write_bytes
 from .completing import complete_run
-from .results import number, p_value, terminal
+from .results import number, p_value
 from .shared import registry_option, store_option
 
 KINDS = {".parquet": "parquet", ".csv": "csv", ".json": "json"}

@@ -20,12 +20,13 @@ from ..compare import (
     score_all,
     write_comparison,
 )
+from ..console import terminal
 from ..estimates import Estimate
 from ..output import ensure_writable
 from ..store import Store
 from ..study import Catalogue
 from .completing import complete_run
-from .results import UNITS, levels, number, p_value, terminal
+from .results import UNITS, levels, number, p_value
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
 
 CAPTION = "p: adjusted within its family"

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..adapter import OPERATIONS, ModelAdapter
+from ..console import terminal
 from ..doctor import Check, examine
 from ..errors import UsageError
 from ..installed import Fact, look_around
@@ -18,7 +19,6 @@ from ..records import Request
 from ..store import Store
 from ..study import Catalogue
 from .completing import complete_model
-from .results import terminal
 from .shared import registry_option, store_option
 
 BY_NAME = {name: operation for operation, name in OPERATIONS.items()}

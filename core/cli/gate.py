@@ -11,11 +11,11 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from ..console import terminal
 from ..gate import Verdict, judge_run, junit, markdown, read_policy
 from ..store import Store
 from ..study import Catalogue
 from ..tables import write_bytes
-from .results import terminal
 from .shared import (
     read_assignments,
     registry_option,

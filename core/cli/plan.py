@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from ..console import terminal
 from ..plan import StagePlan
 from ..plan import plan as plan_study
 from ..scoring import score
@@ -15,7 +16,6 @@ from ..sensitivity import Assumed, Detectable, ensure_apart, smallest_effects
 from ..store import Store
 from ..study import Catalogue, Study
 from .completing import complete_run
-from .results import terminal
 from .shared import (
     data_option,
     model_option,

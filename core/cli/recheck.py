@@ -10,6 +10,7 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from ..console import terminal
 from ..drift import Drift
 from ..recheck import RecheckOptions
 from ..recheck import recheck as ask_again
@@ -17,7 +18,7 @@ from ..store import Store
 from ..store.urls import hide_password
 from ..study import Catalogue
 from .completing import complete_run
-from .results import number, p_value, terminal
+from .results import number, p_value
 from .shared import ensure_there, registry_option, store_option
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
+from ..console import terminal
 from ..contracts import Estimate
 from ..errors import UsageError
 from ..output import warnings_of, write_output
@@ -69,12 +69,6 @@ def show(scores: Scores, report: Path, place: str = "") -> int:
         console.print(f"Run:    {scores.run.name}", markup=False)
     console.print(f"Report: {report}", markup=False, soft_wrap=True)
     return 0 if scores.answered else 1
-
-
-def terminal() -> Console:
-    """Return a console; where there is no terminal, lines are long enough for a table."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=max(console.width, 120))
 
 
 def estimates_table(estimates: Sequence[Estimate]) -> Table:

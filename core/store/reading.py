@@ -70,7 +70,7 @@ def get_run(store: Store, name: str) -> RunRow:
     if len(found) > 1:
         raise DataError(f"{len(found)} runs begin with {name!r}, such as {found[0].name} and {found[1].name}.")
     if not found:
-        raise UnknownNameError("run", name, [run.name for run in runs])
+        raise UnknownNameError("run", name, [run.name for run in runs], "prejudge list shows them." if runs else "")
     return found[0]
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from prejudge.core import api
 from prejudge.core.cli.results import estimates_table
-from prejudge.core.errors import DataError, PermanentError, UnknownNameError, UsageError
+from prejudge.core.errors import MOST_NAMED, DataError, PermanentError, UnknownNameError, UsageError
 from prejudge.core.estimates import Estimate
 from prejudge.core.explain import differences, find_parts, nearest
 from prejudge.core.output import build_content, warnings_of, write_output
@@ -79,6 +79,17 @@ def test_estimates_frame_spreads_groups_and_statuses(run_study, catalogue, store
     name, _ = run_study()
     frame = estimates_frame(score(catalogue, store, name).estimates["mean"])
     assert frame["missing_failed"].to_list() == [1] and frame["n"].to_list() == [9]
+
+
+def test_estimates_without_an_interval_have_no_level():
+    ends = [(0.1, 0.3), (None, None)]
+    frame = estimates_frame([Estimate(metric="m", group={}, value=0.2, low=low, high=high) for low, high in ends])
+    assert frame["level"].to_list() == [0.95, None]
+
+
+def test_long_lists_of_known_names_are_cut():
+    said = str(UnknownNameError("run", "zzzz", [f"{number:03}-run" for number in range(MOST_NAMED + 3)]))
+    assert "000-run, 001-run" in said and said.endswith(", and 3 more.") and f"{MOST_NAMED:03}-run" not in said
 
 
 def test_plan_counts_cells_and_cache(run_study, catalogue, store):
