@@ -19,6 +19,7 @@ from ._pairs import missing_by_status
 COLUMNS = ("metric", "unit", "cluster", "sign", "least", "greatest")
 PAIRED = ("first", "second", "first_status", "second_status")
 CELL = "_cell"
+Ends = tuple[tuple[float | None, float | None], ...]
 LABELS = ("run", "against")
 """The second run of a pair, and the first; then come the factors of the estimate."""
 
@@ -31,8 +32,10 @@ class Cells(msgspec.Struct, frozen=True):
     """Shape (clusters, cells, sides, 3): count, sum and sum of squares of the differences."""
     missing: tuple[dict[str, int], ...]
     """Units left out per cell, by status."""
-    bounds: tuple[tuple[float | None, float | None], ...]
+    bounds: Ends
     """Worst case per cell; None without limits."""
+    limits: Ends
+    """The least and the greatest that a difference can be at all, per cell; None without limits."""
 
 
 def factors_of(observations: pl.DataFrame) -> list[str]:
@@ -55,6 +58,7 @@ def cells_of(observations: pl.DataFrame, factors: Sequence[str]) -> Cells:
         _sums(placed.filter(pl.col("status") == "ok"), (len(groups), sides)),
         tuple(missing[index] for index in places),
         _bounds(placed, len(groups)),
+        _limits(placed, len(groups)),
     )
 
 
@@ -96,15 +100,25 @@ def _sums(pairs: pl.DataFrame, shape: tuple[int, int]) -> Array:
     return sums
 
 
-def _bounds(placed: pl.DataFrame, cells: int) -> tuple[tuple[float | None, float | None], ...]:
+def _bounds(placed: pl.DataFrame, cells: int) -> Ends:
     """Return the least and the greatest difference over every answer the missing units might have given."""
-    ends = (pl.col("_least"), pl.col("_greatest"))
     # A mean would pass over a missing limit; then there is no worst case.
-    means = [pl.when(end.null_count() == 0).then(end.mean()).alias(str(i)) for i, end in enumerate(ends)]
-    sides = placed.group_by(CELL, "sign").agg(means)
+    low, high = (pl.when(pl.col(end).null_count() == 0).then(pl.col(end).mean()) for end in ("_least", "_greatest"))
+    return _ends(placed, cells, low, high)
+
+
+def _limits(placed: pl.DataFrame, cells: int) -> Ends:
+    width = pl.col("greatest") - pl.col("least")
+    widest = pl.when(width.null_count() == 0).then(width.max())
+    return _ends(placed, cells, -widest, widest)
+
+
+def _ends(placed: pl.DataFrame, cells: int, low: pl.Expr, high: pl.Expr) -> Ends:
+    """Return both ends per cell: those of its side, or of its one side less the other."""
+    sides = placed.group_by(CELL, "sign").agg(low.alias("low"), high.alias("high"))
     found: dict[int, list[float | None]] = {cell: [0.0, 0.0] for cell in range(cells)}
-    for cell, sign, low, high in sides.iter_rows():
-        for end, by in enumerate((low, high) if sign > 0 else (high, low)):
+    for cell, sign, least, greatest in sides.iter_rows():
+        for end, by in enumerate((least, greatest) if sign > 0 else (greatest, least)):
             one = found[cell][end]
             found[cell][end] = None if by is None or one is None else one + sign * by
-    return tuple((low, high) for low, high in found.values())
+    return tuple((least, greatest) for least, greatest in found.values())

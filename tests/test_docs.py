@@ -68,6 +68,12 @@ def tables_of_runs(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -
     assert sorted(names["observations"]["trial"]) == ["one", "two"]
 
 
+def effects_of_a_design(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: dict[str, Any] = {}
+    exec(compile(block.text, name_of(block.page), "exec"), names)
+    assert (names["found"].frame["value"] > 0).all()
+
+
 def probe_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask a model with the probe, and measure with the metric."""
     names = vars(module(monkeypatch, "my_bias.probe", block.text))
@@ -106,6 +112,7 @@ def kit_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) 
 RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "prejudge.run(": run_of_a_study,
     "read_parquet(": tables_of_runs,
+    "smallest_effects(": effects_of_a_design,
     "class MyProbe": probe_of_a_plugin,
     "hookimpl": hook_of_a_plugin,
     "class TestProbe": kit_of_a_plugin,

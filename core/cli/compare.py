@@ -29,7 +29,8 @@ from .completing import complete_run
 from .results import UNITS, levels, number, p_value
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
 
-CAPTION = "p: adjusted within its family"
+CAPTION = "difference: over the units that both runs answered; p: adjusted within its family"
+RANK_CAPTION = "p: adjusted within its family"
 ROWS = 60
 """Differences that a terminal shows; the report has all."""
 
@@ -107,7 +108,7 @@ def rank_table(estimates: Sequence[Estimate]) -> Table:
     table = Table(
         title="Rank agreement",
         title_justify="left",
-        caption=CAPTION,
+        caption=RANK_CAPTION,
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from math import isclose
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,6 +23,7 @@ from .pair import Units, families, groups_in, key_of, pair, units_of
 PAIRED = "paired-difference"
 UNTESTED = "no test: this measure is not a mean of units; each run's value is over all its own units"
 UNDEFINED = "undefined in one of the runs"
+SHARED = "of the units that both runs answered: not the difference of the runs' own values"
 POINTS = {"%": "percentage points"}
 
 
@@ -159,7 +161,8 @@ def _compare_metric(
                 continue
             group = {"run": run, "against": against, **e.group}
             made = tested.get(key_of(e.metric, group)) or _untested(values[key], e, group)
-            made = msgspec.structs.replace(made, group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic)
+            note = "; ".join(filter(None, [made.note, _apart(made, values[key].value, e.value)]))
+            made = msgspec.structs.replace(made, group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic, note=note)
             found.append(Difference(made, values[key].value, e.value))
     return found
 
@@ -203,6 +206,13 @@ def _tested(
     with blamed(catalogue.plugins.offers["metric"][PAIRED].plugin, f"metric {PAIRED!r}"):
         found = metric.compute(frame, settings)
     return {key_of(e.metric, e.group): e for e in found}
+
+
+def _apart(difference: Estimate, first: float | None, second: float | None) -> str:
+    """Say why a difference is not that of the runs' own values, where it is not."""
+    if difference.value is None or first is None or second is None:
+        return ""
+    return "" if isclose(difference.value, second - first, rel_tol=1e-9, abs_tol=1e-9) else SHARED
 
 
 def _untested(first: Estimate, second: Estimate, group: dict[str, Any]) -> Estimate:

@@ -96,9 +96,20 @@ def test_missing_trial_of_either_is_left_out_and_bounded(comparing, run_study, s
     speak("longer")
     names.append(run_study("other")[0])
     mean = compare(comparing, store, names, QUICK).differences[0].estimate
+    assert "own values" not in mean.note
     assert (mean.n, mean.missing) == (9, {"failed": 1})
     assert mean.bound_low == pytest.approx((9 * 3.0 + (6 - 9)) / 10)
     assert mean.bound_high == pytest.approx((9 * 3.0 + 6) / 10)
+
+
+def test_difference_that_is_not_that_of_the_runs_own_values_says_so(comparing, run_study, store):
+    FakeModel.script = lambda request, seen: Generation(text="x" * (1 + 5 * ("q 3" in str(request))))
+    names = [run_study("fake")[0]]
+    FakeModel.script = lambda request, seen: PermanentError("no") if "q 3" in str(request) else Generation(text="xxx")
+    names.append(run_study("other")[0])
+    found = compare(comparing, store, names, QUICK).differences[0]
+    assert (found.first, found.second, found.estimate.value) == (1.5, 3.0, 2.0)
+    assert "of the units that both runs answered" in found.estimate.note
 
 
 def test_other_options_are_refused_and_named(comparing, run_study, store):

@@ -45,6 +45,14 @@ def one(rows, options=QUICK, **fixed):
     return estimate
 
 
+def test_no_interval_goes_beyond_what_a_difference_can_be():
+    rows = [(100.0, 0.0, 0), (100.0, 100.0, 1), (0.0, 0.0, 2)]
+    kept, free = one(rows), one(rows, least=None, greatest=None)
+    assert free.low < -100 == kept.low and kept.high == free.high < 100
+    sides = [(*row, sign) for row in rows for sign in (1, -1)]
+    assert one([*sides, (100.0, 0.0, 0, 1)]).low >= -200
+
+
 def simulated(clusters, size, shift=0.0, seed=0):
     rng = np.random.default_rng(seed)
     lean = rng.normal(0, 1, clusters)
