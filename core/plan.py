@@ -46,6 +46,8 @@ class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
     published_total: float | None = None
     requests: int = 0
     """Requests that would be asked: each one once, and none that the store answers."""
+    attempts: int = 1
+    """How often, at most, one is asked whose answer cannot be read."""
     input_tokens: float = 0.0
     """Of these requests; an estimate, see `basis`."""
     output_tokens: float = 0.0
@@ -111,6 +113,7 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
         coarser=tuple(_coarser(stage, tally.cells, published)),
         published_total=sum(value.value for value in published if value.group) or None,
         requests=tally.requests,
+        attempts=stage.max_attempts,
         input_tokens=tally.tokens.input,
         output_tokens=tally.tokens.output,
         basis=rates.describe(),

@@ -60,9 +60,9 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def answered(self) -> bool:
-        """Return whether any answer could be read, of the last stage that asked at all."""
+        """Return whether any answer could be read, of each stage that asked at all."""
         asked = [frame for frame in self.observations.values() if not frame.is_empty()]
-        return bool(asked) and bool((asked[-1]["status"] == "ok").any())
+        return bool(asked) and all((frame["status"] == "ok").any() for frame in asked)
 
 
 def score(

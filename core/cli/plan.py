@@ -124,6 +124,9 @@ def _show(stage: StagePlan) -> None:
         group = ", ".join(map(str, cell.group.values()))
         console.print(f"{group}: {cell.units:,} {stage.unit}s, {_count(cell.published)} in the paper", markup=False)
     console.print(_spending(stage))
+    if stage.attempts > 1:
+        most = f"up to {stage.attempts} times in all, {stage.attempts * stage.requests:,} requests at most"
+        console.print(f"An answer that cannot be read is asked for again: {most}.", markup=False)
     for name, role in stage.later:
         console.print(f"Stage {name} ({role}) follows: what it asks depends on these answers.", markup=False)
 

@@ -309,6 +309,13 @@ def test_what_fails_at_once_leaves_nothing(monkeypatch, tmp_path, words, said):
     assert not list(tmp_path.iterdir())
 
 
+def test_plan_says_how_often_an_answer_may_be_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["plan", "indicasa", "--set", "per_cell=2"])
+    assert "asked for again: up to 5 times in all, 250 requests at most" in " ".join(done.output.split())
+    assert "asked for again" not in CliRunner().invoke(cli, ["plan", "bistereo-pairs", "--set", "per_cell=2"]).output
+
+
 def test_orders_are_short_for_an_option():
     done = CliRunner().invoke(cli, ["plan", "subtle-sai", "--orders", "all", "--set", "per_cell=2"])
     plain = CliRunner().invoke(cli, ["plan", "subtle-sai", "--set", "orders=all", "--set", "per_cell=2"])

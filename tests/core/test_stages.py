@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -135,6 +136,14 @@ def test_last_stage_that_has_nothing_to_ask_leaves_the_rest(store):
     finally:
         FakeModel.script = None
     assert rows(scores) == {"count": 4} and scores.answered
+
+
+@pytest.mark.parametrize("stage", ["count", "judged"])
+def test_run_with_a_stage_of_which_nothing_could_be_read_was_not_answered(store, stage):
+    _, scores = run_two(store, {"subject": "fake", "judge": "other"})
+    unread = scores.observations[stage].with_columns(status=pl.lit("unreadable"))
+    assert scores.answered
+    assert not msgspec.structs.replace(scores, observations=scores.observations | {stage: unread}).answered
 
 
 def test_stage_reviews_all_its_observations_before_the_next_stage_and_again_when_scored(store):
