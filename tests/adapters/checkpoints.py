@@ -24,11 +24,12 @@ def _train(kind: str, names: dict[str, str]) -> Any:
     special = [names[role] for role in ("cls", "pad", "sep", "unk", "mask")]
     quiet = {"special_tokens": special, "show_progress": False}
     if kind == "wordpiece":
-        tokenizer = Tokenizer(models.WordPiece(unk_token=names["unk"]))
+        tokenizer = Tokenizer(models.WordPiece(vocab=_pieces(special), unk_token=names["unk"]))
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         tokenizer.decoder = decoders.WordPiece()
-        trainer = trainers.WordPieceTrainer(vocab_size=150, **quiet)
+        tokenizer.add_special_tokens(special)
+        trainer = None
     elif kind == "bytes":
         tokenizer = Tokenizer(models.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=False)
@@ -37,12 +38,25 @@ def _train(kind: str, names: dict[str, str]) -> Any:
         tokenizer = Tokenizer(models.Unigram())
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
         trainer = trainers.UnigramTrainer(vocab_size=150, unk_token=names["unk"], **quiet)
-    tokenizer.train_from_iterator(CORPUS, trainer)
+    if trainer is not None:
+        tokenizer.train_from_iterator(CORPUS, trainer)
     ends = [(names[role], tokenizer.token_to_id(names[role])) for role in ("cls", "sep")]
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{names['cls']} $A {names['sep']}", special_tokens=ends
     )
     return tokenizer
+
+
+def _pieces(special: list[str]) -> dict[str, int]:
+    """Return a vocabulary of word pieces, the same every time: WordPieceTrainer breaks ties as its hashes fall."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=75, show_progress=False))
+    known = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().__getitem__)
+    return {piece: number for number, piece in enumerate([*special, *known, *(f"##{piece}" for piece in known)])}
 
 
 def _tokenizer(family: str) -> Any:
