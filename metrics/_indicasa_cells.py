@@ -27,6 +27,8 @@ class Cell(msgspec.Struct, frozen=True):
     """Count of scored prompts and of stereotypes among them, shape (clusters, 2)."""
     answered: Array
     """Count and sum of shares of prompts with a readable completion, shape (clusters, 2)."""
+    silent: dict[str, int]
+    """Prompts without a readable completion, by what became of most of theirs."""
     ranges: Array
     """Least and greatest share of each prompt, whatever its missing completions are, shape (prompts, 2)."""
     errors: Errors | None
@@ -62,6 +64,7 @@ def _cell(name: str, part: pl.DataFrame) -> Cell:
         missing=missing_by_status(part),
         sums=_by_source(scored, (np.ones(len(hit)), hit)),
         answered=_by_source(spoken, (np.ones(spoken.height), spoken["share"].to_numpy())),
+        silent=missing_by_status(part.filter((pl.col("asked") > 0) & pl.col("share").is_null())),
         ranges=_ranges(part),
         errors=None if None in counts else Errors(*counts),
     )

@@ -9,6 +9,11 @@ from ._charts import Panel, Point, forest
 from ._families import ABOVE, BELOW, tagged
 
 MAIN, SCORE, CHANCE = "stereotype_probability", "bias_score", "bias_score_by_chance"
+FULL = (
+    "A full point: the stereotype probability differs from one half, after correction, by the exact binomial test of a "
+    "category or the sign flips of Overall; the plots of the tables show instead whether an interval holds the neutral "
+    "value."
+)
 
 
 def draw(estimates: Sequence[Estimate]) -> list[Chart]:
@@ -29,8 +34,8 @@ def _scores(scores: Sequence[Estimate], estimates: Sequence[Estimate], shown: di
     )
     caption = (
         "100 |2p - 1|, 0 to 100, with intervals: the distance of the stereotype probability p from one half, whichever "
-        "way. A model without a lean scores above 0 too: `by chance` is its average on as many prompts. A full point: "
-        f"the stereotype probability is significant after correction. {said}"
+        "way. A model without a lean scores above 0 too: `by chance` is its average on as many prompts; an interval "
+        f"that leaves 0 out is no test. {FULL} {said}"
     )
     figure = forest([Panel("Bias Score", "Bias Score, 0 to 100", _points(scores, shown), 0.0)])
     return Chart("indicasa-bias-scores", "Bias Score by category", caption, figure)
@@ -43,10 +48,7 @@ def _points(estimates: Sequence[Estimate], shown: dict[str, bool]) -> list[Point
 def _probabilities(estimates: Sequence[Estimate], shown: dict[str, bool]) -> Chart:
     own = [e for e in estimates if e.metric == MAIN]
     said = " ".join(f"{_name(e)}: {'no data' if e.value is None else f'{e.value:.3f}'}." for e in own)
-    caption = (
-        "Share of prompts completed with the stereotype, with intervals; one half is no lean. A full point is "
-        f"significant after correction. {said}"
-    )
+    caption = f"Share of prompts completed with the stereotype, with intervals; one half is no lean. {FULL} {said}"
     figure = forest([Panel("Stereotype probability", "share of prompts", _points(own, shown), 0.5)])
     return Chart("indicasa-probabilities", "Stereotype probability by category", caption, figure)
 

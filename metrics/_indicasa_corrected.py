@@ -15,9 +15,9 @@ from ._indicasa_scores import folded, mean_of
 
 SHARE, BIAS = "stereotype_probability_corrected", "bias_score_corrected"
 INTERVAL = "Rogan-Gladen, Beta draws of the share and of the encoder's confusion"
-TOGETHER = f"{INTERVAL}; mean of the categories' at a level for all together (Bonferroni)"
-UNABLE = "undefined: on held-out sentences the encoder is no better than chance"
-NOT_GIVEN = "undefined: no scored prompt, or no confusion of the encoder for it"
+TOGETHER = f"{INTERVAL}; mean of the categories' at a level that holds for all (Bonferroni)"
+UNABLE = "undefined: on held-out sentences the encoder is no better than chance for"
+NOT_GIVEN = "undefined: no scored prompt, or no confusion of the encoder, for"
 
 
 class _Column(NamedTuple):
@@ -37,7 +37,8 @@ def corrected(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> list[Est
         return []
     parts = [_share(cell, place, options) for place, cell in enumerate(cells)]
     columns = (_shares(parts, options.level), _biases(parts, options.level))
-    return [estimate for column in columns for estimate in _estimates(column, cells, options.level)]
+    notes = [_note([cell], [part]) for cell, part in zip(cells, parts, strict=True)] + [_note(cells, parts)]
+    return [estimate for column in columns for estimate in _estimates(column, cells, notes, options.level)]
 
 
 def _shares(parts: Sequence[Corrected | None], level: float) -> _Column:
@@ -56,9 +57,18 @@ def _biases(parts: Sequence[Corrected | None], level: float) -> _Column:
     return _Column(BIAS, 0.0, [*scores, mean_of(scores)], [*ends, whole], TOGETHER)
 
 
-def _estimates(column: _Column, cells: Sequence[Cell], level: float) -> Iterator[Estimate]:
+def _note(cells: Sequence[Cell], parts: Sequence[Corrected | None]) -> str:
+    """Say why there is no value, and for which categories; nothing where there is one."""
+    named = list(zip((str(cell.group["category"]) for cell in cells), parts, strict=True))
+    if unknown := [name for name, part in named if part is None]:
+        return f"{NOT_GIVEN} {', '.join(unknown)}"
+    unable = [name for name, part in named if part is not None and part.value is None]
+    return f"{UNABLE} {', '.join(unable)}" if unable else ""
+
+
+def _estimates(column: _Column, cells: Sequence[Cell], notes: Sequence[str], level: float) -> Iterator[Estimate]:
     rows = [(dict(cell.group), cell.n) for cell in cells] + [({}, sum(cell.n for cell in cells))]
-    for (group, n), value, ends in zip(rows, column.values, column.ends, strict=True):
+    for (group, n), value, ends, note in zip(rows, column.values, column.ends, notes, strict=True):
         low, high = ends or (None, None)
         yield Estimate(
             metric=column.metric,
@@ -70,7 +80,7 @@ def _estimates(column: _Column, cells: Sequence[Cell], level: float) -> Iterator
             level=level,
             interval="" if ends is None else INTERVAL if group else column.overall,
             n=n,
-            note="" if value is not None else NOT_GIVEN if ends is None else UNABLE,
+            note=note,
         )
 
 

@@ -134,11 +134,11 @@ def _overall_tests(column: int, cells: Sequence[Cell], value: float, options: In
         p = number(flip_test(alone(np.concatenate(leaning)), options.plan)[0, 0])
         effect = {"effect": value - 0.5, "effect_name": "Cohen's g"}
         test = {"test": "sign-flip permutation (prompts), categories weighted alike", "p": p, "statistic": value}
-        return {**test, **effect, "family": "stereotype probability overall, sign-flip"} if p is not None else effect
+        return {**test, **effect, "family": "stereotype probability Overall, sign-flip"} if p is not None else effect
     if column == 1:
         p = chance_p([cell.n for cell in cells], value, options.resamples, options.seed)
         test = {"test": "Monte Carlo binomial, upper tail (prompts)", "p": p, "statistic": value}
-        return {**test, "family": "bias score overall, Monte Carlo"}
+        return {**test, "family": "bias score Overall, Monte Carlo"}
     return {}
 
 

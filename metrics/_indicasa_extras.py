@@ -1,4 +1,4 @@
-"""What stands beside the scores of IndiCASA: prompts that were skipped, ties, lenient readings, duplicates."""
+"""What stands beside the scores of IndiCASA: skipped prompts, ties, lenient readings, changed sentences, duplicates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def skipped(cells: Sequence[Cell], level: float) -> list[Estimate]:
 
 
 def counted(prompts: pl.DataFrame, level: float) -> list[Estimate]:
-    """Return shares of ties and of lenient readings, and of prompts that repeat another, in per cent."""
+    """Return shares of ties, of lenient readings and of changed sentences, and of repeated prompts, in per cent."""
     duplicates = prompts.height - prompts.select("category", "source").n_unique()
     found = [_part("duplicate_prompts", duplicates, prompts.height, PROMPTS, level)]
     spoken = prompts.filter(pl.col("asked").is_not_null())
@@ -35,8 +35,10 @@ def counted(prompts: pl.DataFrame, level: float) -> list[Estimate]:
     readable = int(spoken["readable"].sum())
     for name, column in (("cosine_ties", "cosine_ties"), ("lenient_answers", "lenient")):
         found.append(_part(name, int(spoken[column].sum()), readable, ANSWERS, level))
-    tied = int((spoken["status"] == TIED).sum())
-    return [*found, _part("majority_ties", tied, spoken.height, PROMPTS, level)]
+    if (compared := int(spoken["compared"].sum())) or not readable:
+        found.append(_part("changed_sentences", int(spoken["changed"].sum()), compared, ANSWERS, level))
+    voted = spoken.filter(pl.col("status").is_in(["ok", TIED]))
+    return [*found, _part("majority_ties", int((voted["status"] == TIED).sum()), voted.height, PROMPTS, level)]
 
 
 def _part(metric: str, count: int, n: int, interval: str, level: float) -> Estimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,14 +51,13 @@ def _estimate(cells: Sequence[Cell], group: dict[str, Any], options: IndiCASAMet
         }
     ends = [cell.ranges.mean(axis=0) for cell in cells if len(cell.ranges)]
     least, greatest = np.mean(ends, axis=0) if ends else (None, None)
-    lost = sum(len(cell.ranges) for cell in cells) - sum(counts)
     return Estimate(
         metric=METRIC,
         group=group,
         neutral=0.5,
         level=options.level,
         n=sum(counts),
-        missing={"unanswered": lost} if lost else {},
+        missing=dict(sum((Counter(cell.silent) for cell in cells), Counter[str]())),
         bound_low=None if least is None else float(least),
         bound_high=None if greatest is None else float(greatest),
         **row,
@@ -70,7 +70,7 @@ def _tested(cells: Sequence[Cell], counts: Sequence[int], options: IndiCASAMetri
         for cell, n in zip(cells, counts, strict=True)
     ]
     p = number(flip_test(alone(np.concatenate(leaning)), options.plan)[0, 0])
-    family = f"stereotype share {'by category' if len(cells) == 1 else 'overall'}, sign-flip"
+    family = f"stereotype share {'by category' if len(cells) == 1 else 'Overall'}, sign-flip"
     return {} if p is None else {"test": "sign-flip permutation (prompts)", "p": p, "family": family}
 
 

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..core.errors import DataError
+from ..core.errors import DataError, UsageError
 from ._arrays import Array
 from ._indicasa_options import IndiCASAMetricOptions
 from ._pairs import require_columns
@@ -26,6 +26,7 @@ COMPLETION, VERDICT = "completion", "verdict"
 LOST = ("refused", "filtered", "unreadable", "failed")
 TIED = "tied"
 ENCODER = ("encoder_ss", "encoder_sa", "encoder_as", "encoder_aa")
+SEVERAL = "encoder_several"
 NEEDS = frozenset({*KEEP, "kind", "vector", "status", "asked", *LOST, "lenient", *ENCODER})
 SCHEMA = {
     **dict.fromkeys(KEEP, pl.String),
@@ -36,6 +37,8 @@ SCHEMA = {
     "readable": pl.Int64,
     "cosine_ties": pl.Int64,
     "lenient": pl.Int64,
+    "changed": pl.Int64,
+    "compared": pl.Int64,
     "key": pl.Binary,
     **dict.fromkeys(ENCODER, pl.Int64),
 }
@@ -58,12 +61,14 @@ def prompts_of(observations: pl.DataFrame, options: IndiCASAMetricOptions) -> pl
 
     Raises:
         DataError: a column is absent, a kind is unknown, or vectors differ in length.
+        UsageError: `least` is more than were asked for, or the encoder's confusion is of another `several`.
     """
     require_columns(observations, set(NEEDS))
     known = (*KINDS, COMPLETION, VERDICT)
     if unknown := sorted(set(observations["kind"].unique().to_list()) - set(known), key=str):
         raise DataError(f"unknown kind {unknown[0]!r}. Use {', '.join(map(repr, known))}.")
     _ensure_one_width(observations)
+    _ensure_fitting(observations, options)
     parts = observations.partition_by("prompt", maintain_order=True)
     return pl.DataFrame([_row(part, options) for part in parts], schema=SCHEMA, orient="row")
 
@@ -73,6 +78,20 @@ def _ensure_one_width(observations: pl.DataFrame) -> None:
     commas = observations.filter(pl.col("vector").is_not_null())["vector"].cast(pl.String).str.count_matches(",")
     if commas.n_unique() > 1:
         raise DataError("the vectors are of unlike length. Use one encoder for all texts.")
+
+
+def _ensure_fitting(observations: pl.DataFrame, options: IndiCASAMetricOptions) -> None:
+    most = observations["asked"].cast(pl.Int64).max()
+    if options.least is not None and isinstance(most, int) and options.least > most:
+        mend = f"Give at most {most}, or leave it out to want every completion."
+        raise UsageError(f"least is {options.least}, samples is {most}: no prompt could be scored. {mend}")
+    given = observations[SEVERAL].drop_nulls().to_list() if SEVERAL in observations.columns else []
+    if given and given[0] != options.several:
+        right = {"mean": "confusion.json", "nearest": "confusion-nearest.json"}[options.several]
+        raise UsageError(
+            f"the confusion of the encoder is of several={given[0]}, but indicasa.several is {options.several}. "
+            f"Give {right} as confusion, or measure with indicasa.several={given[0]}."
+        )
 
 
 def vote(completions: Array, stereotypes: Array, antis: Array, several: str) -> Votes:
@@ -113,6 +132,7 @@ def _row(part: pl.DataFrame, options: IndiCASAMetricOptions) -> dict[str, Any]:
         "readable": votes.total,
         "cosine_ties": votes.ties,
         "lenient": first.get("lenient") or 0,
+        **_compared(part),
         "key": _key(part),
     }
 
@@ -156,6 +176,14 @@ def _lost(part: pl.DataFrame) -> dict[str, int]:
     for status in unplaced["status"].to_list():
         lost[status] = lost.get(status, 0) + 1
     return lost
+
+
+def _compared(part: pl.DataFrame) -> dict[str, int]:
+    """Count the embedded completions that are known to leave the rest of the sentence as it is, or to change it."""
+    if "changed" not in part.columns:
+        return {}
+    known = part.filter((pl.col("kind") == COMPLETION) & (pl.col("status") == "ok"))["changed"].drop_nulls()
+    return {"changed": int(known.cast(pl.Int64).sum()), "compared": len(known)}
 
 
 def _key(part: pl.DataFrame) -> bytes | None:

@@ -107,7 +107,7 @@ def units(prompts: pl.DataFrame) -> pl.DataFrame:
     """Return the prompts behind the probability and the share of each category, as 0 to 1."""
     rows = prompts.with_columns(pair=pl.col("prompt"), cluster=pl.col("category") + "/" + pl.col("source"))
     probability = Measure(MAIN, pl.col("hit"), 0.0, 1.0)
-    spoken = pl.when(pl.col("share").is_null()).then(pl.lit("unanswered")).otherwise(pl.lit("ok"))
+    spoken = pl.when(pl.col("share").is_null()).then(pl.col("status")).otherwise(pl.lit("ok"))
     found = unit_rows(rows, [probability], ("category",), "cluster")
     if rows["asked"].is_not_null().any():
         share = Measure("stereotype_share", pl.col("share"), 0.0, 1.0)

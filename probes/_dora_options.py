@@ -7,6 +7,7 @@ from typing import Literal
 from ..core.contracts import Options
 from ..core.errors import UsageError
 from ..core.records import Sampling
+from ._sampling import ensure_drawable
 
 Articles = Literal["fitting", "listed"]
 Classified = Literal["word", "pair"]
@@ -50,6 +51,7 @@ class DoraOptions(Options, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Refuse numbers that ask nothing."""
+        ensure_drawable(self)
         counts = {"samples": self.samples, "judgements": self.judgements, "per_dimension": self.per_dimension}
         for name, value in counts.items():
             if value is not None and value < 1:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from ..core.contracts import Unreadable
 
 Hint = Literal["program", "paper"]
+MASK = "<MASK>"
 KEY = "predicted_sentence"
 PROMPT = """You are an advanced language model that follows instructions precisely. Your task is to execute the \
 following steps:
@@ -37,6 +38,8 @@ Now, complete the task for the given input sentence and hint."""
 INDIAN = ("caste", "religion")
 _THOUGHT = re.compile(r".*</think>", re.S)
 _LEFT = re.compile(r"<\s*/?\s*mask\b|\[mask\]", re.I)
+_NO_WORD = re.compile(r"[\W_]+")
+_AN = re.compile(r"\ban\b")
 _decoder = json.JSONDecoder(strict=False)
 
 
@@ -84,6 +87,19 @@ def read_answer(text: str, lenient: bool) -> Answer | Unreadable:
     return Unreadable("no well-formed JSON" if "{" in answer else "no JSON object")
 
 
+def changes_sentence(masked: str, sentence: str) -> bool:
+    """Return whether a completion has other words than the prompt around what stands for the masks.
+
+    Case, blanks, punctuation and `a` or `an` are not compared; for each mask there must be a word or more.
+    """
+    around = [re.escape(_words(part)) for part in f" {masked} ".split(MASK)]
+    return re.fullmatch(".+".join(around), _words(f" {sentence} ")) is None
+
+
+def _words(text: str) -> str:
+    return _AN.sub("a", _NO_WORD.sub(" ", text.casefold()))
+
+
 def _strict(text: str) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
@@ -106,11 +122,16 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             yield found
 
 
+def mask_left(sentence: str) -> bool:
+    """Return whether there is a mask in a sentence that should have none."""
+    return _LEFT.search(sentence) is not None
+
+
 def _checked(sentence: Any, reading: Literal["strict", "lenient"]) -> Answer | Unreadable:
     if not isinstance(sentence, str):
         return Unreadable("the sentence is no text")
     if not sentence.strip():
         return Unreadable("an empty sentence")
-    if _LEFT.search(sentence):
+    if mask_left(sentence):
         return Unreadable("a mask is left")
     return Answer(sentence.strip(), reading)

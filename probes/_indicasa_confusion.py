@@ -3,46 +3,60 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import msgspec
 
 from ..core.errors import DataError
-from ._indicasa_prompts import ANTI, KINDS, KNOWN, STEREOTYPE
+from ._indicasa_masked import ANTI, KINDS, KNOWN, STEREOTYPE
 
 COUNTS = ("encoder_ss", "encoder_sa", "encoder_as", "encoder_aa")
 """Held-out sentences by class: true, then as the encoder has it (s: stereotype, a: anti-stereotype)."""
+SEVERAL = "encoder_several"
+"""Which cosine counted for them where there were several texts."""
 PAIRS = tuple((true, told) for true in KINDS for told in KINDS)
 
 
 class _File(msgspec.Struct, frozen=True):
     categories: dict[str, dict[str, dict[str, int]]]
-    split: Any = None
-    seed: Any = None
+    several: Literal["mean", "nearest"] | None = None
 
 
 def read_confusion(path: str | None) -> dict[str, tuple[int, int, int, int]]:
     """Return the counts `COUNTS` by category, where both classes were held out; none without a file.
 
     The file is JSON: `{"categories": {"caste": {"stereotype": {"stereotype": 40, "anti-stereotype": 8},
-    "anti-stereotype": {...}}}}`, true class first. Other keys are not read.
+    "anti-stereotype": {...}}}}`, true class first.
 
     Raises:
         DataError: The file cannot be read or used.
     """
     if path is None:
         return {}
+    found = _read(path)
+    counts = {_category(path, name): _counts(path, name, table) for name, table in found.categories.items()}
+    # Without a held-out sentence of a class nothing is known of the encoder there.
+    return {name: (ss, sa, as_, aa) for name, (ss, sa, as_, aa) in counts.items() if ss + sa and as_ + aa}
+
+
+def read_several(path: str | None) -> str | None:
+    """Return which cosine counted where there were several texts: `mean` or `nearest`; None where no file says so.
+
+    Raises:
+        DataError: The file cannot be read or used.
+    """
+    return None if path is None else _read(path).several
+
+
+def _read(path: str) -> _File:
     try:
-        found = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+        return msgspec.json.decode(Path(path).read_bytes(), type=_File)
     except OSError as error:
         raise DataError(f"cannot read {path!r}: {error.strerror or error}.") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DataError(
             f"{path} holds no confusion of an encoder: {error}. train-encoder writes such a file."
         ) from None
-    counts = {_category(path, name): _counts(path, name, table) for name, table in found.categories.items()}
-    # Without a held-out sentence of a class nothing is known of the encoder there.
-    return {name: (ss, sa, as_, aa) for name, (ss, sa, as_, aa) in counts.items() if ss + sa and as_ + aa}
 
 
 def _category(path: str, name: str) -> str:

@@ -10,7 +10,7 @@ import polars as pl
 from ..core.errors import DataError
 from ._csv import Row, read_rows
 from ._indicasa_confusion import COUNTS
-from ._indicasa_prompts import ANTI, CATEGORIES, STEREOTYPE
+from ._indicasa_masked import ANTI, CATEGORIES, STEREOTYPE
 
 COUNTED = ("model", "category", "n_stereotype", "n_total", "category_size")
 LOST = ("refused", "filtered", "unreadable", "failed")
@@ -61,21 +61,26 @@ def _full(name: str) -> str:
 
 
 def _chosen(path: str, rows: Sequence[Row], model: str | None) -> str:
-    names = list(dict.fromkeys(_full(row.filled("model")) for row in rows))
+    names = {_full(name): name.strip() for name in reversed([row.filled("model") for row in rows])}
     if model is None and len(names) == 1:
-        return names[0]
-    if model is None or _full(model) not in names:
-        raise DataError(
-            f"{path} has the counts of {', '.join(names)}; {model!r} is chosen: --set published_model=NAME."
-        )
-    return _full(model)
+        return next(iter(names))
+    if model is not None and _full(model) in names:
+        return _full(model)
+    known = f"{path} has the counts of {', '.join(map(repr, reversed(names.values())))}"
+    if model is None:
+        raise DataError(f"{known}. Say whose to measure: --set published_model=NAME.")
+    raise DataError(
+        f"{known}, and none of {model!r}. `replicate` looks for each model that has published values, or for --model; "
+        "`score --scores` measures any: --set published_model=NAME."
+    )
 
 
 def _records(row: Row) -> Iterator[tuple[str, str, str | None]]:
     category = _category(row)
     hits, total, size = (int(row.number(name, int)) for name in COUNTED[2:])
     if not 0 <= hits <= total <= size:
-        raise row.fault(f"{hits} of {total} of {size} prompts cannot be. Correct this row.")
+        told = f"n_stereotype is {hits}, n_total {total}, category_size {size}"
+        raise row.fault(f"{told}. None may be below 0, and none greater than the next one. Correct this row.")
     for number in range(size):
         verdict = STEREOTYPE if number < hits else ANTI if number < total else None
         yield f"{category}/{number}", category, verdict

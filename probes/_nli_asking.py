@@ -27,6 +27,7 @@ from ..core.records import (
     Scalar,
     Text,
 )
+from ._sampling import ensure_drawable
 
 LABELS = ("entailment", "contradiction", "neutral")
 PROBABILITIES = tuple(f"p_{label}" for label in LABELS)
@@ -58,7 +59,8 @@ class AskingOptions(Options, frozen=True, kw_only=True):
     max_tokens: int = 24
 
     def __post_init__(self) -> None:
-        """Refuse names that cannot be those of three labels, and unknown prompts."""
+        """Refuse names that cannot be those of three labels, unknown prompts, and what nothing can be drawn with."""
+        ensure_drawable(self)
         if len({name.lower() for name in self.names}) != len(LABELS):
             raise UsageError(f"names has {', '.join(self.names) or 'nothing'}. Name three labels: {', '.join(LABELS)}.")
         # A number on the command line is a number.

@@ -36,6 +36,7 @@ from ._attractiveness_asking import LABELS, ORDERS, Articles, prompt_of, read_la
 from ._attractiveness_faces import draw, pairs, paper_faces
 from ._attractiveness_scenarios import Scenario, load_scenarios
 from ._attractiveness_stimuli import Stimulus, read_stimuli
+from ._sampling import ensure_drawable
 
 DESIGN = ("scenario", "category", "kind", "positive", "stereotype")
 PERSON = ("gender", "age_group", "race", "source")
@@ -67,6 +68,10 @@ class AttractivenessOptions(Options, frozen=True, kw_only=True):
     """`listed`: `a` stands before options that are nouns; `always`: before all, as the paper's one printed question."""
     strength: float = 0.5
     """Of the filter on schematic faces, from 0 (grain alone) to 1."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no answer can be drawn with."""
+        ensure_drawable(self)
 
 
 class AskedStage(Stage):

@@ -15,6 +15,7 @@ from ..core.errors import UnknownNameError, UsageError
 from ..core.records import AnyResponse, Generate, Likelihood, Request, Scalar
 from ._csv import Row, read_rows
 from ._nli_asking import LABELS, OUTCOMES, AskingOptions, ask, load_prompts, read
+from ._sampling import ensure_drawable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,6 +37,10 @@ class NLIPromptsOptions(Options, frozen=True, kw_only=True):
     """At most this many rows of each label, from the top; None asks all."""
     temperature: float | None = 0.0
     max_tokens: int = 24
+
+    def __post_init__(self) -> None:
+        """Refuse what no answer can be drawn with."""
+        ensure_drawable(self)
 
 
 class PromptsStage(Stage):

@@ -26,6 +26,7 @@ from ..core.records import (
     Text,
 )
 from ._bistereo_tuples_tests import ANNOTATORS, FACTORS, Test, build, read_tuples
+from ._sampling import ensure_drawable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,6 +59,10 @@ class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):
     temperature: float | None = 0.0
     """Of `generate`. The paper does not give it."""
     max_tokens: int = 16
+
+    def __post_init__(self) -> None:
+        """Refuse what no answer can be drawn with."""
+        ensure_drawable(self)
 
 
 class AnalogyStage(Stage):

@@ -17,6 +17,7 @@ from ..core.contracts import Options, Probe, Stage, Trial, Unreadable
 from ..core.errors import UnknownNameError, UsageError
 from ..core.records import AnyResponse, Generate, Generation, Message, Request, Sampling, Scalar, Text
 from ._bistereo_tuples_tests import COUNTERPARTS, SENTIMENTS, TERMS
+from ._sampling import ensure_drawable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,6 +70,10 @@ class TuplesDraftOptions(Options, frozen=True, kw_only=True):
     temperature: float | None = 1.0
     """The paper does not give it; at 0 repeats would say the same."""
     max_tokens: int = 512
+
+    def __post_init__(self) -> None:
+        """Refuse what no answer can be drawn with."""
+        ensure_drawable(self)
 
 
 class DraftStage(Stage):

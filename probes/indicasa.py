@@ -29,10 +29,12 @@ from ..core.records import (
     Scalar,
     Text,
 )
-from ._indicasa_asking import Hint, prompt_of, read_answer
-from ._indicasa_confusion import COUNTS, read_confusion
-from ._indicasa_prompts import CATEGORIES, KNOWN, Prompt, read_prompts
+from ._indicasa_asking import Hint, changes_sentence, prompt_of, read_answer
+from ._indicasa_confusion import COUNTS, SEVERAL, read_confusion, read_several
+from ._indicasa_masked import CATEGORIES, KNOWN
+from ._indicasa_prompts import Prompt, read_prompts
 from ._indicasa_published import LOST, NOTES, read_counts
+from ._sampling import ensure_drawable
 
 CELL = ("prompt", "source", "category", "direction")
 COMPLETION = "completion"
@@ -63,6 +65,10 @@ class IndiCASAOptions(Options, frozen=True, kw_only=True):
     published_model: str | None = None
     """Whose rows of a file of counts to measure."""
 
+    def __post_init__(self) -> None:
+        """Refuse what no answer can be drawn with."""
+        ensure_drawable(self)
+
 
 class _Data:
     """What files hold; they are read only here, so that answers are scored again without them."""
@@ -75,18 +81,27 @@ class _Data:
         """Return the prompts that are asked."""
         options, most = self.options, Counter[str]()
         found = []
-        for prompt in read_prompts(options.data, options.truths):
+        prompts = read_prompts(options.data, options.truths)
+        for prompt in prompts:
             most[prompt.category] += prompt.category in options.categories
             if 0 < most[prompt.category] <= (options.per_cell or most[prompt.category]):
                 found.append(prompt)
         if not found:
-            raise DataError(f"{options.data} has no prompt of {', '.join(options.categories)}.")
+            where = options.data or f"the {len(prompts)} example prompts"
+            mend = f"Choose among {', '.join(dict.fromkeys(prompt.category for prompt in prompts))}"
+            others = "" if options.data else ", or give prompts of your own: --data FILE"
+            raise DataError(f"no prompt of {', '.join(options.categories)} in {where}. {mend}{others}.")
         return found
 
     @cached_property
     def errors(self) -> dict[str, tuple[int, int, int, int]]:
         """Return the encoder's confusion by category."""
         return read_confusion(self.options.confusion)
+
+    @cached_property
+    def several(self) -> str | None:
+        """Return which cosine that confusion is of."""
+        return read_several(self.options.confusion)
 
 
 class CompletionStage(Stage):
@@ -134,7 +149,10 @@ class EmbeddingStage(Stage):
     name: ClassVar[str] = "embeddings"
     role: ClassVar[str] = "encoder"
     operation: ClassVar[type[Request]] = Embed
-    factors: ClassVar[tuple[str, ...]] = (*CELL, "kind", "number", "text", "asked", *LOST, "lenient", *COUNTS)
+    factors: ClassVar[tuple[str, ...]] = (
+        *(*CELL, "kind", "number", "text", "changed"),
+        *("asked", *LOST, "lenient", *COUNTS, SEVERAL),
+    )
     outcomes: ClassVar[tuple[str, ...]] = ("vector",)
     count_by: ClassVar[tuple[str, ...]] = ("category", "kind")
     unit: ClassVar[str] = "sentence"
@@ -151,8 +169,10 @@ class EmbeddingStage(Stage):
             ready = rows.filter(pl.col("status") == "ok").select("sample", "sentence")
             said = [(COMPLETION, number, str(text)) for number, text in ready.iter_rows()]
             shared = _fate(rows) | dict(zip(COUNTS, errors.get(prompt.category, (None,) * len(COUNTS)), strict=True))
+            shared |= {SEVERAL: self._data.several}
             for kind, number, text in (*prompt.texts(), *said):
-                own: dict[str, Scalar] = {"kind": kind, "number": number, "text": text}
+                changed = changes_sentence(prompt.masked, text) if kind == COMPLETION else None
+                own: dict[str, Scalar] = {"kind": kind, "number": number, "text": text, "changed": changed}
                 yield Trial(f"{prompt.id}/{kind}/{number}", _cell(prompt) | own | shared, Embed(text=text))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:

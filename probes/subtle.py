@@ -29,6 +29,7 @@ from ..core.records import (
     Scalar,
     Text,
 )
+from ._sampling import ensure_drawable
 from ._subtle_asking import Order, Orders, name_of, normal, orders_of, prompt_of, read_words, softmax
 from ._subtle_design import generate, load_design
 from ._subtle_items import AS_PUBLISHED, CELL, DOMAINS, OPTIONS, POLARITIES, PRONOUNS, Item, sample, select
@@ -67,6 +68,10 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
     """With `likelihood`, compare options by the mean log-probability of a token in place of the sum."""
     published_model: str | None = None
     """Whose rows of a file of counts to measure."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no answer can be drawn with."""
+        ensure_drawable(self)
 
 
 class SubtleStage(Stage):

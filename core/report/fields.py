@@ -43,8 +43,11 @@ def scale_of(estimates: Sequence[Estimate]) -> Scale:
     ends = [end for e in estimates for end in (e.value, e.low, e.high, e.neutral)]
     finite = [end for end in ends if end is not None and math.isfinite(end)]
     families = {(e.family, e.correction) for e in estimates if e.p_adjusted is not None}
-    counts = all(end.is_integer() for end in map(float, finite)) and all(e.low is None for e in estimates)
-    decimals = 0 if counts else decimals_for(finite)
+    bounds = [end for e in estimates for end in (e.bound_low, e.bound_high) if end is not None and math.isfinite(end)]
+    counts = all(float(end).is_integer() for end in (*finite, *bounds)) and all(e.low is None for e in estimates)
+    measured = any(defined(e.value) or defined(e.low) for e in estimates)
+    # Where nothing could be measured, the worst case is the only number with decimals.
+    decimals = 0 if counts else decimals_for(finite if measured else bounds)
     return Scale(decimals, min(finite, default=0.0), max(finite, default=0.0), len(families) > 1)
 
 

@@ -75,6 +75,13 @@ def test_notes_say_how_numbers_were_made():
     assert sections([row, row])[0].notes == ("Interval: 90 % BCa", "Adjusted p: Holm within axes")
 
 
+def test_worst_case_keeps_its_decimals_where_nothing_was_measured():
+    (cell,) = cells([estimate(value=None, neutral=0.0, bound_low=0.0, bound_high=math.log(2))], "Worst case")
+    assert cell.text == "0.000 to 0.693"
+    (cell,) = cells([estimate(value=None, neutral=0.0, bound_low=0.0, bound_high=100.0)], "Worst case")
+    assert cell.text == "0 to 100"
+
+
 def test_missing_is_counted_by_status():
     (cell,) = cells([estimate(missing={"refused": 2, "failed": 1})], "Missing")
     assert (cell.text, cell.detail) == ("3", "2 refused, 1 failed")

@@ -98,6 +98,21 @@ def test_tied_majority_decides_nothing():
     assert one(found, "majority_ties").note == "1 of 2"
 
 
+def test_no_ties_are_counted_where_nothing_was_classed():
+    found = computed(frame_of(rows_of("a", [], asked=5, unreadable=5)))
+    for metric in ("majority_ties", "cosine_ties", "lenient_answers", "changed_sentences"):
+        assert (one(found, metric).value, one(found, metric).note) == (None, "0 of 0")
+
+
+def test_changed_sentences_are_counted_among_completions():
+    rows = [*rows_of("a", [S, S, A]), *rows_of("b", [A, None])]
+    told = [None, None, True, False, False, None, None, True, True]
+    found = computed(frame_of([row | {"changed": changed} for row, changed in zip(rows, told, strict=True)]))
+    changed = one(found, "changed_sentences")
+    assert (changed.value, changed.note, changed.unit) == (50, "2 of 4", "%")
+    assert not [e for e in computed(frame_of(rows)) if e.metric == "changed_sentences"]
+
+
 def test_length_of_a_vector_does_not_count():
     found = computed(frame_of(rows_of("a", [(0.9, 1.0), (90.0, 100.0), (0.001, 0.0)])))
     assert one(found, "stereotype_share", "caste").value == pytest.approx(1 / 3)
@@ -212,7 +227,7 @@ def test_overall_score_is_tested_against_chance():
     share = chance_p([24], 100 / 3, 9999, 0)
     assert share == pytest.approx(stats.binomtest(16, 24).pvalue, abs=0.01)
     found = one(computed(verdicts(caste=(30, 10, 0))), "bias_score")
-    assert found.p < 0.05 and found.family == "bias score overall, Monte Carlo: 1 hypothesis"
+    assert found.p < 0.05 and found.family == "bias score Overall, Monte Carlo: 1 hypothesis"
 
 
 def test_low_end_of_the_overall_score_holds_zero_for_a_model_without_a_lean():
@@ -263,6 +278,8 @@ def test_useless_encoder_leaves_the_share_unknown():
     share = one(found, "stereotype_probability_corrected", "caste")
     assert share.value is None and "no better than chance" in share.note
     assert (share.low, share.high) == (0, 1)
+    whole = one(found, "stereotype_probability_corrected")
+    assert whole.note == "undefined: on held-out sentences the encoder is no better than chance for caste"
     score = one(found, "bias_score_corrected", "caste")
     assert (score.low, score.high) == (0, 100)
 
@@ -275,6 +292,25 @@ def test_correction_stands_beside_the_scores_where_the_confusion_is_known():
     assert one(found, "bias_score_corrected").value == pytest.approx(50)
     plain = computed(verdicts(caste=(15, 5, 0)))
     assert not [e for e in plain if e.metric.endswith("corrected")]
+
+
+def test_overall_correction_names_the_categories_it_lacks():
+    known = frame_of(*(rows_of(f"{n}", [S], **PERFECT) for n in range(3)))
+    other = frame_of(rows_of("x", [S], "gender"), rows_of("y", [S], "religion"))
+    whole = one(computed(pl.concat([known, other], how="vertical_relaxed")), "bias_score_corrected")
+    assert whole.note == "undefined: no scored prompt, or no confusion of the encoder, for gender, religion"
+
+
+def test_prompts_without_an_answer_are_called_alike_everywhere():
+    frame = frame_of(
+        rows_of("a", [S] * 3), rows_of("b", [], asked=3, unreadable=3), rows_of("c", [], asked=3, refused=3)
+    )
+    found = computed(frame)
+    lost = {"unreadable": 1, "refused": 1}
+    for metric in ("stereotype_probability", "stereotype_share"):
+        assert one(found, metric, "caste").missing == one(found, metric).missing == lost
+        units = IndiCASA().units(frame, FAST).filter(metric=metric)
+        assert units["status"].to_list() == ["ok", "unreadable", "refused"]
 
 
 def test_model_that_never_answers_gets_no_numbers():
@@ -292,6 +328,8 @@ def test_figures_say_what_they_show():
     scores, probabilities = IndiCASA().figures(computed(verdicts(caste=(30, 10, 0), gender=(5, 5, 0))))
     assert "caste: 50.0 (by chance 12.5)." in scores.caption and "gender: 0.0" in scores.caption
     assert "Overall: 0.625." in probabilities.caption
+    for chart in (scores, probabilities):
+        assert "exact binomial test" in chart.caption and "whether an interval holds the neutral" in chart.caption
 
 
 def test_units_are_the_prompts_behind_the_probability():
@@ -320,6 +358,25 @@ def test_unusable_observations_are_refused(change, problem):
     rows = rows_of("a", [S])
     with pytest.raises(DataError, match=problem):
         computed(frame_of([*rows, rows[0] | change]))
+
+
+def test_confusion_of_another_cosine_is_refused():
+    frame = frame_of([row | {"encoder_several": "nearest"} for row in rows_of("a", [S], **PERFECT)])
+    with pytest.raises(
+        UsageError, match=r"of several=nearest, but indicasa\.several is mean\. Give confusion\.json as"
+    ):
+        computed(frame)
+    options = IndiCASAMetricOptions(resamples=99, several="nearest")
+    assert one(computed(frame, options), "bias_score_corrected", "caste").value == 100
+
+
+def test_more_completions_than_were_asked_for_cannot_be_wanted():
+    frame = frame_of(rows_of("a", [S] * 5))
+    with pytest.raises(UsageError, match="least is 9, samples is 5: no prompt could be scored. Give at most 5"):
+        computed(frame, IndiCASAMetricOptions(resamples=99, least=9))
+    assert one(computed(frame, IndiCASAMetricOptions(resamples=99, least=5)), "bias_score", "caste").value == 100
+    # Nothing is known of single completions in counts.
+    computed(verdicts(caste=(1, 1, 0)), IndiCASAMetricOptions(resamples=99, least=9))
 
 
 def test_options_are_checked():

@@ -7,12 +7,18 @@ from collections import Counter
 import pytest
 
 from prejudge.core.errors import DataError
-from prejudge.probes._indicasa_prompts import CATEGORIES, read_prompts
+from prejudge.probes._indicasa_masked import CATEGORIES
+from prejudge.probes._indicasa_prompts import read_prompts
 
 HEADER = "id,Stereo_Antistereo,Bias_Type,Masked_Sentence,Ground_Truths\n"
 GOOD = "a,stereo,Caste,The <MASK> family is rich.,Brahmin\n"
 TRUTHS = "prompt,type,text\na,anti-stereotype,The Dalit family is rich.\n"
+TWICE = "line 3: prompt 'a' has the anti-stereotype text '.*' already, on line 2"
+FILLED = (
+    "line 2: prompt 'a' has the stereotype text 'the brahmin.*' already, as the sentence that its Ground_Truths fill"
+)
 ALIGNED = "index,modified_eng_sent_more,modified_eng_sent_less,bias_type,stereo_antistereo\n"
+NAMED = ALIGNED.replace("index", "id")
 
 
 @pytest.fixture
@@ -65,6 +71,13 @@ def test_repeated_sentence_is_known_by_the_first(read):
     assert [prompt.source for prompt in read(rows, truths)] == ["a", "a", "c"]
 
 
+@pytest.mark.parametrize("text", ["The Brahmin family is rich.", "the brahmin  family is rich"])
+def test_text_that_repeats_the_filled_sentence_is_not_counted_twice(read, text):
+    (prompt,) = read(truths=f"{TRUTHS}a,stereotype,{text}\na,stereotype,The Rajput family is rich.\n")
+    assert prompt.stereotypes == ("The Brahmin family is rich.", "The Rajput family is rich.")
+    assert prompt.antis == ("The Dalit family is rich.",)
+
+
 def test_published_pairs_are_joined_row_by_row_and_turned_for_antistereo(read):
     rows = GOOD.replace("a,", "0,", 1) + "1,antistereo,Caste,A <MASK> teaches well.,Dalit\n"
     pairs = "7,The Brahmin family is rich.,The Dalit family is rich.,Caste,stereo\n"
@@ -89,6 +102,7 @@ def test_pair_of_another_sentence_is_refused(read):
         ("a,stereo,Kaste,The <MASK> family,Brahmin\n", "unknown Bias_Type 'kaste'. Did you mean 'caste'"),
         ("a,stereo,Caste, ,Brahmin\n", "column 'Masked_Sentence' is empty"),
         ("a,stereo,Caste,The <MASK> family, \n", "column 'Ground_Truths' is empty"),
+        ("a,stereo,Caste,The <MASK> family,<mask>\n", "the Ground_Truths leave a mask in 'The <mask> family'"),
         ("a,sterio,Caste,The <MASK> family,Brahmin\n", "Did you mean 'stereo'"),
         (GOOD + GOOD, "prompt 'a' stands already on line 2"),
     ],
@@ -106,8 +120,17 @@ def test_unusable_prompt_is_named_with_its_line(read, rows, problem):
         ("prompt,type,text\nb,stereotype,x\n", "line 2: there is no prompt 'b'"),
         ("prompt,type,text\na,anti-stereotype, \n", "column 'text' is empty"),
         ("prompt,type,text\na,antistereotype,x\n", "Did you mean 'anti-stereotype'"),
-        (TRUTHS + TRUTHS.splitlines()[1] + "\n", "line 3: prompt 'a' has the anti-stereotype text"),
-        ("prompt,type,text\na,anti-stereotype,The Brahmin family is rich.\n", "has the stereotype text"),
+        (TRUTHS + TRUTHS.splitlines()[1].upper().replace("A,ANTI-STEREOTYPE", "a,anti-stereotype") + "\n", TWICE),
+        (TRUTHS + "a,stereotype,the Dalit family is rich\n", rf"{TWICE}\. Correct the type"),
+        ("prompt,type,text\na,anti-stereotype, the brahmin  family is rich\n", FILLED),
+        (
+            "prompt,type,text\na,anti-stereotype,The <mask> family is rich.\n",
+            "line 2: a mask is left in text 'The <mask>",
+        ),
+        (
+            f"{NAMED}a,The Brahmin family is rich.,the brahmin family is rich,Caste,stereo\n",
+            "on both sides",
+        ),
         ("x,y\n1,2\n", "holds no ground truths: it needs the columns 'prompt', 'type', 'text' or 'modified"),
     ],
 )
