@@ -42,8 +42,7 @@ class Cell(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """Return what its folder is called."""
         loss = self.settings.loss
-        knob = f"t{loss.temperature:g}" if loss.name in BY_TEMPERATURE else f"m{loss.margin:g}"
-        return f"{self.split}-{loss.name}-{knob}-s{self.settings.seed}"
+        return f"{self.split}-{loss.name}-{loss.parameter[0]}{loss.chosen:g}-s{self.settings.seed}"
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,3 +81,11 @@ def _settings(grid: Grid, seed: int, loss: LossName, value: float) -> TrainSetti
     return TrainSettings(
         loss=LossSettings(name=loss, **knob, **(weights if loss == "nt-bxent" else {})), seed=seed, **shared
     )
+
+
+def sizes(result: Result, select: SelectOn) -> str:
+    """Return how many sentences each part has, in words."""
+    count = result.sizes
+    if select == "validation":
+        return f"train {count['train']:,}, validation (which served for tuning too) {count['validation']:,}"
+    return ", ".join(f"{name} {number:,}" for name, number in count.items())

@@ -72,9 +72,10 @@ def read_corpus(paths: Sequence[str]) -> Corpus:
 
     Raises:
         DataError: a file cannot be read, a column is missing, a sentence is empty, a type is unknown, or a context
-            has sentences of one type only.
+            has sentences of one type only; or a file is given twice.
     """
     sentences = [sentence for path in paths for sentence in _read(path)]
+    digests = _digests(paths)
     if not sentences:
         raise DataError(f"no sentences in {', '.join(paths)}: the files have a header but no rows.")
     _check_contexts(sentences)
@@ -86,8 +87,27 @@ def read_corpus(paths: Sequence[str]) -> Corpus:
         category=np.array([categories.index(sentence.category) for sentence in sentences]),
         context=np.array([keys[_key(sentence)] for sentence in sentences]),
         stereotype=np.array([sentence.type == STEREOTYPE for sentence in sentences]),
-        digests={Path(path).name: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths},
+        digests=digests,
     )
+
+
+def _digests(paths: Sequence[str]) -> dict[str, str]:
+    """Return the sha256 of each file by its name.
+
+    Raises:
+        DataError: two files are the same, or have one name.
+    """
+    by_name: dict[str, str] = {}
+    by_digest: dict[str, str] = {}
+    for path in paths:
+        name, digest = Path(path).name, hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        if digest in by_digest:
+            same = "is given twice" if by_digest[digest] == path else f"holds the same as {by_digest[digest]!r}"
+            raise DataError(f"{path!r} {same}. Give each file once.")
+        if name in by_name:
+            raise DataError(f"{path!r} and {by_name[name]!r} have one name, by which results tell them. Rename one.")
+        by_digest[digest], by_name[name] = path, path
+    return {Path(path).name: digest for digest, path in by_digest.items()}
 
 
 def _key(sentence: Sentence) -> tuple[str, str, str]:
@@ -131,8 +151,9 @@ def _sentence(
     cells = {str(name): str(cell) for name, cell in row.items()}
     if not cells["sentence"].strip():
         raise DataError(f"{where}: sentence {cells['sentence']!r} is empty. Fill it in, or remove the row.")
-    if not cells[context].strip():
-        raise DataError(f"{where}: {context} {cells[context]!r} is empty. Fill it in, or remove the row.")
+    for name in (context, category):
+        if name and not cells[name].strip():
+            raise DataError(f"{where}: {name} {cells[name]!r} is empty. Fill it in, or remove the row.")
     kind = SPELLINGS.get(cells["type"].strip().lower())
     if kind is None:
         raise DataError(f"{where}: unknown type {cells['type']!r}. Write {STEREOTYPE!r} or {ANTI!r}.")

@@ -10,10 +10,12 @@ import msgspec
 
 from ._cells import Result
 from ._classifier import F1, HeadSettings, Kind, macro_f1, predictions
-from ._grid import Job, kept_folder, read_result, write_json
+from ._grid import kept_folder, read_result
+from ._job import Job, write_json
 from ._model import find_model, open_trainee
 from ._parts import SplitBy, cut
 from ._progress import Progress
+from ._summary import rank
 
 CLASSIFIERS = "classifiers"
 Start = Literal["given", "trained"]
@@ -48,9 +50,13 @@ def run_heads(job: Job, heads: Heads, results: Sequence[Result], progress: Progr
         if before is None or (before.settings, before.trained) != (heads.settings, kept.name):
             before = _run(job, heads.settings, kept, encoder, kind)
             write_json(path, before)
+        else:
+            progress.note("  done")
     there = [read_classified(path) for path in sorted((job.out / CLASSIFIERS).glob("*.json"))]
     best = {split: best_of_split(job, results, split)[0].name for split in _splits(results)}
-    return [head for head in there if head.trained == best.get(head.split)]
+    places = list(best)
+    current = [head for head in there if head.trained == best.get(head.split)]
+    return sorted(current, key=lambda head: places.index(head.split))
 
 
 def read_classified(path: Path) -> Classified:
@@ -63,7 +69,7 @@ def best_of_split(job: Job, results: Sequence[Result], split: SplitBy) -> tuple[
     losses = dict.fromkeys(result.settings.loss.name for result in results if result.split == split)
     folders = [kept_folder(job.out, split, loss) for loss in losses]
     kept = [(read_result(path / "result.json"), path) for path in folders]
-    return max(kept, key=lambda pair: pair[0].tuning or 0.0)
+    return max(kept, key=lambda pair: rank(pair[0].tuning))
 
 
 def _splits(results: Sequence[Result]) -> list[SplitBy]:

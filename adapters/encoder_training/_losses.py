@@ -38,6 +38,16 @@ class LossSettings(msgspec.Struct, frozen=True, kw_only=True):
     negative_weight: float = 1.0
     """Of the negative pairs in NT-BXent."""
 
+    @property
+    def parameter(self) -> Literal["temperature", "margin"]:
+        """Return which of the two this loss has."""
+        return "temperature" if self.name in BY_TEMPERATURE else "margin"
+
+    @property
+    def chosen(self) -> float:
+        """Return the value of that one."""
+        return self.temperature if self.name in BY_TEMPERATURE else self.margin
+
 
 class Pairs(NamedTuple):
     """Which entries of the matrix of cosines are pairs: [batch, batch] each."""

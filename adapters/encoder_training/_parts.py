@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Literal, get_args
 
@@ -41,6 +42,7 @@ def cut(corpus: Corpus, by: SplitBy, seed: int, select: SelectOn = "inner") -> P
     Raises:
         DataError: too few contexts or sentences to cut.
     """
+    _check(corpus, by, select)
     rng = np.random.default_rng([seed, 20])
     draw = _draw_rows if by == "sentence" else _draw_contexts
     everything = np.arange(len(corpus.sentences))
@@ -77,21 +79,36 @@ def repeated_across(corpus: Corpus, parts: Parts) -> int:
     return int(np.isin(texts[parts.validation], texts[parts.known]).sum())
 
 
+def _check(corpus: Corpus, by: SplitBy, select: SelectOn) -> None:
+    if by == "sentence":
+        if (given := len(corpus.sentences)) < (least := _least_rows(select)):
+            raise DataError(f"{given} sentences are too few to hold some out: it takes at least {least}. Give more.")
+        return
+    # One context for each part.
+    least = 3 if select == "inner" else 2
+    for place, name in enumerate(corpus.categories):
+        if (given := len(np.unique(corpus.context[corpus.category == place]))) < least:
+            raise DataError(
+                f"category {name!r} has {given} context(s), too few to hold one out: it takes at least {least}. "
+                "Give more contexts, or cut by sentence (--split sentence)."
+            )
+
+
+def _least_rows(select: SelectOn) -> int:
+    def enough(count: int) -> bool:
+        held = round(HELD_OUT * count)
+        return held > 0 and (select == "validation" or round(TUNING * (count - held)) > 0)
+
+    return next(filter(enough, itertools.count(1)))
+
+
 def _draw_rows(corpus: Corpus, rows: Ints, share: float, rng: np.random.Generator) -> Ints:
-    count = round(share * len(rows))
-    if count < 1:
-        raise DataError(f"{len(rows)} sentences are too few to hold some out. Give more data.")
-    return np.sort(rng.permutation(rows)[:count])
+    return np.sort(rng.permutation(rows)[: round(share * len(rows))])
 
 
 def _draw_contexts(corpus: Corpus, rows: Ints, share: float, rng: np.random.Generator) -> Ints:
     drawn = []
-    for place, name in enumerate(corpus.categories):
+    for place in range(len(corpus.categories)):
         contexts = np.unique(corpus.context[rows][corpus.category[rows] == place])
-        if len(contexts) < 2:
-            raise DataError(
-                f"category {name!r} has {len(contexts)} context(s) left: too few to hold one out. "
-                "Give more contexts, or cut by sentence (--split sentence)."
-            )
         drawn.append(rng.permutation(contexts)[: max(1, round(share * len(contexts)))])
     return rows[np.isin(corpus.context[rows], np.concatenate(drawn))]

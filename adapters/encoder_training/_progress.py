@@ -74,7 +74,8 @@ class OnTerminal(Progress):
         self._bars.stop()
 
     def cells(self, done: int, total: int, name: str) -> None:
-        """Move the upper bar."""
+        """Move the upper bar, and say which training begins."""
+        self.note(f"[{done + 1}/{total}] {name}")
         self._bars.update(self._all, completed=done, total=total, description=name)
 
     def step(self, done: int, total: int) -> None:
@@ -99,7 +100,9 @@ def choose_progress(quiet: bool) -> Progress:
 
 
 def _words(epoch: Epoch, most: int) -> str:
-    loss = "-" if epoch.loss is None else f"{epoch.loss:.4f}"
     tuning = "-" if epoch.tuning is None else f"{epoch.tuning:.4f}"
+    if epoch.epoch == 0:
+        return f"  as given: tuning delta-sim {tuning}"
+    loss = "-" if epoch.loss is None else f"{epoch.loss:.4f}"
     rate = f"{epoch.steps / epoch.seconds:.2f}" if epoch.seconds else "-"
     return f"  epoch {epoch.epoch}/{most}: loss {loss}, tuning delta-sim {tuning}, {rate} steps/s"

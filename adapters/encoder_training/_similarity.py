@@ -99,6 +99,15 @@ def deltas(vectors: npt.ArrayLike, corpus: Corpus, rows: Ints, resamples: int = 
     return found
 
 
+def fold(low: float, high: float) -> tuple[float, float]:
+    """Return the interval of an absolute value, from that of the value with its sign.
+
+    Values must be folded last: absolute ones of a difference near 0 would all lie above it.
+    """
+    near, far = sorted((abs(low), abs(high)))
+    return (0.0 if low < 0 < high else near), far
+
+
 def _mean(total: Floats, pairs: Floats) -> float | None:
     return float(total.sum() / pairs.sum()) if pairs.sum() else None
 
@@ -112,6 +121,4 @@ def _interval(sums: Sums, seed: int, resamples: int) -> tuple[float, float] | tu
         return None, None
     values = (drawn @ sums.intra)[whole] / intra[whole] - (drawn @ sums.inter)[whole] / inter[whole]
     low, high = np.quantile(values, [0.025, 0.975])
-    # Folded afterwards: the resampled absolute values of a difference near 0 would all lie above it.
-    ends = sorted((abs(float(low)), abs(float(high))))
-    return (0.0 if low < 0 < high else ends[0]), ends[1]
+    return fold(float(low), float(high))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Column, Table
 
+from ._classifier import F1
 from ._data import Corpus
 from ._describe import describe
 from ._heads import Classified
-from ._summary import Row, Summary
+from ._summary import Summary
+
+Cell = tuple[str, str, str]
+"""A value, its interval, and whether it is reversed."""
+Columns = list[tuple[tuple[str, ...], list[Cell]]]
+"""Parts of a label, and a cell for each category."""
 
 
 def describe_table(corpus: Corpus) -> Table:
@@ -33,59 +40,112 @@ def describe_table(corpus: Corpus) -> Table:
 
 
 def show(console: Console, summaries: Sequence[Summary], heads: Sequence[Classified]) -> None:
-    """Print what the trainings came to."""
-    for title, head, rows in _tables(summaries, heads):
-        columns = (Column(name, overflow="fold") for name in head)
-        table = Table(*columns, title=title, title_justify="left")
-        for row in rows:
-            table.add_row(*row)
+    """Print what the trainings came to: a line per category, a column per loss or classifier."""
+    for made in _tables(summaries, heads):
+        labels = (Column("\n".join(label)) for label, _ in made.columns)
+        table = Table(
+            Column("", no_wrap=True), *labels, title=made.title, title_justify="left", caption=made.caption or None
+        )
+        for place, name in enumerate(made.names):
+            cells = ((value, note, interval) for _, column in made.columns for value, interval, note in [column[place]])
+            last = place == len(made.names) - 1
+            table.add_row(name, *(f"{_join(v, n)}\n{i}".rstrip() for v, n, i in cells), end_section=not last)
         console.print(table)
 
 
 def markdown(summaries: Sequence[Summary], heads: Sequence[Classified]) -> str:
-    """Return the same tables in Markdown."""
+    """Return the same tables in Markdown, a line per loss or classifier."""
     lines: list[str] = []
-    for title, head, rows in _tables(summaries, heads):
-        lines += [f"## {title}", "", _line(head), _line(["---"] * len(head)), *map(_line, rows), ""]
+    for made in _tables(summaries, heads):
+        head = (made.corner, *made.names)
+        rows = [line((", ".join(label), *(_join(*cell) for cell in column))) for label, column in made.columns]
+        lines += [f"## {made.title}", "", line(head), line(["---"] * len(head)), *rows, ""]
     return "\n".join(lines)
 
 
-def _line(cells: Sequence[str]) -> str:
+def line(cells: Sequence[str]) -> str:
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 
-def _tables(summaries: Sequence[Summary], heads: Sequence[Classified]) -> list[tuple[str, list[str], list[list[str]]]]:
-    found = []
-    for split in dict.fromkeys(summary.split for summary in summaries):
-        of_split = [summary for summary in summaries if summary.split == split]
-        over, seeds = of_split[0].over, ", ".join(map(str, of_split[0].seeds))
-        names = [row.category for row in of_split[0].rows]
-        before = ["before", *(_number(r.before) + _turned(r.before_signed) for r in of_split[0].rows)]
-        rows = [[f"{s.loss}, {s.parameter} {s.chosen:g}", *map(_after, s.rows)] for s in of_split]
-        word = "seeds" if len(of_split[0].seeds) > 1 else "seed"
-        title = f"Validation delta-sim, split by {split} ({word} {seeds}; 95 % intervals over {over})"
-        found.append((title, ["loss", *names], [before, *rows]))
-    for split in dict.fromkeys(head.split for head in heads):
-        chosen = [head for head in heads if head.split == split]
-        names = [row.category for row in chosen[0].rows]
-        rows = [[f"{h.kind}, encoder {h.encoder}", *(_cell(r.value, r.low, r.high) for r in h.rows)] for h in chosen]
-        seeds = str(chosen[0].settings.seeds)
-        title = f"Macro F1 of the classifiers, split by {split} ({seeds} seeds; 95 % intervals over contexts)"
-        found.append((title, ["classifier", *names], rows))
-    return found
-
-
-def _after(row: Row) -> str:
-    return _cell(row.after, row.low, row.high) + _turned(row.after_signed)
-
-
-def _turned(signed: float | None) -> str:
-    return " reversed" if signed is not None and signed < 0 else ""
-
-
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """Return a delta-sim."""
     return "no pairs" if value is None else f"{value:.4f}"
 
 
-def _cell(value: float | None, low: float | None, high: float | None) -> str:
-    return _number(value) + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
+class _Table(NamedTuple):
+    title: str
+    corner: str
+    names: list[str]
+    """Categories."""
+    columns: Columns
+    caption: str
+
+
+def _tables(summaries: Sequence[Summary], heads: Sequence[Classified]) -> list[_Table]:
+    splits = dict.fromkeys(summary.split for summary in summaries)
+    by_loss = [_deltas(split, [summary for summary in summaries if summary.split == split]) for split in splits]
+    by_head = [_scores(split, [head for head in heads if head.split == split]) for split in splits]
+    return [*by_loss, *(table for table in by_head if table.columns)]
+
+
+def _deltas(split: str, summaries: Sequence[Summary]) -> _Table:
+    first = summaries[0]
+    alike = len({summary.seeds for summary in summaries}) == 1
+    told = f"{_seeds(first)}; 95 % intervals over {first.over}" if alike else "95 % intervals"
+    on = "; stopped and chosen on this very part" if first.select == "validation" else ""
+    before = [_delta(row.before, row.before_low, row.before_high, row.before_signed) for row in first.rows]
+    columns: Columns = [(("before",) if alike else ("before", _over(first)), before)]
+    for one in summaries:
+        label = one.loss, f"{one.parameter} {one.chosen:g}", *(() if alike else (_over(one),)), *_given(one)
+        columns.append((label, [_delta(row.after, row.low, row.high, row.after_signed) for row in one.rows]))
+    notes = [
+        "reversed: opposed sentences lie closer" * any(note for _, column in columns for _, _, note in column),
+        "as given: no epoch brought anything on the tuning part" * any(map(_given, summaries)),
+    ]
+    title = f"Validation delta-sim, split by {split} ({told}{on})"
+    return _Table(title, "loss", [row.category for row in first.rows], columns, "\n".join(filter(None, notes)))
+
+
+def _seeds(summary: Summary) -> str:
+    return f"{'seeds' if len(summary.seeds) > 1 else 'seed'} {', '.join(map(str, summary.seeds))}"
+
+
+def _over(summary: Summary) -> str:
+    return f"{_seeds(summary)} (over {summary.over})"
+
+
+def _given(summary: Summary) -> tuple[str, ...]:
+    """Say which seeds' encoders stayed as they were given."""
+    stayed = [seed for seed, epoch in zip(summary.seeds, summary.epochs, strict=False) if epoch == 0]
+    if not stayed:
+        return ()
+    return ("as given",) if len(stayed) == len(summary.seeds) else (f"as given: seed {', '.join(map(str, stayed))}",)
+
+
+def _scores(split: str, heads: Sequence[Classified]) -> _Table:
+    title = f"Macro F1 of the classifiers, split by {split} (mean over seeds; 95 % intervals over contexts)"
+    names = [row.category for row in heads[0].rows] if heads else []
+    columns: Columns = [(_head(head), [_score(row) for row in head.rows]) for head in heads]
+    return _Table(title, "classifier", names, columns, "")
+
+
+def _head(head: Classified) -> tuple[str, ...]:
+    count = head.settings.seeds
+    return head.kind, f"encoder {head.encoder}", f"{count} seed{'s' if count > 1 else ''}"
+
+
+def _score(row: F1) -> Cell:
+    return "no sentences" if row.value is None else f"{row.value:.4f}", _interval(row.low, row.high), ""
+
+
+def _delta(value: float | None, low: float | None, high: float | None, signed: float | None) -> Cell:
+    return number(value), _interval(low, high), "reversed" if signed is not None and signed < 0 else ""
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
+
+
+def _join(*words: str) -> str:
+    return " ".join(filter(None, words))

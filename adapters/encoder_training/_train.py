@@ -62,6 +62,7 @@ def train(task: Task, settings: TrainSettings, progress: Progress) -> State:
     if (found := load_state(task.folder, settings.seed, model, optimiser)) is None:
         best = copied(model.state_dict())
         state = State(settings.seed, [Epoch(0, None, _tuning(task))], 0)
+        progress.epoch(state.history[0], settings.epochs)
     else:
         state, best = found
         progress.note(f"resumed after epoch {state.history[-1].epoch}")
@@ -71,6 +72,8 @@ def train(task: Task, settings: TrainSettings, progress: Progress) -> State:
             best = copied(model.state_dict())
         save_state(task.folder, state, model, best, optimiser)
         progress.epoch(state.history[-1], settings.epochs)
+    if state.best == 0:
+        progress.note("  no epoch brought anything on the tuning part: the encoder stays as it was given")
     model.load_state_dict(best)
     model.eval()
     return state

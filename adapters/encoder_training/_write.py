@@ -1,89 +1,71 @@
-"""Write what the trainings came to: results.json, results.md and figures."""
+"""Write what the trainings came to: results.json, results.md, held-out.csv and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
-from ...core.errors import DataError
 from ._cells import Result
 from ._figures import delta_bars, save, tsne_panels
-from ._grid import Job, write_json
 from ._heads import Classified, best_of_split
+from ._job import Job, write_json
 from ._model import embed, find_model, open_trainee
-from ._parts import cut
-from ._summary import Summary, summarise
-from ._tables import markdown
+from ._parts import Parts, cut
+from ._report import report
+from ._results import RESULTS, Results, told_apart
+from ._summary import summarise
 
-RESULTS = "results.json"
-
-
-class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a folder holds, in one file."""
-
-    model: str
-    digest: str
-    data: dict[str, str]
-    summaries: list[Summary]
-    best: dict[str, str]
-    """The folder of the best encoder of each split."""
-    classifiers: list[Classified]
-    trainings: list[Result]
+HELD_OUT = "held-out.csv"
+COLUMNS = ("split", "seed", "part", "file", "line", "context_id", "category", "type")
 
 
 def write_results(
-    job: Job, results: Sequence[Result], heads: Sequence[Classified], beside: Sequence[Results] = ()
+    job: Job, results: Sequence[Result], heads: Sequence[Classified], beside: Mapping[str, Results]
 ) -> Results:
-    """Write results.json, results.md and the figures; the bars of the results `beside` are drawn too."""
+    """Write all files beside the encoders; the bars of the results `beside` are drawn too."""
     splits = list(dict.fromkeys(result.split for result in results))
     kept = {split: best_of_split(job, results, split) for split in splits}
     whole = Results(
         model=job.source.name,
         digest=job.source.digest,
         data=job.corpus.digests,
-        summaries=summarise(job.source.name, results),
+        summaries=summarise(job.source.name, results, job.grid.select),
         best={split: str(folder.relative_to(job.out)) for split, (_, folder) in kept.items()},
         classifiers=list(heads),
         trainings=list(results),
     )
     write_json(job.out / RESULTS, whole)
-    (job.out / "results.md").write_text(markdown(whole.summaries, heads), encoding="utf-8")
+    (job.out / "results.md").write_text(report(whole, job.corpus), encoding="utf-8")
+    with (job.out / HELD_OUT).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([COLUMNS, *_rows(job, results)])
     save(delta_bars([*whole.summaries, *told_apart(whole, beside)]), job.out / "figures" / "delta-sim.png")
     for split, (result, folder) in kept.items():
         _draw_tsne(job, result, folder, job.out / "figures" / f"t-sne-{split}.png")
     return whole
 
 
-def told_apart(own: Results, beside: Sequence[Results]) -> list[Summary]:
-    """Return the summaries of other results; another model of the same name is told apart by its digest."""
-    found = []
-    for other in beside:
-        alike = other.model == own.model and other.digest != own.digest
-        model = f"{other.model} ({other.digest.removeprefix('sha256:')[:8]})" if alike else other.model
-        found += [msgspec.structs.replace(summary, model=model) for summary in other.summaries]
-    return found
+def _rows(job: Job, results: Sequence[Result]) -> Iterator[tuple[str | int, ...]]:
+    """Yield the part of each sentence, by split and seed; what serves for both is `validation`."""
+    for split, seed in dict.fromkeys((result.split, result.settings.seed) for result in results):
+        parts = _names(cut(job.corpus, split, seed, job.grid.select), len(job.corpus.sentences))
+        for part, one in zip(parts, job.corpus.sentences, strict=True):
+            yield split, seed, part, Path(one.path).name, one.line, one.context, one.category, one.type
 
 
-def read_results(folder: str) -> Results:
-    """Return the results of another folder.
-
-    Raises:
-        DataError: it holds none.
-    """
-    path = Path(folder) / RESULTS
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Results)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise DataError(
-            f"{folder!r} holds no results of train-encoder: {error}. Give an --out of another call."
-        ) from None
+def _names(parts: Parts, count: int) -> list[str]:
+    names = np.full(count, "train", dtype=object)
+    names[parts.tuning], names[parts.validation] = "tuning", "validation"
+    return names.tolist()
 
 
 def _draw_tsne(job: Job, result: Result, folder: Path, path: Path) -> None:
     rows = cut(job.corpus, result.split, result.settings.seed, job.grid.select).validation
     sources = (job.source, find_model(str(folder / "encoder")))
     before, after = (embed(open_trainee(source, job.corpus.texts, job.device), np.asarray(rows)) for source in sources)
-    save(tsne_panels(before, after, job.corpus, rows), path)
+    loss = result.settings.loss
+    trained = f"{job.source.name}, {loss.name} ({loss.parameter} {loss.chosen:g}), split by {result.split}"
+    title = f"{trained}, seed {result.settings.seed}: {len(rows)} validation sentences"
+    save(tsne_panels((before, after), job.corpus, rows, title), path)

@@ -14,14 +14,16 @@ from .._torch import require_torch
 from ._cells import Grid
 from ._classifier import HeadSettings
 from ._data import Corpus, read_corpus
-from ._grid import Job, run_grid
+from ._grid import run_grid
 from ._heads import Heads, run_heads
-from ._losses import LOSSES
+from ._job import Job
+from ._losses import LOSSES, LossSettings
 from ._model import find_model
 from ._parts import SPLITS
 from ._progress import choose_progress
+from ._results import read_beside
 from ._tables import describe_table, show
-from ._write import read_results, write_results
+from ._write import write_results
 
 WHAT = "`prejudge train-encoder`"
 TEMPERATURES, MARGINS = (0.1, 0.5, 1.0, 10.0, 20.0, 30.0), (0.2, 0.3, 0.4, 0.5, 0.6)
@@ -88,11 +90,18 @@ def train_encoder(data: tuple[str, ...], only_describe: bool, **given: Any) -> N
         console.print(describe_table(corpus))
         return
     job = make_job(corpus, given)
-    beside = [read_results(folder) for folder in given["beside"]]
-    with choose_progress(given["quiet"]) as progress:
-        results = run_grid(job, progress)
-        heads = run_heads(job, make_heads(given), results, progress)
-        whole = write_results(job, results, heads, beside)
+    beside = read_beside(given["beside"], job.out)
+    for option, losses in _unused(given, job.grid):
+        click.echo(f"Note: {option} is not used by {losses}.", err=True)
+    try:
+        with choose_progress(given["quiet"]) as progress:
+            results = run_grid(job, progress)
+            heads = run_heads(job, make_heads(given), results, progress)
+            whole = write_results(job, results, heads, beside)
+    except KeyboardInterrupt:
+        raise UsageError(
+            f"interrupted. What is done is in {str(job.out)!r}; to go on, give the same command again."
+        ) from None
     show(console, whole.summaries, heads)
     for split, folder in whole.best.items():
         console.print(f"Best encoder, split by {split}: {job.out / folder}", soft_wrap=True, highlight=False)
@@ -123,6 +132,13 @@ def make_job(corpus: Corpus, given: dict[str, Any]) -> Job:
         **{name: given[name] for name in shared},
     )
     return Job(find_model(given["model"]), corpus, grid, Path(given["out"]), given["device"])
+
+
+def _unused(given: dict[str, Any], grid: Grid) -> list[tuple[str, str]]:
+    """Return the parameters that were given and that no chosen loss has, with the losses."""
+    known = {LossSettings(name=loss).parameter for loss in grid.losses}
+    parameters = ("temperature", "margin")
+    return [(f"--{name}", ", ".join(grid.losses)) for name in parameters if given[f"{name}s"] and name not in known]
 
 
 def make_heads(given: dict[str, Any]) -> Heads:

@@ -105,7 +105,8 @@ def _value(estimate: Estimate) -> str:
 
 def levels(group: Mapping[str, Any]) -> str:
     """Write the levels a number is for; a number says of what."""
-    return ", ".join(level if isinstance(level, str) else f"{name} {level}" for name, level in group.items())
+    said = (level if isinstance(level, str) else f"{name} {level}" for name, level in group.items())
+    return ", ".join(said) or "whole study"
 
 
 def number(value: float | None) -> str:

@@ -15,7 +15,7 @@ from fakes import FakeModel, fake_catalogue
 from rich.console import Console
 
 from prejudge.core import api
-from prejudge.core.cli.results import estimates_table
+from prejudge.core.cli.results import estimates_table, levels
 from prejudge.core.errors import MOST_NAMED, DataError, PermanentError, UnknownNameError, UsageError
 from prejudge.core.estimates import Estimate
 from prejudge.core.explain import differences, find_parts, nearest
@@ -79,6 +79,11 @@ def test_estimates_frame_spreads_groups_and_statuses(run_study, catalogue, store
     name, _ = run_study()
     frame = estimates_frame(score(catalogue, store, name).estimates["mean"])
     assert frame["missing_failed"].to_list() == [1] and frame["n"].to_list() == [9]
+
+
+def test_terminal_names_what_a_number_is_for():
+    assert levels({"axis": "height", "threshold": 0.02}) == "height, threshold 0.02"
+    assert levels({}) == "whole study"
 
 
 def test_estimates_without_an_interval_have_no_level():
@@ -213,5 +218,5 @@ def test_a_count_has_no_decimals_in_the_terminal():
     console = Console(width=120, file=io.StringIO())
     console.print(estimates_table(estimates))
     told = console.file.getvalue()
-    assert re.search(r"tuples \(count\) +17 ", told)
-    assert re.search(r"score \(%\) +50\.00 +40\.00 to 60\.00", told)
+    assert re.search(r"tuples \(count\) +whole study +17 ", told)
+    assert re.search(r"score \(%\) +whole study +50\.00 +40\.00 to 60\.00", told)

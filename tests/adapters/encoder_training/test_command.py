@@ -1,4 +1,5 @@
 import asyncio
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -7,8 +8,10 @@ import pytest
 from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
-from prejudge.adapters.encoder_training import _write
+from prejudge.adapters.encoder_training import _write, command
 from prejudge.adapters.encoder_training._figures import delta_bars
+from prejudge.adapters.encoder_training._results import read_beside, told_apart
+from prejudge.adapters.encoder_training._write import COLUMNS
 from prejudge.core.cli.main import cli
 from prejudge.core.errors import DataError, UsageError
 from prejudge.probes._indicasa_confusion import read_confusion
@@ -29,6 +32,16 @@ def trained(files, tiny, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "encoders"
     heads = ("--classifier", "frozen", "--head-seeds", "2", "--head-epochs", "3")
     made = run(*files, "--model", tiny, "--out", out, "--loss", "nt-bxent", "--loss", "triplet", *heads, *CALL)
+    return out, made.output
+
+
+@pytest.fixture(scope="module")
+def chosen_on_validation(files, tiny, tmp_path_factory):
+    """The folder and what was printed by a call that chooses on the reported part: two margins, two seeds."""
+    pytest.importorskip("sentence_transformers", reason="needs the extra encoder")
+    out = tmp_path_factory.mktemp("out") / "encoders"
+    many = ("--margin", "0.2", "--margin", "0.4", "--seed", "0", "--seed", "1", "--split", "sentence")
+    made = run(*files, "--model", tiny, "--out", out, "--loss", "triplet", "--select", "validation", *many, *CALL)
     return out, made.output
 
 
@@ -91,8 +104,65 @@ def test_results_tell_both_splits_and_the_classifiers(trained):
         ("sentence", "nt-bxent"), ("sentence", "triplet"), ("context", "nt-bxent"), ("context", "triplet")
     ]  # fmt: skip
     assert [row["encoder"] for row in told["classifiers"]] == ["given", "trained", "given", "trained"]
-    assert "Macro F1 of the classifiers, split by context" in (out / "results.md").read_text()
+    table = (out / "results.md").read_text()
+    assert "Macro F1 of the classifiers, split by context" in table and "\n| frozen, encoder given, 2 seeds |" in table
     assert "Best encoder, split by context" in printed
+
+
+def test_results_stand_alone(trained, files):
+    text = (trained[0] / "results.md").read_text()
+    digest = json.loads((trained[0] / "results.json").read_text())["digest"]
+    assert text.startswith("# ") and f"`{digest}`" in text and "*reversed*: the difference is below zero" in text
+    assert all(f"`{Path(file).name}`, sha256" in text for file in files)
+    assert "\n| sentence | 0 | train 67, tuning 10, validation 19 |\n" in text
+    assert "Training stopped, and parameters were chosen, by the tuning part" in text
+    titles = [line.split("split by ")[1].split()[0] for line in text.splitlines() if ", split by" in line]
+    assert titles == ["sentence", "context", "sentence", "context"]
+
+
+def test_all_parameters_tried_are_told(chosen_on_validation):
+    out, _ = chosen_on_validation
+    (summary,) = json.loads((out / "results.json").read_text())["summaries"]
+    rows = [line for line in (out / "results.md").read_text().splitlines() if line.startswith("| sentence | triplet |")]
+    assert [row.split(" | ")[2] for row in rows] == ["margin 0.2", "margin 0.4"]
+    for row, tried in zip(rows, summary["tried"], strict=True):
+        epochs = ", ".join(map(str, tried["epochs"]))
+        assert f"| {tried['tuning']:.4f} | 0, 1 | {epochs} |" in row
+        assert row.endswith("| chosen |") == (tried["value"] == summary["chosen"])
+
+
+def test_choice_on_the_reported_part_is_told_everywhere(chosen_on_validation):
+    out, printed = chosen_on_validation
+    text = (out / "results.md").read_text()
+    card = (out / "encoders" / "sentence-triplet" / "encoder" / "README.md").read_text()
+    assert "stopped and chosen on this very part)" in text and "by the validation part itself" in text
+    assert "stopped and chosen on this very part" in " ".join(printed.split())
+    assert "**Stopping and choosing went by this very part**" in card
+    assert "train 77, validation (which served for tuning too) 19" in card and "tuning 19" not in card + text
+    assert "the best of 4 trainings with this loss and split (seeds 0, 1; margin 0.2, 0.4)" in card
+
+
+def test_held_out_rows_are_those_of_the_split(trained, files):
+    from prejudge.adapters.encoder_training._data import read_corpus
+    from prejudge.adapters.encoder_training._parts import cut
+
+    corpus = read_corpus(files)
+    parts = cut(corpus, "context", 0)
+    with (trained[0] / "held-out.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["split"] == "context"]
+    found = {
+        part: [(r["file"], int(r["line"])) for r in rows if r["part"] == part] for part in ("tuning", "validation")
+    }
+    for part, there in found.items():
+        expected = [corpus.sentences[row] for row in getattr(parts, part)]
+        assert there == [(Path(one.path).name, one.line) for one in expected]
+    assert len(rows) == 96 and set(rows[0]) == {*COLUMNS}
+
+
+def test_columns_of_the_terminal_keep_their_words(trained):
+    out, printed = trained
+    assert max(map(len, printed.splitlines()[:-2])) <= 120
+    assert "nt-bxent " in printed and "temperature 0.1" in printed and "[0." in printed
 
 
 def test_figures_are_drawn(trained):
@@ -116,6 +186,54 @@ def test_bars_of_another_encoder_stand_beside(trained, files, tiny, tmp_path, mo
     assert panels == {(name, "context"), (apart, "context"), (apart, "sentence")}
 
 
+def test_results_of_one_encoder_are_told_apart_by_their_folder(trained):
+    out, _ = trained
+    beside = read_beside([str(out), f"{out}/"], Path("elsewhere"))
+    (own,) = beside.values()
+    name = Path(own.model).name
+    assert {summary.model for summary in told_apart(own, beside)} == {f"{name} ({out})"}
+
+
+@pytest.mark.parametrize(("folder", "says"), [("nowhere", "is no folder"), ("./out", "is this call's own --out")])
+def test_beside_names_another_folder(files, tiny, tmp_path, monkeypatch, folder, says):
+    pytest.importorskip("sentence_transformers", reason="needs the extra encoder")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=f"--beside '{folder}' {says}"):
+        run(*files, "--model", tiny, "--out", "out", *CALL, "--beside", folder)
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_split_is_trained_before_all_can_be_cut(write, tiny, tmp_path):
+    pytest.importorskip("sentence_transformers", reason="needs the extra encoder")
+    lines = [f"0,He is {word}.,{kind}" for kind in ("stereotype", "anti_stereotype") for word in "abcd"]
+    with pytest.raises(DataError, match="has 1 context"):
+        run(write(*lines), "--model", tiny, "--out", tmp_path / "out", *CALL)
+    assert not (tmp_path / "out").exists()
+
+
+def test_parameter_that_no_loss_uses_is_told(trained, files, tiny):
+    again = ("--model", tiny, "--out", trained[0], "--loss", "triplet", *CALL)
+    made = run(*files, *again, "--margin", "0.5", "--temperature", "1")
+    assert made.stderr == "Note: --temperature is not used by triplet.\n"
+
+
+def test_interrupted_call_says_how_to_go_on(files, tiny, tmp_path, monkeypatch):
+    pytest.importorskip("sentence_transformers", reason="needs the extra encoder")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run_grid", interrupt)
+    with pytest.raises(UsageError, match=r"interrupted\. .*to go on, give the same command again"):
+        run(*files, "--model", tiny, "--out", tmp_path / "out", *CALL)
+
+
+def test_what_is_done_is_said_to_be(trained, files, tiny):
+    loud = [option for option in CALL if option != "--quiet"]
+    made = run(*files, "--model", tiny, "--out", trained[0], "--loss", "triplet", "--split", "context", *loud)
+    assert made.stderr == "[1/1] context-triplet-m0.5-s0\n  done\n"
+
+
 def test_a_folder_without_results_is_refused_before_anything_is_trained(files, tiny, tmp_path):
     pytest.importorskip("sentence_transformers", reason="needs the extra encoder")
     with pytest.raises(DataError, match=r"holds no results of train-encoder: .* Give an --out of another call"):
@@ -136,6 +254,18 @@ def test_second_call_trains_nothing(trained, files, tiny):
 def test_other_settings_need_another_folder(trained, files, tiny):
     with pytest.raises(DataError, match="holds trainings with learning_rate 0.003, not 0.1. Give another --out"):
         run(*files, "--model", tiny, "--out", trained[0], *CALL, "--learning-rate", "0.1")
+
+
+def test_file_that_changed_is_named(trained, files, tiny, tmp_path):
+    other = shutil.copy(files[1], tmp_path)
+    Path(other).write_text(Path(other).read_text().replace("poor", "shy"))
+    again = ("--model", tiny, "--out", trained[0], *CALL)
+    with pytest.raises(DataError, match=r"on other data: changed since: my set - gender\.csv\. Give another --out"):
+        run(files[0], other, *again)
+    with pytest.raises(DataError, match=r"on other data: not given now: my set - caste\.csv\. Give another --out"):
+        run(files[1], *again)
+    with pytest.raises(DataError, match=r"the files were in another order: my set - caste\.csv, my set - gender"):
+        run(*reversed(files), *again)
 
 
 def test_transformers_folder_is_pooled_by_its_mean(tiny_bert, corpus):

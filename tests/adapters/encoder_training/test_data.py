@@ -18,6 +18,26 @@ def test_category_column_wins(tmp_path):
     assert found.categories == ("age",) and list(found.stereotype) == [True, False]
 
 
+def test_empty_category_is_named(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("category,context,sentence,type\nAge,a,Old.,stereotype\n ,a,Young.,anti-stereotype\n")
+    with pytest.raises(DataError, match="line 3: category ' ' is empty. Fill it in"):
+        read_corpus([str(path)])
+
+
+def test_no_file_counts_twice(write, tmp_path):
+    path = write(*GOOD)
+    with pytest.raises(DataError, match=r"own0\.csv' is given twice\. Give each file once"):
+        read_corpus([path, path])
+    with pytest.raises(DataError, match=r"own1\.csv' holds the same as '.*own0\.csv'\. Give each"):
+        read_corpus([path, write(*GOOD)])
+    (tmp_path / "sub").mkdir()
+    namesake = tmp_path / "sub" / "set - own0.csv"
+    namesake.write_text("\n".join(["context_id,sentence,type", *GOOD, "0,He is sad.,stereotype"]))
+    with pytest.raises(DataError, match="have one name, by which results tell them. Rename one"):
+        read_corpus([path, str(namesake)])
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [

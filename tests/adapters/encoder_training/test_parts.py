@@ -49,6 +49,30 @@ def test_single_context_cannot_be_held_out(write):
         cut(corpus, "context", 0)
 
 
+@pytest.mark.parametrize(("select", "least"), [("inner", 6), ("validation", 3)])
+def test_least_number_of_sentences_is_told(write, select, least):
+    def corpus(count):
+        kinds = ("stereotype", "anti_stereotype")
+        return read_corpus([write(*(f"0,He is {place}.,{kinds[place % 2]}" for place in range(count)))])
+
+    with pytest.raises(DataError, match=f"{least - 1} sentences are too few to hold some out: .* at least {least}"):
+        cut(corpus(least - 1), "sentence", 0, select)
+    parts = cut(corpus(least), "sentence", 0, select)
+    assert min(map(len, (parts.train, parts.tuning, parts.validation))) > 0
+
+
+@pytest.mark.parametrize(("select", "least"), [("inner", 3), ("validation", 2)])
+def test_least_number_of_contexts_is_told(write, select, least):
+    def corpus(count):
+        rows = ((place, kind) for place in range(count) for kind in ("stereotype", "anti_stereotype"))
+        return read_corpus([write(*(f"{place},He is {kind}.,{kind}" for place, kind in rows))])
+
+    with pytest.raises(DataError, match=rf"has {least - 1} context\(s\), too few .* at least {least}"):
+        cut(corpus(least - 1), "context", 0, select)
+    parts = cut(corpus(least), "context", 0, select)
+    assert min(map(len, (parts.train, parts.tuning, parts.validation))) > 0
+
+
 def test_repeats_across_the_split_are_counted(write):
     lines = [
         f"{place},He is {word}.,{kind}"

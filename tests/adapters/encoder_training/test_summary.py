@@ -1,6 +1,7 @@
 import io
 
 import msgspec
+import numpy as np
 import pytest
 from rich.console import Console
 from scipy import stats
@@ -10,7 +11,7 @@ from prejudge.adapters.encoder_training._progress import Lines, OnTerminal, Prog
 from prejudge.adapters.encoder_training._similarity import Delta
 from prejudge.adapters.encoder_training._state import Epoch
 from prejudge.adapters.encoder_training._summary import summarise
-from prejudge.adapters.encoder_training._tables import markdown
+from prejudge.adapters.encoder_training._tables import markdown, show
 
 GRID = Grid(
     splits=("sentence",), seeds=(0, 1, 2), losses=("nt-xent", "triplet"), temperatures=(0.1, 1.0), margins=(0.5,)
@@ -60,10 +61,50 @@ def test_tuning_part_chooses_and_validation_has_no_say():
 
 
 def test_interval_over_seeds_is_student_s():
-    found = results(after=lambda cell: (0.3, 0.4, 0.8)[cell.settings.seed], tuning=lambda loss: 1.0)
+    found = results(after=lambda cell: (0.5, 0.6, 0.7)[cell.settings.seed], tuning=lambda loss: 1.0)
     row = summarise("m", found)[1].rows[0]
-    low, high = stats.t.interval(0.95, 2, 0.5, stats.sem([0.3, 0.4, 0.8]))
-    assert (row.after, row.low, row.high) == pytest.approx((0.5, low, high))
+    low, high = stats.t.interval(0.95, 2, 0.6, stats.sem([0.5, 0.6, 0.7]))
+    assert (row.after, row.low, row.high) == pytest.approx((0.6, low, high))
+
+
+def signed(value):
+    return Delta(abs(value), 0.0, 1.0, value, 0.0, 2, 3, 4)
+
+
+def test_seeds_of_opposite_signs_cancel():
+    by_seed = -0.055, -0.038, 0.089
+    found = [
+        msgspec.structs.replace(result, before={"overall": signed(turn)}, after={"overall": signed(-turn)})
+        for result, turn in zip(results(lambda _: 0.5, lambda _: 1.0)[2::3], by_seed, strict=True)
+    ]
+    row = summarise("m", found)[0].rows[0]
+    end = stats.t.interval(0.95, 2, np.mean(by_seed), stats.sem(by_seed))[0]
+    assert (row.before, row.before_signed) == pytest.approx((0.004 / 3, -0.004 / 3))
+    assert (row.after, row.after_signed) == pytest.approx((0.004 / 3, 0.004 / 3))
+    assert (row.before_low, row.before_high, row.low, row.high) == pytest.approx((0.0, -end, 0.0, -end))
+    assert row.high == pytest.approx(0.196, abs=0.003)
+
+
+def test_interval_of_reversed_seeds_is_folded_whole():
+    by_seed = -0.3, -0.31, -0.32
+    found = [
+        msgspec.structs.replace(result, after={"overall": signed(turn)}, before={"overall": signed(turn)})
+        for result, turn in zip(results(lambda _: 0.5, lambda _: 1.0)[2::3], by_seed, strict=True)
+    ]
+    row = summarise("m", found)[0].rows[0]
+    assert row.after == pytest.approx(0.31)
+    assert row.after_signed < 0 < row.low < row.after < row.high
+
+
+def test_missing_tuning_value_is_never_preferred():
+    values = {0.1: None, 1.0: -1.5}
+    found = results(after=lambda cell: 0.9, tuning=lambda loss: values[loss.temperature])
+    first = summarise("m", found)[0]
+    assert first.chosen == 1.0
+    assert [(one.value, one.tuning, one.seeds) for one in first.tried] == [
+        (0.1, None, (0, 1, 2)),
+        (1.0, -1.5, (0, 1, 2)),
+    ]
 
 
 def test_mean_is_that_of_the_categories():
@@ -88,6 +129,40 @@ def test_lines_tell_each_epoch(capsys):
     assert capsys.readouterr().err == "[1/2] a\n  epoch 1/30: loss 0.5000, tuning delta-sim -, 2.00 steps/s\n"
 
 
+def test_lines_tell_the_encoder_as_given(capsys):
+    Lines().epoch(Epoch(0, None, 0.25), 30)
+    assert capsys.readouterr().err == "  as given: tuning delta-sim 0.2500\n"
+
+
+def test_encoder_that_stayed_as_given_is_told():
+    found = results(after=lambda cell: 0.9, tuning=lambda loss: 1.0)
+    stayed = [msgspec.structs.replace(r, best=0) if r.settings.loss.name == "nt-xent" else r for r in found]
+    some = [msgspec.structs.replace(r, best=0) if r.settings.seed == 2 else r for r in found]
+    assert "| nt-xent, temperature 0.1, as given |" in markdown(summarise("m", stayed), [])
+    assert "| triplet, margin 0.5, as given: seed 2 |" in markdown(summarise("m", some), [])
+    assert "as given" not in markdown(summarise("m", found), [])
+
+
+def test_losses_of_different_seeds_say_which():
+    found = [
+        r for r in results(lambda _: 0.9, lambda _: 1.0) if r.settings.loss.name == "nt-xent" or not r.settings.seed
+    ]
+    text = markdown(summarise("m", found), [])
+    assert (
+        "| before, seeds 0, 1, 2 (over seeds) |" in text and "| triplet, margin 0.5, seed 0 (over contexts) |" in text
+    )
+
+
+def test_terminal_keeps_words_whole():
+    found = results(after=lambda cell: 0.9, tuning=lambda loss: 1.0)
+    found = [msgspec.structs.replace(r, after=r.after | {"socioeconomic": flat(0.1)}) for r in found]
+    found = [msgspec.structs.replace(r, before=r.before | {"socioeconomic": flat(0.1)}) for r in found]
+    screen = io.StringIO()
+    show(Console(file=screen, width=80), summarise("m", found), [])
+    text = screen.getvalue()
+    assert "socioeconomic" in text and "temperature 0.1" in text and "[0.100, 0.100]" in text
+
+
 def test_bars_tell_each_epoch_above_them():
     screen = io.StringIO()
     with OnTerminal(Console(file=screen, force_terminal=True, width=100)) as progress:
@@ -95,6 +170,7 @@ def test_bars_tell_each_epoch_above_them():
         progress.step(1, 8)
         progress.epoch(Epoch(1, 0.5, 0.25, 4, 2.0), 30)
     assert "epoch 1/30: loss 0.5000, tuning delta-sim 0.2500" in screen.getvalue() and "1/8" in screen.getvalue()
+    assert "[1/2] first training" in screen.getvalue()
 
 
 def test_quiet_says_nothing_and_a_pipe_gets_lines():

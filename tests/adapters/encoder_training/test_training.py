@@ -13,7 +13,7 @@ from prejudge.adapters.encoder_training._similarity import deltas  # noqa: E402
 from prejudge.adapters.encoder_training._train import Task, TrainSettings, train  # noqa: E402
 
 SETTINGS = TrainSettings(loss=LossSettings(name="triplet"), epochs=3, batch=24, learning_rate=2e-3)
-LONGER = msgspec.structs.replace(SETTINGS, epochs=8, patience=8)
+LONGER = msgspec.structs.replace(SETTINGS, epochs=20, patience=20)
 
 
 @pytest.fixture
