@@ -1,4 +1,4 @@
-"""An instrument of the size of paper 004's study, for `scale.py`: 91 scenarios x 924 images x 4 orders x 3 seeds.
+"""An instrument as large as that of Gulati et al. (2025), for `scale.py`: 91 scenarios x 924 images, 4 orders, 3 seeds.
 
 Its words are not the paper's; its shape is: a few hundred prompts, repeated over images and seeds.
 """

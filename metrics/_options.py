@@ -76,7 +76,7 @@ class MarginOptions(TestingOptions, frozen=True, kw_only=True):
 
 
 class TriSentBiasOptions(MarginOptions, frozen=True, kw_only=True):
-    """What paper 000 leaves open."""
+    """What BIStereo (2025) leaves open."""
 
     thresholds: tuple[float, ...] = (0.02, 0.04, 0.06)
     """Differences in NPLL up to which a pair counts as undecided (the paper's delta)."""

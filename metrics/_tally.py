@@ -48,7 +48,7 @@ class Tally(msgspec.Struct, frozen=True):
 def npll_difference(difference: Array) -> Array:
     """Return NPLL(S_d) - NPLL(S_u) = tanh(D / 2), the two-way softmax of the paper without its underflow.
 
-    Source: paper 000, section 4.1.1.
+    Source: BIStereo (2025), section 4.1.1.
     """
     result: Array = np.tanh(difference / 2)
     return result

@@ -1,6 +1,6 @@
 """TriSentBias: does a model prefer the desirable description more where the context is praise than where it is blame?
 
-The measure of paper 000 (BIStereo), section 4.1.1, with what the paper leaves open stated and reported side by side:
+The measure of BIStereo (2025), section 4.1.1, with what the paper leaves open stated and reported side by side:
 its significance star as an exact binomial test of pairs and as a permutation test of whole templates; and the
 magnitudes that its limitations section asks for. `docs/statistics.md` has every formula.
 """
@@ -71,7 +71,7 @@ class TriSentBias(Metric):
         return methods(options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
-        """Draw stacked bars per axis (paper 000, Figure 2) and forest plots, at the main threshold."""
+        """Draw stacked bars per axis (BIStereo 2025, Figure 2) and forest plots, at the main threshold."""
         return draw(estimates)
 
     def examples(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> list[Example]:

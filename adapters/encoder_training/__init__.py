@@ -1,1 +1,4 @@
-"""Fine-tune a sentence encoder so that stereotypes and anti-stereotypes of one context lie apart (paper 002)."""
+"""Fine-tune a sentence encoder so that stereotypes and anti-stereotypes of one context lie apart.
+
+Source: Santhosh et al. (2025).
+"""

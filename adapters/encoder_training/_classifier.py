@@ -1,4 +1,6 @@
-"""A classifier of two layers on an encoder (paper 002, Bias Detection System): width, half of it, one (384-192-1).
+"""A classifier of two layers on an encoder: width, half of it, one (384-192-1).
+
+Source: Santhosh et al. (2025), Bias Detection System.
 
 `frozen` trains the layers on fixed vectors; `unfrozen` trains the encoder with them. Both stop early on the tuning
 part.

@@ -1,4 +1,4 @@
-"""The four losses of paper 002 (section Contrastive Learning), on one batch of whole contexts.
+"""The four losses of Santhosh et al. (2025), section Contrastive Learning, on one batch of whole contexts.
 
 S is the matrix of cosines. A positive pair is two sentences of one context and one type, a negative pair two of one
 context and both types; sentences of different contexts are no pair.

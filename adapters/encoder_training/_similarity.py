@@ -1,4 +1,4 @@
-"""Delta-sim (paper 002, equations 1 and 2): how much nearer sentences of one type lie than those of both types.
+"""Delta-sim: how much nearer sentences of one type lie than those of both types (Santhosh et al. 2025, equations 1, 2).
 
 Only pairs within a context count. With vectors of length 1 the cosines of a group sum to half of the squared length of
 the group's sum less its size, so nothing runs over pairs.
