@@ -123,6 +123,10 @@ def _state(point: Point) -> tuple[bool, bool]:
     return point.low is not None and point.high is not None, point.shown
 
 
+WHISKER = 0.17
+"""How far below the middle of a lying bar its whisker is, and above it its number: no line runs through a number."""
+
+
 def columns(title: str, xlabel: str, bars: Sequence[Column], neutral: float) -> Figure:
     """Draw percentages as lying bars with whiskers, so that long labels stay level, and a line at `neutral`."""
     figure = Figure(figsize=(7.6, 0.42 * len(bars) + 1.5), layout="constrained")
@@ -145,11 +149,12 @@ def _column(axes: Axes, row: int, bar: Column) -> None:
         axes.text(1, row, "no data", va="center", fontsize=SMALL, color=INK)
         return
     axes.barh(row, bar.value, 0.7, color=SKY, edgecolor=INK, linewidth=0.6)
-    axes.text(1.5, row, f"{bar.value:.1f}", va="center", fontsize=SMALL, color=INK)
-    end = bar.value
+    end, above = bar.value, 0.0
     if bar.low is not None and bar.high is not None:
-        axes.plot([bar.low, bar.high], [row, row], color=INK, linewidth=1.4, marker="|", markersize=6)
-        end = bar.high
+        place = row + WHISKER
+        axes.plot([bar.low, bar.high], [place, place], color=INK, linewidth=1.4, marker="|", markersize=6)
+        end, above = bar.high, WHISKER
+    axes.text(1.5, row - above, f"{bar.value:.1f}", va="center", fontsize=SMALL, color=INK)
     axes.text(end + 1.5, row, bar.mark, va="center", fontsize=MEDIUM + 2, color=INK)
 
 

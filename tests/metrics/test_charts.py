@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
 from prejudge.metrics._charts import Bar, Column, Layer, Panel, Point, columns, forest, stacked_bars
 
 LAYERS = [Layer("yes", "#000000", ".."), Layer("no", "#ffffff")]
@@ -63,6 +65,17 @@ def test_columns_draw_the_neutral_line():
     axes = columns("t", "%", [Column("a", 60.0, 50.0, 70.0, "*"), Column("b", None, None, None)], 50.0).axes[0]
     assert any(list(line.get_xdata()) == [50.0, 50.0] for line in axes.lines)
     assert [text.get_text() for text in axes.texts] == ["60.0", "*", "no data"]
+
+
+def test_no_whisker_runs_through_a_number():
+    figure = columns("t", "%", [Column("a", 5.0, 0.5, 70.0, ""), Column("b", 0.0, 0.0, 40.0, "")], 50.0)
+    FigureCanvasAgg(figure).draw()
+    axes = figure.axes[0]
+    whiskers = [line for line in axes.lines if len(set(line.get_ydata())) == 1]
+    numbers = [text for text in axes.texts if text.get_text()]
+    assert len(whiskers) == len(numbers) == 2
+    for whisker, number in zip(whiskers, numbers, strict=True):
+        assert not whisker.get_window_extent().overlaps(number.get_window_extent())
 
 
 def test_metrics_leave_pyplot_alone():
