@@ -18,6 +18,8 @@ Ranges = Sequence[tuple[float, float] | None]
 """What each statistic can be at all, one after the other; None, or nothing, where that is not known."""
 FREE, SHARE, CONTRAST = (-math.inf, math.inf), (0.0, 1.0), (-1.0, 1.0)
 """Ranges: of a mean without limits, of a share, of a difference of shares."""
+ROUNDING = 1e-12
+"""Width of an interval, as a share of its ends, that is rounding."""
 FEWEST = 10
 """Below so many clusters, percentiles are stretched: see `stretched`."""
 
@@ -168,6 +170,7 @@ def _cut(replicates: Array, low: float, high: float) -> tuple[float, float]:
 
 
 def _wide(low: Array, high: Array) -> tuple[Array, Array]:
-    flat = ~(low < high)
+    # What differs by rounding alone does not differ.
+    flat = ~(high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high)))
     low[flat] = high[flat] = np.nan
     return low, high

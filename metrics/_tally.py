@@ -68,7 +68,7 @@ def cell_statistics(totals: Array) -> Array:
     """Return per cell: mean D, mean D in standard deviations, then z1, z2, z3 and z2 - z3 per threshold (shares)."""
     total = totals[..., 0, :]
     count = total[..., N]
-    parts = [_mean(total), ratio(_mean(total), np.sqrt(_variance(total)))]
+    parts = [_mean(total), _standardised(_mean(total), _variance(total))]
     for column in range(FIRST, total.shape[-1], 2):
         z2, z3 = ratio(total[..., column], count), ratio(total[..., column + 1], count)
         parts += [ratio(count - total[..., column] - total[..., column + 1], count), z2, z3, z2 - z3]
@@ -93,7 +93,7 @@ def contrast_statistics(totals: Array) -> Array:
     """
     positive, negative = totals[..., 0, :], totals[..., 1, :]
     gap = _mean(positive) - _mean(negative)
-    parts = [gap, ratio(gap, np.sqrt(_pooled(positive, negative)))]
+    parts = [gap, _standardised(gap, _pooled(positive, negative))]
     for column in range(FIRST, totals.shape[-1], 2):
         more, less = ratio(positive[..., column], positive[..., N]), ratio(negative[..., column], negative[..., N])
         worse = ratio(negative[..., column + 1], negative[..., N])
@@ -120,6 +120,14 @@ def _cells(pairs: pl.DataFrame) -> pl.DataFrame:
 
 def _mean(total: Array) -> Array:
     return ratio(total[..., SUM], total[..., N])
+
+
+def _standardised(gap: Array, variance: Array) -> Array:
+    """Return a difference in standard deviations: 0 for none at all, undefined for another that does not vary.
+
+    Resamples in which nothing differs count as 0; left out, they would move the interval away from 0.
+    """
+    return np.where((gap == 0) & (variance == 0), 0.0, ratio(gap, np.sqrt(variance)))
 
 
 def _spread(total: Array) -> Array:

@@ -62,7 +62,8 @@ def judge_run(
     """
     scores = score(catalogue, store, name, assignments, unrecorded=True)
     if policy.study and policy.study != scores.manifest.study.name:
-        raise UsageError(f"the policy is for study {policy.study!r}; {scores.run.name} is of another.")
+        own = f"{scores.run.name} is of {scores.manifest.study.name!r}"
+        raise UsageError(f"the policy is for study {policy.study!r}; {own}. Name a run of its study, or correct it.")
     baselines = {}
     for other in dict.fromkeys(rule.baseline for rule in policy.rules if rule.baseline):
         if (found := get_run(store, other).name) == scores.run.name:
@@ -133,6 +134,9 @@ def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcom
         return Outcome(_selector(rule), "it matches an estimate", "the run has no estimates", False)
     if not named:
         there = f"metrics: {', '.join(dict.fromkeys(e.metric for e in every)) or 'none'}"
+    elif absent := [name for name in rule.group if all(name not in e.group for e in named)]:
+        factors = dict.fromkeys(name for e in named for name in e.group)
+        there = f"no groups by {absent[0]!r}, but by {', '.join(factors) or 'nothing'}"
     else:
         groups = list(dict.fromkeys(group_words(e.group) for e in named))
         there = f"groups: {'; '.join(groups[:5])}{' ...' if len(groups) > 5 else ''}"

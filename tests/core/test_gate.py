@@ -239,8 +239,14 @@ def test_run_that_recorded_nothing_yet_fails_every_rule(run_study, catalogue, st
 
 def test_policy_for_another_study_is_refused(run_study, catalogue, store):
     run_study()
-    with pytest.raises(UsageError, match="for study 'other'"):
+    with pytest.raises(UsageError, match="for study 'other'; .* is of 'count'"):
         judge_run(catalogue, store, "latest", policy("max_failed = 0", top="study = 'other'"))
+
+
+def test_factor_that_no_estimate_has_is_named(run_study, catalogue, store):
+    run_study()
+    _, (*_, verdict) = judge_run(catalogue, store, "latest", policy("metric = '*'\ngroup = { treshold = 1 }\nmin = 0"))
+    assert "there are no groups by 'treshold', but by" in verdict.outcomes[0].found
 
 
 def test_run_is_no_baseline_of_itself(run_study, catalogue, store):

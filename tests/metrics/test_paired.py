@@ -53,6 +53,19 @@ def test_no_interval_goes_beyond_what_a_difference_can_be():
     assert one([*sides, (100.0, 0.0, 0, 1)]).low >= -200
 
 
+def test_differences_that_vary_by_rounding_alone_have_no_interval():
+    rows = [(0.1 * k, 0.1 * k + 2.0, k) for k in range(12)]
+    assert len({second - first for first, second, _ in rows}) > 1
+    estimate = one(rows, least=None, greatest=None)
+    assert (estimate.value, estimate.low, estimate.high) == (pytest.approx(2.0), None, None)
+    assert "no variation between clusters" in estimate.note
+
+
+def test_effect_of_a_rare_change_has_an_interval_that_holds_none():
+    estimate = one([(0.0, 100.0 * (k == 0), k) for k in range(20)])
+    assert estimate.low == 0 and estimate.effect_low == 0 < estimate.effect < estimate.effect_high
+
+
 def simulated(clusters, size, shift=0.0, seed=0):
     rng = np.random.default_rng(seed)
     lean = rng.normal(0, 1, clusters)
@@ -85,7 +98,8 @@ def test_interval_is_near_that_of_scipy_over_clusters():
 
 def test_equal_runs_show_nothing():
     estimate = one([(100.0, 100.0, c) for c in range(8)])
-    assert (estimate.value, estimate.p, estimate.low, estimate.effect) == (0.0, 1.0, None, None)
+    assert (estimate.value, estimate.p, estimate.low) == (0.0, 1.0, None)
+    assert (estimate.effect, estimate.effect_low) == (0.0, None)
 
 
 def test_bounds_are_those_of_brute_force():
