@@ -11,7 +11,7 @@ import polars as pl
 
 from .contracts import Chart
 from .errors import DataError, UnknownNameError
-from .manifest import Manifest, read_manifest
+from .manifest import Manifest, in_words, read_manifest
 from .report.figures import export
 from .scoring import Scores, estimates_frame, measure_frame, score
 from .store import Store
@@ -31,8 +31,8 @@ class Loaded:
         self._scores = scores
 
     def __repr__(self) -> str:
-        others = ", ".join(f"{name} = {value}" for name, value in self.remeasured.items())
-        head = f"Run {self.name}{f' (scored again with {others})' if others else ''}"
+        others = f" (scored again with {in_words(self.remeasured)})" if self.remeasured else ""
+        head = f"Run {self.name}{others}"
         return "\n".join([head, *self.conclusions.values()])
 
     @property

@@ -14,7 +14,7 @@ from scipy import stats
 
 from ._arrays import Array, Codes, ratio
 
-Ranges = Sequence[tuple[float, float] | None]
+Ranges = Sequence[tuple[float | Array, float | Array] | None]
 """What each statistic can be at all, one after the other; None, or nothing, where that is not known."""
 FREE, SHARE, CONTRAST = (-math.inf, math.inf), (0.0, 1.0), (-1.0, 1.0)
 """Ranges: of a mean without limits, of a share, of a difference of shares."""

@@ -34,8 +34,8 @@ class Cells(msgspec.Struct, frozen=True):
     """Units left out per cell, by status."""
     bounds: Ends
     """Worst case per cell; None without limits."""
-    limits: Ends
-    """The least and the greatest that a difference can be at all, per cell; None without limits."""
+    limits: tuple[Array, Array]
+    """The least and the greatest that a difference can be at all, shape (cells,) each; infinite without limits."""
 
 
 def factors_of(observations: pl.DataFrame) -> list[str]:
@@ -107,10 +107,11 @@ def _bounds(placed: pl.DataFrame, cells: int) -> Ends:
     return _ends(placed, cells, low, high)
 
 
-def _limits(placed: pl.DataFrame, cells: int) -> Ends:
+def _limits(placed: pl.DataFrame, cells: int) -> tuple[Array, Array]:
     width = pl.col("greatest") - pl.col("least")
-    widest = pl.when(width.null_count() == 0).then(width.max())
-    return _ends(placed, cells, -widest, widest)
+    widest = pl.when(width.null_count() == 0).then(width.max()).otherwise(pl.lit(np.inf))
+    low, high = np.array(_ends(placed, cells, -widest, widest), dtype=np.float64).reshape(-1, 2).T
+    return low, high
 
 
 def _ends(placed: pl.DataFrame, cells: int, low: pl.Expr, high: pl.Expr) -> Ends:

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..core.contracts import Metric, Options
 from ..core.estimates import Chart, Estimate
-from ._arrays import Array
 from ._blocks import Block, merge, number
 from ._cluster import bootstrap
+from ._ends import within
 from ._families import NAMES, correct
 from ._levels import draw_levels
 from ._options import TestingOptions
@@ -117,8 +117,8 @@ def _block(cells: Cells, options: PairedDifferenceOptions) -> Block:
     sides, columns = cells.sums.shape[2:]
     statistics, ranges = (cell_statistics, cell_ranges) if sides == 1 else (contrast_statistics, contrast_ranges)
     totals = cells.sums.sum(axis=0)
-    low, high = bootstrap(cells.sums, statistics, options.plan, ranges(columns))
-    _keep_possible(low[:, 0], high[:, 0], cells)
+    ends = bootstrap(cells.sums, statistics, options.plan, ranges(columns))
+    low, high = within(*ends, [cells.limits])
     counts = cells.sums[..., 0]
     return Block(
         groups=cells.groups,
@@ -131,13 +131,6 @@ def _block(cells: Cells, options: PairedDifferenceOptions) -> Block:
         interval=f"{options.interval}, paired",
         level=options.level,
     )
-
-
-def _keep_possible(low: Array, high: Array, cells: Cells) -> None:
-    """Move ends that no difference can reach to its limits, in place."""
-    least, greatest = np.array(cells.limits, dtype=float).reshape(-1, 2).T
-    np.fmax(low, least, out=low, where=~np.isnan(low))
-    np.fmin(high, greatest, out=high, where=~np.isnan(high))
 
 
 def _tested(p: float, clusters: int, options: PairedDifferenceOptions) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import msgspec
 from ._csv import Row, read_rows
 from ._indicasa_asking import MASK, mask_left
 
-SOURCE = "https://github.com/cerai-iitm/IndiCASA (BiasMetric/Masked_IndiBias.csv)"
 PAIRS = "https://github.com/sahoonihar/IndiBias (IndiBias_v1_sample.csv)"
 CATEGORIES = ("caste", "religion", "gender", "disability", "socioeconomic")
 """The five of the paper; the published files also have `age` and `physical-appearance`."""

@@ -47,9 +47,9 @@ def show(console: Console, summaries: Sequence[Summary], heads: Sequence[Classif
             Column("", no_wrap=True), *labels, title=made.title, title_justify="left", caption=made.caption or None
         )
         for place, name in enumerate(made.names):
-            cells = ((value, note, interval) for _, column in made.columns for value, interval, note in [column[place]])
-            last = place == len(made.names) - 1
-            table.add_row(name, *(f"{_join(v, n)}\n{i}".rstrip() for v, n, i in cells), end_section=not last)
+            cells = (column[place] for _, column in made.columns)
+            texts = (f"{_join(value, note)}\n{interval}".rstrip() for value, interval, note in cells)
+            table.add_row(name, *texts, end_section=place < len(made.names) - 1)
         console.print(table)
 
 

@@ -26,11 +26,10 @@ from ..output import ensure_writable
 from ..store import Store
 from ..study import Catalogue
 from .completing import complete_run
-from .results import UNITS, levels, number, p_value
+from .results import ADJUSTED, UNITS, levels, number, p_value
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
 
-CAPTION = "difference: over the units that both runs answered; p: adjusted within its family"
-RANK_CAPTION = "p: adjusted within its family"
+CAPTION = f"difference: over the units that both runs answered; {ADJUSTED}"
 ROWS = 60
 """Differences that a terminal shows; the report has all."""
 
@@ -69,15 +68,19 @@ def _show(comparison: Comparison, report: Path) -> int:
     for note in comparison.notes:
         console.print(f"Note: {note}", markup=False)
     shown = comparison.headline or comparison.differences
-    if comparison.ranked:
-        console.print(rank_table([d.estimate for d in shown[:ROWS]]), markup=False)
-    for title, part in _by_pair([] if comparison.ranked else shown[:ROWS]).items():
-        console.print(_table(title, part), markup=False)
+    for table in _tables(comparison.ranked, shown[:ROWS]):
+        console.print(table, markup=False)
     if rest := len(comparison.differences) - len(shown[:ROWS]):
         console.print(f"{rest:,} more {'rank agreements' if comparison.ranked else 'differences'} are in the report.")
     console.print(comparison.conclusion, markup=False)
     console.print(f"Report: {report}", markup=False, soft_wrap=True)
     return 0 if any(d.estimate.value is not None for d in comparison.differences) else 1
+
+
+def _tables(ranked: bool, shown: Sequence[Difference]) -> list[Table]:
+    if ranked:
+        return [rank_table([difference.estimate for difference in shown])]
+    return [_table(title, part) for title, part in _by_pair(shown).items()]
 
 
 def _by_pair(differences: Sequence[Difference]) -> dict[str, list[Difference]]:
@@ -90,10 +93,14 @@ def _by_pair(differences: Sequence[Difference]) -> dict[str, list[Difference]]:
     return found
 
 
-def _table(title: str, differences: Sequence[Difference]) -> Table:
-    table = Table(
-        title=title, title_justify="left", caption=CAPTION, caption_justify="left", box=SIMPLE_HEAD, pad_edge=False
+def _empty(title: str, caption: str) -> Table:
+    return Table(
+        title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE_HEAD, pad_edge=False
     )
+
+
+def _table(title: str, differences: Sequence[Difference]) -> Table:
+    table = _empty(title, CAPTION)
     for name in ("measure", "for"):
         table.add_column(name, overflow="fold")
     for name in ("first", "second", "difference", "interval", "n", "missing", "p"):
@@ -105,14 +112,7 @@ def _table(title: str, differences: Sequence[Difference]) -> Table:
 
 def rank_table(estimates: Sequence[Estimate]) -> Table:
     """Return a table of rank agreements for a terminal."""
-    table = Table(
-        title="Rank agreement",
-        title_justify="left",
-        caption=RANK_CAPTION,
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-    )
+    table = _empty("Rank agreement", ADJUSTED)
     for name in next((estimate.group for estimate in estimates), {}):
         table.add_column(name, overflow="fold")
     for name in ("Kendall's tau", "models", "p"):

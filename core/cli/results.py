@@ -21,6 +21,8 @@ from ..study import Catalogue
 from .shared import again_words
 
 UNITS = {"percentage points": "pp"}
+ADJUSTED = "p: adjusted within its family"
+"""Stands below tables of estimates."""
 
 
 def finish(
@@ -73,7 +75,7 @@ def show(scores: Scores, report: Path, place: str = "") -> int:
 
 def estimates_table(estimates: Sequence[Estimate]) -> Table:
     """Return a table of estimates for a terminal."""
-    table = Table(caption="p: adjusted within its family", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(caption=ADJUSTED, caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("measure")
     table.add_column("for")
     for name in ("value", "interval", "neutral", "n", "missing", "p"):
