@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .core.adapter import Identity, Limits, ModelAdapter, Worker
+    from .core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
     from .core.api import (
         Compared,
         Detectable,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from .core.compare import CompareOptions
     from .core.contracts import Imported, Metric, Options, Probe, Stage, Trial, Unreadable
-    from .core.errors import (
+    from .core.contracts.errors import (
         AuthenticationError,
         DataError,
         ModelError,
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
         TransientError,
         UsageError,
     )
-    from .core.estimates import Chart, Estimate, Example
-    from .core.plugins import Plugged, hookimpl
-    from .core.records import (
+    from .core.contracts.estimates import Chart, Estimate, Example
+    from .core.catalogue.plugins import Plugged, hookimpl
+    from .core.contracts.records import (
         Classification,
         Classify,
         Draw,
@@ -58,26 +58,26 @@ if TYPE_CHECKING:
         TokenScores,
         Usage,
     )
-    from .core.version import VERSION as __version__
+    from .core.contracts.version import VERSION as __version__
 
 _HOMES = {
-    "adapter": ("Identity", "Limits", "ModelAdapter", "Worker"),
+    "contracts.adapter": ("Identity", "Limits", "ModelAdapter", "Worker"),
     "api": (
         *("Compared", "Detectable", "Run", "Settings", "arun", "compare", "import_scores", "load", "plan", "run"),
         *("score", "smallest_effects"),
     ),
     "compare": ("CompareOptions",),
     "contracts": ("Imported", "Metric", "Options", "Probe", "Stage", "Trial", "Unreadable"),
-    "errors": (
+    "contracts.errors": (
         *("AuthenticationError", "DataError", "ModelError", "ModelLoadError", "PermanentError", "PrejudgeError"),
         *("RateLimitError", "TransientError", "UsageError"),
     ),
-    "records": (
+    "contracts.records": (
         *("Classification", "Classify", "Draw", "Drawing", "Embed", "Embedding", "Generate", "Generation", "Image"),
         *("Likelihood", "Likelihoods", "Message", "PseudoLikelihood", "Sampling", "Text", "TokenScores", "Usage"),
     ),
-    "estimates": ("Chart", "Estimate", "Example"),
-    "plugins": ("Plugged", "hookimpl"),
+    "contracts.estimates": ("Chart", "Estimate", "Example"),
+    "catalogue.plugins": ("Plugged", "hookimpl"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -143,7 +143,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module(".core.version", __name__).VERSION
+        return import_module(".core.contracts.version", __name__).VERSION
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".core.{_HOME[name]}", __name__), name)

@@ -10,11 +10,11 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from ..core.adapter import Identity, Limits, ModelAdapter, Worker
+from ..core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
 from ..core.contracts import Options
-from ..core.errors import MissingExtraError, ModelError, PermanentError
-from ..core.records import Classification, Classify
-from ._hf_files import digest_files
+from ..core.contracts.errors import MissingExtraError, ModelError, PermanentError
+from ..core.contracts.records import Classification, Classify
+from .hf.files import digest_files
 
 VERSION = "1"
 PACKAGE = "vaderSentiment"

@@ -29,14 +29,23 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from prejudge.adapters.openai_api import OpenAIApi, OpenAIOptions
+from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.core.contracts import Options, Probe, Stage, Trial
-from prejudge.core.plugins import Plugged, Plugins, Registered
-from prejudge.core.records import AnyResponse, Generate, Generation, Message, Request, Sampling, Scalar, Text
-from prejudge.core.registry import ModelEntry, Registry, StudyEntry
-from prejudge.core.runs import RunOptions, execute
+from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
+from prejudge.core.contracts.records import (
+    AnyResponse,
+    Generate,
+    Generation,
+    Message,
+    Request,
+    Sampling,
+    Scalar,
+    Text,
+)
+from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
+from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, statistics
-from prejudge.core.study import Catalogue
+from prejudge.core.catalogue.study import Catalogue
 
 CONNECTIONS = 64
 KEY = "none"

@@ -28,8 +28,8 @@ from simulations import (
 )
 from simulations_power import Crossing, Ranking, crossed_power, rank_power
 
-from prejudge.metrics._cluster import METHODS
-from prejudge.metrics._equivalence import Verdict
+from prejudge.core.statistics.cluster import METHODS
+from prejudge.core.statistics.equivalence import Verdict
 
 WORLDS: tuple[dict[str, Any], ...] = (
     {},

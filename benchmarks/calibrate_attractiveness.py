@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from prejudge.adapters.simulated import Simulated, SimulatedOptions
+from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts import Trial, Unreadable
-from prejudge.metrics._attractiveness_filter import column_sums
-from prejudge.metrics._attractiveness_scores import rounded
-from prejudge.metrics._cluster import Resampling
-from prejudge.metrics._permutation import flip_test
-from prejudge.probes.attractiveness import AttractivenessOptions, LikelihoodStage
+from prejudge.metrics.attractiveness.filter import column_sums
+from prejudge.metrics.attractiveness.scores import rounded
+from prejudge.core.statistics.cluster import Resampling
+from prejudge.core.statistics.permutation import flip_test
+from prejudge.probes.attractiveness.probe import AttractivenessOptions, LikelihoodStage
 
 Numbers = npt.NDArray[np.float64]
 SCENARIOS = "first,second,category,kind,positive\nKind,Rude,traits,directed,first\n"

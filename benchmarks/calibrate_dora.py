@@ -12,15 +12,15 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from prejudge.adapters._simulated_completions import Completions, begun
-from prejudge.adapters._simulated_noise import Noise
-from prejudge.adapters._simulated_words import words_of
-from prejudge.adapters.simulated import Simulated, SimulatedOptions
-from prejudge.core.associations import count_pairs, measure_cells, mentions
+from prejudge.adapters.simulated.completions import Completions, begun
+from prejudge.adapters.simulated.noise import Noise
+from prejudge.adapters.simulated.words import words_of
+from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
+from prejudge.probes.dora.associations import count_pairs, measure_cells, mentions
 from prejudge.core.contracts import Trial
-from prejudge.core.records import Generate
-from prejudge.core.salience import METHODS
-from prejudge.probes.dora_t2t import DoraT2T, DoraT2TOptions
+from prejudge.core.contracts.records import Generate
+from prejudge.probes.dora.salience import METHODS
+from prejudge.probes.dora.t2t import DoraT2T, DoraT2TOptions
 
 OPTIONS = DoraT2TOptions(per_dimension=2, samples=20, letters="gt", settings=("noun",))
 STRENGTHS = (0.0, 1.0, 2.0, 3.0)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from prejudge.core.estimates import Estimate
-from prejudge.metrics._indicasa_estimates import estimate_all
-from prejudge.metrics._indicasa_options import IndiCASAMetricOptions
-from prejudge.metrics._indicasa_scores import bias_score
-from prejudge.metrics._indicasa_votes import ENCODER, SCHEMA
+from prejudge.core.contracts.estimates import Estimate
+from prejudge.metrics.indicasa.estimates import estimate_all
+from prejudge.metrics.indicasa.options import IndiCASAMetricOptions
+from prejudge.metrics.indicasa.scores import bias_score
+from prejudge.metrics.indicasa.votes import ENCODER, SCHEMA
 
 SIZES = {"caste": 48, "religion": 81, "gender": 197, "disability": 24, "socioeconomic": 108}
 HELD_OUT = 100

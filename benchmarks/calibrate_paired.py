@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from prejudge.core.estimates import Estimate
-from prejudge.metrics.paired import PairedDifference, PairedDifferenceOptions
+from prejudge.core.contracts.estimates import Estimate
+from prejudge.metrics.general.paired import PairedDifference, PairedDifferenceOptions
 
 OPTIONS = PairedDifferenceOptions(resamples=499)
 CELLS, ROUNDS, SIZE = 150, 10, 4

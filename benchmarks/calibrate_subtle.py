@@ -15,11 +15,11 @@ from collections import Counter
 import numpy as np
 import polars as pl
 
-from prejudge.adapters.simulated import Simulated, SimulatedOptions
-from prejudge.core.registry import load_registry
-from prejudge.metrics.subtle import Subtle as SubtleMetric
-from prejudge.metrics.subtle import SubtleMetricOptions
-from prejudge.probes.subtle import Subtle, SubtleOptions
+from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
+from prejudge.core.catalogue.registry import load_registry
+from prejudge.metrics.subtle.metric import Subtle as SubtleMetric
+from prejudge.metrics.subtle.metric import SubtleMetricOptions
+from prejudge.probes.subtle.probe import Subtle, SubtleOptions
 
 WORDS = str(load_registry().models["simulated-biased"].settings["blanks"])
 STRENGTHS = (0.0, 0.1, 0.2, 0.5)

@@ -25,13 +25,13 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from prejudge.adapters.encoder_training._data import Corpus, read_corpus
-from prejudge.adapters.encoder_training._losses import LossSettings
-from prejudge.adapters.encoder_training._model import Trainee, embed, find_model, open_trainee
-from prejudge.adapters.encoder_training._parts import SPLITS, batches, cut
-from prejudge.adapters.encoder_training._progress import Progress
-from prejudge.adapters.encoder_training._similarity import Floats, deltas
-from prejudge.adapters.encoder_training._train import Task, TrainSettings, run_epoch
+from prejudge.adapters.encoder_training.data import Corpus, read_corpus
+from prejudge.adapters.encoder_training.losses import LossSettings
+from prejudge.adapters.encoder_training.model import Trainee, embed, find_model, open_trainee
+from prejudge.adapters.encoder_training.parts import SPLITS, batches, cut
+from prejudge.adapters.encoder_training.progress import Progress
+from prejudge.adapters.encoder_training.similarity import Floats, deltas
+from prejudge.adapters.encoder_training.train import Task, TrainSettings, run_epoch
 
 SENTENCES, CONTEXTS, WORDS = 2575, 119, 2000
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")

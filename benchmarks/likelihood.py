@@ -30,8 +30,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.utils import logging as chatter
 
-from prejudge.adapters.hf_causal import HFCausal, HFCausalOptions
-from prejudge.core.records import Likelihood, Likelihoods
+from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
+from prejudge.core.contracts.records import Likelihood, Likelihoods
 
 VOCABULARY = 32_000
 OPTIONS = 3

@@ -21,12 +21,12 @@ from typing import Any
 
 from aiohttp import web
 
-from prejudge.adapters.openai_api import OpenAIApi, OpenAIOptions
-from prejudge.core.canonical import identity_digest
-from prejudge.core.ledger import Ledger
-from prejudge.core.limiter import Limiters, describe
-from prejudge.core.records import Generate, Message, Text
-from prejudge.core.scheduler import Scheduler
+from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
+from prejudge.core.contracts.canonical import identity_digest
+from prejudge.core.engine.ledger import Ledger
+from prejudge.core.engine.limiter import Limiters, describe
+from prejudge.core.contracts.records import Generate, Message, Text
+from prejudge.core.engine.scheduler import Scheduler
 from prejudge.core.store import Store
 
 LATENCY = 0.1

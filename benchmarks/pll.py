@@ -26,8 +26,8 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
-from prejudge.adapters.hf_masked import HFMasked, HFMaskedOptions
-from prejudge.core.records import PseudoLikelihood, TokenScores
+from prejudge.adapters.hf.masked.adapter import HFMasked, HFMaskedOptions
+from prejudge.core.contracts.records import PseudoLikelihood, TokenScores
 
 VOCABULARY = 30_522
 TOLERANCE = 1e-3

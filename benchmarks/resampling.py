@@ -14,12 +14,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from prejudge.metrics._arrays import Array
-from prejudge.metrics._cluster import Resampling, bootstrap
-from prejudge.metrics._crossed import crossed_bootstrap
-from prejudge.metrics._effects import cohens_h, odds_ratio, risk_difference
-from prejudge.metrics._labels import label_test
-from prejudge.metrics._permutation import swap_test
+from prejudge.core.statistics.arrays import Array
+from prejudge.core.statistics.cluster import Resampling, bootstrap
+from prejudge.core.statistics.crossed import crossed_bootstrap
+from prejudge.core.statistics.effects import cohens_h, odds_ratio, risk_difference
+from prejudge.core.statistics.labels import label_test
+from prejudge.core.statistics.permutation import swap_test
 
 SCENARIOS, IMAGES, RESAMPLES = 91, 924, 10_000
 FACES = 231

@@ -19,8 +19,8 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from prejudge.core.associations import count_pairs, mentions
-from prejudge.core.salience import METHODS, Reading, measure, salient
+from prejudge.probes.dora.associations import count_pairs, mentions
+from prejudge.probes.dora.salience import METHODS, Reading, measure, salient
 
 MENTIONS = 2_404_260
 DESCRIPTORS = 688

@@ -14,8 +14,8 @@ import polars as pl
 from scipy import stats
 
 from prejudge.core.contracts import Metric, Options, Probe, Stage, Trial, Unreadable
-from prejudge.core.estimates import Estimate
-from prejudge.core.records import AnyResponse, Generate, Generation, Image, Message, Sampling, Scalar, Text
+from prejudge.core.contracts.estimates import Estimate
+from prejudge.core.contracts.records import AnyResponse, Generate, Generation, Image, Message, Sampling, Scalar, Text
 
 SCENARIOS, ORDERS, SEEDS = 91, 4, 3
 VARIANTS, GROUPS = ("original", "filtered"), ("first", "second", "third")

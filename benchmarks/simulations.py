@@ -11,17 +11,17 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from prejudge.metrics import _power
-from prejudge.metrics._arrays import Array, ratio
-from prejudge.metrics._cluster import Method, Resampling, bootstrap
-from prejudge.metrics._crossed import crossed_bootstrap
-from prejudge.metrics._effects import odds_ratio, risk_difference
-from prejudge.metrics._ends import FREE, Ranges
-from prejudge.metrics._equivalence import Margin, Verdict, equivalence
-from prejudge.metrics._independent import Answers, kruskal_wallis, mann_whitney
-from prejudge.metrics._matched import mcnemar, wilcoxon
-from prejudge.metrics._permutation import flip_test, swap_test
-from prejudge.metrics._tally import (
+from prejudge.core.statistics import power as _power
+from prejudge.core.statistics.arrays import Array, ratio
+from prejudge.core.statistics.cluster import Method, Resampling, bootstrap
+from prejudge.core.statistics.crossed import crossed_bootstrap
+from prejudge.core.statistics.effects import odds_ratio, risk_difference
+from prejudge.core.statistics.intervals import FREE, Ranges
+from prejudge.core.statistics.equivalence import Margin, Verdict, equivalence
+from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
+from prejudge.core.statistics.matched import mcnemar, wilcoxon
+from prejudge.core.statistics.permutation import flip_test, swap_test
+from prejudge.core.statistics.tally import (
     cell_ranges,
     cell_statistics,
     contrast_ranges,

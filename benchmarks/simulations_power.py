@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 from scipy import special
 
-from prejudge.metrics._arrays import Array, ratio
-from prejudge.metrics._cluster import Resampling
-from prejudge.metrics._crossed import crossed_bootstrap
-from prejudge.metrics._independent import Answers, kruskal_wallis, mann_whitney
-from prejudge.metrics._matched import wilcoxon
-from prejudge.metrics._power import CrossedDesign, GroupsDesign, RankDesign, minimum_detectable_effect
-from prejudge.metrics._power_pilots import crossed_pilot
+from prejudge.core.statistics.arrays import Array, ratio
+from prejudge.core.statistics.cluster import Resampling
+from prejudge.core.statistics.crossed import crossed_bootstrap
+from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
+from prejudge.core.statistics.matched import wilcoxon
+from prejudge.core.statistics.power import CrossedDesign, GroupsDesign, RankDesign, minimum_detectable_effect
+from prejudge.core.statistics.power_pilots import crossed_pilot
 
 SEED = 0
 ALPHA = 0.05

@@ -37,8 +37,8 @@ from transformers import (
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.utils import logging
 
-from prejudge.adapters.hf_vlm import HFVLM, HFVLMOptions
-from prejudge.core.records import Generate, Generation, Image, Message, Sampling, Text
+from prejudge.adapters.hf.vlm.adapter import HFVLM, HFVLMOptions
+from prejudge.core.contracts.records import Generate, Generation, Image, Message, Sampling, Text
 
 TARGET = 8.0
 """Times slower plain generation should be. It is shown, not enforced: machines differ."""

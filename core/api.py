@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import msgspec
 import polars as pl
 
-from .budget import Caps
+from .engine.budget import Caps
 from .compare import (
     CompareOptions,
     Comparison,
@@ -22,20 +22,20 @@ from .compare import (
     score_all,
     write_comparison,
 )
-from .errors import UnknownNameError, UsageError
-from .loading import load, plotted
-from .output import write_output
-from .plan import StagePlan
-from .plan import plan as plan_study
-from .progress import Progress
-from .runs import RunOptions, execute
-from .scheduler import Mode
-from .scoring import Scores, estimates_frame, score_published
-from .scoring import score as score_run
-from .sensitivity import ASSUMED, Assumed, Detectable, ensure_apart
-from .sensitivity import smallest_effects as find_smallest
+from .contracts.errors import UnknownNameError, UsageError
+from .report.results import load, plotted
+from .report.output import write_output
+from .engine.plan import StagePlan
+from .engine.plan import plan as plan_study
+from .engine.progress import Progress
+from .engine.runs import RunOptions, execute
+from .engine.scheduler import Mode
+from .scoring.score import Scores, estimates_frame, score_published
+from .scoring.score import score as score_run
+from .scoring.sensitivity import ASSUMED, Assumed, Detectable, ensure_apart
+from .scoring.sensitivity import smallest_effects as find_smallest
 from .store import Store
-from .study import SUBJECT, Catalogue, Study
+from .catalogue.study import SUBJECT, Catalogue, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

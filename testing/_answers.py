@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from ..core.adapter import OPERATIONS, ModelAdapter
-from ..core.canonical import decode_response, encode_response
-from ..core.errors import ModelError, UnsupportedOperationError
+from ..core.contracts.adapter import OPERATIONS, ModelAdapter
+from ..core.contracts.canonical import decode_response, encode_response
+from ..core.contracts.errors import ModelError, UnsupportedOperationError
 from ._compare import check_scores
 from ._garbage import GARBAGE, RESPONSES
 from ._kit import AdapterKit

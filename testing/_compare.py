@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from ..core.errors import ModelError
-from ..core.records import AnyRequest, AnyResponse, Classification, Likelihood, Likelihoods, TokenScores
+from ..core.contracts.errors import ModelError
+from ..core.contracts.records import AnyRequest, AnyResponse, Classification, Likelihood, Likelihoods, TokenScores
 
 Answer = AnyResponse | ModelError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.records import (
+from ..core.contracts.records import (
     Classification,
     Classify,
     Draw,

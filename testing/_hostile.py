@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.records import (
+from ..core.contracts.records import (
     AnyResponse,
     Classification,
     Classify,

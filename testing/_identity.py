@@ -7,8 +7,8 @@ import subprocess
 import sys
 from unittest import SkipTest
 
-from ..core.adapter import Identity, ModelAdapter
-from ..core.canonical import encode, identity_digest
+from ..core.contracts.adapter import Identity, ModelAdapter
+from ..core.contracts.canonical import encode, identity_digest
 from ._kit import AdapterKit
 
 SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
@@ -34,7 +34,7 @@ class IdentityRules(AdapterKit):
         if self.recipe is None:
             raise SkipTest("set `recipe` to make the adapter in another process")
         code = (
-            f"{self.recipe}\nimport asyncio, sys\nfrom prejudge.core.canonical import identity_digest\n"
+            f"{self.recipe}\nimport asyncio, sys\nfrom prejudge.core.contracts.canonical import identity_digest\n"
             "sys.stdout.write('identity ' + identity_digest(adapter.identity).hex())\nasyncio.run(adapter.aclose())\n"
         )
         own = identity_digest(self._identity(type(self).make)).hex()

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, TypeVar
 
-from ..core.adapter import Identity, ModelAdapter
-from ..core.records import AnyRequest
+from ..core.contracts.adapter import Identity, ModelAdapter
+from ..core.contracts.records import AnyRequest
 from ._compare import Answer, close, plain
 
 T = TypeVar("T")

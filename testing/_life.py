@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ..core.adapter import ModelAdapter
+from ..core.contracts.adapter import ModelAdapter
 from ._kit import AdapterKit
 
 BEAT = 0.01

@@ -10,9 +10,9 @@ import polars as pl
 
 from ..core.compare.pair import checked_units
 from ..core.contracts import Metric, Options
-from ..core.errors import PluginError
-from ..core.estimates import MISSING, TOPICS, Chart, Estimate
-from ..core.options import build_options
+from ..core.contracts.errors import PluginError
+from ..core.contracts.estimates import MISSING, TOPICS, Chart, Estimate
+from ..core.contracts.options import build_options
 from ._compare import close
 
 KEPT = ("key", "trial", "stage", "status", "reason")

@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from ..core.canonical import encode, encode_response, request_key
+from ..core.contracts.canonical import encode, encode_response, request_key
 from ..core.contracts import Probe
-from ..core.observations import gather_observations
-from ..core.records import (
+from ..core.engine.observations import gather_observations
+from ..core.contracts.records import (
     AnyRequest,
     AnyResponse,
     Classification,

@@ -16,11 +16,11 @@ from unittest import SkipTest
 import msgspec
 import polars as pl
 
-from ..core.adapter import OPERATIONS
-from ..core.canonical import decode_request, encode, encode_response
+from ..core.contracts.adapter import OPERATIONS
+from ..core.contracts.canonical import decode_request, encode, encode_response
 from ..core.contracts import Options, Probe, Stage, Trial, Unreadable
-from ..core.options import build_options
-from ..core.records import AnyResponse, Scalar
+from ..core.contracts.options import build_options
+from ..core.contracts.records import AnyResponse, Scalar
 from ._hostile import HOSTILE
 from .observing import Answer, guesses, observe
 
@@ -169,8 +169,8 @@ ELSEWHERE = """
 import hashlib, json, sys
 from importlib import import_module
 from itertools import islice
-from prejudge.core.canonical import encode
-from prejudge.core.options import build_options
+from prejudge.core.contracts.canonical import encode
+from prejudge.core.contracts.options import build_options
 module, name, options, most = json.loads(sys.argv[1])
 probe = getattr(import_module(module), name)()
 first = probe.stages(build_options("the probe", probe.options, options))[0]

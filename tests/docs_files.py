@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from prejudge.probes import _attractiveness_faces as schematic
+from prejudge.probes.attractiveness import faces as schematic
 
 from .adapters.checkpoints import write_encoder, write_masked
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from prejudge.core.cli.main import cli
 from prejudge.core.store import Store, list_runs
-from prejudge.core.study import Catalogue
+from prejudge.core.catalogue.study import Catalogue
 
 from . import docs_files as made
 from . import docs_world as world
@@ -65,7 +65,7 @@ def options_of() -> Any:
 def small(options_of) -> Iterator[None]:
     """Make studies small and models stand-ins. Figures, which take most of a small run's time, are not drawn here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.study.load_registry", world.small_registry(options_of))
+        patch.setattr("prejudge.core.catalogue.study.load_registry", world.small_registry(options_of))
         patch.setattr("prejudge.core.cli.demo.PER_CELL", 3)
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
         yield

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from prejudge.core.version import VERSION
+from prejudge.core.contracts.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import prejudge
-from prejudge.core.errors import DataError, UnsupportedOperationError
+from prejudge.core.contracts.errors import DataError, UnsupportedOperationError
 
 pytest.importorskip("torch", reason="needs the extra hf")
 BY_TYPE = {
@@ -71,7 +71,7 @@ def test_second_run_loads_no_weights(settings, monkeypatch):
     def refuse(*_: object) -> None:
         raise AssertionError("weights were loaded")
 
-    monkeypatch.setattr("prejudge.adapters.hf_masked.HFMasked._load", refuse)
+    monkeypatch.setattr("prejudge.adapters.hf.masked.adapter.HFMasked._load", refuse)
     second = prejudge.run("bistereo-pairs", "reference-masked-fair", settings, per_cell=3)
     counts = second.scores.manifest.stages["pairs"].counts
     assert counts["asked"] == 0 and counts["cached"] == 108
@@ -136,6 +136,6 @@ def test_bad_pairs_leave_no_run(settings, tmp_path):
 
 
 def test_model_that_cannot_do_it_is_refused(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("prejudge.adapters.hf_masked.HFMasked.capabilities", classmethod(lambda cls: frozenset()))
+    monkeypatch.setattr("prejudge.adapters.hf.masked.adapter.HFMasked.capabilities", classmethod(lambda cls: frozenset()))
     with pytest.raises(UnsupportedOperationError, match="needs 'pseudo_likelihood', which model"):
         prejudge.run("bistereo-pairs", "reference-masked-fair", settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prejudge.core.registry import load_registry
+from prejudge.core.catalogue.registry import load_registry
 
 PAGES = sorted((Path(__file__).resolve().parents[1] / "docs" / "studies").glob("*.md"))
 NEEDED = {

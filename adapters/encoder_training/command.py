@@ -8,22 +8,22 @@ from typing import Any
 
 import click
 
-from ...core.console import terminal
-from ...core.errors import MissingExtraError, UsageError
-from .._torch import require_torch
-from ._cells import Grid
-from ._classifier import HeadSettings
-from ._data import Corpus, read_corpus
-from ._grid import run_grid
-from ._heads import Heads, run_heads
-from ._job import Job
-from ._losses import LOSSES, LossSettings
-from ._model import find_model
-from ._parts import SPLITS
-from ._progress import choose_progress
-from ._results import read_beside
-from ._tables import describe_table, show
-from ._write import write_results
+from ...core.cli.console import terminal
+from ...core.contracts.errors import MissingExtraError, UsageError
+from ..shared.torch import require_torch
+from .cells import Grid
+from .classifier import HeadSettings
+from .data import Corpus, read_corpus
+from .grid import run_grid
+from .heads import Heads, run_heads
+from .job import Job
+from .losses import LOSSES, LossSettings
+from .model import find_model
+from .parts import SPLITS
+from .progress import choose_progress
+from .results import read_beside
+from .tables import describe_table, show
+from .write import write_results
 
 WHAT = "`prejudge train-encoder`"
 TEMPERATURES, MARGINS = (0.1, 0.5, 1.0, 10.0, 20.0, 30.0), (0.2, 0.3, 0.4, 0.5, 0.6)

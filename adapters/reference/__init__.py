@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...core.errors import UnknownNameError
+from ...core.contracts.errors import UnknownNameError
 
 __all__ = ["CAUSAL_REFERENCES", "REFERENCES", "reference_path"]
 

@@ -18,9 +18,9 @@ import torch
 from tokenizers import processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ._causal_corpus import causal_lines
-from ._corpus import vocabulary
-from ._training import Schedule, asked, fit
+from .causal_corpus import causal_lines
+from .corpus import vocabulary
+from .training import Schedule, asked, fit
 from .train_masked import build_tokenizer
 
 POSITIONS = 128

@@ -17,9 +17,9 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertForMaskedLM
 
-from ._batches import Batch, Batches, Settings
-from ._corpus import vocabulary
-from ._training import Schedule, asked, fit
+from .batches import Batch, Batches, Settings
+from .corpus import vocabulary
+from .training import Schedule, asked, fit
 
 POSITIONS = 512
 

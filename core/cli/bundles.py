@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..errors import UsageError
+from ..contracts.errors import UsageError
 from ..store import Store, get_run
 from ..store.bundle import export_run
 from ..store.merge import merge

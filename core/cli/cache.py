@@ -8,8 +8,8 @@ import json
 import click
 from rich.table import Table
 
-from ..console import terminal
-from ..explain import Parts, differences, find_parts, nearest
+from .console import terminal
+from ..store.explain import Parts, differences, find_parts, nearest
 from ..store import Store, exchanges_by_model, get_run, statistics
 from ..store.checks import Checks
 from ..store.prune import PruneOptions, prune, vacuum, would_go

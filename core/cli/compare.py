@@ -20,11 +20,11 @@ from ..compare import (
     score_all,
     write_comparison,
 )
-from ..console import terminal
-from ..estimates import Estimate
-from ..output import ensure_writable
+from .console import terminal
+from ..contracts.estimates import Estimate
+from ..report.output import ensure_writable
 from ..store import Store
-from ..study import Catalogue
+from ..catalogue.study import Catalogue
 from .completing import complete_run
 from .results import ADJUSTED, UNITS, levels, number, p_value
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option

@@ -10,14 +10,14 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from ..adapter import OPERATIONS, ModelAdapter
-from ..console import terminal
-from ..doctor import Check, examine
-from ..errors import UsageError
-from ..installed import Fact, look_around
-from ..records import Request
+from ..contracts.adapter import OPERATIONS, ModelAdapter
+from .console import terminal
+from ..doctor.model import Check, examine
+from ..contracts.errors import UsageError
+from ..doctor.installation import Fact, look_around
+from ..contracts.records import Request
 from ..store import Store
-from ..study import Catalogue
+from ..catalogue.study import Catalogue
 from .completing import complete_model
 from .shared import registry_option, store_option
 

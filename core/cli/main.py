@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ..errors import PrejudgeError
+from ..contracts.errors import PrejudgeError
 
 COMMANDS = {
     "run": ("run:run", "Run a study on a model, score it and write its report."),
@@ -24,9 +24,9 @@ COMMANDS = {
     "compare": ("compare:compare", "Compare runs of one study unit by unit, or the ranks of models across studies."),
     "gate": ("gate:gate", "Hold a run against a policy: exit code, JUnit XML, a summary for a pull request."),
     "export": ("tables:export", "Write estimates or observations as Parquet, CSV, JSON or LaTeX."),
-    "associations": ("associations:associations", "Show what a run of a study dora-* found: which words, of whom."),
+    "associations": ("prejudge.probes.dora.command:associations", "Show what a run of a study dora-* found: which words, of whom."),
     "card": ("card:card", "Write a model card and a data sheet of a run."),
-    "tuples": ("tuples:tuples", "Annotation sheets of drafted tuples, and tuples of the sheets people filled in."),
+    "tuples": ("prejudge.probes.bistereo.command:tuples", "Annotation sheets of drafted tuples, and tuples of the sheets people filled in."),
     "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
     "import": ("importing:import_responses", "Take answers somebody else collected into the store, and score them."),
     "replicate": ("replicating:replicate", "Compare a study with the values that were published."),
@@ -79,25 +79,25 @@ def _load(target: str) -> click.Command:
 
 def plugin_commands() -> dict[str, str]:
     """Return the names and summaries of the commands that installed plugins add."""
-    plugins = import_module("..plugins", __package__)
+    plugins = import_module("..catalogue.plugins", __package__)
     if not plugins.found_plugins():
         return {}
-    registry = import_module("..registry", __package__)
+    registry = import_module("..catalogue.registry", __package__)
     offers = plugins.Plugins(registry.Registry()).offers["command"]
     return {name: registered.plugged.summary for name, registered in offers.items()}
 
 
 def load_plugin_command(name: str) -> click.Command:
     """Import a plugin's command."""
-    plugins = import_module("..plugins", __package__)
-    registry = import_module("..registry", __package__)
+    plugins = import_module("..catalogue.plugins", __package__)
+    registry = import_module("..catalogue.registry", __package__)
     command: click.Command = plugins.Plugins(registry.Registry()).load("command", name)
     return command
 
 
 def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        click.echo(f"prejudge {import_module('..version', __package__).VERSION}")
+        click.echo(f"prejudge {import_module('..contracts.version', __package__).VERSION}")
         ctx.exit()
 
 

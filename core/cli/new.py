@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from ..errors import UsageError
+from ..contracts.errors import UsageError
 from ..scaffold import KINDS, write_package
 from ..scaffold.write import check_name
-from ..study import Catalogue
+from ..catalogue.study import Catalogue
 from .shared import registry_option
 
 NEXT = {

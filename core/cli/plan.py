@@ -8,13 +8,13 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ..console import terminal
-from ..plan import StagePlan
-from ..plan import plan as plan_study
-from ..scoring import score
-from ..sensitivity import Assumed, Detectable, ensure_apart, smallest_effects
+from .console import terminal
+from ..engine.plan import StagePlan
+from ..engine.plan import plan as plan_study
+from ..scoring.score import score
+from ..scoring.sensitivity import Assumed, Detectable, ensure_apart, smallest_effects
 from ..store import Store
-from ..study import Catalogue, Study
+from ..catalogue.study import Catalogue, Study
 from .completing import complete_run
 from .shared import (
     data_option,

@@ -18,8 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from ..progress import SCHEMA, Reading
-from ..scheduler import Counts
+from ..engine.progress import SCHEMA, Reading
+from ..engine.scheduler import Counts
 
 Kind = Literal["auto", "bar", "plain", "json", "none"]
 

@@ -10,13 +10,13 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from ..console import terminal
-from ..drift import Drift
-from ..recheck import RecheckOptions
-from ..recheck import recheck as ask_again
+from .console import terminal
+from ..scoring.drift import Drift
+from ..scoring.recheck import RecheckOptions
+from ..scoring.recheck import recheck as ask_again
 from ..store import Store
 from ..store.urls import hide_password
-from ..study import Catalogue
+from ..catalogue.study import Catalogue
 from .completing import complete_run
 from .results import number, p_value
 from .shared import ensure_there, registry_option, store_option

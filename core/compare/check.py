@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from ..contracts import Options
-from ..errors import UsageError
-from ..output import warnings_of
-from ..scoring import Scores
-from ..study import Catalogue
+from ..contracts.errors import UsageError
+from ..report.output import warnings_of
+from ..scoring.score import Scores
+from ..catalogue.study import Catalogue
 
 PATHS = ("data",)
 """Options of probes that name a file; what is compared is its sha256."""

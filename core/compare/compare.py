@@ -11,12 +11,12 @@ import msgspec
 import polars as pl
 
 from ..contracts import Chart, Estimate, Metric
-from ..errors import UsageError
-from ..options import build_options
-from ..plugins import blamed
-from ..scoring import Scores, score
+from ..contracts.errors import UsageError
+from ..contracts.options import build_options
+from ..catalogue.plugins import blamed
+from ..scoring.score import Scores, score
 from ..store import Store, get_run
-from ..study import SUBJECT, Catalogue
+from ..catalogue.study import SUBJECT, Catalogue
 from .check import ensure_comparable
 from .pair import Units, families, groups_in, key_of, pair, units_of
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ..contracts import UNIT_COLUMNS
-from ..errors import PluginError
-from ..estimates import Estimate
-from ..plugins import blamed
-from ..scoring import Scores
-from ..study import Catalogue
+from ..contracts.errors import PluginError
+from ..contracts.estimates import Estimate
+from ..catalogue.plugins import blamed
+from ..scoring.score import Scores
+from ..catalogue.study import Catalogue
 
 ABSENT = "absent"
 """Status of a unit that stands in one run only."""

@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 
 from ..contracts import Metric
-from ..errors import UsageError
-from ..plugins import blamed
-from ..scoring import Scores
-from ..study import SUBJECT, Catalogue
+from ..contracts.errors import UsageError
+from ..catalogue.plugins import blamed
+from ..scoring.score import Scores
+from ..catalogue.study import SUBJECT, Catalogue
 from .check import ensure_comparable
 from .compare import CompareOptions, Comparison, Difference
 from .pair import key_of

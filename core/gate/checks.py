@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..compare import Difference
-from ..estimates import Estimate
+from ..contracts.estimates import Estimate
 from ..report.text import defined, number
 from .policy import Rule
 

@@ -11,12 +11,12 @@ import polars as pl
 
 from ..compare import CompareOptions, Difference, compare_scores
 from ..compare.pair import key_of
-from ..errors import UsageError
-from ..estimates import Estimate
+from ..contracts.errors import UsageError
+from ..contracts.estimates import Estimate
 from ..report.text import group_words
-from ..scoring import Scores, score
+from ..scoring.score import Scores, score
 from ..store import Store, get_run
-from ..study import Catalogue
+from ..catalogue.study import Catalogue
 from .checks import Check, check_estimate, check_share
 from .policy import FINISHED, Policy, Rule
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..errors import DataError, UsageError
-from ..options import build_options
+from ..contracts.errors import DataError, UsageError
+from ..contracts.options import build_options
 
 FINISHED = "the run is finished"
 """Name of the rule that every policy has unless it says `finished = false`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from ..markdown import escape, table
+from ..report.markdown import escape, table
 from ..report.text import clean
 from .judge import Outcome, Verdict
 

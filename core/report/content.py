@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from ..adapter import Identity
-from ..estimates import Chart, Estimate, Example
-from ..records import Scalar
+from ..contracts.adapter import Identity
+from ..contracts.estimates import Chart, Estimate, Example
+from ..contracts.records import Scalar
 from .pictures import Picture
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from ..estimates import Estimate
+from ..contracts.estimates import Estimate
 from .grid import Cell, Plot, sort_key
 from .text import UNDEFINED, decimals_for, defined, number, p_value
 

@@ -11,7 +11,7 @@ import matplotlib
 import msgspec
 from markupsafe import Markup
 
-from ..estimates import Chart
+from ..contracts.estimates import Chart
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _DATES = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}

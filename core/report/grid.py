@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from ..records import Scalar
+from ..contracts.records import Scalar
 from .content import Table
 from .text import UNDEFINED, label, scalar
 

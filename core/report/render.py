@@ -16,8 +16,8 @@ import jinja2
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from ..errors import UsageError
-from ..estimates import MISSING, POSITION
+from ..contracts.errors import UsageError
+from ..contracts.estimates import MISSING, POSITION
 from .content import ReportContent, ShownExample
 from .figures import Drawing, draw, export
 from .grid import plain_grid

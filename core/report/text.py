@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
-from ..records import Scalar
+from ..contracts.records import Scalar
 
 UNDEFINED = "\N{EM DASH}"
 MOST_CHARACTERS = 20_000

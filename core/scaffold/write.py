@@ -12,8 +12,8 @@ from string import Template
 
 import msgspec
 
-from ..errors import UsageError
-from ..version import VERSION
+from ..contracts.errors import UsageError
+from ..contracts.version import VERSION
 
 KINDS = ("probe", "adapter", "metric")
 COMMON = "common"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..errors import UsageError
+from ..contracts.errors import UsageError
 from .bulk import batched
 from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tried, rename, snapshot
 from .reading import RunRow

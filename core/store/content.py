@@ -22,7 +22,7 @@ from .parts import unpack
 from .reading import RunRow
 from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, RunTrial
-from .uses import READ, gather_uses, images_in, names_image, stream_texts
+from .reachable import READ, gather_uses, images_in, names_image, stream_texts
 
 Places = NDArray[np.int64]
 """Number of an exchange elsewhere, by its number here; 8 bytes for each, where a dictionary takes a hundred."""

@@ -18,9 +18,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
-from ..errors import DataError, StoreError
+from ..contracts.errors import DataError, StoreError
 from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
-from .presence import watch
+from .file_watch import watch
 from .urls import show, store_url
 
 LOG = logging.getLogger(__name__)

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from ..adapter import Identity
-from ..canonical import encode, identity_digest
-from ..errors import DataError
-from ..records import Scalar
+from ..contracts.adapter import Identity
+from ..contracts.canonical import encode, identity_digest
+from ..contracts.errors import DataError
+from ..contracts.records import Scalar
 from .bulk import LOOKUP, insert_many, table_of
 from .checks import fault_of
 from .content import Facts, Failed, Picture, Sent, Tried, rename

@@ -7,18 +7,9 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from ..errors import UsageError
+from ..contracts.errors import UsageError
 from .bulk import table_of
-from .content import (
-    Picture,
-    Places,
-    RunContent,
-    new_places,
-    snapshot,
-    stream_exchanges,
-    stream_trials_of,
-    writing,
-)
+from .content import Picture, Places, RunContent, new_places, snapshot, stream_exchanges, stream_trials_of, writing
 from .intake import Intake
 from .reading import RunRow, runs_of
 from .store import Store

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from ..errors import StoreError
+from ..contracts.errors import StoreError
 from .urls import show
 
 LOG = logging.getLogger(__name__)

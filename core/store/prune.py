@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
-from ..errors import UsageError
+from ..contracts.errors import UsageError
 from .bulk import LOOKUP, batched, table_of
 from .content import writing
 from .engine import translated
@@ -15,7 +15,7 @@ from .parts import part_numbers
 from .reading import RunRow
 from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, Part, Run, RunTrial
-from .uses import gather_uses, images_in, names_image, new_ids, stream_texts
+from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
 
 T = TypeVar("T", int, str)
 

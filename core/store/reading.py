@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 import sqlalchemy as sa
 
-from ..errors import DataError, UnknownNameError
+from ..contracts.errors import DataError, UnknownNameError
 from .bulk import LOOKUP, batched, table_of
 from .engine import translated
 from .store import Store

@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 from sqlmodel import SQLModel
 
-from ..adapter import Identity
-from ..canonical import encode, identity_digest
-from ..errors import DataError
+from ..contracts.adapter import Identity
+from ..contracts.canonical import encode, identity_digest
+from ..contracts.errors import DataError
 from .bulk import LOOKUP, batched, insert_many, table_of
 from .engine import lacks_file, open_engine, translated
 from .parts import Parts, unpack

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..errors import DataError
+from ..contracts.errors import DataError
 from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
 from .content import ContentDigest, Failed, Picture, Places, RunContent, Sent, Tried, writing
 from .intake import Intake

@@ -9,7 +9,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError
 
-from ..errors import StoreError
+from ..contracts.errors import StoreError
 
 DEFAULT = "prejudge.db"
 """The store that a command takes where none is named."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from prejudge.adapters.hf_masked import HFMasked, HFMaskedOptions
-from prejudge.core.errors import ModelError
-from prejudge.core.records import PseudoLikelihood, TokenScores
+from prejudge.adapters.hf.masked.adapter import HFMasked, HFMaskedOptions
+from prejudge.core.contracts.errors import ModelError
+from prejudge.core.contracts.records import PseudoLikelihood, TokenScores
 
 from .checkpoints import write_causal, write_classifier, write_masked
 
@@ -115,7 +115,7 @@ def tiny_llama(make_causal: Callable[..., Path]) -> Path:
 @pytest.fixture(scope="session")
 def ask_causal() -> Callable[..., list[Any]]:
     """Return `ask(folder, requests, **options)`: load, answer on the CPU, close."""
-    from prejudge.adapters.hf_causal import HFCausal, HFCausalOptions
+    from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
 
     async def once(folder: Path, requests: Sequence[Any], options: dict[str, Any]) -> list[Any]:
         adapter = HFCausal(HFCausalOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options}))

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from prejudge.core.errors import DataError
-from prejudge.core.records import Generate, Image, Message, Sampling, Text
+from prejudge.core.contracts.errors import DataError
+from prejudge.core.contracts.records import Generate, Image, Message, Sampling, Text
 
 TEMPLATE = (
     "<s>{% for m in messages %}{{ m.role|upper }}: {% for p in m.content %}{% if p.type == 'image' %}<image>\n"

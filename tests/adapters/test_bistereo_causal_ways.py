@@ -9,8 +9,8 @@ from importlib.util import find_spec
 import polars as pl
 import pytest
 
-from prejudge.core.records import Likelihoods
-from prejudge.probes.bistereo_pairs import BIStereoOptions, BIStereoPairs
+from prejudge.core.contracts.records import Likelihoods
+from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs
 
 from .gguf_files import write_pair
 from .real_servers import LLAMA_CPP, LLAMA_CPP_NEEDS, llama_cpp_words, serve_python, skip_unless
@@ -25,9 +25,9 @@ SENTIMENTS = {"cute ": "positive", "nasty ": "negative", "": "neutral"}
 @pytest.fixture(scope="module")
 def adapters(tmp_path_factory):
     skip_unless(LLAMA_CPP_NEEDS)
-    from prejudge.adapters.hf_causal import HFCausal, HFCausalOptions
-    from prejudge.adapters.llamacpp import LlamaCpp, LlamaCppOptions
-    from prejudge.adapters.openai_api import OpenAIApi, OpenAIOptions
+    from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
+    from prejudge.adapters.llamacpp.adapter import LlamaCpp, LlamaCppOptions
+    from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 
     folder = tmp_path_factory.mktemp("ways")
     file, checkpoint = write_pair(folder)

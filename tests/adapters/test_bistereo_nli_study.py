@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import prejudge
-from prejudge.probes._bistereo_nli_design import load_design
+from prejudge.probes.bistereo.nli_design import load_design
 
 SMALL = {"per_cell": 40, "bistereo-nli.resamples": 199}
 LABELS = ("entailment", "contradiction", "neutral")

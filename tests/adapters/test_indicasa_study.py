@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import prejudge
-from prejudge.probes._indicasa_asking import prompt_of
+from prejudge.probes.indicasa.asking import prompt_of
 
 from .checkpoints import CHAT_TEMPLATE, write_causal, write_encoder
 

@@ -11,9 +11,9 @@ import pytest
 
 from prejudge.adapters import lexicon
 from prejudge.adapters.lexicon import Lexicon, LexiconOptions
-from prejudge.core.adapter import OPERATIONS
-from prejudge.core.errors import MissingExtraError, PermanentError, UnsupportedOperationError
-from prejudge.core.records import Classification, Classify, Embed
+from prejudge.core.contracts.adapter import OPERATIONS
+from prejudge.core.contracts.errors import MissingExtraError, PermanentError, UnsupportedOperationError
+from prejudge.core.contracts.records import Classification, Classify, Embed
 
 vader = pytest.importorskip("vaderSentiment.vaderSentiment", reason="needs the extra 'lexicon'")
 

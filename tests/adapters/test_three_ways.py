@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from prejudge.core.adapter import ModelAdapter
-from prejudge.core.records import Likelihood, Likelihoods
+from prejudge.core.contracts.adapter import ModelAdapter
+from prejudge.core.contracts.records import Likelihood, Likelihoods
 
 from .gguf_files import write_pair
 from .real_servers import LLAMA_CPP, LLAMA_CPP_NEEDS, llama_cpp_words, serve_python, skip_unless
@@ -51,9 +51,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list
 
 
 def _adapters(file: Path, checkpoint: Path, url: str) -> dict[str, ModelAdapter]:
-    from prejudge.adapters.hf_causal import HFCausal, HFCausalOptions
-    from prejudge.adapters.llamacpp import LlamaCpp, LlamaCppOptions
-    from prejudge.adapters.openai_api import OpenAIApi, OpenAIOptions
+    from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
+    from prejudge.adapters.llamacpp.adapter import LlamaCpp, LlamaCppOptions
+    from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 
     return {
         "hf-causal": HFCausal(HFCausalOptions(model=str(checkpoint), device="cpu", threads=1)),

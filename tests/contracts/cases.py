@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from prejudge.core.records import (
+from prejudge.core.contracts.records import (
     AnyRequest,
     Classify,
     Draw,
@@ -127,7 +127,7 @@ HF_ELSEWHERE = frozenset({"model", "revision", "allow_pickle"})
 
 CASES = {
     "simulated": Case(
-        target="prejudge.adapters.simulated:Simulated",
+        target="prejudge.adapters.simulated.adapter:Simulated",
         settings=lambda folder: {"strength": 1.0},
         requests=[*GENERATE, *LIKELIHOOD, *PSEUDO, *CLASSIFY, *PAIRS, *EMBED, *DRAW],
         others=(
@@ -146,7 +146,7 @@ CASES = {
         needs=("vaderSentiment",),
     ),
     "hf-masked": Case(
-        target="prejudge.adapters.hf_masked:HFMasked",
+        target="prejudge.adapters.hf.masked.adapter:HFMasked",
         settings=_masked,
         requests=[*PSEUDO, *EMBED],
         others=({"dtype": "float16"}, {"model": str(REFERENCE / "masked_biased")}, {"trust_remote_code": True}),
@@ -156,7 +156,7 @@ CASES = {
         tolerance=1e-4,
     ),
     "hf-causal": Case(
-        target="prejudge.adapters.hf_causal:HFCausal",
+        target="prejudge.adapters.hf.causal.adapter:HFCausal",
         settings=_causal,
         requests=[*GENERATE, *LIKELIHOOD],
         others=(
@@ -169,7 +169,7 @@ CASES = {
         tolerance=1e-4,
     ),
     "hf-classifier": Case(
-        target="prejudge.adapters.hf_classifier:HFClassifier",
+        target="prejudge.adapters.hf.classifier.adapter:HFClassifier",
         settings=_classifier,
         requests=[*CLASSIFY, *PAIRS],
         others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"multi_label": True}, {"truncate": True}),
@@ -179,7 +179,7 @@ CASES = {
         tolerance=1e-4,
     ),
     "hf-encoder": Case(
-        target="prejudge.adapters.hf_encoder:HFEncoder",
+        target="prejudge.adapters.hf.encoder.adapter:HFEncoder",
         settings=_encoder,
         requests=EMBED,
         others=(
@@ -192,7 +192,7 @@ CASES = {
         tolerance=1e-4,
     ),
     "hf-vlm": Case(
-        target="prejudge.adapters.hf_vlm:HFVLM",
+        target="prejudge.adapters.hf.vlm.adapter:HFVLM",
         settings=_vlm,
         requests=PICTURED,
         others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"refusal_rule": False}),
@@ -203,7 +203,7 @@ CASES = {
         tolerance=1e-4,
     ),
     "diffusers": Case(
-        target="prejudge.adapters.diffusion:Diffusers",
+        target="prejudge.adapters.diffusers.adapter:Diffusers",
         settings=_diffusers,
         requests=[msgspec.structs.replace(request, width=16, height=16) for request in DRAW],
         others=(
@@ -216,7 +216,7 @@ CASES = {
         needs=(*HF, "diffusers", "PIL"),
     ),
     "llamacpp": Case(
-        target="prejudge.adapters.llamacpp:LlamaCpp",
+        target="prejudge.adapters.llamacpp.adapter:LlamaCpp",
         settings=_llamacpp,
         requests=[*GENERATE, *LIKELIHOOD],
         others=(
@@ -229,7 +229,7 @@ CASES = {
         tolerance=0.0,
     ),
     "openai": Case(
-        target="prejudge.adapters.openai_api:OpenAIApi",
+        target="prejudge.adapters.openai.adapter:OpenAIApi",
         settings=_openai,
         requests=[*GENERATE, *LIKELIHOOD, *CLASSIFY, *EMBED, *ENDPOINT_DRAW],
         others=(

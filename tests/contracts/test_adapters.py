@@ -13,16 +13,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from prejudge.core.adapter import ModelAdapter
-from prejudge.core.options import build_options
-from prejudge.core.plugins import load_target
+from prejudge.core.contracts.adapter import ModelAdapter
+from prejudge.core.contracts.options import build_options
+from prejudge.core.catalogue.plugins import load_target
 from prejudge.testing import AdapterContract
 
 from .cases import CASES, Case
 
 MAKE = """
-from prejudge.core.options import build_options
-from prejudge.core.plugins import load_target
+from prejudge.core.contracts.options import build_options
+from prejudge.core.catalogue.plugins import load_target
 kind = load_target({target!r}, "tests")
 adapter = kind(build_options("model", kind.options, {settings!r}))
 """

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from prejudge.core.errors import PermanentError, RateLimitError, TransientError
-from prejudge.core.records import Embed, Generate, Image, Message, Sampling, Text
+from prejudge.core.contracts.errors import PermanentError, RateLimitError, TransientError
+from prejudge.core.contracts.records import Embed, Generate, Image, Message, Sampling, Text
 from prejudge.testing import AdapterContract
 
 pytest.importorskip("httpx", reason="the example is built on httpx")

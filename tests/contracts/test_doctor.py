@@ -7,11 +7,11 @@ import hashlib
 
 import pytest
 
-from prejudge.adapters.simulated import Simulated, SimulatedOptions
-from prejudge.core.adapter import ModelAdapter
-from prejudge.core.doctor import examine
-from prejudge.core.records import Generation, TokenScores
-from prejudge.core.study import Catalogue
+from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
+from prejudge.core.contracts.adapter import ModelAdapter
+from prejudge.core.doctor.model import examine
+from prejudge.core.contracts.records import Generation, TokenScores
+from prejudge.core.catalogue.study import Catalogue
 
 
 def failures(adapter: ModelAdapter) -> list[str]:

@@ -12,10 +12,10 @@ from unittest import SkipTest
 
 import pytest
 
-from prejudge.core.adapter import Identity, ModelAdapter
+from prejudge.core.contracts.adapter import Identity, ModelAdapter
 from prejudge.core.contracts import Options
-from prejudge.core.errors import ModelError, PermanentError
-from prejudge.core.records import Embedding, PseudoLikelihood, TokenScores
+from prejudge.core.contracts.errors import ModelError, PermanentError
+from prejudge.core.contracts.records import Embedding, PseudoLikelihood, TokenScores
 from prejudge.testing import AdapterContract
 
 KEY = "not-a-real-key-0123456789"
@@ -137,7 +137,7 @@ RULES = [name for name in dir(AdapterContract) if name.startswith("test_")]
 
 @pytest.mark.parametrize("rule", RULES)
 def test_good_adapter_passes(rule):
-    recipe = "from prejudge.core.adapter import *\nclass A(ModelAdapter): pass\nadapter = A()\n"
+    recipe = "from prejudge.core.contracts.adapter import *\nclass A(ModelAdapter): pass\nadapter = A()\n"
     recipe += "adapter.identity = Identity(adapter='good', version='1', model='m')"
     getattr(kit(Good, recipe=recipe, others=[Counts], same=[Good]), rule)()
 
@@ -177,7 +177,7 @@ def test_response_that_cannot_be_stored_is_noticed():
 
 
 def test_other_identity_in_another_process_is_noticed():
-    recipe = "from prejudge.adapters.simulated import Simulated\nadapter = Simulated()"
+    recipe = "from prejudge.adapters.simulated.adapter import Simulated\nadapter = Simulated()"
     with pytest.raises(AssertionError, match="differs between processes"):
         kit(Good, recipe=recipe).test_identity_is_stable_across_processes()
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts import Estimate, Metric, Options, Probe, Stage, Trial, Unreadable
-from prejudge.core.records import Generate, Message, Text
+from prejudge.core.contracts.records import Generate, Message, Text
 from prejudge.testing import MetricContract, ProbeContract
 
 CALLS = itertools.count()

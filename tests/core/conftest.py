@@ -42,7 +42,7 @@ postgres = _share("postgres")
 _share("strategies")
 _share("hostile")
 
-from prejudge.core.runs import RunOptions, execute  # noqa: E402
+from prejudge.core.engine.runs import RunOptions, execute  # noqa: E402
 from prejudge.core.store import Store  # noqa: E402
 
 

@@ -6,7 +6,7 @@ import unicodedata
 
 from hypothesis import strategies as st
 
-from prejudge.core.records import (
+from prejudge.core.contracts.records import (
     Classification,
     Classify,
     Draw,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from prejudge.core.errors import RateLimitError
+from prejudge.core.contracts.errors import RateLimitError
 
 
 class _Skips(selectors.SelectSelector):

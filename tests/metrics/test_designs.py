@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS
-from prejudge.metrics.dora_associations import DoraAssociations, DoraAssociationsOptions
-from prejudge.metrics.smallest_effect import SmallestEffect, SmallestEffectOptions
-from prejudge.metrics.subtle import Subtle, SubtleMetricOptions
+from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
+from prejudge.metrics.general.smallest_effect import SmallestEffect, SmallestEffectOptions
+from prejudge.metrics.subtle.metric import Subtle, SubtleMetricOptions
 
-from .dora_frames import study
+from .dora.frames import study
 
 
 def effects(designs, **stated):

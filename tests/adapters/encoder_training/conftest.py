@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prejudge.adapters.encoder_training._data import read_corpus
+from prejudge.adapters.encoder_training.data import read_corpus
 
 from ..checkpoints import write_encoder, write_masked
 

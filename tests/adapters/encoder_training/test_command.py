@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
-from prejudge.adapters.encoder_training import _write, command
-from prejudge.adapters.encoder_training._figures import delta_bars
-from prejudge.adapters.encoder_training._results import read_beside, told_apart
-from prejudge.adapters.encoder_training._write import COLUMNS
+from prejudge.adapters.encoder_training import write as _write, command
+from prejudge.adapters.encoder_training.figures import delta_bars
+from prejudge.adapters.encoder_training.results import read_beside, told_apart
+from prejudge.adapters.encoder_training.write import COLUMNS
 from prejudge.core.cli.main import cli
-from prejudge.core.errors import DataError, UsageError
-from prejudge.probes._indicasa_confusion import read_confusion
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.probes.indicasa.confusion import read_confusion
 
 CALL = ("--epochs", "1", "--batch", "32", "--learning-rate", "0.003", "--device", "cpu", "--quiet")
 
@@ -72,8 +72,8 @@ def test_study_reads_the_confusion(trained, name):
 
 
 def test_kept_encoder_answers_as_any_other(trained):
-    from prejudge.adapters.hf_encoder import HFEncoder, HFEncoderOptions
-    from prejudge.core.records import Embed
+    from prejudge.adapters.hf.encoder.adapter import HFEncoder, HFEncoderOptions
+    from prejudge.core.contracts.records import Embed
 
     async def ask(folder: Path):
         adapter = HFEncoder(HFEncoderOptions(model=str(folder), device="cpu"))
@@ -143,8 +143,8 @@ def test_choice_on_the_reported_part_is_told_everywhere(chosen_on_validation):
 
 
 def test_held_out_rows_are_those_of_the_split(trained, files):
-    from prejudge.adapters.encoder_training._data import read_corpus
-    from prejudge.adapters.encoder_training._parts import cut
+    from prejudge.adapters.encoder_training.data import read_corpus
+    from prejudge.adapters.encoder_training.parts import cut
 
     corpus = read_corpus(files)
     parts = cut(corpus, "context", 0)
@@ -270,7 +270,7 @@ def test_file_that_changed_is_named(trained, files, tiny, tmp_path):
 
 def test_transformers_folder_is_pooled_by_its_mean(tiny_bert, corpus):
     pytest.importorskip("sentence_transformers", reason="needs the extra encoder")
-    from prejudge.adapters.encoder_training._model import find_model, open_trainee
+    from prejudge.adapters.encoder_training.model import find_model, open_trainee
 
     model = open_trainee(find_model(str(tiny_bert)), corpus.texts, "cpu").encoder.model
     assert model[1].get_config_dict()["pooling_mode"] == "mean"

@@ -1,8 +1,8 @@
 import pytest
 
-from prejudge.adapters.encoder_training._data import read_corpus
-from prejudge.adapters.encoder_training._describe import cohen_kappa, describe
-from prejudge.core.errors import DataError
+from prejudge.adapters.encoder_training.data import read_corpus
+from prejudge.adapters.encoder_training.describe import cohen_kappa, describe
+from prejudge.core.contracts.errors import DataError
 
 GOOD = ("0,He is poor.,stereotype", "0,He is rich.,anti_stereotype")
 

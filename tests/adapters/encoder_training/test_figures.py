@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from prejudge.adapters.encoder_training._figures import COLOURS, REVERSED_WORDS, delta_bars, tsne_panels
-from prejudge.adapters.encoder_training._summary import Row, Summary
+from prejudge.adapters.encoder_training.figures import COLOURS, REVERSED_WORDS, delta_bars, tsne_panels
+from prejudge.adapters.encoder_training.summary import Row, Summary
 
 
 def summary(split="sentence", loss="triplet", after=0.2, high=0.3, **more):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from prejudge.adapters.encoder_training._data import read_corpus
-from prejudge.adapters.encoder_training._parts import SPLITS, batches, cut, repeated_across
-from prejudge.core.errors import DataError
+from prejudge.adapters.encoder_training.data import read_corpus
+from prejudge.adapters.encoder_training.parts import SPLITS, batches, cut, repeated_across
+from prejudge.core.contracts.errors import DataError
 
 
 @pytest.mark.parametrize("by", SPLITS)

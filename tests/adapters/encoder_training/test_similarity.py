@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from prejudge.adapters.encoder_training._data import read_corpus
-from prejudge.adapters.encoder_training._similarity import delta, deltas, pair_sums
+from prejudge.adapters.encoder_training.data import read_corpus
+from prejudge.adapters.encoder_training.similarity import delta, deltas, pair_sums
 
 
 def by_pairs(vectors, corpus, rows):

@@ -6,12 +6,12 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from prejudge.adapters.encoder_training._cells import Grid, Result, cells
-from prejudge.adapters.encoder_training._progress import Lines, OnTerminal, Progress, choose_progress
-from prejudge.adapters.encoder_training._similarity import Delta
-from prejudge.adapters.encoder_training._state import Epoch
-from prejudge.adapters.encoder_training._summary import summarise
-from prejudge.adapters.encoder_training._tables import markdown, show
+from prejudge.adapters.encoder_training.cells import Grid, Result, cells
+from prejudge.adapters.encoder_training.progress import Lines, OnTerminal, Progress, choose_progress
+from prejudge.adapters.encoder_training.similarity import Delta
+from prejudge.adapters.encoder_training.state import Epoch
+from prejudge.adapters.encoder_training.summary import summarise
+from prejudge.adapters.encoder_training.tables import markdown, show
 
 GRID = Grid(
     splits=("sentence",), seeds=(0, 1, 2), losses=("nt-xent", "triplet"), temperatures=(0.1, 1.0), margins=(0.5,)

@@ -4,13 +4,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra hf")
 pytest.importorskip("sentence_transformers", reason="needs the extra encoder")
-from prejudge.adapters.encoder_training._classifier import HeadSettings, macro_f1, predictions  # noqa: E402
-from prejudge.adapters.encoder_training._losses import LossSettings  # noqa: E402
-from prejudge.adapters.encoder_training._model import embed, find_model, forward, open_trainee  # noqa: E402
-from prejudge.adapters.encoder_training._parts import cut  # noqa: E402
-from prejudge.adapters.encoder_training._progress import Progress  # noqa: E402
-from prejudge.adapters.encoder_training._similarity import deltas  # noqa: E402
-from prejudge.adapters.encoder_training._train import Task, TrainSettings, train  # noqa: E402
+from prejudge.adapters.encoder_training.classifier import HeadSettings, macro_f1, predictions  # noqa: E402
+from prejudge.adapters.encoder_training.losses import LossSettings  # noqa: E402
+from prejudge.adapters.encoder_training.model import embed, find_model, forward, open_trainee  # noqa: E402
+from prejudge.adapters.encoder_training.parts import cut  # noqa: E402
+from prejudge.adapters.encoder_training.progress import Progress  # noqa: E402
+from prejudge.adapters.encoder_training.similarity import deltas  # noqa: E402
+from prejudge.adapters.encoder_training.train import Task, TrainSettings, train  # noqa: E402
 
 SETTINGS = TrainSettings(loss=LossSettings(name="triplet"), epochs=3, batch=24, learning_rate=2e-3)
 LONGER = msgspec.structs.replace(SETTINGS, epochs=20, patience=20)

@@ -7,15 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from prejudge.adapters.llamacpp import LlamaCpp, LlamaCppOptions
-from prejudge.core.errors import ModelError
-from prejudge.core.records import (
-    AnyResponse,
-    Generate,
-    Message,
-    Sampling,
-    Text,
-)
+from prejudge.adapters.llamacpp.adapter import LlamaCpp, LlamaCppOptions
+from prejudge.core.contracts.errors import ModelError
+from prejudge.core.contracts.records import AnyResponse, Generate, Message, Sampling, Text
 
 FRANCE = "The capital of France is"
 CONTINUATIONS = (" Paris", " unbelievably friendly", "n't", " Par", " Rome, one two three")

@@ -1,0 +1,1 @@
+"""Text-to-image pipelines of diffusers."""

@@ -1,0 +1,1 @@
+"""Models of Hugging Face Transformers, one folder per kind."""

@@ -1,0 +1,114 @@
+"""What the adapters on Transformers share: their settings, the pinned model, one load at the first call, closing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Generic, Protocol, TypeVar
+
+import msgspec
+
+from ...core.contracts.adapter import Identity, Limits
+from ...core.contracts import Options
+from ...core.contracts.records import Scalar
+from .files import Source, find_source
+from .kinds import Kind, check_kind
+from ..shared.threaded import ThreadedAdapter
+from ..shared.torch import DType, choose_device, release_memory
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+E = TypeVar("E")
+
+
+class HFOptions(Options, frozen=True, kw_only=True):
+    """Settings that every adapter on Transformers has."""
+
+    model: str
+    """A directory, or a name on the Hugging Face hub."""
+    revision: str | None = None
+    """Branch, tag or commit of a hub name; None takes its main branch. The commit it stands for is recorded."""
+    dtype: DType = "float32"
+    """Precision of weights and activations; probabilities are always taken in float32 or better."""
+    device: str = "auto"
+    """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first there is."""
+    token_budget: Positive | None = None
+    """Tokens per forward pass: bounds memory, changes no answer. None takes what suits the device."""
+    batch_items: Positive = 256
+    """Requests per call; changes no answer."""
+    trust_remote_code: bool = False
+    """Run Python code that comes with the model."""
+    allow_pickle: bool = False
+    """Read pickled weights where there are no safetensors; a pickle can run code when read."""
+    threads: Positive | None = None
+    """CPU threads of this model's forward passes; None leaves torch's own choice."""
+
+
+class Pinned(Protocol):
+    """A model's files with their digest."""
+
+    @property
+    def name(self) -> str:
+        """A hub name, or the base name of a directory."""
+
+    @property
+    def digest(self) -> str:
+        """What pins the files."""
+
+
+class Naming(msgspec.Struct, frozen=True):
+    """What an adapter calls itself in identities and threads."""
+
+    adapter: str
+    version: str
+
+
+def open_source(options: HFOptions, kind: Kind, more: tuple[str, ...] = ()) -> Source:
+    """Find and pin a model that must be of one kind; `more` names further files that change its answers.
+
+    Raises:
+        ModelLoadError: it is not there, incomplete, or of another kind.
+    """
+    trusted = options.trust_remote_code
+    source = find_source(
+        options.model, options.revision, allow_pickle=options.allow_pickle, trust_remote_code=trusted, more=more
+    )
+    check_kind(kind, source.config, source.name, trust_remote_code=trusted)
+    return source
+
+
+class HFAdapter(ThreadedAdapter, Generic[E]):
+    """Base of the adapters on Transformers. A subclass calls `_open` once, and writes `_load` for its engine `E`."""
+
+    _options: HFOptions
+    _engine: E | None = None
+
+    def _open(self, naming: Naming, options: HFOptions, source: Pinned, settings: Mapping[str, Scalar]) -> None:
+        """Settle identity and limits, and start the thread; `settings` are those of this adapter's own identity."""
+        self._options = options
+        self.identity = Identity(
+            adapter=naming.adapter,
+            version=naming.version,
+            model=source.name,
+            digest=source.digest,
+            settings={"dtype": options.dtype, "trust_remote_code": options.trust_remote_code, **settings},
+        )
+        self.limits = Limits(concurrency=1, batch_items=options.batch_items)
+        self._start(naming.adapter)
+
+    def _ready(self) -> E:
+        """Return the engine, loading it at the first call. Runs in the thread."""
+        if self._engine is None:
+            if self._options.threads is not None:
+                import torch
+
+                torch.set_num_threads(self._options.threads)
+            self._engine = self._load()
+        return self._engine
+
+    def _load(self) -> E:
+        """Load the weights. Runs in the thread."""
+        raise NotImplementedError
+
+    def _free(self) -> None:
+        if self._engine is not None:
+            self._engine = None
+            release_memory(choose_device(self._options.device))

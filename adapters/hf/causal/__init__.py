@@ -1,0 +1,1 @@
+"""Causal language models: answers, and likelihoods of continuations."""

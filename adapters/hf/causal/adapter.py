@@ -1,0 +1,201 @@
+"""`hf-causal`: answers and likelihoods of any Transformers causal language model, local or from the hub."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
+
+import msgspec
+import numpy as np
+
+from ....core.contracts.errors import ModelError, PermanentError
+from ....core.contracts.records import (
+    Generate,
+    Generation,
+    Likelihood,
+    Likelihoods,
+    Prompt,
+    TokenScores,
+    TopToken,
+    Usage,
+)
+from .decoder import Decoder, Task, Written
+from .model import CAUSAL, Loaded, load_causal
+from .prompt import Chat, Rendered, choose_style
+from .scorer import CausalScorer, Values
+from ..base import HFAdapter, HFOptions, Naming, Positive, open_source
+from ..checks import check_known, not_finite, too_large
+from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
+from ..text import Encoder, Row
+from ...shared.refusals import RULE_VERSION, mark_refusal
+from ...shared.sampling import Defaults, answer_length, choose, cut_at
+from ...shared.torch import require_torch
+
+NAMING = Naming("hf-causal", "2")
+_MORE = (SETTINGS, "chat_template*")
+
+
+class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
+    """Settings of `hf-causal`."""
+
+    system_prompt: str | None = None
+    """Put before every prompt: as system message, or in front of the text."""
+    max_new_tokens: Positive = 256
+    """Tokens of an answer where the request names no limit."""
+    chat: Chat = "auto"
+    """How messages become text: by the model's chat template where there is one (`auto`), always by it, or `plain`."""
+    refusal_rule: bool = True
+    """Take answers that open like a refusal as refused."""
+
+
+class _Engine(NamedTuple):
+    loaded: Loaded
+    encoder: Encoder
+    scorer: CausalScorer
+    decoder: Decoder
+    defaults: Defaults
+
+
+class HFCausal(HFAdapter[_Engine]):
+    """A causal language model of Transformers."""
+
+    options: ClassVar[type[msgspec.Struct]] = HFCausalOptions
+    _options: HFCausalOptions
+
+    def __init__(self, options: HFCausalOptions) -> None:
+        """Check the model's files and pin them; weights load at the first call.
+
+        Raises:
+            MissingExtraError: torch or Transformers is not installed.
+            ModelLoadError: the model is not there, incomplete, of another kind, or lacks the chat template asked for.
+        """
+        require_torch("adapter 'hf-causal'")
+        self._source = open_source(options, CAUSAL, _MORE)
+        self._style = choose_style(options.chat, options.system_prompt, self._source)
+        settings = {
+            "max_new_tokens": options.max_new_tokens,
+            "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
+            **self._style.settings(),
+        }
+        self._open(NAMING, options, self._source, settings)
+
+    async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
+        """Continue messages; a request that cannot be answered has a `PermanentError` in its place.
+
+        Raises:
+            ModelLoadError: the weights cannot be loaded (first call).
+        """
+        return await self._run(self._generate, requests)
+
+    async def likelihood_batch(self, requests: Sequence[Likelihood]) -> Sequence[Likelihoods | ModelError]:
+        """Score continuations; a request that cannot be scored has a `PermanentError` in its place.
+
+        Raises:
+            ModelLoadError: the weights cannot be loaded (first call).
+        """
+        return await self._run(self._score, requests)
+
+    def _score(self, requests: Sequence[Likelihood], stop: threading.Event) -> list[Likelihoods | ModelError]:
+        engine = self._ready()
+        plans = [self._plan_rows(request, engine) for request in requests]
+        rows = [plan for plan in plans if not isinstance(plan, ModelError)]
+        values = iter(engine.scorer.score(rows, stop) if rows else ())
+        return [plan if isinstance(plan, ModelError) else self._likelihoods(plan, next(values)) for plan in plans]
+
+    def _generate(self, requests: Sequence[Generate], stop: threading.Event) -> list[Generation | ModelError]:
+        engine = self._ready()
+        plans = [self._plan_task(request, engine) for request in requests]
+        tasks = [plan for plan in plans if isinstance(plan, Task)]
+        written = iter(engine.decoder.write(tasks, stop) if tasks else ())
+        pairs = zip(requests, plans, strict=True)
+        return [
+            plan if isinstance(plan, ModelError) else self._generation(request, plan, next(written))
+            for request, plan in pairs
+        ]
+
+    def _plan_rows(self, request: Likelihood, engine: _Engine) -> list[Row] | ModelError:
+        try:
+            prompt = self._render(request.prompt, engine)
+            rows = engine.encoder.rows(prompt.text, request.continuations, prompt.special)
+            for row in rows:
+                self._check_size(row.ids, 0, engine.loaded)
+            return rows
+        except ModelError as error:
+            return error
+
+    def _plan_task(self, request: Generate, engine: _Engine) -> Task | ModelError:
+        stops = request.sampling.stop
+        try:
+            most = answer_length(request, self._options.max_new_tokens, None)
+            prompt = self._render(request.messages, engine)
+            ids = engine.encoder.encode([prompt.text], prompt.special)[0]
+            self._check_size(ids, 1, engine.loaded)
+            choice = choose(request, engine.defaults, ids)
+        except ModelError as error:
+            return error
+        if engine.loaded.max_tokens is not None:
+            most = min(most, engine.loaded.max_tokens - len(ids))
+        ended = self._stopper(stops, ids, engine) if stops else None
+        return Task(tuple(ids), choice, most, ended, max(0, request.top_logprobs))
+
+    def _render(self, prompt: Prompt, engine: _Engine) -> Rendered:
+        return self._style.render(prompt, engine.loaded.tokenizer)
+
+    def _stopper(self, stops: Sequence[str], ids: Sequence[int], engine: _Engine) -> Callable[[list[int]], bool]:
+        return lambda answer: cut_at(engine.encoder.text(ids, answer), stops) is not None
+
+    def _check_size(self, ids: Sequence[int], room: int, loaded: Loaded) -> None:
+        name = self.identity.model
+        if not ids:
+            raise PermanentError("the prompt has no token, so there is nothing to continue. Give a text.")
+        if loaded.max_tokens is not None and len(ids) + room > loaded.max_tokens:
+            raise PermanentError(
+                f"the text has {len(ids)} tokens{' and leaves no room to answer' if room else ''}: {name!r} takes at "
+                f"most {loaded.max_tokens}. Shorten it; cutting it here would ask another question."
+            )
+        check_known(ids, loaded.vocabulary, name)
+
+    def _likelihoods(self, rows: Sequence[Row], values: Sequence[Values] | None) -> Likelihoods | ModelError:
+        if values is None:
+            return too_large(f"a text of {max(len(row.ids) for row in rows)} tokens")
+        if not all(np.isfinite(part).all() for part in values):
+            return self._not_finite()
+        split = min(row.split for row in rows)
+        return Likelihoods(
+            scores=tuple(
+                TokenScores(log_probability=math.fsum(part), count=len(part), values=tuple(part.tolist()))
+                for part in values
+            ),
+            usage=Usage(input_tokens=split + sum(len(row.ids) - split for row in rows)),
+        )
+
+    def _generation(self, request: Generate, task: Task, written: Written | None) -> Generation | ModelError:
+        if written is None:
+            return too_large(f"a text of {len(task.ids) + task.most} tokens")
+        if written.broken or self._engine is None:
+            return self._not_finite()
+        encoder = self._engine.encoder
+        text = encoder.text(task.ids, written.ids)
+        end = cut_at(text, request.sampling.stop)
+        answer = Generation(
+            text=text[:end],
+            finish_reason=written.reason,
+            top_logprobs=tuple(tuple(TopToken(encoder.token(i), p) for i, p in tops) for tops in written.tops),
+            usage=Usage(input_tokens=len(task.ids), output_tokens=len(written.ids)),
+        )
+        return mark_refusal(answer, rule=self._options.refusal_rule)
+
+    def _not_finite(self) -> PermanentError:
+        return not_finite("log-probabilities that are", self.identity.model, self._options.dtype)
+
+    def _load(self) -> _Engine:
+        options = self._options
+        loaded = load_causal(self._source, options.dtype, options.device)
+        scorer = CausalScorer(loaded.head, options.token_budget)
+        ends = end_tokens(loaded.head.model, loaded.tokenizer)
+        decoder = Decoder(loaded.head, ends, options.token_budget, caches=scorer.shares)
+        return _Engine(
+            loaded, Encoder(loaded.tokenizer), scorer, decoder, sampling_defaults(read_settings(self._source))
+        )

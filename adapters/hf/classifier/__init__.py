@@ -1,0 +1,1 @@
+"""Sequence classifiers: a probability per label."""

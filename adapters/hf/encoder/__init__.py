@@ -1,0 +1,1 @@
+"""Sentence encoders: a vector per text."""

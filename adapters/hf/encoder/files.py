@@ -1,0 +1,163 @@
+"""Which files make a sentence-transformers model, and their digest: known before any of them is loaded.
+
+Such a model is a chain of modules (a Transformer, a pooling, perhaps a projection), each in a folder that
+`modules.json` names; a change in any of them changes the vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ....core.contracts.errors import ModelLoadError
+from ..files import digest_files, model_files
+from ..hub import download, one_line, pin_file
+
+MODULES = "modules.json"
+SETTINGS = "config_sentence_transformers.json"
+OWN = "sentence_transformers."
+READ = (".json", ".txt", ".model", ".jinja", ".safetensors")
+PICKLED = (".bin", ".pt", ".pth", ".pkl")
+
+
+class Module(msgspec.Struct, frozen=True):
+    """One module of the chain, as `modules.json` names it."""
+
+    type: str
+    path: str
+    """Its folder, inside the model's; empty for the model's own."""
+
+
+class EncoderSource(msgspec.Struct, frozen=True):
+    """Where a model's files come from, and what pins them."""
+
+    name: str
+    """A hub name, or the base name of the directory."""
+    digest: str
+    """`sha256:...` over a directory's files, or the commit of a hub name."""
+    modules: tuple[Module, ...]
+    folder: Path | None
+    """The directory; None for a hub name, whose files are fetched at the first use."""
+    prompts: dict[str, str] | None
+    """Prompts by name; None if they are not known before the model is fetched."""
+    allow_pickle: bool = False
+    trust_remote_code: bool = False
+
+
+def find_encoder(
+    model: str, revision: str | None = None, *, allow_pickle: bool = False, trust_remote_code: bool = False
+) -> EncoderSource:
+    """Find a sentence-transformers model by directory or hub name and say what pins it.
+
+    Raises:
+        ModelLoadError: neither a directory nor a reachable hub name, no sentence-transformers model, incomplete, or
+            of modules that bring code which is not trusted.
+    """
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        path = pin_file(model, revision, MODULES)
+        modules = _read_modules(path, model, trust_remote_code)
+        return EncoderSource(model, path.parent.name, modules, None, None, allow_pickle, trust_remote_code)
+    if revision is not None:
+        raise ModelLoadError(
+            f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one."
+        )
+    if not (folder / MODULES).is_file():
+        raise ModelLoadError(
+            f"{model!r} holds no {MODULES}, so it is no sentence-transformers model. "
+            "Give one that was saved by SentenceTransformer.save, which also says how its tokens are pooled."
+        )
+    modules = _read_modules(folder / MODULES, model, trust_remote_code)
+    source = EncoderSource(
+        folder.resolve().name, "", modules, folder, read_prompts(folder), allow_pickle, trust_remote_code
+    )
+    return msgspec.structs.replace(source, digest=_digest(folder, encoder_files(folder, source)))
+
+
+def fetch_encoder(source: EncoderSource) -> Path:
+    """Return the directory that holds the model's files, downloading a hub model's first."""
+    if source.folder is not None:
+        return source.folder
+    endings = (*READ, *(PICKLED if source.allow_pickle else ()), *((".py",) if source.trust_remote_code else ()))
+    folder = download(source.name, source.digest, [f"*{ending}" for ending in endings], ["onnx/*", "openvino/*"])
+    encoder_files(folder, source)
+    return folder
+
+
+def encoder_files(folder: Path, source: EncoderSource) -> list[Path]:
+    """List the files of `folder` that change the model's answers: its own settings and those of every module.
+
+    Raises:
+        ModelLoadError: a module lacks its files, or has only weights that may not be read.
+    """
+    kept = {path for path in (folder / MODULES, folder / SETTINGS) if path.is_file()}
+    for module in source.modules:
+        place = folder / module.path
+        if not place.is_dir():
+            # Git and the hub keep no empty folders; a module without settings has nothing else.
+            continue
+        if module.type.endswith(".Transformer"):
+            model_files(place, allow_pickle=source.allow_pickle, name=f"{source.name}/{module.path}".rstrip("/"))
+        inside = place.iterdir() if module.path in {"", "."} else place.rglob("*")
+        kept.update(_readable([path for path in inside if path.is_file()], source))
+    return sorted(kept)
+
+
+def _readable(there: list[Path], source: EncoderSource) -> Iterable[Path]:
+    yield from (path for path in there if path.suffix in READ and not path.name.startswith("README"))
+    if source.trust_remote_code:
+        yield from (path for path in there if path.suffix == ".py")
+    pickled = [path for path in there if path.suffix in PICKLED and path.stem.startswith(("pytorch_model", "model"))]
+    if not pickled or any(path.suffix == ".safetensors" for path in there):
+        return
+    if not source.allow_pickle:
+        raise ModelLoadError(
+            f"{source.name!r} holds only pickled weights for a module ({pickled[0].name}), which can run code when "
+            "read. Save it as safetensors (model.save(directory)), or set allow_pickle = true if you trust it."
+        )
+    yield from pickled
+
+
+def _read_modules(path: Path, name: str, trusted: bool) -> tuple[Module, ...]:
+    try:
+        modules = msgspec.json.decode(path.read_bytes(), type=tuple[Module, ...])
+    except (OSError, msgspec.DecodeError) as error:
+        raise ModelLoadError(f"cannot read {MODULES} of {name!r}: {one_line(error)}") from error
+    if not modules:
+        raise ModelLoadError(f"{MODULES} of {name!r} names no module.")
+    for module in modules:
+        if Path(module.path).is_absolute() or ".." in Path(module.path).parts:
+            raise ModelLoadError(f"{MODULES} of {name!r} names a folder outside the model: {module.path!r}.")
+        if not module.type.startswith(OWN) and not trusted:
+            raise ModelLoadError(
+                f"model {name!r} brings its own code ({module.type}), which is not run unasked. Read it, then set "
+                "trust_remote_code = true."
+            )
+    return modules
+
+
+def read_prompts(folder: Path) -> dict[str, str]:
+    """Return the prompts that a model's own settings name.
+
+    Raises:
+        ModelLoadError: the settings cannot be read.
+    """
+    path = folder / SETTINGS
+    try:
+        settings: Any = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise ModelLoadError(f"cannot read {SETTINGS} of {folder.name!r}: {one_line(error)}") from error
+    return dict(settings.get("prompts") or {}) if isinstance(settings, dict) else {}
+
+
+def _digest(folder: Path, files: Iterable[Path]) -> str:
+    """Hash paths inside the folder, and contents: several modules have a file of one name."""
+    whole = hashlib.sha256()
+    for path in files:
+        whole.update(f"{path.relative_to(folder).as_posix()}\0{digest_files([path])}\n".encode())
+    return f"sha256:{whole.hexdigest()}"

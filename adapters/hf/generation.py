@@ -1,0 +1,41 @@
+"""What a Transformers model says of its own answers: sampling, length, and the tokens that end them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .files import Source, find_file, read_config
+from ..shared.sampling import Defaults
+
+SETTINGS = "generation_config.json"
+
+
+def read_settings(source: Source) -> dict[str, Any]:
+    """Read a model's generation_config.json; empty if it has none.
+
+    The file is read as it is: releases of Transformers differ in what they put in for what it leaves open.
+
+    Raises:
+        ModelLoadError: it is no JSON object.
+    """
+    path = find_file(source, SETTINGS)
+    return {} if path is None else read_config(path)
+
+
+def sampling_defaults(settings: dict[str, Any]) -> Defaults:
+    """Return how answers are drawn that name no sampling: greedy, unless the model says `do_sample`."""
+    if not settings.get("do_sample"):
+        return Defaults()
+    temperature, top_p = settings.get("temperature"), settings.get("top_p")
+    return Defaults(
+        temperature=1.0 if temperature is None else float(temperature),
+        top_p=1.0 if top_p is None else float(top_p),
+        top_k=int(settings.get("top_k") or 0),
+    )
+
+
+def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
+    """Return the tokens that end an answer: those of the model's generation settings, and the tokenizer's own."""
+    named = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    found = list(named) if isinstance(named, list | tuple) else [named]
+    return frozenset(token for token in [*found, tokenizer.eos_token_id] if token is not None)

@@ -1,0 +1,116 @@
+"""Load the tokenizer and weights of a Transformers model, refusing whatever would give wrong numbers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...core.contracts.errors import ModelLoadError
+from .files import Source
+from .hub import one_line
+from ..shared.torch import DType
+
+LOG = logging.getLogger(__name__)
+
+
+def load_tokenizer(folder: Path, source: Source) -> Any:
+    """Load a fast tokenizer.
+
+    Raises:
+        ModelLoadError: its files cannot be read, or it cannot trace tokens to characters.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            str(folder), trust_remote_code=source.trust_remote_code, local_files_only=True
+        )
+    # Tokenizer files fail in every way that a JSON, SentencePiece or Rust parser can.
+    except Exception as error:
+        raise ModelLoadError(f"cannot load the tokenizer of {source.name!r}: {one_line(error)}") from error
+    check_fast(tokenizer, source)
+    return tokenizer
+
+
+def check_fast(tokenizer: Any, source: Source) -> None:
+    """Refuse a tokenizer that is written in Python.
+
+    Raises:
+        ModelLoadError: it cannot trace tokens to characters.
+    """
+    if not tokenizer.is_fast:
+        raise ModelLoadError(
+            f"{source.name!r} has no fast tokenizer, without which tokens cannot be traced to characters. "
+            "Save one as tokenizer.json."
+        )
+
+
+def load_weights(folder: Path, source: Source, dtype: DType, loader: str, what: str) -> Any:
+    """Load a model whole, for evaluation, on the processor.
+
+    Args:
+        folder: Where its files are.
+        source: How they may be read.
+        dtype: Precision of the weights.
+        loader: The auto class of Transformers, such as `AutoModelForMaskedLM`.
+        what: What that loads, in words for a message: `a masked language model`.
+
+    Raises:
+        ModelLoadError: the model is of another kind, or weights are broken or missing.
+    """
+    import torch
+    import transformers
+
+    LOG.info("loading the weights of %s from %s as %s", source.name, folder, dtype)
+    try:
+        model, info = getattr(transformers, loader).from_pretrained(
+            str(folder),
+            **{dtype_name(): getattr(torch, dtype)},
+            use_safetensors=None if source.allow_pickle else True,
+            trust_remote_code=source.trust_remote_code,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    # A configuration of another kind is a ValueError; broken weights raise whatever their reader raises.
+    except Exception as error:
+        raise ModelLoadError(f"cannot load {source.name!r} as {what}: {one_line(error)}") from error
+    if missing := truly_missing(model, info):
+        shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+        raise ModelLoadError(
+            f"the weights of {source.name!r} lack {shown}: with these left random every score would be noise. "
+            f"Give a checkpoint that was saved as {what}, head included."
+        )
+    return model.eval()
+
+
+def most_tokens(model: Any, tokenizer: Any) -> int | None:
+    """Return the longest text in tokens that the model takes; None if it names no limit."""
+    limit = getattr(model.config, "max_position_embeddings", None)
+    if not isinstance(limit, int) or limit < 1:
+        limit = tokenizer.model_max_length
+        return int(limit) if limit < 1 << 24 else None
+    for name, module in model.named_modules():
+        # RoBERTa and its kin number positions from the padding index on, and lose as many.
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return int(module.num_embeddings - module.padding_idx - 1)
+    return limit
+
+
+def dtype_name() -> str:
+    """Return what this version of Transformers calls the precision of a load."""
+    import transformers
+    from packaging.version import Version
+
+    return "dtype" if Version(transformers.__version__) >= Version("4.56") else "torch_dtype"
+
+
+def truly_missing(model: Any, info: Mapping[str, Any]) -> list[str]:
+    """Return the parameters that no loaded tensor gave a value, ties counted as loaded."""
+    # A key may be reported although its tensor is tied to one that was loaded.
+    missing = set(info["missing_keys"])
+    tensors = model.state_dict(keep_vars=True)
+    loaded = {id(tensor) for key, tensor in tensors.items() if key not in missing}
+    mismatched = [str(key[0] if isinstance(key, tuple) else key) for key in info.get("mismatched_keys") or ()]
+    return sorted(key for key in missing if id(tensors.get(key)) not in loaded) + sorted(mismatched)

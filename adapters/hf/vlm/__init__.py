@@ -1,0 +1,1 @@
+"""Vision-language models: answers and likelihoods about images."""

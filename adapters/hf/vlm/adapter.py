@@ -1,0 +1,141 @@
+"""`hf-vlm`: answers and likelihoods of Transformers vision-language models; an image is encoded once."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import msgspec
+
+from ....core.contracts.errors import ModelError
+from ....core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
+from ...shared.border import check_continuations
+from ..base import HFAdapter, HFOptions, Naming, Positive, open_source
+from ..checks import not_finite
+from ..kinds import Kind
+from ...shared.images import require_pillow
+from ...shared.refusals import RULE_VERSION, mark_refusal
+from ...shared.torch import require_torch
+from .answers import Wish
+from .engine import Asked, Engine
+from .groups import Held, Work, by_image
+from .model import MORE, Loaded, find_template, load_vlm
+from .prompt import continuation_start, encode, plan_answer, render
+from .trial import can_share
+
+NAMING = Naming("hf-vlm", "2")
+EXTRA = "vlm"
+_OTHER = ("ForMaskedLM", "ForCausalLM", "ForSequenceClassification", "ForTokenClassification", "ForImageClassification")
+KIND = Kind("vision-language model", "AutoModelForImageTextToText", lambda kind: not kind.endswith(_OTHER))
+
+
+class HFVLMOptions(HFOptions, frozen=True, kw_only=True):
+    """Settings of `hf-vlm`. Tokens of the budget are those of questions, beside their image."""
+
+    batch_items: Positive = 512
+    """Requests per call: those about one image share it."""
+    refusal_rule: bool = True
+    """Take answers that open like a refusal as refused."""
+
+
+class _Model(NamedTuple):
+    loaded: Loaded
+    engine: Engine
+
+
+class HFVLM(HFAdapter[_Model]):
+    """A vision-language model of Transformers (LLaVA 1.5, Liu et al. 2024, and others of its kind)."""
+
+    options: ClassVar[type[msgspec.Struct]] = HFVLMOptions
+    _options: HFVLMOptions
+
+    def __init__(self, options: HFVLMOptions) -> None:
+        """Check the model's files and pin them; weights load at the first call.
+
+        Raises:
+            MissingExtraError: torch, Transformers or Pillow is not installed.
+            ModelLoadError: the model is not there, incomplete, of another kind, or without a chat template.
+        """
+        require_torch("adapter 'hf-vlm'", EXTRA)
+        require_pillow("adapter 'hf-vlm'", EXTRA)
+        self._source = open_source(options, KIND, MORE)
+        self._template = find_template(self._source)
+        settings: dict[str, Scalar] = {
+            "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
+            "chat_template": hashlib.sha256(self._template.encode()).hexdigest(),
+        }
+        self._open(NAMING, options, self._source, settings)
+
+    async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
+        """Answer messages, images among them; a request that cannot be answered has its error in its place.
+
+        Raises:
+            ModelLoadError: the weights cannot be loaded (first call).
+        """
+        return await self._run(self._generate, requests)
+
+    async def likelihood_batch(self, requests: Sequence[Likelihood]) -> Sequence[Likelihoods | ModelError]:
+        """Score continuations; messages are followed by the model's own start of an answer.
+
+        Raises:
+            ModelLoadError: the weights cannot be loaded (first call).
+        """
+        return await self._run(self._likelihood, requests)
+
+    def _generate(self, requests: Sequence[Generate], stop: threading.Event) -> list[Generation | ModelError]:
+        loaded, engine = self._ready()
+        found: dict[int, Generation | ModelError] = {}
+
+        def plan(number: int, held: Held) -> list[Work[Wish]]:
+            request = requests[number]
+            prompt = encode(loaded, render(loaded, request.messages), held.pictures)
+            return [Work(number, Asked(held.names, prompt), plan_answer(loaded, request, prompt, held.names))]
+
+        def answer(works: Sequence[Work[Wish]]) -> None:
+            made = engine.generate([work.asked for work in works], [work.how for work in works], stop)
+            for work, one in zip(works, made, strict=True):
+                text = one.finish(loaded.processor.tokenizer)
+                found[work.request] = mark_refusal(text, rule=self._options.refusal_rule)
+
+        found.update(by_image([request.messages for request in requests], self.blobs, plan, answer))
+        return [found[number] for number in range(len(requests))]
+
+    def _likelihood(self, requests: Sequence[Likelihood], stop: threading.Event) -> list[Likelihoods | ModelError]:
+        loaded, engine = self._ready()
+        scores: list[list[TokenScores]] = [[] for _ in requests]
+
+        def plan(number: int, held: Held) -> list[Work[int]]:
+            request = requests[number]
+            check_continuations(request.continuations)
+            text = render(loaded, request.prompt)
+            return [self._scored(loaded, number, (text, one), held) for one in request.continuations]
+
+        def answer(works: Sequence[Work[int]]) -> None:
+            values = engine.score([work.asked for work in works], [work.how for work in works], stop)
+            for work, row in zip(works, values, strict=True):
+                scores[work.request].append(_token_scores(work.asked, row))
+
+        errors = by_image([request.prompt for request in requests], self.blobs, plan, answer)
+        return [errors.get(number) or self._likelihoods(rows) for number, rows in enumerate(scores)]
+
+    def _scored(self, loaded: Loaded, number: int, texts: tuple[str, str], held: Held) -> Work[int]:
+        whole = encode(loaded, "".join(texts), held.pictures)
+        return Work(number, Asked(held.names, whole), continuation_start(loaded, *texts, whole))
+
+    def _likelihoods(self, rows: Sequence[TokenScores]) -> Likelihoods | ModelError:
+        if not all(math.isfinite(row.log_probability) for row in rows):
+            return not_finite("log-probabilities that are", self.identity.model, self._options.dtype)
+        return Likelihoods(scores=tuple(rows), usage=Usage(input_tokens=sum(row.usage.input_tokens for row in rows)))
+
+    def _load(self) -> _Model:
+        options = self._options
+        loaded = load_vlm(self._source, self._template, options.dtype, options.device)
+        return _Model(loaded, Engine(loaded, can_share(loaded, self._source.name), options.token_budget))
+
+
+def _token_scores(asked: Asked, values: Sequence[float]) -> TokenScores:
+    usage = Usage(input_tokens=len(asked.prompt.ids))
+    return TokenScores(log_probability=math.fsum(values), count=len(values), values=tuple(values), usage=usage)

@@ -1,0 +1,80 @@
+"""Follow answers token by token until each is done."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ....core.contracts.records import Generation, TopToken, Usage
+from ...shared.sampling import Choice, cut_at
+
+
+class Wish(NamedTuple):
+    """How an answer is to be written."""
+
+    choice: Choice
+    most: int
+    """Tokens at most; below 1 where the prompt leaves no room."""
+    stops: tuple[str, ...]
+    top: int
+    """Alternatives to report per token."""
+    ends: frozenset[int]
+    """Tokens that end an answer."""
+
+
+class Answer:
+    """One answer in the making."""
+
+    def __init__(self, ids: tuple[int, ...], wish: Wish) -> None:
+        """Start an answer to a prompt of these tokens."""
+        self.ids, self.choice, self.most = ids, wish.choice, wish.most
+        self.reason = ""
+        self._ends, self._stops, self._top = wish.ends, wish.stops, wish.top
+        self._tokens: list[int] = []
+        self._tops: list[tuple[TopToken, ...]] = []
+        self._text: str | None = None
+        if wish.most < 1:
+            self.reason = "length"
+
+    @property
+    def done(self) -> bool:
+        """Whether no further token is wanted."""
+        return bool(self.reason)
+
+    @property
+    def step(self) -> int:
+        """Number of the token that comes next."""
+        return len(self._tokens)
+
+    def add(self, token: int, logits: Any, tokenizer: Any) -> None:
+        """Take the next token, chosen from logits [vocabulary]."""
+        if self._top and token not in self._ends:
+            self._tops.append(_top_tokens(logits, self._top, tokenizer))
+        if token in self._ends:
+            self.reason = "stop"
+            return
+        self._tokens.append(token)
+        if self._stops:
+            self._look_for_stop(tokenizer)
+        if not self.reason and len(self._tokens) >= self.most:
+            self.reason = "length"
+
+    def finish(self, tokenizer: Any) -> Generation:
+        """Return the answer as a record."""
+        text = self._decode(tokenizer) if self._text is None else self._text
+        usage = Usage(input_tokens=len(self.ids), output_tokens=len(self._tokens))
+        return Generation(text=text, finish_reason=self.reason, top_logprobs=tuple(self._tops), usage=usage)
+
+    def _look_for_stop(self, tokenizer: Any) -> None:
+        text = self._decode(tokenizer)
+        end = cut_at(text, self._stops)
+        if end is not None:
+            self._text, self.reason = text[:end], "stop"
+
+    def _decode(self, tokenizer: Any) -> str:
+        return str(tokenizer.decode(self._tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+
+def _top_tokens(logits: Any, count: int, tokenizer: Any) -> tuple[TopToken, ...]:
+    best = logits.float().log_softmax(-1).topk(min(count, len(logits)))
+    pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    return tuple(TopToken(tokenizer.decode([token]), value) for token, value in pairs)

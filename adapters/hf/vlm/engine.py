@@ -1,0 +1,173 @@
+"""Answer encoded prompts: in batches after a shared image where the model allows it, else one by one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from ..checks import too_large
+from ...shared.sampling import pick
+from ...shared.torch import Stopped, attempt
+from .answers import Answer, Wish
+from .cache import Batch, Stem, Stems, open_rows, select_rows, step_rows
+from .model import Loaded
+from .plain import continue_plainly, score_plainly
+from .prompt import Encoded
+
+MAX_LOGITS, MAX_LOGITS_CPU = 1 << 28, 1 << 24
+"""Most logits of one pass."""
+BUDGET, BUDGET_CPU = 4096, 512
+"""Tokens of the questions of one pass, if nobody says otherwise: each is compared with all others and with the image,
+so a processor fares best with about as many as the image has."""
+ONE = "one prompt alone"
+T = TypeVar("T")
+
+
+class Asked(NamedTuple):
+    """A prompt with the names of its images."""
+
+    images: tuple[str, ...]
+    prompt: Encoded
+
+
+class Engine:
+    """A loaded model that answers encoded prompts."""
+
+    def __init__(self, loaded: Loaded, shares: bool, budget: int | None = None) -> None:
+        self._loaded, self.shares = loaded, shares
+        slow = loaded.device == "cpu"
+        self._budget = budget or (BUDGET_CPU if slow else BUDGET)
+        self._most_logits = MAX_LOGITS_CPU if slow else MAX_LOGITS
+        self._stems = Stems(loaded)
+
+    def generate(self, asked: Sequence[Asked], wishes: Sequence[Wish], stop: threading.Event) -> list[Answer]:
+        """Answer prompts that share image and stem.
+
+        Raises:
+            PermanentError: not even one row fits into memory.
+            Stopped: `stop` was set.
+        """
+        if not self._can_share(asked[0].prompt):
+            return [self._plainly(one, wish, stop) for one, wish in zip(asked, wishes, strict=True)]
+        stem = self._stem(asked[0])
+        answers: dict[int, Answer] = {}
+
+        def run(part: Sequence[int]) -> None:
+            made = [Answer(asked[number].prompt.ids, wishes[number]) for number in part]
+            rows = [asked[number].prompt.ids[stem.length :] for number in part]
+            self._follow(open_rows(self._loaded, stem, rows, 1), made, stop)
+            answers.update(zip(part, made, strict=True))
+
+        # Alike in length, so that little is padded.
+        order = sorted(range(len(asked)), key=lambda number: len(asked[number].prompt.ids))
+        self._in_parts(order, lambda number: len(asked[number].prompt.ids) - stem.length, 1, run, stop)
+        return [answers[number] for number in range(len(asked))]
+
+    def score(self, asked: Sequence[Asked], starts: Sequence[int], stop: threading.Event) -> list[list[float]]:
+        """Return log P of every token from `starts` on, for prompts that share image and stem."""
+        if not self._can_share(asked[0].prompt) or min(starts) <= asked[0].prompt.stem:
+            return [self._score_plainly(one, start, stop) for one, start in zip(asked, starts, strict=True)]
+        stem = self._stem(asked[0])
+        # The last token is only predicted, so continuations that differ in it share one row.
+        sharing: dict[tuple[int, ...], list[int]] = {}
+        for number, one in enumerate(asked):
+            sharing.setdefault(one.prompt.ids[:-1], []).append(number)
+        keep = max(len(one.prompt.ids) - start for one, start in zip(asked, starts, strict=True))
+        found: list[list[float]] = [[] for _ in asked]
+
+        def run(part: Sequence[tuple[int, ...]]) -> None:
+            most = min(keep, max(len(row) for row in part) - stem.length)
+            batch = open_rows(self._loaded, stem, [row[stem.length :] for row in part], most)
+            for row, scores in zip(part, batch.logits.log_softmax(-1), strict=True):
+                for number in sharing[row]:
+                    wanted = asked[number].prompt.ids[starts[number] :]
+                    found[number] = _pick(scores[-len(wanted) :], wanted)
+
+        self._in_parts(sorted(sharing, key=len), lambda row: len(row) - stem.length, keep, run, stop)
+        return found
+
+    def clear(self) -> None:
+        """Free what is kept between calls."""
+        self._stems.clear()
+
+    def _can_share(self, prompt: Encoded) -> bool:
+        # With nothing after the image there is nothing to ask from.
+        return self.shares and prompt.stem < len(prompt.ids)
+
+    def _plainly(self, asked: Asked, wish: Wish, stop: threading.Event) -> Answer:
+        _check(stop)
+        return self._guard(lambda: continue_plainly(self._loaded, asked.prompt, Answer(asked.prompt.ids, wish)))
+
+    def _score_plainly(self, asked: Asked, start: int, stop: threading.Event) -> list[float]:
+        _check(stop)
+        return self._guard(lambda: score_plainly(self._loaded, asked.prompt, start))
+
+    def _stem(self, asked: Asked) -> Stem:
+        return self._guard(lambda: self._stems.find(asked.images, asked.prompt))
+
+    def _follow(self, batch: Batch, answers: list[Answer], stop: threading.Event) -> None:
+        tokenizer, step = self._loaded.processor.tokenizer, 0
+        while True:
+            _check(stop)
+            logits = batch.logits[:, -1]
+            tokens = pick(logits, [answer.choice for answer in answers], step).tolist()
+            for answer, token, row in zip(answers, tokens, logits, strict=True):
+                if not answer.done:
+                    answer.add(token, row, tokenizer)
+            live = [number for number, answer in enumerate(answers) if not answer.done]
+            if not live:
+                return
+            if len(live) <= len(answers) * 3 // 4:
+                batch, answers, tokens = select_rows(batch, live), [answers[n] for n in live], [tokens[n] for n in live]
+            batch, step = step_rows(self._loaded, batch, tokens), step + 1
+
+    def _in_parts(
+        self,
+        rows: Sequence[T],
+        size: Callable[[T], int],
+        keep: int,
+        run: Callable[[Sequence[T]], None],
+        stop: threading.Event,
+    ) -> None:
+        """Run rows, the shortest first, in parts that fit the budget; halve it where memory runs out."""
+        vocabulary, start = self._loaded.model.get_input_embeddings().num_embeddings, 0
+        while start < len(rows):
+            _check(stop)
+            end, tokens = start + 1, size(rows[start])
+            while end < len(rows) and (tokens := tokens + size(rows[end])) <= self._budget:
+                end += 1
+            end = max(start + 1, min(end, start + self._most_logits // (vocabulary * keep)))
+            part = rows[start:end]
+            if self._fits(partial(run, part)):
+                start = end
+            elif len(part) == 1:
+                raise too_large(ONE)
+            else:
+                self._budget = max(1, sum(map(size, part)) // 2)
+
+    def _fits(self, run: Callable[[], None]) -> bool:
+        def done() -> bool:
+            run()
+            return True
+
+        return attempt(done, self._loaded.device) is not None
+
+    def _guard(self, run: Callable[[], T]) -> T:
+        made = attempt(run, self._loaded.device)
+        if made is None:
+            raise too_large(ONE)
+        return made
+
+
+def _check(stop: threading.Event) -> None:
+    if stop.is_set():
+        raise Stopped
+
+
+def _pick(table: Any, wanted: Sequence[int]) -> list[float]:
+    import torch
+
+    index = torch.tensor(wanted, device=table.device)[:, None]
+    return [float(value) for value in table.gather(1, index)[:, 0].tolist()]

@@ -1,0 +1,171 @@
+"""`llamacpp`: continuations and their likelihoods from a GGUF file, by llama.cpp in this process."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import Annotated, ClassVar, Literal, TypeVar
+
+import msgspec
+
+from ...core.contracts.adapter import Identity, Limits
+from ...core.contracts import Options
+from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
+from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar
+from .answers import Answers, Asking
+from .chat import FILE, PLAIN, check_builtin
+from .gguf import GGUF, find_gguf
+from .model import Engine, Setup, default_threads, find_library
+from ..shared.refusals import RULE_VERSION
+from ..shared.threaded import ThreadedAdapter
+
+VERSION = "1"
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class LlamaCppOptions(Options, frozen=True, kw_only=True):
+    """Settings of `llamacpp`."""
+
+    model: str
+    """A .gguf file; of a model in shards, the first."""
+    n_ctx: Positive = 4096
+    """Tokens of prompt and answer together. What does not fit, or passes what the model was trained on, is refused."""
+    max_tokens: Positive = 512
+    """Longest answer where a request names none, in tokens."""
+    chat_format: str | None = None
+    """`file`: the file's own template; `plain`: none; or a name llama.cpp knows. None: `file` if it has one."""
+    system_prompt: str | None = None
+    """Goes before every prompt; before messages as the system message, joined with their own."""
+    refusal_rule: bool = True
+    """Take answers that open like a refusal as refused."""
+    cache_dtype: Literal["float32", "float16"] = "float32"
+    """Precision of cached keys and values. float16 halves their memory, and moves log-probabilities by about 1e-3."""
+    flash_attention: bool = False
+    """Use llama.cpp's flash attention."""
+    n_gpu_layers: Annotated[int, msgspec.Meta(ge=-1)] = 0
+    """Layers on the accelerator; -1 for all."""
+    threads: Positive | None = None
+    """CPU threads; None takes half the processors."""
+    batch_items: Positive = 16
+    """Requests per call; changes no answer."""
+
+
+class LlamaCpp(ThreadedAdapter):
+    """A GGUF model. Drawing is by this adapter's own seeded sampler, from the model's plain distribution."""
+
+    options: ClassVar[type[msgspec.Struct]] = LlamaCppOptions
+
+    def __init__(self, options: LlamaCppOptions) -> None:
+        """Check the file and hash it; weights load at the first call.
+
+        Raises:
+            MissingExtraError: llama-cpp-python is not installed.
+            ModelLoadError: the file is not there, no GGUF, or no causal language model.
+        """
+        if find_spec("llama_cpp") is None:
+            raise MissingExtraError("adapter 'llamacpp'", "llamacpp")
+        self._options = options
+        self._source = find_gguf(options.model)
+        self._format = options.chat_format or (FILE if self._source.chat_template else PLAIN)
+        if self._format == FILE and not self._source.chat_template:
+            raise ModelLoadError(f"{options.model!r} brings no chat template. Use chat_format = 'plain' or a name.")
+        self.identity = Identity(
+            adapter="llamacpp",
+            version=VERSION,
+            model=self._source.name,
+            digest=self._source.digest,
+            settings=_settings(options, self._source, self._format),
+        )
+        self.limits = Limits(concurrency=1, batch_items=options.batch_items)
+        self._start("llamacpp")
+        self._answers: Answers | None = None
+
+    async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
+        """Continue messages, one after another.
+
+        Raises:
+            ModelLoadError: the weights cannot be loaded (first call).
+        """
+        return await self._each_in_turn(lambda answers, request, stop: answers.generate(request, stop), requests)
+
+    async def likelihood_batch(self, requests: Sequence[Likelihood]) -> Sequence[Likelihoods | ModelError]:
+        """Score continuations; those of one prompt share its evaluation.
+
+        Raises:
+            ModelLoadError: the weights cannot be loaded (first call).
+        """
+        return await self._each_in_turn(lambda answers, request, stop: answers.likelihood(request), requests)
+
+    async def _each_in_turn(
+        self, ask: Callable[[Answers, Q, threading.Event], A], requests: Sequence[Q]
+    ) -> list[A | ModelError]:
+        return await self._run(partial(self._work, ask), requests)
+
+    def _work(
+        self, ask: Callable[[Answers, Q, threading.Event], A], requests: Sequence[Q], stop: threading.Event
+    ) -> list[A | ModelError]:
+        answers = self._answers = self._answers or self._load()
+        settled: list[A | ModelError] = []
+        for request in requests:
+            if stop.is_set():
+                break
+            try:
+                settled.append(ask(answers, request, stop))
+            except ModelError as error:
+                settled.append(error)
+        return settled
+
+    def _load(self) -> Answers:
+        options = self._options
+        n_ctx = _room(options, self._source)
+        setup = Setup(
+            n_ctx=n_ctx,
+            n_gpu_layers=options.n_gpu_layers,
+            threads=options.threads or default_threads(),
+            flash_attention=options.flash_attention,
+            full_cache=options.cache_dtype == "float32",
+        )
+        if self._format not in (FILE, PLAIN):
+            check_builtin(find_library(), self._format)
+        asking = Asking(
+            chat_format=self._format,
+            template=self._source.chat_template or "",
+            system_prompt=options.system_prompt,
+            max_tokens=options.max_tokens,
+            refusal_rule=options.refusal_rule,
+            n_ctx=n_ctx,
+            name=self._source.name,
+        )
+        return Answers(Engine(self._source, setup), asking)
+
+    def _free(self) -> None:
+        if self._answers is not None:
+            self._answers.engine.close()
+            self._answers = None
+
+
+def _room(options: LlamaCppOptions, source: GGUF) -> int:
+    return min(options.n_ctx, source.trained_on or options.n_ctx)
+
+
+def _settings(options: LlamaCppOptions, source: GGUF, chat_format: str) -> dict[str, Scalar]:
+    settings: dict[str, Scalar] = {
+        "cache_dtype": options.cache_dtype,
+        "chat_format": chat_format,
+        "flash_attention": options.flash_attention,
+        "max_tokens": options.max_tokens,
+        "quantisation": source.quantisation,
+        "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
+    }
+    if chat_format == FILE:
+        settings["chat_template"] = hashlib.sha256((source.chat_template or "").encode()).hexdigest()
+    if options.system_prompt is not None:
+        settings["system_prompt"] = options.system_prompt
+    if source.bends_with_length:
+        settings["n_ctx"] = _room(options, source)
+    return settings

@@ -1,0 +1,178 @@
+"""`openai`: any endpoint that speaks OpenAI's API.
+
+OpenAI itself, vLLM, llama.cpp's server, `transformers serve`, Ollama, LM Studio and others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import ClassVar
+
+import msgspec
+
+from ...core.contracts.adapter import Limits, ModelAdapter, Room, Worker
+from ...core.contracts.errors import PermanentError, TransientError, UnsupportedOperationError
+from ...core.contracts.records import (
+    Classification,
+    Classify,
+    Draw,
+    Drawing,
+    Embed,
+    Embedding,
+    Generate,
+    Generation,
+    Image,
+    Likelihood,
+    Likelihoods,
+    Message,
+    Request,
+)
+from .call import Caller
+from .chat import ChatBodies, read_generation
+from .classify import Classifier
+from .errors import FilteredError, Scrubber
+from .images import ImageUrls, keep_image
+from .likelihood import Scorer
+from .options import OpenAIOptions, check_options, ensure_no_key, find_address, find_key, make_identity
+from .replies import ChatReply, EmbeddingReply, ImageReply, usage_of
+from .wire import Endpoint, make_wire, require_openai
+
+_ALWAYS_BASE64 = ("gpt-image", "chatgpt-image")
+"""Models that send images themselves and refuse to be asked for it."""
+
+
+class OpenAIApi(ModelAdapter):
+    """A model behind an endpoint that speaks OpenAI's API."""
+
+    options: ClassVar[type[msgspec.Struct]] = OpenAIOptions
+
+    def __init__(self, options: OpenAIOptions) -> None:
+        """Find address and key; nothing is sent.
+
+        Raises:
+            MissingExtraError: the openai package or aiohttp is not installed.
+            UsageError: a setting cannot work, or there is no key where the settings say.
+        """
+        require_openai()
+        check_options(options)
+        address, key = find_address(options), find_key(options)
+        self.identity = make_identity(options, address)
+        ensure_no_key(self.identity, key)
+        self.limits = Limits(concurrency=options.concurrency, batch_items=1)
+        endpoint = Endpoint(
+            address=address,
+            key=key,
+            organization=options.organization,
+            project=options.project,
+            connections=options.concurrency,
+            timeout_seconds=options.timeout_seconds,
+        )
+        scrub = Scrubber(key)
+        wire = make_wire(endpoint, options.transport, scrub)
+        self._options = options
+        self.lacks = _lacks(options)
+        # Limits are counted per model, so that two models behind one address have a pace each.
+        self.endpoint = f"{endpoint.where} {options.model}"
+        self._caller = Caller(wire, endpoint.where, scrub, options.model, options.extra_body)
+        self._caller.tell = self._tell
+        self._bodies = ChatBodies(options, address)
+        way = options.likelihood
+        self._scorer = None if way is None else Scorer(self._caller, self._bodies, way, options.alternatives)
+        self._classifier = Classifier(self._caller, options, self._bodies, self._scorer)
+        self._images = ImageUrls()
+        self._worker = Worker("openai-images")
+
+    async def generate(self, request: Generate) -> Generation:
+        """Continue messages of text and images; what a content filter stops is an answer of status `filtered`."""
+        urls = await self._urls(request.messages)
+        try:
+            reply = await self._caller.ask("/chat/completions", self._bodies.generate(request, urls), ChatReply)
+        except FilteredError as stopped:
+            return Generation(text="", status="filtered", finish_reason=stopped.reason)
+        return read_generation(reply, request, self._caller.where, refusal_rule=self._options.refusal_rule)
+
+    async def likelihood(self, request: Likelihood) -> Likelihoods:
+        """Score continuations in the way that the settings name.
+
+        Raises:
+            UnsupportedOperationError: the settings name none.
+        """
+        if self._scorer is None:
+            raise UnsupportedOperationError(self.lacks[Likelihood])
+        urls = await self._urls(() if isinstance(request.prompt, str) else request.prompt)
+        return await self._scorer.score(request, urls)
+
+    async def classify(self, request: Classify) -> Classification:
+        """Give a probability per label of the settings.
+
+        Raises:
+            UnsupportedOperationError: the settings name no way or no labels.
+        """
+        if self._options.classify is None:
+            raise UnsupportedOperationError(self.lacks[Classify])
+        return await self._classifier.classify(request)
+
+    async def embed(self, request: Embed) -> Embedding:
+        """Give a vector, as long as the model makes it."""
+        body = {"input": request.text, "encoding_format": "float"}
+        reply = await self._caller.ask("/embeddings", body, EmbeddingReply)
+        if not reply.data:
+            raise TransientError(f"{self._caller.where} sent no vector.")
+        vector = tuple(reply.data[0].embedding)
+        if not vector or not all(map(math.isfinite, vector)):
+            raise PermanentError(f"{self._caller.where} sent a vector of {len(vector)} numbers that is none.")
+        return Embedding(vector=vector, usage=usage_of(reply.usage))
+
+    async def draw(self, request: Draw) -> Drawing:
+        """Make an image and keep it; one that a filter stops has status `filtered`."""
+        if request.steps is not None or request.guidance is not None:
+            raise PermanentError("images of an endpoint have no steps and no guidance to set; leave both open.")
+        body = {"prompt": request.prompt, "size": f"{request.width}x{request.height}"}
+        if not self._options.model.startswith(_ALWAYS_BASE64):
+            body["response_format"] = "b64_json"
+        seed = {"seed": request.seed} if self._options.send_draw_seed else {}
+        try:
+            reply = await self._caller.ask("/images/generations", {**body, **seed}, ImageReply)
+        except FilteredError:
+            return Drawing(image=None, status="filtered")
+        if not reply.data:
+            raise TransientError(f"{self._caller.where} sent no image.")
+        if reply.data[0].b64_json is None:
+            raise PermanentError(f"{self._caller.where} sends no image itself (b64_json), at most a link to one.")
+        image = await self._worker.run(keep_image, reply.data[0].b64_json, self.keep)
+        return Drawing(image=image, usage=usage_of(reply.usage))
+
+    async def aclose(self) -> None:
+        """Close the connections; calls under way fail."""
+        await self._caller.aclose()
+        self._worker.close()
+
+    def _tell(self, room: Room) -> None:
+        if self.hear is not None:
+            self.hear(room)
+
+    async def _urls(self, messages: tuple[Message, ...]) -> Callable[[str], str]:
+        """Return a look-up of the urls of the images in some messages."""
+        names = {part.sha256 for message in messages for part in message.parts if isinstance(part, Image)}
+        urls: dict[str, str] = {}
+        for name in names:
+            known = self._images.recall(name)
+            urls[name] = await self._worker.run(self._images.make, name, self.blobs) if known is None else known
+        return urls.__getitem__
+
+
+def _lacks(options: OpenAIOptions) -> dict[type[Request], str]:
+    """Return the operations that the settings name no way to, with the reason."""
+    lacks: dict[type[Request], str] = {}
+    if options.likelihood is None:
+        lacks[Likelihood] = (
+            f"model {options.model!r} of adapter 'openai' has no way to log-probabilities: endpoints differ. "
+            "Set likelihood = 'prompt_logprobs' (vLLM), 'echo' (completions that echo) or 'first_token'."
+        )
+    if options.classify is None:
+        lacks[Classify] = (
+            f"model {options.model!r} of adapter 'openai' has no labels to classify by. "
+            "Set labels and classify = 'likelihood', 'generate', 'decisions' or 'systemone'."
+        )
+    return lacks

@@ -1,0 +1,69 @@
+"""`Caller`: a request to one endpoint as a typed answer or a typed error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from ...core.contracts.adapter import Room
+from ...core.contracts.errors import ModelError
+from .errors import Reply, Scrubber, explain_reply, explain_unreadable, read_room
+from .wire import Wire
+
+T = TypeVar("T")
+
+
+class Caller:
+    """Sends bodies to an endpoint and reads what comes back. Retries nothing."""
+
+    def __init__(self, wire: Wire, where: str, scrub: Scrubber, model: str, extra: dict[str, Any]) -> None:
+        self.where, self.model = where, model
+        self.tell: Callable[[Room], None] | None = None
+        self._wire, self._scrub, self._extra = wire, scrub, extra
+        self._encode = msgspec.json.Encoder().encode
+        self._decoders: dict[type, msgspec.json.Decoder[Any]] = {}
+        self._closed = False
+
+    async def ask(self, path: str, body: dict[str, Any], kind: type[T]) -> T:
+        """Send a body with the model's name and the settings' further fields; read the answer as `kind`.
+
+        Raises:
+            ModelError: no answer of that kind came back.
+        """
+        if self._closed:
+            raise RuntimeError("this adapter is closed")
+        reply = await self._wire.post(path, self._encode(self._whole(body)))
+        if self.tell is not None and (room := read_room(reply.headers)) is not None:
+            self.tell(room)
+        if not 200 <= reply.status < 300:
+            raise explain_reply(reply, self.where, self.model, self._scrub)
+        answer = self._read(reply, kind)
+        if isinstance(answer, ModelError):
+            raise answer
+        return answer
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if not self._closed:
+            self._closed = True
+            await self._wire.aclose()
+
+    def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
+        whole = {"model": self.model, **body}
+        for name, value in self._extra.items():
+            if value is None:
+                whole.pop(name, None)
+            else:
+                whole[name] = value
+        return whole
+
+    def _read(self, reply: Reply, kind: type[T]) -> T | ModelError:
+        if kind not in self._decoders:
+            self._decoders[kind] = msgspec.json.Decoder(kind)
+        try:
+            answer: T = self._decoders[kind].decode(reply.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return explain_unreadable(reply, self.where, self.model, self._scrub)
+        return answer

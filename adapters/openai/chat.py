@@ -1,0 +1,129 @@
+"""`Generate` as a chat completion, and the answer read back with every signal of a refusal."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core.contracts.errors import PermanentError, TransientError
+from ...core.contracts.records import Generate, Generation, Image, Message, ResponseStatus, TopToken
+from .options import OPENAI_URL, OpenAIOptions
+from .replies import ChatChoice, ChatReply, usage_of
+from ..shared.refusals import reads_as_refusal
+
+JOINT = "\n\n"
+Urls = Callable[[str], str]
+ABSENT = -9999.0
+"""What OpenAI writes where it does not tell a log-probability."""
+_FILTERED = frozenset({"content_filter", "content-filter", "safety", "prohibited_content", "blocklist", "spii"})
+"""Finish reasons of a content filter, in lower case: OpenAI's and those that gateways to other providers pass on."""
+
+
+class ChatBodies:
+    """Makes the bodies of chat completions."""
+
+    def __init__(self, options: OpenAIOptions, address: str) -> None:
+        self._options = options
+        own = "max_completion_tokens" if address == OPENAI_URL else "max_tokens"
+        self.limit_field = options.max_tokens_field or own
+
+    def generate(self, request: Generate, urls: Urls) -> dict[str, Any]:
+        """Return the body of a request; what it leaves open is not sent."""
+        sampling = request.sampling
+        body: dict[str, Any] = {"messages": self.messages(request.messages, urls)}
+        limit = sampling.max_tokens or self._options.max_tokens
+        choices = {"temperature": sampling.temperature, "top_p": sampling.top_p, self.limit_field: limit}
+        body.update((name, value) for name, value in choices.items() if value is not None)
+        if sampling.stop:
+            body["stop"] = sampling.stop
+        if sampling.seed is not None:
+            body["seed"] = seed_of(sampling.seed, request.sample, request.attempt)
+        if request.top_logprobs:
+            body.update(logprobs=True, top_logprobs=request.top_logprobs)
+        return body
+
+    def messages(self, messages: Sequence[Message], urls: Urls) -> list[dict[str, Any]]:
+        """Return messages as the API writes them, behind the system prompt of the settings."""
+        made = [{"role": message.role, "content": self._content(message, urls)} for message in messages]
+        system = self._options.system_prompt
+        if system is None:
+            return made
+        if made and made[0]["role"] == "system" and isinstance(own := made[0]["content"], str):
+            # Templates know one system message at most.
+            return [{"role": "system", "content": system + JOINT + own}, *made[1:]]
+        return [{"role": "system", "content": system}, *made]
+
+    def text(self, prompt: str) -> str:
+        """Return a plain prompt behind the system prompt of the settings."""
+        system = self._options.system_prompt
+        return prompt if system is None else system + JOINT + prompt
+
+    def _content(self, message: Message, urls: Urls) -> str | list[dict[str, Any]]:
+        # One text goes as plain text: not every server knows parts.
+        if len(message.parts) == 1 and not isinstance(part := message.parts[0], Image):
+            return part.text
+        return [
+            self._image(urls(part.sha256)) if isinstance(part, Image) else {"type": "text", "text": part.text}
+            for part in message.parts
+        ]
+
+    def _image(self, url: str) -> dict[str, Any]:
+        image = {"url": url}
+        if self._options.image_detail is not None:
+            image["detail"] = self._options.image_detail
+        return {"type": "image_url", "image_url": image}
+
+
+def seed_of(seed: int, sample: int, attempt: int) -> int:
+    """Return the seed to send: the request's own, or one drawn from it for each repeat and each further asking."""
+    if sample == attempt == 0:
+        return seed
+    return int.from_bytes(hashlib.sha256(f"{seed}|{sample}|{attempt}".encode()).digest()[:4], "big") >> 1
+
+
+def read_generation(reply: ChatReply, request: Generate, where: str, *, refusal_rule: bool) -> Generation:
+    """Return the answer of a reply.
+
+    Raises:
+        TransientError: no answer in it, or one that broke off with an error.
+        PermanentError: it lacks the log-probabilities that were asked for.
+    """
+    if not reply.choices:
+        raise TransientError(f"{where} sent no choice to read an answer from.")
+    choice = reply.choices[0]
+    if choice.finish_reason == "error":
+        raise TransientError(f"{where} broke an answer off with an error.")
+    text = choice.message.words()
+    return Generation(
+        text=text,
+        status=_status(choice, text, refusal_rule=refusal_rule),
+        finish_reason=choice.finish_reason or "",
+        usage=usage_of(reply.usage),
+        top_logprobs=_alternatives(choice, text, where) if request.top_logprobs else (),
+    )
+
+
+def is_filtered(choice: ChatChoice) -> bool:
+    """Tell whether a content filter ended an answer."""
+    return (choice.finish_reason or "").lower() in _FILTERED
+
+
+def _status(choice: ChatChoice, text: str, *, refusal_rule: bool) -> ResponseStatus:
+    if is_filtered(choice):
+        return "filtered"
+    if choice.message.refused() or (choice.finish_reason or "").lower() == "refusal":
+        return "refused"
+    return "refused" if refusal_rule and reads_as_refusal(text) else "ok"
+
+
+def _alternatives(choice: ChatChoice, text: str, where: str) -> tuple[tuple[TopToken, ...], ...]:
+    places = choice.logprobs.content if choice.logprobs is not None else None
+    if not places or not any(place.top_logprobs for place in places):
+        if text and not is_filtered(choice):
+            raise PermanentError(f"{where} gives no log-probabilities of tokens; ask without top_logprobs.")
+        return ()
+    return tuple(
+        tuple(TopToken(one.token, one.logprob) for one in place.top_logprobs if one.logprob > ABSENT)
+        for place in places
+    )

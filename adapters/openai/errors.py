@@ -1,0 +1,236 @@
+"""What went wrong at an endpoint, as one clear line and a decision. The only seam foreign errors pass through.
+
+No key leaves this module: every foreign text is scrubbed, whatever quoted it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from ...core.contracts.adapter import Room
+from ...core.contracts.errors import AuthenticationError, ModelError, PermanentError, RateLimitError, TransientError
+
+HIDDEN = "[hidden]"
+_SHOWN = 300
+_ACCOUNT = frozenset(
+    {
+        "insufficient_quota",
+        "billing_not_active",
+        "billing_hard_limit_reached",
+        "account_deactivated",
+        "access_terminated",
+    }
+)
+_FILTER = frozenset(
+    {"content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation"}
+)
+_LOOKS_SECRET = re.compile(
+    r"(?i)(\b(?:authorization|api[-_]?key|x-api-key)\b[\"']?\s*[:=]\s*[\"']?)(?:bearer\s+|basic\s+)?[^\s\"',;}]+"
+    r"|(\bbearer\s+)[^\s\"',;}]+|(\b[a-z][a-z0-9+.-]*://)[^\s/@\"']+(?=@)|\bsk-[A-Za-z0-9*_-]{6,}"
+)
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Reply(NamedTuple):
+    """What came back over the wire."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Looked up in lower case."""
+    body: bytes
+
+
+class FilteredError(PermanentError):
+    """Report a request that a content filter stopped; `reason` is the provider's own word."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(message)
+
+
+class Problem(NamedTuple):
+    """What an endpoint says went wrong."""
+
+    message: str
+    codes: frozenset[str]
+
+
+class Scrubber:
+    """Takes a key out of texts and bytes, however it is written there."""
+
+    def __init__(self, key: str | None) -> None:
+        forms: set[str] = set()
+        if key is not None:
+            coded = base64.b64encode(key.encode()).decode()
+            forms = {key, quote(key, safe=""), json.dumps(key)[1:-1], coded, coded.rstrip("=")}
+        self._forms = sorted(forms, key=len, reverse=True)
+        self._raw = [form.encode() for form in self._forms]
+
+    def __repr__(self) -> str:
+        """Show nothing of the key."""
+        return "Scrubber()"
+
+    def text(self, text: str) -> str:
+        """Return a foreign text as one short line without the key or anything that looks like one."""
+        for form in self._forms:
+            text = text.replace(form, HIDDEN)
+        line = " ".join(_LOOKS_SECRET.sub(lambda m: f"{m[1] or m[2] or m[3] or ''}{HIDDEN}", text).split())
+        return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+
+    def bytes(self, body: bytes) -> bytes:
+        """Return an answer's bytes without the key: even a server that echoes it gets nothing stored."""
+        for form in self._raw:
+            if form in body:
+                body = body.replace(form, HIDDEN.encode())
+        return body
+
+
+def read_problem(body: bytes) -> Problem | None:
+    """Read the error of a JSON body in any of the shapes servers use; None if it holds none."""
+    try:
+        whole = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if not isinstance(whole, dict):
+        return None
+    error = whole.get("error", whole if {"message", "detail"} & whole.keys() else None)
+    if not isinstance(error, dict):
+        return Problem(str(error), frozenset()) if error else None
+    inner = error.get("innererror")
+    names = [error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, dict) else None]
+    return Problem(_words(error), frozenset(str(name) for name in names if name is not None))
+
+
+def _words(error: dict[str, Any]) -> str:
+    said = error.get("message") or error.get("detail") or ""
+    return said if isinstance(said, str) else json.dumps(said)
+
+
+def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> ModelError:
+    """Return the error a reply without an answer stands for."""
+    problem = read_problem(reply.body) or Problem(_plain(reply), frozenset())
+    said = scrub.text(problem.message)
+    status = _real_status(reply.status, problem)
+    stop = "" if said.endswith((".", "!", "?")) else "."
+    line = f"{where} answered {status}{_phrase(status)}{f': {said}' if said else ''}{stop}"
+    if problem.codes & _FILTER and status != HTTPStatus.TOO_MANY_REQUESTS:
+        return FilteredError(line, min(problem.codes & _FILTER))
+    if problem.codes & _ACCOUNT or status == HTTPStatus.PAYMENT_REQUIRED:
+        return AuthenticationError(f"{line} The account cannot pay; nothing further will be answered.")
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return AuthenticationError(f"{line} Check the key and what it is allowed to do.")
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return RateLimitError(line, read_wait(reply.headers))
+    return _other(status, line, model)
+
+
+def _other(status: int, line: str, model: str) -> ModelError:
+    if status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY) or status >= 500:
+        return TransientError(line)
+    if status == HTTPStatus.NOT_FOUND:
+        return PermanentError(f"{line} Does the endpoint offer model {model!r}, and does base_url end where /v1 does?")
+    if 300 <= status < 400:
+        return PermanentError(f"{line} Redirects are not followed: set base_url to where it leads.")
+    return PermanentError(line)
+
+
+def _real_status(status: int, problem: Problem) -> int:
+    """Return the status; gateways that wrap an error into a 200 name the real one as its code."""
+    if status >= 300:
+        return status
+    numbers = [int(code) for code in problem.codes if code.isdigit() and 300 <= int(code) < 600]
+    return numbers[0] if numbers else int(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f" ({HTTPStatus(status).phrase})"
+    except ValueError:
+        return ""
+
+
+def _plain(reply: Reply) -> str:
+    kind = reply.headers.get("content-type", "")
+    return "" if "html" in kind else reply.body[:1000].decode("utf-8", "replace")
+
+
+def explain_unreadable(reply: Reply, where: str, model: str, scrub: Scrubber) -> ModelError:
+    """Return the error of a reply that claims success and does not read as an answer."""
+    if read_problem(reply.body) is not None:
+        return explain_reply(reply, where, model, scrub)
+    kind = reply.headers.get("content-type", "nothing").partition(";")[0].strip()
+    if "json" not in kind:
+        return TransientError(f"{where} sent {scrub.text(kind)} where JSON was expected. Is base_url right?")
+    try:
+        msgspec.json.decode(reply.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return TransientError(f"{where} sent broken JSON ({len(reply.body)} bytes).")
+    return TransientError(f"{where} sent JSON that is not an answer ({len(reply.body)} bytes).")
+
+
+def read_wait(headers: Mapping[str, str]) -> float | None:
+    """Return the wait an endpoint names, in seconds; None if it names none.
+
+    Looked for in this order: `retry-after-ms`, `retry-after` (seconds or an HTTP date), the longest
+    `x-ratelimit-reset-*` of a limit that is used up (or that does not say how much is left).
+    """
+    if (exact := _number(headers.get("retry-after-ms"))) is not None:
+        return exact / 1000
+    if (named := headers.get("retry-after")) is not None:
+        seconds = _number(named)
+        return seconds if seconds is not None else _until(named)
+    resets = [
+        span
+        for what in ("requests", "tokens")
+        if (_number(headers.get(f"x-ratelimit-remaining-{what}")) or 0.0) < 1
+        and (span := _span(headers.get(f"x-ratelimit-reset-{what}"))) is not None
+    ]
+    return max(resets, default=None)
+
+
+def read_room(headers: Mapping[str, str]) -> Room | None:
+    """Return what an endpoint says of its limit on requests beside an answer; None if it says nothing."""
+    remaining = _number(headers.get("x-ratelimit-remaining-requests"))
+    reset = _span(headers.get("x-ratelimit-reset-requests")) if remaining is not None else None
+    if remaining is None or reset is None:
+        return None
+    return Room(
+        remaining=remaining, reset_seconds=reset, limit=_number(headers.get("x-ratelimit-limit-requests")) or None
+    )
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return max(0.0, value) if math.isfinite(value) else None
+
+
+def _until(date: str) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _span(text: str | None) -> float | None:
+    """Read `1.5s`, `6m0s`, `20ms`, or plain seconds."""
+    if (plain := _number(text)) is not None:
+        return plain
+    parts = _SPAN.findall(text or "")
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)

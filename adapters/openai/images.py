@@ -1,0 +1,78 @@
+"""Images in and out: bytes by their sha256, as `data:` urls and from base64, never resized or written anew."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from ...core.contracts.errors import PermanentError
+from ..shared.images import Blobs, decode_image, fetch_image, require_pillow
+
+Keep = Callable[[bytes, str], str]
+_KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+_REMEMBERED = 8
+
+
+def media_type(data: bytes) -> str | None:
+    """Return the media type that the first bytes show, or None."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for magic, kind in _KINDS if data.startswith(magic)), None)
+
+
+class ImageUrls:
+    """Makes `data:` urls. Many questions ask about one image, so the last few are remembered."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[str, str] = OrderedDict()
+        self._sound: set[str] = set()
+
+    def recall(self, sha256: str) -> str | None:
+        """Return the url of an image made before, if it is still remembered."""
+        return self._made.get(sha256)
+
+    def make(self, sha256: str, blobs: Blobs | None) -> str:
+        """Return the url of an image, with its bytes as they are. Blocks while they are read.
+
+        Raises:
+            MissingExtraError: Pillow, which tells a sound image, is not installed.
+            PermanentError: no bytes, no PNG, JPEG, GIF or WebP, a damaged one, or a decompression bomb.
+        """
+        if (known := self.recall(sha256)) is not None:
+            return known
+        require_pillow("adapter 'openai' with images", "images")
+        data = fetch_image(sha256, blobs)
+        if (kind := media_type(data)) is None:
+            raise PermanentError(f"image {sha256} is no PNG, JPEG, GIF or WebP; endpoints take no other.")
+        if sha256 not in self._sound:
+            decode_image(sha256, data, _unpack)
+            self._sound.add(sha256)
+        self._made[sha256] = f"data:{kind};base64,{base64.b64encode(data).decode()}"
+        while len(self._made) > _REMEMBERED:
+            self._made.popitem(last=False)
+        return self._made[sha256]
+
+
+def _unpack(image: Any) -> None:
+    # Only unpacking shows a file that was cut short.
+    image.load()
+
+
+def keep_image(encoded: str, keep: Keep | None) -> str:
+    """Keep an image that came as base64, and return its sha256 (hex). Blocks while it is written.
+
+    Raises:
+        PermanentError: nowhere to keep it, or it is not an image.
+    """
+    if keep is None:
+        raise PermanentError("an image cannot be kept: no store of images is at hand (adapter.keep).")
+    try:
+        data = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        raise PermanentError("the endpoint sent an image that is not base64.") from None
+    if (kind := media_type(data)) is None:
+        raise PermanentError("the endpoint sent bytes that are no PNG, JPEG, GIF or WebP image.")
+    return keep(data, kind)

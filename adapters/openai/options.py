@@ -1,0 +1,223 @@
+"""Settings of `openai`, and what follows from them before anything is sent: the address, the key, the identity."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ...core.contracts.adapter import Identity
+from ...core.contracts import Options
+from ...core.contracts.errors import UsageError
+from ...core.contracts.records import Scalar
+from .labels import RULE_VERSION as LABEL_RULE
+from .labels import bare_label
+from ..shared.refusals import RULE_VERSION
+
+VERSION = "1"
+OPENAI_URL = "https://api.openai.com/v1"
+FIXED = frozenset({"model", "messages", "prompt", "input", "n", "stream", "echo", "logprobs", "top_logprobs", "seed"})
+"""Fields of a body that `extra_body` may not set: they belong to the request."""
+_SECRET = re.compile(r'(?i)"((?:x-)?api[-_ ]?key|(?:proxy-)?authorization|password)"\s*:')
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+LikelihoodWay = Literal["prompt_logprobs", "echo", "first_token"]
+ClassifyWay = Literal["likelihood", "generate", "decisions", "systemone"]
+_PROMPT = "Classify the text.\nText: {text}\nLabel:"
+_PROMPT_FOR_WORDS = "Which of these labels fits the text best: {labels}?\nText: {text}\nAnswer with the label alone."
+
+
+class OpenAIOptions(Options, frozen=True, kw_only=True):
+    """Settings of `openai`."""
+
+    model: str
+    """The name the endpoint knows the model by."""
+    base_url: str | None = None
+    """Address up to and with `/v1`. None takes the environment's OPENAI_BASE_URL, else OpenAI's own."""
+    endpoint: str | None = None
+    """What the identity calls the endpoint, where the address changes but the model does not; None: the address."""
+    revision: str | None = None
+    """Whatever pins the weights behind the name (a commit, a digest, a date); part of the identity, never sent."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """NAME of the variable that holds the key (NAME_FILE may name a file that does); "" for a server without keys."""
+    api_key_file: str | None = None
+    """A file that holds the key and nothing else; used in place of the environment."""
+    organization: str | None = None
+    """OpenAI organisation; None takes the environment's OPENAI_ORG_ID."""
+    project: str | None = None
+    """OpenAI project; None takes the environment's OPENAI_PROJECT_ID."""
+    concurrency: Positive = 64
+    """Calls in flight, and connections kept open."""
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+    """A call that takes longer has failed and is asked again."""
+    transport: Literal["lean", "sdk"] = "lean"
+    """`sdk` sends every call through the package's own stack: slower, for networks the lean path cannot pass."""
+    system_prompt: str | None = None
+    """Goes before every prompt; before messages as the system message, joined with their own."""
+    max_tokens: Positive | None = None
+    """Tokens to generate where the request does not say."""
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
+    """What the endpoint calls that limit. None: the newer name at OpenAI's own address, the older one elsewhere."""
+    image_detail: Literal["auto", "low", "high"] | None = None
+    """How finely the endpoint should look at images; None leaves it the choice."""
+    likelihood: LikelihoodWay | None = None
+    """The way to log-probabilities; servers differ, so it is chosen and never guessed. See the documentation."""
+    alternatives: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    """Likeliest first tokens to ask for with `first_token`."""
+    classify: ClassifyWay | None = None
+    """The way to a probability per label; see the documentation."""
+    labels: tuple[str, ...] = ()
+    """Labels of `classify`. With `likelihood` they are scored as written; a leading blank belongs to the label."""
+    classify_prompt: str | None = None
+    """What `classify` sends: {text}, for pairs {pair}, and {labels} for all labels. None: one that fits the way."""
+    classify_question: str = "Which label fits best?"
+    """What `decisions` and `systemone` ask about it."""
+    send_draw_seed: bool = False
+    """Send the seed of an image as `seed`; OpenAI refuses the field, some servers honour it."""
+    refusal_rule: bool = True
+    """Take answers that open like a refusal as refused, where the endpoint gives no signal."""
+    extra_body: dict[str, Any] = {}
+    """Further fields of every request, such as {top_k = 20}; a null drops a field. Stands in the identity: no keys."""
+
+    def __repr__(self) -> str:
+        """Show the model only: a mistaken setting may hold a key."""
+        return f"OpenAIOptions(model={self.model!r}, ...)"
+
+
+def check_options(options: OpenAIOptions) -> None:
+    """Refuse settings that cannot work together.
+
+    Raises:
+        UsageError: which, and how to mend it.
+    """
+    if fixed := sorted(FIXED & options.extra_body.keys()):
+        raise UsageError(f"extra_body may not set {', '.join(fixed)}: they belong to each request.")
+    if secret := _SECRET.search(msgspec.json.encode(options.extra_body).decode()):
+        raise UsageError(f"extra_body may not set {secret[1]}: it is kept with the answers. See api_key_env.")
+    if options.classify is not None:
+        _check_classify(options)
+
+
+def _check_classify(options: OpenAIOptions) -> None:
+    names = [label.strip() for label in options.labels]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise UsageError("classify needs at least two different labels, such as labels = [' positive', ' negative'].")
+    if options.classify == "likelihood" and options.likelihood is None:
+        raise UsageError("classify = 'likelihood' needs the setting likelihood (see it).")
+    prompt = prompt_of(options)
+    if "{text}" not in prompt:
+        raise UsageError("classify_prompt needs {text} where the text goes.")
+    if options.classify != "generate":
+        return
+    bare = {bare_label(name) for name in names}
+    if "" in bare or len(bare) < len(names):
+        raise UsageError(f"classify = 'generate' cannot tell these labels apart in an answer: {', '.join(names)}.")
+    if "{labels}" not in prompt and not all(name in prompt for name in names):
+        raise UsageError(
+            "classify_prompt must name the labels for classify = 'generate'; {labels} stands for them all."
+        )
+
+
+def prompt_of(options: OpenAIOptions) -> str:
+    """Return the template of `classify`: that of the settings, or one for the way that they name."""
+    if options.classify_prompt is not None:
+        return options.classify_prompt
+    return _PROMPT_FOR_WORDS if options.classify == "generate" else _PROMPT
+
+
+def find_address(options: OpenAIOptions) -> str:
+    """Return the base url without a closing slash.
+
+    Raises:
+        UsageError: not an http(s) address, or one that carries a user, a query or a fragment; it is not shown then.
+    """
+    url = (options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).strip().rstrip("/")
+    try:
+        parts = urlsplit(url)
+        port_is_sound = parts.port is None or parts.port > 0
+    except ValueError:
+        raise UsageError("base_url is not an address; write it like http://127.0.0.1:8000/v1.") from None
+    if parts.username is not None or parts.password is not None or "?" in url or "#" in url:
+        raise UsageError("base_url must not carry a user, a password or a query; put the key into the environment.")
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_sound:
+        raise UsageError(f"base_url {url!r} is not an address; write it like http://127.0.0.1:8000/v1.")
+    return url
+
+
+def find_key(options: OpenAIOptions) -> str | None:
+    """Return the key, or None for a server that wants none.
+
+    Raises:
+        UsageError: there is none where the settings say; the message names the place and never shows a key.
+    """
+    if options.api_key_file is not None:
+        return _checked(_read_key(options.api_key_file), f"the file {options.api_key_file!r}")
+    name = options.api_key_env
+    if not name:
+        return None
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", name):
+        raise UsageError("api_key_env must be the NAME of an environment variable, never the key itself.")
+    key = os.environ.get(name, "").strip()
+    if not key and (file := os.environ.get(f"{name}_FILE", "").strip()):
+        return _checked(_read_key(file), f"the file that {name}_FILE names")
+    if not key:
+        raise UsageError(
+            f"the environment variable {name} is not set. Set it to the key, name another with api_key_env, "
+            "or set api_key_env = '' for a server that wants none."
+        )
+    return _checked(key, f"the environment variable {name}")
+
+
+def _read_key(name: str) -> str:
+    try:
+        return Path(name).expanduser().read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or "not text"
+        raise UsageError(f"the file of the key, {name!r}, cannot be read: {problem}.") from None
+
+
+def _checked(key: str, place: str) -> str:
+    if not key:
+        raise UsageError(f"{place} is empty; it should hold the key.")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise UsageError(f"{place} does not hold a key: there are blanks, line breaks or special characters in it.")
+    return key
+
+
+def ensure_no_key(identity: Identity, key: str | None) -> None:
+    """Refuse settings that hold the key, because an identity is kept with the answers; it is not shown.
+
+    Raises:
+        UsageError: the key stands in one of them.
+    """
+    if key is not None and any(key in str(value) for value in (identity.model, *identity.settings.values())):
+        raise UsageError("a setting holds the key itself. It belongs into the environment only; see api_key_env.")
+
+
+def make_identity(options: OpenAIOptions, address: str) -> Identity:
+    """Return what makes this model this model: whatever reaches the endpoint or changes how it is read."""
+    settings: dict[str, Scalar] = {"endpoint": options.endpoint or address, "refusal_rule": 0}
+    if options.refusal_rule:
+        settings["refusal_rule"] = RULE_VERSION
+    for name in ("system_prompt", "max_tokens", "max_tokens_field", "image_detail", "likelihood"):
+        if (value := getattr(options, name)) is not None:
+            settings[name] = value
+    if options.classify is not None:
+        settings["classify"] = options.classify
+        settings["classify_prompt"] = prompt_of(options)
+        settings["classify_question"] = options.classify_question
+        settings["labels"] = msgspec.json.encode(options.labels).decode()
+    if options.classify == "generate":
+        # Ones and noughts, and no probabilities: whoever reads the results must see it.
+        settings["classify_scores"] = "one-hot"
+        settings["label_rule"] = LABEL_RULE
+    if options.send_draw_seed:
+        settings["send_draw_seed"] = True
+    if options.extra_body:
+        settings["extra_body"] = msgspec.json.encode(options.extra_body, order="sorted").decode()
+    return Identity(
+        adapter="openai", version=VERSION, model=options.model, digest=options.revision or "", settings=settings
+    )

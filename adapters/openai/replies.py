@@ -1,0 +1,171 @@
+"""The parts of an endpoint's answers that are read; everything else is skipped while decoding."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...core.contracts.records import Usage
+
+
+class Counted(msgspec.Struct):
+    """Tokens, as the endpoint counts them; the names differ by API."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def record(self) -> Usage:
+        """Return the record of it."""
+        return Usage(
+            input_tokens=self.prompt_tokens or self.input_tokens or 0,
+            output_tokens=self.completion_tokens or self.output_tokens or 0,
+        )
+
+
+class Alternative(msgspec.Struct):
+    """A token that could have stood at a place."""
+
+    token: str
+    logprob: float
+
+
+class Place(msgspec.Struct):
+    """A generated token with its alternatives."""
+
+    top_logprobs: list[Alternative] = []
+
+
+class ChatLogprobs(msgspec.Struct):
+    """Log-probabilities in the form of chat completions."""
+
+    content: list[Place] | None = None
+
+
+class Part(msgspec.Struct):
+    """A piece of an answer; one of a model's reasoning has no text here."""
+
+    text: str | None = None
+    refusal: str | None = None
+
+
+class ChatMessage(msgspec.Struct):
+    """What the model said; some endpoints send it in pieces."""
+
+    content: str | list[Part] | None = None
+    refusal: str | None = None
+
+    def words(self) -> str:
+        """Return the answer in words, or the refusal if there is nothing else."""
+        content = self.content
+        said = content if isinstance(content, str) else "".join(part.text or "" for part in content or [])
+        return said or self.refused()
+
+    def refused(self) -> str:
+        """Return what the provider marks as a refusal, or nothing."""
+        pieces = self.content if isinstance(self.content, list) else []
+        return self.refusal or "".join(part.refusal or "" for part in pieces)
+
+
+class ChatChoice(msgspec.Struct):
+    """One answer."""
+
+    message: ChatMessage
+    finish_reason: str | None = None
+    logprobs: ChatLogprobs | None = None
+
+
+class PromptToken(msgspec.Struct):
+    """One entry of vLLM's `prompt_logprobs`."""
+
+    logprob: float
+    decoded_token: str | None = None
+
+
+PromptTokens = list[dict[str, PromptToken] | None]
+
+
+class ChatReply(msgspec.Struct):
+    """`/chat/completions`."""
+
+    choices: list[ChatChoice]
+    usage: Counted | None = None
+    prompt_logprobs: PromptTokens | None = None
+
+
+class TextLogprobs(msgspec.Struct):
+    """Log-probabilities in the form of completions; llama.cpp's server uses that of chat completions."""
+
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
+    text_offset: list[int] | None = None
+    top_logprobs: list[dict[str, float] | None] | None = None
+    content: list[Place] | None = None
+
+
+class TextChoice(msgspec.Struct):
+    """One answer."""
+
+    text: str = ""
+    logprobs: TextLogprobs | None = None
+    prompt_logprobs: PromptTokens | None = None
+
+
+class TextReply(msgspec.Struct):
+    """`/completions`."""
+
+    choices: list[TextChoice]
+    usage: Counted | None = None
+
+
+class Vector(msgspec.Struct):
+    """One embedding."""
+
+    embedding: list[float]
+
+
+class EmbeddingReply(msgspec.Struct):
+    """`/embeddings`."""
+
+    data: list[Vector]
+    usage: Counted | None = None
+
+
+class Picture(msgspec.Struct):
+    """One image, as base64 or behind a link."""
+
+    b64_json: str | None = None
+    url: str | None = None
+
+
+class ImageReply(msgspec.Struct):
+    """`/images/generations`."""
+
+    data: list[Picture]
+    usage: Counted | None = None
+
+
+class Share(msgspec.Struct):
+    """A label with its probability."""
+
+    value: str | bool
+    probability: float
+
+
+class Decided(msgspec.Struct):
+    """An answer to one question; `probabilities` is missing in a refusal."""
+
+    type: str
+    probabilities: list[Share] | dict[str, float] | None = None
+
+
+class DecisionReply(msgspec.Struct):
+    """`/decisions`: answers in the order of the questions. `/systemone`: answers by name."""
+
+    answers: list[Decided] | dict[str, Decided]
+    usage: Counted | None = None
+
+
+def usage_of(counted: Counted | None) -> Usage:
+    """Return the record of a count that may be missing."""
+    return Usage() if counted is None else counted.record()

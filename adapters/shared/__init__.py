@@ -1,0 +1,1 @@
+"""What several backends share: images, sampling, refusals, threads, torch."""

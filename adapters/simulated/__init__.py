@@ -1,0 +1,1 @@
+"""A model whose bias is known because it is planted."""

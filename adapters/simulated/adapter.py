@@ -1,0 +1,192 @@
+"""`simulated`: a model whose bias is known, because it is planted: for calibration and for tests.
+
+Every answer is a closed form of the settings and the request (`_simulated_answers.py`), needs no weights and takes
+some microseconds, so that a whole study can be asked a hundred times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from typing import Annotated, ClassVar, TypeVar
+
+import msgspec
+
+from ...core.contracts.adapter import Identity, Limits, ModelAdapter
+from ...core.contracts import Options
+from ...core.contracts.errors import ModelError, ModelLoadError, PermanentError
+from ...core.contracts.records import (
+    Classification,
+    Classify,
+    Draw,
+    Drawing,
+    Embed,
+    Embedding,
+    Generate,
+    Generation,
+    Likelihood,
+    Likelihoods,
+    Prompt,
+    PseudoLikelihood,
+    Request,
+    Response,
+    TokenScores,
+)
+from ..shared.images import Blobs
+from .answers import Answers, Planted
+from .blanks import NAMES, has_blank, read_blanks
+from .blanks import VARYING as BLANKS_VARYING
+from .noise import Noise
+from .words import DESIRABLE, NEGATIVE, POSITIVE, UNDESIRABLE, VARYING, Lists
+
+VERSION = "4"
+CHUNK = 250
+"""Answers after which the event loop gets its turn."""
+Q = TypeVar("Q", bound=Request)
+R = TypeVar("R", bound=Response)
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class SimulatedOptions(Options, frozen=True, kw_only=True):
+    """Settings of `simulated`."""
+
+    model: str = "simulated"
+    """A name for it; no answer depends on it."""
+    strength: float = 0.0
+    """The planted log-odds, in nats, of a desirable word over an undesirable one beside positive words; beside
+    negative words they are its opposite."""
+    noise: NotNegative = 1.0
+    """Standard deviation of an item's own noise in those log-odds, in nats."""
+    spread: NotNegative = 0.5
+    """Standard deviation of the lean that all items of one template share, in nats."""
+    seed: int = 0
+    """Another seed is another model of the same bias."""
+    desirable: tuple[str, ...] = DESIRABLE
+    undesirable: tuple[str, ...] = UNDESIRABLE
+    positive: tuple[str, ...] = POSITIVE
+    negative: tuple[str, ...] = NEGATIVE
+    varying: tuple[str, ...] = VARYING
+    """Words that vary within a template; with the other lists they are blanked to find it."""
+    blanks: str | None = None
+    """A TOML file of pairs of words by domain: in a sentence with a BLANK they are the four lists, in place of the
+    above. None plants nothing else there."""
+    dimension: Positive = 64
+    """Length of embeddings."""
+    refusal_rate: Share = 0.0
+    """Share of answers that are refused, and of images that are filtered."""
+    failure_rate: Share = 0.0
+    """Share of requests that are never answered. No answer depends on it, so it is not in the identity."""
+    latency_seconds: NotNegative = 0.0
+    """What a call takes at least. Not in the identity."""
+    concurrency: Positive = 4
+    batch_items: Positive = 1000
+
+
+class Simulated(ModelAdapter):
+    """All operations in closed form, with a planted bias of known strength."""
+
+    options: ClassVar[type[msgspec.Struct]] = SimulatedOptions
+
+    def __init__(self, options: SimulatedOptions | None = None) -> None:
+        """Prepare the word lists.
+
+        Raises:
+            ModelLoadError: a listed word is empty or stands in two lists, or a number is not finite.
+        """
+        self._options = chosen = options or SimulatedOptions()
+        for name in ("strength", "noise", "spread"):
+            if not math.isfinite(value := getattr(chosen, name)):
+                raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.")
+        lists = {name: getattr(chosen, name) for name in ("desirable", "undesirable", "positive", "negative")}
+        words = Lists({**lists, "varying": chosen.varying})
+        planted = msgspec.convert(chosen, Planted, from_attributes=True)
+        self._noise = Noise(chosen.seed)
+        self._answers = self._blanks = Answers(planted, self._noise, words, tuple(lists.values()))
+        blanks = {} if chosen.blanks is None else read_blanks(chosen.blanks)
+        if blanks:
+            words = Lists({**blanks, "varying": BLANKS_VARYING})
+            self._blanks = Answers(planted, self._noise, words, tuple(blanks[name] for name in NAMES))
+        self.identity = Identity(
+            adapter="simulated",
+            version=VERSION,
+            model=chosen.model,
+            digest=_digest({**lists, "varying": chosen.varying, **{f"blanks {k}": v for k, v in blanks.items()}}),
+            settings={**msgspec.structs.asdict(planted), "seed": chosen.seed},
+        )
+        self.limits = Limits(concurrency=chosen.concurrency, batch_items=chosen.batch_items)
+
+    @property
+    def keep(self) -> Callable[[bytes, str], str] | None:
+        """What stores the bytes of an image under a media type and returns their sha256; None keeps none."""
+        return self._answers.keep
+
+    @keep.setter
+    def keep(self, store: Callable[[bytes, str], str] | None) -> None:
+        self._answers.keep = store
+
+    @property
+    def blobs(self) -> Blobs | None:
+        """What returns the bytes of an image by its sha256: a drawn face is looked at."""
+        return self._answers.blobs
+
+    @blobs.setter
+    def blobs(self, store: Blobs | None) -> None:
+        self._answers.blobs = store
+
+    async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
+        """Choose an option that the prompt lists, or name a listed word."""
+        return await self._all(lambda request: self._on(request.messages).generate(request), requests)
+
+    async def likelihood_batch(self, requests: Sequence[Likelihood]) -> Sequence[Likelihoods | ModelError]:
+        """Score continuations of prompts."""
+        return await self._all(lambda request: self._on(request.prompt).likelihood(request), requests)
+
+    async def pseudo_likelihood_batch(self, requests: Sequence[PseudoLikelihood]) -> Sequence[TokenScores | ModelError]:
+        """Score sentences; `variant` changes nothing."""
+        return await self._all(self._answers.pseudo_likelihood, requests)
+
+    async def classify_batch(self, requests: Sequence[Classify]) -> Sequence[Classification | ModelError]:
+        """Give the sentiment of texts, or the entailment of pairs."""
+        return await self._all(self._answers.classify, requests)
+
+    async def embed_batch(self, requests: Sequence[Embed]) -> Sequence[Embedding | ModelError]:
+        """Embed texts as bags of words."""
+        return await self._all(self._answers.embed, requests)
+
+    async def draw_batch(self, requests: Sequence[Draw]) -> Sequence[Drawing | ModelError]:
+        """Draw coloured squares."""
+        return await self._all(self._answers.draw, requests, chunk=1)
+
+    async def _all(self, one: Callable[[Q], R], requests: Sequence[Q], chunk: int = CHUNK) -> list[R | ModelError]:
+        await asyncio.sleep(self._options.latency_seconds)
+        answers: list[R | ModelError] = []
+        for start in range(0, len(requests), chunk):
+            answers += [self._settle(one, request) for request in requests[start : start + chunk]]
+            await asyncio.sleep(0)
+        return answers
+
+    def _on(self, prompt: Prompt) -> Answers:
+        """Return what answers a prompt."""
+        return self._blanks if self._blanks is not self._answers and has_blank(prompt) else self._answers
+
+    def _settle(self, one: Callable[[Q], R], request: Q) -> R | ModelError:
+        try:
+            if self._options.failure_rate and self._fails(request):
+                return PermanentError(f"simulated failure (failure_rate = {self._options.failure_rate:g}).")
+            return one(request)
+        except ModelError as error:
+            return error
+        except UnicodeEncodeError as error:
+            return PermanentError(f"text is not valid unicode: {error}.")
+
+    def _fails(self, request: Request) -> bool:
+        return self._noise.draws(msgspec.json.encode(request)).failure < self._options.failure_rate
+
+
+def _digest(lists: dict[str, tuple[str, ...]]) -> str:
+    # The order counts: it decides which word an answer names.
+    return "sha256:" + hashlib.sha256(msgspec.json.encode(lists, order="sorted")).hexdigest()

@@ -1,0 +1,275 @@
+"""The closed form: what `simulated` answers to each request.
+
+Every score holds `tilt`, which is all there is of bias and noise:
+
+    tilt = described / 2 * (strength * valued + spread * z(skeleton)) + noise / sqrt(2) * z(text)
+
+where `described` and `valued` are the signs of the listed words and z is a standard normal number that belongs to a
+text. Two texts that differ only in a desirable and an undesirable word thus differ by +strength on average beside
+positive words and by -strength beside negative ones, plus a lean of their template (standard deviation `spread`)
+and noise of their own (standard deviation `noise`), all in nats.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from ...core.contracts.errors import PermanentError
+from ...core.contracts.records import (
+    Classification,
+    Classify,
+    Draw,
+    Drawing,
+    Embed,
+    Embedding,
+    Generate,
+    Generation,
+    Likelihood,
+    Likelihoods,
+    Prompt,
+    PseudoLikelihood,
+    TokenScores,
+    TopToken,
+    Usage,
+)
+from ..shared.images import Blobs
+from .choices import Choice, Listed, listed
+from .completions import Completions, begun
+from .faces import Faces
+from .fluency import CLASH, clashes
+from .noise import LARGEST, Noise
+from .png import squares
+from .words import CACHED, NEITHER, WORD, Lists, Signs, images_of, scored_words, words_of
+
+REFUSAL = "I'm sorry, but I can't help with that."
+LARGEST_SIDE = 2048
+"""Of a drawing, in pixels."""
+NEUTRAL = "neutral"
+NAMED = 4
+"""Words of each list that an open question is answered from."""
+_encode = msgspec.json.Encoder().encode
+
+
+class Planted(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers behind the answers, in nats."""
+
+    strength: float
+    noise: float
+    spread: float
+    refusal_rate: float
+    dimension: int
+
+
+class Stem(NamedTuple):
+    """A question without its options."""
+
+    text: str
+    signs: Signs
+    skeleton: str
+
+
+class Answers:
+    """One method per operation: a request to its response, a function of nothing else."""
+
+    def __init__(self, planted: Planted, noise: Noise, lists: Lists, subjects: tuple[Sequence[str], ...]) -> None:
+        """Take the numbers, the noise, the lists, and the words an answer may name: descriptors, then attributes."""
+        self._planted, self._noise, self._lists, self._subjects = planted, noise, lists, subjects
+        # Keeps every log-probability below 0, which is where those of a real model are.
+        self._floor = abs(planted.strength) / 2 + LARGEST * (planted.spread / 2 + planted.noise / math.sqrt(2)) + 1
+        self._lean = lru_cache(CACHED)(lambda skeleton: noise.normal("lean", skeleton))
+        self._vector = lru_cache(CACHED)(self._word_vector)
+        self._faces = Faces(noise, planted.strength, planted.spread)
+        self._completions = Completions(noise, planted.strength, planted.spread)
+        self.keep: Callable[[bytes, str], str] | None = None
+        self.blobs: Blobs | None = None
+
+    def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:
+        """Score the words that are not conditioned on; what a pair shares scores the same in both its sentences."""
+        words = scored_words(request)
+        ease = 4 * self._noise.uniform("ease", " ".join(words)) - 4 - 4 * len(words) - CLASH * clashes(words)
+        return self._scored(ease + self._tilt(self._lists.signs(request.text), request.text), len(words))
+
+    def likelihood(self, request: Likelihood) -> Likelihoods:
+        """Score continuations. Length does not count, so that options of unlike length differ by the bias alone."""
+        prompt = words_of(request.prompt)
+        marked = self._marked(prompt, request)
+        scores = [marked.get(text.strip()) or self._continued(prompt, text) for text in request.continuations]
+        if not scores:
+            raise PermanentError("there is no continuation to score. Give one or more.")
+        return Likelihoods(scores=tuple(scores), usage=Usage(input_tokens=_count(prompt)))
+
+    def generate(self, request: Generate) -> Generation:
+        """Complete a sentence, choose one of the options that the prompt lists, or name a listed word."""
+        prompt = words_of(request.messages)
+        usage = Usage(input_tokens=_count(prompt), output_tokens=1)
+        draws = self._noise.draws(_encode(request))
+        if draws.refusal < self._planted.refusal_rate:
+            return Generation(text=REFUSAL, status="refused", finish_reason="refusal", usage=usage)
+        answers, scores = self._alternatives(prompt, request)
+        chosen = _choose(scores, request.sampling.temperature, draws.answer)
+        text, reason = _cut(answers[chosen], request)
+        top = _top(answers, scores, request.top_logprobs) if request.top_logprobs else ()
+        return Generation(text=text, finish_reason=reason, top_logprobs=top, usage=usage)
+
+    def classify(self, request: Classify) -> Classification:
+        """Give sentiment for a text, entailment for a pair of texts; the neutral label's logit is 0."""
+        text = request.text if request.pair is None else f"{request.text}\n{request.pair}"
+        described, valued = self._lists.signs(text)
+        planted, own = self._planted, self._planted.noise * self._noise.normal("class", text)
+        if request.pair is None:
+            labels, odds = ("positive", NEUTRAL, "negative"), planted.strength * described + 2 * valued + own
+        else:
+            lean = planted.spread * self._lean(self._lists.skeleton(text))
+            labels, odds = (
+                ("entailment", NEUTRAL, "contradiction"),
+                described * (planted.strength * valued + lean) + own,
+            )
+        weights = _softmax([odds / 2, 0.0, -odds / 2])
+        return Classification(
+            probabilities=dict(zip(labels, weights, strict=True)), usage=Usage(input_tokens=_count(text))
+        )
+
+    def embed(self, request: Embed) -> Embedding:
+        """Add up the vectors of the words, and scale to length 1."""
+        words = WORD.findall(request.text.lower())
+        total = np.sum([self._vector(word) for word in words or [""]], axis=0)
+        vector = total / np.linalg.norm(total)
+        return Embedding(vector=tuple(vector.tolist()), usage=Usage(input_tokens=len(words)))
+
+    def draw(self, request: Draw) -> Drawing:
+        """Draw squares; a share of `refusal_rate` of the prompts and seeds is filtered."""
+        if not (1 <= request.width <= LARGEST_SIDE and 1 <= request.height <= LARGEST_SIDE):
+            size = f"{request.width} x {request.height}"
+            raise PermanentError(f"an image of {size} pixels cannot be drawn. Give sides from 1 to {LARGEST_SIDE}.")
+        encoded = _encode(request)
+        if self._noise.draws(encoded).refusal < self._planted.refusal_rate:
+            return Drawing(image=None, status="filtered")
+        data = squares(self._noise.key("image", encoded.decode()), request.width, request.height)
+        return Drawing(image=self.keep(data, "image/png") if self.keep else hashlib.sha256(data).hexdigest())
+
+    def _tilt(self, signs: Signs, text: str) -> float:
+        return self._tilted(signs, text, lambda: self._lists.skeleton(text))
+
+    def _tilted(self, signs: Signs, text: str, skeleton: Callable[[], str]) -> float:
+        planted = self._planted
+        tilt = planted.noise / math.sqrt(2) * self._noise.normal("item", text)
+        if signs.described:
+            lean = planted.spread * self._lean(skeleton()) if planted.spread else 0.0
+            tilt += signs.described / 2 * (planted.strength * signs.valued + lean)
+        return tilt
+
+    def _scored(self, score: float, count: int) -> TokenScores:
+        values = ((score - self._floor) / count,) * count
+        return TokenScores(log_probability=math.fsum(values), count=count, values=values)
+
+    def _continued(self, prompt: str, continuation: str) -> TokenScores:
+        if not (count := _count(continuation)):
+            raise PermanentError(f"continuation {continuation!r} has no word to score.")
+        text = prompt + continuation
+        signs = self._lists.signs(text)
+        score = self._tilt(signs, text)
+        if signs == NEITHER:
+            score -= CLASH * clashes(WORD.findall(f"{_last(prompt)} {continuation}"))
+        return self._scored(score, count)
+
+    def _alternatives(self, prompt: str, request: Generate) -> tuple[list[str], list[float]]:
+        """Return what may be answered, and the score of each."""
+        if (sentence := begun(prompt)) is not None:
+            words = self._completions.choices(sentence)
+            return [word.answer for word in words], self._completions.scores(sentence)
+        found = listed(prompt) or Listed(prompt, tuple(self._named(prompt, request)))
+        return [choice.answer for choice in found.choices], self._scores(found, request.messages)
+
+    def _scores(self, found: Listed, prompt: Prompt) -> list[float]:
+        stem = Stem(found.stem, self._lists.signs(found.stem), self._lists.skeleton(found.stem))
+        face = self._faces.seen(prompt, self.blobs)
+        return [
+            self._fit(stem, choice) + self._faces.lean(face, choice.text, self._lists.signs(choice.text).valued)
+            for choice in found.choices
+        ]
+
+    def _marked(self, prompt: str, request: Likelihood) -> dict[str, TokenScores]:
+        """Return the scores of the labels of listed options, where a drawn face is asked about."""
+        if self._faces.seen(request.prompt, self.blobs) is None or (found := listed(prompt)) is None:
+            return {}
+        labels = (choice.answer.removesuffix(choice.text).strip() for choice in found.choices)
+        scores = self._scores(found, request.prompt)
+        return {label: self._scored(score - self._faces.reach, 1) for label, score in zip(labels, scores, strict=True)}
+
+    def _named(self, prompt: str, request: Generate) -> list[Choice]:
+        """Return the answers to an open question: as many words of the better list as of the worse one."""
+        described, valued = self._lists.signs(prompt)
+        # A prompt that describes somebody is asked about the value, any other about the description.
+        pair = [words for words in (self._subjects[2:] if described and not valued else self._subjects[:2]) if words]
+        count, at = min([NAMED, *map(len, pair)]), self._noise.uniform("word", prompt)
+        names = [words[(int(at * len(words)) + step) % len(words)] for words in pair for step in range(count)]
+        seen = "".join(f" I see {name[:8]}." for name in images_of(request.messages))
+        return [Choice(f"I think of someone {name}.{seen}", name) for name in names] or [Choice("I cannot tell.", "")]
+
+    def _fit(self, stem: Stem, choice: Choice) -> float:
+        its = self._lists.signs(choice.text)
+        signs = Signs(its.described or stem.signs.described, its.valued or stem.signs.valued)
+        # A line break parts words, so that the skeleton of both is that of each.
+        skeleton = f"{stem.skeleton} {self._lists.short_skeleton(choice.text)}".strip()
+        return self._tilted(signs, f"{stem.text}\n{choice.text}", lambda: skeleton)
+
+    def _word_vector(self, word: str) -> npt.NDArray[np.float64]:
+        vector = self._direction(word)
+        described, valued = self._lists.signs(word)
+        shift = self._planted.strength * described + valued
+        return vector + shift * self._direction("|") if shift else vector
+
+    def _direction(self, word: str) -> npt.NDArray[np.float64]:
+        generator = np.random.Generator(np.random.Philox(key=self._noise.key("vector", word)))
+        return generator.standard_normal(self._planted.dimension)
+
+
+def _last(text: str) -> str:
+    return "".join(text.rsplit(maxsplit=1)[-1:])
+
+
+def _count(text: str) -> int:
+    return len(text.split())
+
+
+def _softmax(scores: Sequence[float]) -> list[float]:
+    highest = max(scores)
+    weights = [math.exp(score - highest) for score in scores]
+    total = sum(weights)
+    return [weight / total for weight in weights]
+
+
+def _choose(scores: Sequence[float], temperature: float | None, draw: float) -> int:
+    """Return the place of the highest score at temperature 0, else that of a draw by softmax."""
+    if temperature == 0:
+        return max(range(len(scores)), key=scores.__getitem__)
+    reached = 0.0
+    for place, weight in enumerate(_softmax([score / (temperature or 1.0) for score in scores])):
+        reached += weight
+        if draw < reached:
+            return place
+    return len(scores) - 1
+
+
+def _cut(text: str, request: Generate) -> tuple[str, str]:
+    """Apply `stop` and `max_tokens` (words here), and name the finish reason."""
+    for stop in filter(None, request.sampling.stop):
+        text = text.partition(stop)[0]
+    limit = request.sampling.max_tokens
+    if limit is not None and _count(text) > limit:
+        return " ".join(text.split()[: max(limit, 0)]), "length"
+    return text, "stop"
+
+
+def _top(answers: Sequence[str], scores: Sequence[float], count: int) -> tuple[tuple[TopToken, ...], ...]:
+    # An answer of this model is one token.
+    tokens = [TopToken(a, math.log(max(w, 1e-300))) for a, w in zip(answers, _softmax(scores), strict=True)]
+    return (tuple(sorted(tokens, key=lambda token: -token.log_probability)[: max(count, 0)]),)

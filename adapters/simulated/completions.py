@@ -1,0 +1,71 @@
+"""Sentences whose last word is begun with a letter, and a planted association of some sentences with some words."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .choices import Choice
+from .noise import Noise
+
+_BEGUN = re.compile(
+    r"^[ \t]*(?P<stem>\S[^\n]*?)(?:[ \t]+an?(?:/an)?)?[ \t]+(?P<letter>[a-z])_{2,}(?P<end>ing)?[ \t]*[.?!]?\s*\Z",
+    re.I | re.M,
+)
+VOWELS, CONSONANTS = "aeiou", "bdgkmprtvz"
+WORDS = 12
+"""Words that may complete a sentence, for each letter: made up, so that no dictionary makes two of them one."""
+SHARE = 0.5
+"""Of the sentences with a letter, those that have a word of their own."""
+
+
+class Begun(NamedTuple):
+    """A sentence to be completed."""
+
+    stem: str
+    """What stands before the word, without an article."""
+    letter: str
+    end: str
+    """How the word must end."""
+
+
+def begun(prompt: str) -> Begun | None:
+    """Return the sentence that a prompt ends with, if its last word is begun, as in `This person is a t_____`."""
+    found = _BEGUN.search(prompt)
+    return None if found is None else Begun(found["stem"], found["letter"].lower(), (found["end"] or "").lower())
+
+
+class Completions:
+    """Words by letter, and which of them belongs to a sentence."""
+
+    def __init__(self, noise: Noise, strength: float, spread: float) -> None:
+        self._noise, self._strength, self._spread = noise, strength, spread
+
+    def choices(self, sentence: Begun) -> list[Choice]:
+        """Return the words that may complete a sentence."""
+        return [Choice(word, word) for word in words_of(sentence)]
+
+    def scores(self, sentence: Begun) -> list[float]:
+        """Return the score of each: how common it is, the same in every sentence, and `strength` where planted."""
+        own = self.planted(sentence)
+        return [
+            self._spread * self._noise.normal("common", word) + self._strength * (word == own)
+            for word in words_of(sentence)
+        ]
+
+    def planted(self, sentence: Begun) -> str | None:
+        """Return the word that belongs to a sentence, if one does."""
+        name = f"{sentence.stem}|{sentence.letter}"
+        if self._noise.uniform("has a word", name) >= SHARE:
+            return None
+        return words_of(sentence)[int(self._noise.uniform("its word", name) * WORDS)]
+
+
+def words_of(sentence: Begun) -> list[str]:
+    """Return the words of a letter, with the ending that the sentence asks for."""
+    syllables = [consonant + vowel for consonant in CONSONANTS for vowel in VOWELS]
+    inner = "o" if sentence.letter not in VOWELS else ""
+    return [
+        f"{sentence.letter}{inner}{syllables[7 * n % 50]}{syllables[11 * n % 50]}k{sentence.end}"
+        for n in range(1, WORDS + 1)
+    ]

@@ -1,0 +1,103 @@
+"""What `simulated` sees in a picture: a drawn face says whose it is and how far it is filtered, in a text chunk.
+
+The schematic faces of the study `attractiveness` carry that chunk; a vision-language model, which looks at pixels,
+never sees it. An option of a question about such a face scores, besides what its words do,
+
+    filter * strength / 2 * valued + spread / sqrt(2) * z(face, option)
+
+so the log-odds of a positive option over a negative one rise by `filter * strength` from a face without a filter to the
+same face with it, and faces differ by `spread`, alike in both pictures. All in nats.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from ...core.contracts.errors import DataError
+from ...core.contracts.records import Image, Message, Prompt
+from ..shared.images import Blobs
+from .noise import LARGEST, Noise
+
+CHUNK = b"prejudge-face"
+"""Keyword of the text chunk; what draws the faces writes it."""
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+CACHED = 1 << 16
+
+
+class Face(msgspec.Struct, frozen=True):
+    """A drawn face."""
+
+    face: str
+    filter: float
+    """How far the picture is filtered, from 0 (not) to 1."""
+
+
+_decode = msgspec.json.Decoder(Face).decode
+
+
+class Faces:
+    """The drawn faces in prompts, and how options lean to them."""
+
+    def __init__(self, noise: Noise, strength: float, spread: float) -> None:
+        """Take the noise and, in nats, what a full filter plants and the standard deviation between faces."""
+        self._noise, self._strength, self._spread = noise, strength, spread
+        self._known: dict[str, Face | None] = {}
+        self._own = lru_cache(CACHED)(lambda face, option: noise.normal("face", f"{face}|{option}"))
+
+    @property
+    def reach(self) -> float:
+        """Return what no lean is further from 0 than."""
+        return abs(self._strength) / 2 + LARGEST * self._spread / math.sqrt(2)
+
+    def seen(self, prompt: Prompt, blobs: Blobs | None) -> Face | None:
+        """Return the drawn face of a prompt with one picture; None if there is none, or its bytes are not at hand."""
+        if isinstance(prompt, str) or blobs is None or (name := _only_image(prompt)) is None:
+            return None
+        if name not in self._known:
+            try:
+                data = blobs(name)
+            except DataError:
+                return None
+            self._known[name] = face_in(data)
+        return self._known[name]
+
+    def lean(self, face: Face | None, option: str, valued: int) -> float:
+        """Return what a face adds to the score of an option, whose words are positive (1), negative (-1) or neither."""
+        if face is None:
+            return 0.0
+        own = self._spread / math.sqrt(2) * self._own(face.face, option.lower()) if self._spread else 0.0
+        return min(max(face.filter, 0.0), 1.0) * self._strength / 2 * valued + own
+
+
+def face_in(data: bytes) -> Face | None:
+    """Return what a PNG says of the face drawn in it; None for every other image."""
+    for text in _texts(data):
+        keyword, _, value = text.partition(b"\0")
+        if keyword == CHUNK:
+            try:
+                return _decode(value)
+            except msgspec.DecodeError:
+                return None
+    return None
+
+
+def _only_image(messages: Sequence[Message]) -> str | None:
+    names = [part.sha256 for message in messages for part in message.parts if isinstance(part, Image)]
+    return names[0] if len(names) == 1 else None
+
+
+def _texts(data: bytes) -> Iterator[bytes]:
+    """Yield the text chunks before the pixels."""
+    at = len(SIGNATURE)
+    while data.startswith(SIGNATURE) and at + 8 <= len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        if kind == b"IDAT":
+            return
+        if kind == b"tEXt":
+            yield data[at + 8 : at + 8 + length]
+        at += 12 + length

@@ -1,0 +1,122 @@
+"""What `simulated` understands of a text: which listed words stand in it, and what is left without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...core.contracts.errors import ModelLoadError, PermanentError
+from ...core.contracts.records import Image, Message, Prompt, PseudoLikelihood, Span
+
+DESIRABLE = ("fair-skinned", "thin", "underweight", "tall")
+UNDESIRABLE = ("dark-skinned", "fat", "overweight", "short")
+POSITIVE = ("attractive", "good-looking", "gorgeous", "charming", "sexy", "cute", "charismatic")
+NEGATIVE = (
+    *("ugly", "hideous-looking", "awful-looking", "unattractive", "nasty"),
+    *("horrible-looking", "disgusting-looking"),
+)
+VARYING = (
+    *("a", "an", "woman", "girl", "lady", "man", "boy", "gentleman"),
+    *("women", "girls", "ladies", "men", "boys", "gentlemen"),
+)
+WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
+CACHED = 1 << 14
+
+
+class Signs(NamedTuple):
+    """What a text says, by the words in it: 1, -1, or 0 for neither."""
+
+    described: int
+    """1 if more desirable than undesirable words stand in it, -1 the other way round."""
+    valued: int
+    """1 if more positive than negative words stand in it, -1 the other way round."""
+
+
+NEITHER = Signs(0, 0)
+
+
+class Lists:
+    """The word lists of one model. Words and phrases are matched whole; case does not count."""
+
+    def __init__(self, lists: Mapping[str, Sequence[str]]) -> None:
+        """Take `desirable`, `undesirable`, `positive`, `negative` and `varying`.
+
+        Raises:
+            ModelLoadError: a word is empty, or stands in two of the first four lists.
+        """
+        weights = {"desirable": (1, 0), "undesirable": (-1, 0), "positive": (0, 1), "negative": (0, -1)}
+        self._weights: dict[str, tuple[int, int]] = {}
+        for name, weight in weights.items():
+            for word in map(str.lower, lists[name]):
+                if not word.strip() or self._weights.setdefault(word, weight) != weight:
+                    raise ModelLoadError(f"word {word!r} in {name!r} is empty, or stands in another list too.")
+        self._marks = _any_of([*self._weights])
+        self._blanks = _any_of([*self._weights, *map(str.lower, lists["varying"])])
+        self.signs = lru_cache(CACHED)(self._signs)
+        self.short_skeleton = lru_cache(CACHED)(self.skeleton)
+
+    def skeleton(self, text: str) -> str:
+        """Return a text without any listed word: what the sentences of one template share."""
+        return " ".join(self._blanks.sub("", text.lower()).split())
+
+    def _signs(self, text: str) -> Signs:
+        described = valued = 0
+        for word in self._marks.findall(text.lower()):
+            more, better = self._weights[word]
+            described += more
+            valued += better
+        return Signs((described > 0) - (described < 0), (valued > 0) - (valued < 0))
+
+
+def words_of(prompt: Prompt) -> str:
+    """Return the words of a prompt; an image stands in it by its sha256, and may be listed like a word."""
+    if isinstance(prompt, str):
+        return prompt
+    parts = (part for message in prompt for part in message.parts)
+    return "\n".join(part.sha256 if isinstance(part, Image) else part.text for part in parts)
+
+
+def images_of(messages: Sequence[Message]) -> list[str]:
+    """Return the sha256 of each image."""
+    return [part.sha256 for message in messages for part in message.parts if isinstance(part, Image)]
+
+
+def scored_words(request: PseudoLikelihood) -> list[str]:
+    """Return the words of a text that are not conditioned on.
+
+    Raises:
+        PermanentError: a span lies outside the text, or no word is left.
+    """
+    for start, end in request.given:
+        if not 0 <= start < end <= len(request.text):
+            raise PermanentError(f"given span ({start}, {end}) does not fit a text of {len(request.text)} characters.")
+    words = WORD.findall(_without(request.text, request.given))
+    if request.contrast is not None:
+        words = _shared(words, WORD.findall(request.contrast), contrast_first=request.contrast_first)
+    if not words:
+        raise PermanentError(f"nothing is left to score in {request.text[:60]!r}: every word is conditioned on.")
+    return words
+
+
+def _without(text: str, spans: Sequence[Span]) -> str:
+    kept, at = [], 0
+    for start, end in sorted(spans):
+        kept.append(text[at:start])
+        at = max(at, end)
+    return " ".join([*kept, text[at:]])
+
+
+def _shared(words: list[str], other: list[str], *, contrast_first: bool) -> list[str]:
+    first, second = (other, words) if contrast_first else (words, other)
+    blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
+    return [word for block in blocks for word in first[block.a : block.a + block.size]]
+
+
+def _any_of(words: Sequence[str]) -> re.Pattern[str]:
+    # The longest first, so that a phrase is found before the word it begins with.
+    longest = sorted({word for word in words if word}, key=lambda word: (-len(word), word))
+    # A hyphen binds: `short` does not stand in `short-sighted`, nor `looking` in `good-looking`.
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest))})(?![\w-])" if longest else r"(?!)")

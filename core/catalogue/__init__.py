@@ -1,0 +1,1 @@
+"""From names to things: the registry, plugins, studies, published values, prices."""

@@ -1,0 +1,47 @@
+"""Can the models do what the study asks? Said before the first call, and before a plan is believed."""
+
+from __future__ import annotations
+
+from ..contracts.adapter import OPERATIONS
+from ..contracts.errors import UnknownNameError, UnsupportedOperationError, UsageError
+from .study import SUBJECT, Catalogue, Instrument, Study
+
+
+def ensure_capable(catalogue: Catalogue, study: Study, instrument: Instrument) -> None:
+    """Refuse, before the first call, a study whose roles lack a model or whose models lack an operation.
+
+    Raises:
+        UsageError: a role without a model.
+        UnknownNameError: a model for a role that the study does not have.
+        UnsupportedOperationError: with the models that could do it.
+    """
+    for stage in instrument.stages():
+        if stage.role not in study.roles:
+            named = "NAME" if stage.role == SUBJECT else f"{stage.role}=NAME"
+            raise UsageError(f"study {study.name!r} needs a model for the role {stage.role!r}: --model {named}.")
+    ensure_named_capable(catalogue, study, instrument)
+
+
+def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrument) -> None:
+    """Refuse as `ensure_capable` does, but let roles be without a model, as in a plan.
+
+    Raises:
+        UnknownNameError: a model for a role that the study does not have.
+        UnsupportedOperationError: with the models that could do it.
+    """
+    roles = [stage.role for stage in instrument.every_stage()]
+    for role in study.roles:
+        if role not in roles:
+            raise UnknownNameError(f"role of {study.name}", role, roles)
+    for stage in instrument.stages():
+        model = study.roles.get(stage.role)
+        if model is not None and not _can(catalogue, model, stage.operation):
+            able = [n for n in catalogue.registry.models if _can(catalogue, n, stage.operation)]
+            raise UnsupportedOperationError(
+                f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}, which model {model!r} cannot do. "
+                f"Models that can: {', '.join(sorted(able)) or 'none in the registry'}."
+            )
+
+
+def _can(catalogue: Catalogue, model: str, operation: type) -> bool:
+    return operation in catalogue.adapter_class(model).capabilities()

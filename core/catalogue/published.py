@@ -1,0 +1,127 @@
+"""Values that papers printed: one by one, or as whole tables, and whether a measured one agrees with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from ..contracts.errors import DataError
+from ..contracts.records import Scalar
+
+SLACK = 1e-9
+"""60.48 - 60.47 is not 0.01 in binary; a share of the value, for p-values are as small as 1e-200."""
+OTHERWISE = "*"
+"""Any row that is not named."""
+
+
+class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A value that a paper printed."""
+
+    measure: str
+    value: float
+    group: dict[str, Scalar] = {}
+    tolerance: float | None = None
+    relative: float | None = None
+    """A tolerance as a share of the value, in place of `tolerance`."""
+    model: str = ""
+    source: str = ""
+    of: Literal["value", "p"] = "value"
+    """What was printed of the measure: its value, or its p (not adjusted)."""
+    reading: str = ""
+    """How the value is read where the paper leaves that open; without a tolerance: why nobody can judge it."""
+
+    @property
+    def width(self) -> float | None:
+        """Return the largest difference that counts as a replication; None where none was declared."""
+        return self.tolerance if self.relative is None else self.relative * abs(self.value)
+
+    def agrees(self, measured: float) -> bool | None:
+        """Return whether a measured value is the published one within its tolerance; None without a tolerance."""
+        return None if self.width is None else within(self.value, measured, self.width)
+
+
+def within(published: float, measured: float, width: float) -> bool:
+    """Return whether two values differ by no more than a width."""
+    return abs(measured - published) <= width + SLACK * abs(published)
+
+
+class Again(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Answers of another collection that a table's values are held against too."""
+
+    model: str
+    tolerances: dict[str, float] = {}
+    """In place of the table's: by a row's levels (`beauty, feminine`), or by the first of them for all such rows."""
+    readings: dict[str, str] = {}
+    """By the same, or `*` for any other row. A row with a reading and no tolerance here cannot be judged."""
+
+
+class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A printed table: a row per group, a column per measure."""
+
+    by: tuple[str, ...]
+    """Factors whose levels the first cells of a row hold."""
+    measures: tuple[str, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+    tolerance: float | None = None
+    model: str = ""
+    source: str = ""
+    reading: str = ""
+    again: tuple[Again, ...] = ()
+
+    def values(self) -> Iterator[Published]:
+        """Yield the values, row by row, then those for other answers.
+
+        Raises:
+            DataError: a row has not one cell per factor and measure, or a cell of a measure is no number.
+        """
+        printed = Published(
+            measure="", value=0.0, tolerance=self.tolerance, model=self.model, source=self.source, reading=self.reading
+        )
+        for row in self.rows:
+            yield from self._row(row, printed)
+        for again in self.again:
+            for row in self.rows:
+                names = (", ".join(map(str, row[: len(self.by)])), str(row[0]), OTHERWISE)
+                reading = next((again.readings[name] for name in names if name in again.readings), "")
+                own = None if reading else self.tolerance
+                tolerance = next((again.tolerances[name] for name in names if name in again.tolerances), own)
+                held = {"model": again.model, "tolerance": tolerance, "reading": reading}
+                yield from self._row(row, msgspec.structs.replace(printed, **held))
+
+    def _row(self, row: tuple[Scalar, ...], printed: Published) -> Iterator[Published]:
+        levels, cells = row[: len(self.by)], row[len(self.by) :]
+        if len(cells) != len(self.measures):
+            wanted = ", ".join((*self.by, *self.measures))
+            raise DataError(f"a row of {self.source!r} has {len(row)} cells: {list(row)}. It needs: {wanted}.")
+        for measure, cell in zip(self.measures, cells, strict=True):
+            if isinstance(cell, bool) or not isinstance(cell, (int, float)):
+                raise DataError(f"{cell!r} in a row of {self.source!r} is no number: {list(row)}.")
+            group = dict(zip(self.by, levels, strict=True))
+            yield msgspec.structs.replace(printed, measure=measure, value=float(cell), group=group)
+
+
+_NOT_A_NAME = re.compile(r"\(.*?\)|[\W_]")
+
+
+def whose(values: Iterable[Published], name: str, *, imported: bool) -> list[str]:
+    """Return the models with published values that a run's model is: one, none, or several that cannot be told apart.
+
+    Case, spaces and signs do not count, so `palm-2` is `PaLM 2`. Values of `PaLM 2 (published answers)` are for answers
+    that were imported, those of `PaLM 2` for all others; each stands in where the other has none.
+    """
+    models = list(dict.fromkeys(value.model for value in values if value.model))
+    alike = [model for model in models if _plain(model) == _plain(name) != ""]
+    own = [model for model in alike if model.endswith(")") == imported] or alike
+    return [model for model in own if model.lower() == name.lower()] or own
+
+
+def _plain(name: str) -> str:
+    return _NOT_A_NAME.sub("", name).lower()
+
+
+def expand(published: Sequence[Published], tables: Sequence[PublishedTable]) -> tuple[Published, ...]:
+    """Return single values and those of tables as one list."""
+    return (*published, *(value for table in tables for value in table.values()))

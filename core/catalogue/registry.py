@@ -1,0 +1,210 @@
+"""The catalogue: `registry.toml`, built in and the user's own, read into typed records.
+
+A user's file (in the working directory, or named by `--registry`) adds to the built-in one and overrides it entry by
+entry. A setting `model = "package:prejudge.adapters.reference/fair"` is a folder inside an installed package; one that
+begins with `./` or `../` is relative to the file it stands in.
+"""
+
+from __future__ import annotations
+
+import logging
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from ..contracts.errors import DataError, UnknownNameError, UsageError
+from .prices import Prices
+from .published import Published as Published
+from .published import PublishedTable, expand
+
+FILE_NAME = "registry.toml"
+LOG = logging.getLogger(__name__)
+
+
+class PluginEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An adapter, probe or metric by its import path."""
+
+    target: str
+    """`module:attribute`, loaded on first use."""
+    summary: str = ""
+    extra: str = ""
+    """The extra to install for it."""
+
+
+class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model by a short name."""
+
+    adapter: str
+    settings: dict[str, Any] = {}
+    prices: Prices = Prices()
+    """In US dollars: `input` and `output` of a million tokens, `request` of one, `image` of one drawn."""
+    summary: str = ""
+    source: str = ""
+
+
+class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A study: a probe, its options, the metrics, and what the paper says of them."""
+
+    probe: str
+    metrics: dict[str, dict[str, Any]]
+    """Options by metric."""
+    title: str = ""
+    summary: str = ""
+    source: str = ""
+    options: dict[str, Any] = {}
+    roles: dict[str, str] = {}
+    """Models of the roles other than `subject`."""
+    published: tuple[Published, ...] = ()
+    tables: tuple[PublishedTable, ...] = ()
+    """Printed tables; `parse_registry` adds their cells to `published`."""
+    deviations: tuple[str, ...] = ()
+    """Where this differs from the paper."""
+    limits: tuple[str, ...] = ()
+    """What the results do not show."""
+
+
+class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All entries by kind and name."""
+
+    adapters: dict[str, PluginEntry] = {}
+    probes: dict[str, PluginEntry] = {}
+    metrics: dict[str, PluginEntry] = {}
+    models: dict[str, ModelEntry] = {}
+    studies: dict[str, StudyEntry] = {}
+
+    def model(self, name: str) -> ModelEntry:
+        """Return a model by its name, or by `ADAPTER:MODEL`, such as `hf-masked:./my-bert`.
+
+        Raises:
+            UnknownNameError: neither.
+            UsageError: the name of an adapter alone.
+        """
+        if name in self.models:
+            return self.models[name]
+        adapter, colon, model = name.partition(":")
+        if colon and adapter in self.adapters:
+            return ModelEntry(adapter=adapter, settings={"model": model})
+        if colon and "/" not in adapter:
+            raise UnknownNameError("adapter", adapter, self.adapters)
+        if name in self.adapters:
+            raise UsageError(f"{name!r} is an adapter: say which model, as {name}:MODEL, or by a name of the registry.")
+        raise UnknownNameError("model", name, self.models, "Or name one as ADAPTER:MODEL, such as hf-masked:./my-bert.")
+
+    def study(self, name: str) -> StudyEntry:
+        """Return a study by its name.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        if name not in self.studies:
+            raise UnknownNameError("study", name, self.studies)
+        return self.studies[name]
+
+
+def load_registry(user: str | Path | None = None) -> Registry:
+    """Return the built-in catalogue, with the user's own on top.
+
+    Raises:
+        DataError: the file cannot be read.
+        UnknownNameError: it has an unknown key.
+    """
+    text = files(__package__.split(".")[0]).joinpath(FILE_NAME).read_text("utf-8")
+    built_in = parse_registry(text, f"the built-in {FILE_NAME}")
+    path = Path(user) if user is not None else Path(FILE_NAME)
+    if user is None and not path.is_file():
+        return built_in
+    try:
+        own = parse_registry(path.read_text("utf-8"), str(path.absolute()), path.resolve().parent)
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read the registry {str(path.absolute())!r}: {why}.") from None
+    return Registry(**{name: getattr(built_in, name) | getattr(own, name) for name in Registry.__struct_fields__})
+
+
+def parse_registry(text: str, where: str, folder: Path | None = None) -> Registry:
+    """Read a catalogue; `where` names it in errors.
+
+    Raises:
+        DataError: it is no TOML, or a value has the wrong type.
+        UnknownNameError: it has an unknown key.
+    """
+    return read_registry(parse_toml(text, where), where, folder)
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Read TOML; `where` names it in the error.
+
+    Raises:
+        DataError: it is none.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{where} is not valid TOML: {error}.") from None
+    LOG.info("read %s", where)
+    return data
+
+
+def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = None) -> Registry:
+    """Make a catalogue of what a file holds; paths that begin with a dot are relative to `folder`.
+
+    Raises:
+        DataError: a value has the wrong type.
+        UnknownNameError: it has an unknown key.
+    """
+    check_keys(data, Registry, where)
+    try:
+        registry = msgspec.convert(data, Registry)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{where}: {error}.") from None
+    models = {name: _located(entry, folder) for name, entry in registry.models.items()}
+    studies = {name: _tabled(entry, f"{where}: studies: {name}") for name, entry in registry.studies.items()}
+    return msgspec.structs.replace(registry, models=models, studies=studies)
+
+
+def _tabled(entry: StudyEntry, where: str) -> StudyEntry:
+    try:
+        return msgspec.structs.replace(entry, published=expand(entry.published, entry.tables), tables=())
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def _located(entry: ModelEntry, folder: Path | None) -> ModelEntry:
+    """Make the places a model names absolute."""
+    return msgspec.structs.replace(entry, settings={k: locate(v, folder) for k, v in entry.settings.items()})
+
+
+def locate(value: Any, folder: Path | None) -> Any:
+    """Make a place absolute: `package:NAME/PATH`, or a path that begins with a dot; anything else stays as it is."""
+    if not isinstance(value, str):
+        return value
+    if value.startswith("package:"):
+        package, _, inner = value.removeprefix("package:").partition("/")
+        return str(files(package).joinpath(inner))
+    if folder is not None and value.startswith(("./", "../")):
+        return str((folder / value).resolve())
+    return value
+
+
+def check_keys(data: Any, kind: Any, where: str) -> None:
+    """Find a key no record has, and name the nearest; the records' own errors name no neighbour.
+
+    Raises:
+        UnknownNameError: the first such key.
+    """
+    if get_origin(kind) is dict and isinstance(data, Mapping):
+        for name, value in data.items():
+            check_keys(value, get_args(kind)[1], f"{where}: {name}")
+    elif get_origin(kind) is tuple and isinstance(data, list):
+        for value in data:
+            check_keys(value, get_args(kind)[0], where)
+    elif isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(data, Mapping):
+        hints = get_type_hints(kind)
+        for name, value in data.items():
+            if name not in hints:
+                raise UnknownNameError(f"key in {where}", name, hints)
+            check_keys(value, hints[name], f"{where}: {name}")

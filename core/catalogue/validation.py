@@ -1,0 +1,190 @@
+"""Check a study file, and say everything that is wrong with it at once."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any, get_type_hints
+
+import msgspec
+
+from ..contracts import Options
+from ..contracts.errors import PrejudgeError, UnknownNameError
+from ..contracts.options import build_options
+from .plugins import Plugins
+from .registry import StudyEntry
+from .study import Catalogue
+from .studyfile import load_study_file
+
+KINDS = ("probe", "metric")
+
+
+def problems_of(path: str, catalogue: Catalogue) -> list[str]:
+    """Return a line for each thing that is wrong with a study file; none if it can be run.
+
+    Raises:
+        DataError: the file cannot be read, or is no TOML, so that nothing more can be said.
+    """
+    _, _, data = load_study_file(path)
+    found = list(_of_fields(data))
+    found += _of_probe(data, catalogue)
+    found += _of_metrics(data, catalogue)
+    found += _of_roles(data, catalogue)
+    if not found:
+        found += _of_whole(path, catalogue)
+    return found
+
+
+def _said(what: str, check: Any) -> Iterator[str]:
+    """Yield what a check complains of."""
+    try:
+        check()
+    except PrejudgeError as error:
+        yield f"{what}: {error}" if what else str(error)
+
+
+def _of_fields(data: Mapping[str, Any]) -> Iterator[str]:
+    hints = get_type_hints(StudyEntry)
+    for name in ("probe", "metrics"):
+        if name not in data:
+            yield f"{name} is not set. A study needs it."
+    for name, value in data.items():
+        if name not in hints:
+            yield str(UnknownNameError("key", name, [*hints, "name", "seed"]))
+            continue
+        try:
+            msgspec.convert(value, hints[name])
+        except msgspec.ValidationError as error:
+            yield f"{name}: {error}."
+
+
+def _of_probe(data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[str]:
+    if isinstance(name := data.get("probe"), str):
+        yield from _of_options("probe", name, data.get("options", {}), catalogue, "options")
+
+
+def _of_metrics(data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[str]:
+    metrics = data.get("metrics")
+    if isinstance(metrics, Mapping):
+        if not metrics:
+            yield "metrics: name at least one, such as [metrics.contrast]."
+        for name, values in metrics.items():
+            yield from _of_options("metric", name, values, catalogue, f"metrics.{name}")
+
+
+def _of_options(kind: str, name: str, values: Any, catalogue: Catalogue, where: str) -> Iterator[str]:
+    """Yield the problems of a name and of its options, one by one."""
+    try:
+        options = catalogue.plugins.load(kind, name).options
+    except PrejudgeError as error:
+        yield str(error)
+        return
+    if not isinstance(values, Mapping):
+        yield f"{where} is {values!r}. Give a table of options."
+        return
+    found = list(_of_values(name, options, values, where))
+    yield from found or _said(where, lambda: build_options(name, options, values))
+
+
+def _of_values(name: str, options: type[Options], values: Mapping[str, Any], where: str) -> Iterator[str]:
+    required = {field.name for field in msgspec.structs.fields(options) if field.required}
+    for key, value in values.items():
+        others = {other: values[other] for other in required & set(values) if other != key}
+        try:
+            build_options(name, options, {key: value, **others})
+        except UnknownNameError as error:
+            yield f"{where}: {error}"
+        except PrejudgeError as error:
+            # What another option lacks is said once, of all of them together.
+            if repr(key) in str(error) or str(error).startswith(f"{key} "):
+                yield f"{where}: {error}"
+
+
+def _of_roles(data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[str]:
+    roles = data.get("roles")
+    for role, model in roles.items() if isinstance(roles, Mapping) else ():
+        if isinstance(model, str):
+            yield from _said(f"roles.{role}", lambda model=model: catalogue.registry.model(model))
+
+
+def _of_whole(path: str, catalogue: Catalogue) -> Iterator[str]:
+    """Yield what is wrong although every part is right: a pairing, a role nobody has, a printed table."""
+    try:
+        study = catalogue.study(path, {}, {})
+        instrument = catalogue.instrument(study)
+    except PrejudgeError as error:
+        yield str(error)
+        return
+    known = sorted({stage.role for stage in instrument.every_stage()})
+    for role in study.roles:
+        if role not in known:
+            yield f"roles: {UnknownNameError(f'role of probe {study.probe}', role, known)}"
+
+
+def study_schema(plugins: Plugins) -> dict[str, Any]:
+    """Return the JSON schema of a study file, with the options of every probe and metric that is on offer."""
+    schema, parts = msgspec.json.schema_components([StudyEntry], ref_template="#/$defs/{name}")
+    study = parts.pop("StudyEntry")
+    study["properties"] = {
+        "name": {"type": "string", "description": "What the study is called; by default the name of the file."},
+        "seed": {"type": "integer", "minimum": 0, "description": "Seed of the probe and of every metric that has one."},
+        **study["properties"],
+    }
+    _describe(study, StudyEntry)
+    options = {kind: _options_schemas(kind, plugins, parts) for kind in KINDS}
+    study["properties"]["metrics"] = {"type": "object", "minProperties": 1, "properties": options["metric"]}
+    study["properties"]["probe"]["examples"] = sorted(options["probe"])
+    study["allOf"] = [
+        {"if": {"properties": {"probe": {"const": name}}}, "then": {"properties": {"options": own}}}
+        for name, own in options["probe"].items()
+    ]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **study, "title": "Study", "$defs": parts}
+
+
+def _options_schemas(kind: str, plugins: Plugins, parts: dict[str, Any]) -> dict[str, Any]:
+    """Return a reference to the schema of each plugin's options, and add the schemas to `parts`."""
+    schemas = {}
+    for name in sorted(plugins.offers[kind]):
+        options = plugins.load(kind, name).options
+        _, found = msgspec.json.schema_components([options], ref_template="#/$defs/{name}")
+        _describe(found[options.__name__], options)
+        # Names of classes may meet; names of plugins of one kind do not.
+        own = f"{kind} {name}"
+        parts[own] = found.pop(options.__name__)
+        parts.update(found)
+        schemas[name] = {"$ref": f"#/$defs/{own}"}
+    return schemas
+
+
+def _describe(schema: dict[str, Any], kind: type) -> None:
+    schema.pop("title", None)
+    for name, text in field_docs(kind).items():
+        if name in schema.get("properties", {}):
+            schema["properties"][name] = {**schema["properties"][name], "description": text}
+
+
+def field_docs(kind: type) -> dict[str, str]:
+    """Return what a record's source says below each field, inherited ones included."""
+    docs: dict[str, str] = {}
+    for part in reversed(kind.__mro__):
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
+        except (OSError, TypeError):
+            continue
+        docs |= _documented(tree.body[0])
+    return docs
+
+
+def _documented(node: ast.stmt) -> dict[str, str]:
+    body = node.body if isinstance(node, ast.ClassDef) else []
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in zip(body, body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }

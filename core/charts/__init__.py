@@ -1,0 +1,1 @@
+"""Parts of figures: forests, bars, levels, flows; no study is named here."""

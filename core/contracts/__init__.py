@@ -1,0 +1,26 @@
+"""What a plugin may rely on: records, errors, `ModelAdapter`, `Probe`, `Metric`, estimates, options, canonical encoding."""
+
+from .adapter import Identity, Limits, ModelAdapter
+from .estimates import Chart, Estimate, Example
+from .metric import DESIGN_COLUMNS, HEADLINE, UNIT_COLUMNS, Metric
+from .options import Options
+from .probe import Imported, Probe, Stage, Trial, Unreadable
+
+__all__ = [
+    "Chart",
+    "DESIGN_COLUMNS",
+    "Estimate",
+    "Example",
+    "HEADLINE",
+    "Identity",
+    "Imported",
+    "Limits",
+    "Metric",
+    "ModelAdapter",
+    "Options",
+    "Probe",
+    "Stage",
+    "Trial",
+    "UNIT_COLUMNS",
+    "Unreadable",
+]

@@ -1,0 +1,84 @@
+"""Options: from what a person writes to a plugin's typed, frozen record, with errors that name the nearest name."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from .errors import UnknownNameError, UsageError
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every plugin's parameters: typed, frozen, and strict about unknown names."""
+
+
+def build_options(owner: str, kind: type[S], values: Mapping[str, Any], *, strict: bool = False) -> S:
+    """Return the options record of `owner` with these values; text is read as the type the option has, unless `strict`.
+
+    Raises:
+        UnknownNameError: an option nobody declared.
+        UsageError: a missing option, or a value of the wrong type.
+    """
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for name in values:
+        if name not in known:
+            raise UnknownNameError(f"option of {owner}", name, known)
+    try:
+        return msgspec.convert(values if strict else _split_lists(kind, values), kind, strict=strict)
+    except msgspec.ValidationError as error:
+        raise UsageError(_explain(owner, kind, values, str(error))) from None
+
+
+def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], problem: str) -> str:
+    """Say which option has which wrong value, and what it may be."""
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", problem)
+    if missing:
+        return f"{owner}: option {missing[1]!r} is not set, and has no default."
+    place = re.search(r"`\$\.(\w+)", problem)
+    if place is None or place[1] not in values:
+        return f"{owner}: {problem}."
+    name, hint = place[1], get_type_hints(kind).get(place[1])
+    choices = [choice for part in (hint, *get_args(hint)) if get_origin(part) is Literal for choice in get_args(part)]
+    what = problem.partition(" - at")[0].replace(" | null`", "`")
+    may = f"It may be: {', '.join(map(repr, choices))}." if choices else f"{what}."
+    return f"{owner}: option {name!r} is {values[name]!r}. {may}"
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """Read `name=value` texts; a value is a TOML value where it is one, else text.
+
+    Raises:
+        UsageError: a text without `=`.
+    """
+    values: dict[str, Any] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"cannot read {text!r}. Write NAME=VALUE, such as per_cell=60.")
+        values[name.strip()] = _toml_value(value.strip())
+    return values
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _split_lists(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Let `axes=height,body shape` stand for a list where the option is one."""
+    hints = get_type_hints(kind)
+
+    def split(name: str, value: Any) -> Any:
+        if get_origin(hints.get(name)) not in (tuple, list) or isinstance(value, list | tuple):
+            return value
+        return [part.strip() for part in value.split(",")] if isinstance(value, str) else [value]
+
+    return {name: split(name, value) for name, value in values.items()}

@@ -1,0 +1,1 @@
+"""Checks before money is spent: of a model, and of the installation."""

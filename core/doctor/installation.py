@@ -1,0 +1,141 @@
+"""What is installed, seen and kept on this machine: facts about it, without a model.
+
+Packages are looked up in their metadata and not imported; torch alone is, where it is there, to ask it for devices.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+from packaging.requirements import Requirement
+
+from ..contracts.errors import PrejudgeError
+from ..catalogue.plugins import Plugins
+from ..store import Store, list_runs
+from ..store.engine import lacks_file
+from ..store.urls import show, store_url
+from ..contracts.version import VERSION
+
+PACKAGE = "prejudge"
+NOT_FOR_USERS = ("all", "dev", "docs")
+"""Extras that hold others, or that only a checkout needs."""
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """One thing that is so."""
+
+    part: str
+    """What it belongs to: `extra`, `device`, `store` ..."""
+    name: str
+    detail: str
+    wrong: bool = False
+    """It must be mended; what is merely not installed is not wrong."""
+
+
+def look_around(plugins: Plugins, store: str) -> list[Fact]:
+    """Return what is known of this installation."""
+    return [*_base(), *_extras(), *_plugins(plugins), *devices(), _store(store)]
+
+
+def _base() -> Iterator[Fact]:
+    yield Fact("prejudge", VERSION, str(Path(__file__).resolve().parents[1]))
+    yield Fact("python", platform.python_version(), f"{platform.system()} {platform.machine()}, {sys.executable}")
+
+
+def _extras() -> Iterator[Fact]:
+    """Yield a fact per extra: complete, or what it lacks and the command that adds it."""
+    for extra, wanted in sorted(requirements_of(PACKAGE).items()):
+        lacking = [text for requirement in wanted if (text := lack_of(requirement)) is not None]
+        mend = f"lacks {', '.join(lacking)}: pip install '{PACKAGE}[{extra}]'"
+        yield Fact("extra", extra, mend if lacking else ", ".join(_with_version(wanted)))
+
+
+def requirements_of(package: str) -> dict[str, list[Requirement]]:
+    """Return what each extra of a package asks for, those extras that it builds on taken apart."""
+    own: dict[str, list[Requirement]] = {}
+    try:
+        lines = requires(package) or []
+    except PackageNotFoundError:  # a checkout that was never installed
+        return {}
+    for line in lines:
+        requirement = Requirement(line)
+        for extra in _extras_named(requirement):
+            own.setdefault(extra, []).append(requirement)
+    return {extra: list(_flat(extra, own, package)) for extra in own if extra not in NOT_FOR_USERS}
+
+
+def _extras_named(requirement: Requirement) -> list[str]:
+    """Return the extra that a line of the metadata belongs to; the base install has none."""
+    marker = str(requirement.marker or "")
+    _, equals, rest = marker.replace("'", '"').partition('extra == "')
+    return [rest.partition('"')[0]] if equals else []
+
+
+def _flat(extra: str, own: dict[str, list[Requirement]], package: str) -> Iterator[Requirement]:
+    for requirement in own[extra]:
+        if requirement.name == package:
+            for inner in sorted(requirement.extras):
+                yield from _flat(inner, own, package)
+        else:
+            yield requirement
+
+
+def lack_of(requirement: Requirement) -> str | None:
+    """Return what is missing for a requirement to be met; None if nothing is."""
+    try:
+        found = version(requirement.name)
+    except PackageNotFoundError:
+        return f"{requirement.name}{requirement.specifier}"
+    met = requirement.specifier.contains(found, prereleases=True)
+    return None if met else f"{requirement.name}{requirement.specifier} (is {found})"
+
+
+def _with_version(requirements: list[Requirement]) -> Iterator[str]:
+    for requirement in requirements:
+        yield f"{requirement.name} {version(requirement.name)}"
+
+
+def _plugins(plugins: Plugins) -> Iterator[Fact]:
+    for name in plugins.loaded:
+        yield Fact("plugin", name, "loaded")
+    for problem in plugins.problems:
+        yield Fact("plugin", "", problem, wrong=True)
+
+
+def devices() -> Iterator[Fact]:
+    """Yield the devices that torch sees; where it is not installed, say so."""
+    if find_spec("torch") is None:
+        yield Fact("device", "", "unknown: torch is not installed")
+        return
+    try:
+        torch = import_module("torch")
+    except (ImportError, OSError) as error:  # OSError: a library of CUDA that cannot be loaded
+        yield Fact("device", "", f"unknown: torch cannot be imported: {error}", wrong=True)
+        return
+    for number in range(torch.cuda.device_count()):
+        seen = torch.cuda.get_device_properties(number)
+        yield Fact("device", f"cuda:{number}", f"{seen.name}, {seen.total_memory / 2**30:.0f} GiB")
+    if torch.backends.mps.is_available():
+        yield Fact("device", "mps", platform.processor() or "Apple")
+    yield Fact("device", "cpu", f"{torch.get_num_threads()} threads")
+
+
+def _store(where: str) -> Fact:
+    """Say where the store is and what it holds; one that is not there yet is not wrong."""
+    try:
+        url = store_url(where)
+        place = str(Path(url.database).absolute()) if url.database and "://" not in where else show(url)
+        if lacks_file(url):
+            return Fact("store", place, "not there yet: the first run makes it")
+        with Store(where, writable=False) as store:
+            runs = len(list_runs(store))
+    except PrejudgeError as error:
+        return Fact("store", where if "://" not in where else "", str(error), wrong=True)
+    return Fact("store", place, f"{runs} {'run' if runs == 1 else 'runs'}")

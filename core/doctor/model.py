@@ -1,0 +1,284 @@
+"""A canary before money is spent: does a model do what its adapter says?
+
+Each check asks a few tiny questions whose answers are known: an operation answers, a likely text outranks an unlikely
+one, log-probabilities are not a constant, a seed is honoured, an image is really seen. Servers that silently ignore an
+option have had whole studies scored at chance; a constant answer is a failure here, never a pass.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Literal, NamedTuple
+
+from ..contracts.adapter import OPERATIONS, ModelAdapter
+from ..contracts.errors import MissingExtraError, ModelError, ModelLoadError, PermanentError, PrejudgeError
+from ..contracts.records import (
+    Classify,
+    Draw,
+    Embed,
+    Generate,
+    Image,
+    Likelihood,
+    Message,
+    PseudoLikelihood,
+    Request,
+    Sampling,
+    Text,
+    TokenScores,
+)
+
+Verdict = Literal["pass", "fail", "skip"]
+
+LIKELY = (
+    ("I saw a woman in the park.", "park woman the a in I saw."),
+    ("They saw a man at the bus stop.", "stop the they bus at man a saw."),
+    ("She was sitting in the cafe.", "in was cafe she the sitting."),
+    ("He saw a tall woman waiting at the station.", "tall at he woman the a station waiting saw."),
+    ("There was a girl in the park.", "girl the was park a in there."),
+    ("We were walking down the street.", "street down were the walking we."),
+)
+"""Sentences, and the same words in no order."""
+CONTINUED = (
+    ("I saw a woman in the", " park", " were"),
+    ("They were walking down the", " street", " of"),
+    ("She was waiting for him at the", " station", " is"),
+    ("He was sitting in the", " cafe", " to"),
+    ("There was a girl in the", " garden", " was"),
+    ("It was a", " mistake", " the"),
+)
+"""Prompts with a likely and an unlikely continuation of one word. The unlikely word is the commoner by itself, so that
+a model that does not see the prompt fails."""
+PARAPHRASED = (
+    ("A dog runs.", "A dog is running.", "The bank raised its interest rates."),
+    ("I saw a woman in the park.", "A woman was in the park.", "They think he is lazy."),
+    ("She was sitting in the cafe.", "There she was, sitting in a cafe.", "He bought two new cars."),
+)
+"""Sentences, each with a paraphrase and with one about something else."""
+ENOUGH = 5 / 6
+"""Share of such questions to answer well; a model that only guesses does so one time in nine."""
+CREATIVE = "Invent a name for a new colour. Answer with the name only."
+DRAWN = range(1, 7)
+"""Seeds of the draws that should not all be one answer."""
+SIDE, ENDPOINT_SIDE = 64, 1024
+"""Pixels of an image that a local model draws, and of the smallest that endpoints take."""
+
+
+class Check(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+
+
+async def examine(adapter: ModelAdapter, operations: Collection[type[Request]] = ()) -> list[Check]:
+    """Run every check of some operations, or of all that the adapter offers. Asks some thirty tiny questions.
+
+    Behind an endpoint stands one model of one kind: it is asked for vectors and images only where these are named.
+
+    Raises:
+        ModelLoadError: the model cannot be loaded, so there is nothing to ask.
+        MissingExtraError: what it needs is not installed.
+    """
+    checks: list[Check] = []
+    for operation, probes in PROBES.items():
+        if why := _left_out(adapter, operation, operations):
+            verdict: Verdict = "fail" if operation in operations else "skip"
+            checks.append(Check(OPERATIONS[operation], verdict, why))
+            continue
+        if operations and operation not in operations:
+            continue
+        for name, probe in probes.items():
+            checks.append(await _checked(f"{OPERATIONS[operation]}: {name}", probe, adapter))
+    return checks
+
+
+def _left_out(adapter: ModelAdapter, operation: type[Request], named: Collection[type[Request]]) -> str:
+    """Say why an operation is not tried; empty if it is."""
+    if operation not in adapter.capabilities():
+        return "" if named and operation not in named else "the adapter does not offer it"
+    if operation in adapter.lacks:
+        return "" if named and operation not in named else adapter.lacks[operation]
+    if not named and adapter.endpoint is not None and operation in (Embed, Draw):
+        return f"not asked of an endpoint by itself; to try it: --operation {OPERATIONS[operation]}"
+    return ""
+
+
+async def _checked(
+    name: str, probe: Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]], a: ModelAdapter
+) -> Check:
+    try:
+        return Check(name, *await probe(a))
+    except (ModelLoadError, MissingExtraError):
+        raise  # every row would say the same
+    except PrejudgeError as error:
+        return Check(name, "fail", f"{type(error).__name__}: {error}")
+
+
+async def _answers(adapter: ModelAdapter, requests: Sequence[Request]) -> list[object]:
+    answers = await adapter.answer(requests)  # type: ignore[arg-type]  # all of one kind
+    for answer in answers:
+        if isinstance(answer, ModelError):
+            raise answer
+    return list(answers)
+
+
+def _judge(good: bool, detail: str) -> tuple[Verdict, str]:
+    return ("pass" if good else "fail"), detail
+
+
+async def _scores(adapter: ModelAdapter, requests: Sequence[PseudoLikelihood]) -> list[TokenScores]:
+    return [answer for answer in await _answers(adapter, requests) if isinstance(answer, TokenScores)]
+
+
+async def _pll_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    texts = [text for pair in LIKELY for text in pair]
+    scores = await _scores(adapter, [PseudoLikelihood(text=text) for text in texts])
+    hits = sum(a.log_probability > b.log_probability for a, b in zip(scores[::2], scores[1::2], strict=True))
+    return _judge(hits >= ENOUGH * len(LIKELY), f"{hits} of {len(LIKELY)} sentences outrank the same words in no order")
+
+
+async def _pll_real(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    scores = await _scores(adapter, [PseudoLikelihood(text=text) for pair in LIKELY for text in pair])
+    return _judge_scores(scores)
+
+
+def _judge_scores(scores: Sequence[TokenScores]) -> tuple[Verdict, str]:
+    """Judge log-probabilities: finite, at most 0, adding up, and not one constant."""
+    sums = [score.log_probability for score in scores]
+    if not all(math.isfinite(value) and value <= 1e-6 for value in sums):
+        return "fail", f"a log-probability is not finite or above 0: {sums}"
+    if any(s.values and not math.isclose(sum(s.values), s.log_probability, abs_tol=1e-3) for s in scores):
+        return "fail", "the values per token do not add up to the sum"
+    if len({round(value, 6) for value in sums}) == 1:
+        return "fail", f"every text gets {sums[0]:.4f}: the endpoint may ignore the option"
+    return "pass", f"between {min(sums):.2f} and {max(sums):.2f} nats"
+
+
+async def _likelihood_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    answers = [await adapter.likelihood(Likelihood(prompt=p, continuations=(a, b))) for p, a, b in CONTINUED]
+    hits = sum(a.scores[0].log_probability > a.scores[1].log_probability for a in answers)
+    return _judge(
+        hits >= ENOUGH * len(CONTINUED), f"{hits} of {len(CONTINUED)} likely continuations outrank unlikely ones"
+    )
+
+
+async def _likelihood_real(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    answers = [await adapter.likelihood(Likelihood(prompt=p, continuations=(a, b))) for p, a, b in CONTINUED[:3]]
+    return _judge_scores([score for answer in answers for score in answer.scores])
+
+
+def _ask(text: str, *, seed: int | None = None, temperature: float = 0.0, image: str | None = None) -> Generate:
+    parts = (*((Image(image),) if image else ()), Text(text))
+    sampling = Sampling(temperature=temperature, seed=seed, max_tokens=24)
+    return Generate(messages=(Message("user", parts),), sampling=sampling)
+
+
+async def _texts(adapter: ModelAdapter, requests: Sequence[Generate]) -> list[str]:
+    return [(await adapter.generate(request)).text for request in requests]
+
+
+async def _generate_answers(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    answer = await adapter.generate(_ask("Say hello."))
+    return _judge(bool(answer.text.strip()) or answer.status != "ok", f"{answer.status}, {len(answer.text)} characters")
+
+
+async def _seed_honoured(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    same = await _texts(adapter, [_ask(CREATIVE, seed=7, temperature=1.0)] * 2)
+    others = await _texts(adapter, [_ask(CREATIVE, seed=seed, temperature=1.0) for seed in DRAWN])
+    if same[0] != same[1]:
+        return "fail", "one seed gave two answers: repeats of a run will differ (the store keeps the first)"
+    return _judge(len(set(others)) > 1, f"{len(set(others))} answers to {len(DRAWN)} seeds")
+
+
+async def _refusal_typed(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    sentence = "I'm sorry, but I can't assist with that."
+    answer = await adapter.generate(_ask(f"Repeat exactly, and nothing else: {sentence}"))
+    if sentence.lower() not in answer.text.lower().replace("\u2019", "'"):
+        return "skip", "the model did not repeat the refusal it was given"
+    return _judge(answer.status == "refused", f"a refusal came back as {answer.status!r}")
+
+
+async def _image_seen(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    if adapter.keep is None:
+        return "skip", "there is nowhere to keep an image"
+    files = (square(255, 0, 0), square(0, 0, 255), square(255, 0, 0, "another file"))
+    images = [adapter.keep(file, "image/png") for file in files]
+    question = "What is the colour of this image? Answer in one word."
+    try:
+        red, blue, again = await _texts(adapter, [_ask(question, image=image) for image in images])
+    except PermanentError as error:
+        return "skip", f"no images: {error}"
+    if red != again and adapter.endpoint is not None:
+        return "fail", (
+            f"two files of one red square give {red[:20]!r} and {again[:20]!r}: the endpoint may read an image's "
+            "bytes as text, or answer otherwise each time"
+        )
+    return _judge(red != blue, f"a red and a blue square give {red[:20]!r} and {blue[:20]!r}")
+
+
+async def _classify_sums(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    answers = [await adapter.classify(Classify(text=text)) for text in ("This is wonderful.", "This is dreadful.")]
+    labels = ", ".join(answers[0].probabilities)
+    if any(label.upper().startswith("LABEL_") for label in answers[0].probabilities):
+        return "fail", f"the labels have no names: {labels}"
+    return _judge(answers[0] != answers[1], f"labels: {labels}")
+
+
+async def _embed_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    hits, dimensions = 0, 0
+    for texts in PARAPHRASED:
+        one, near, far = [(await adapter.embed(Embed(text=text))).vector for text in texts]
+        hits += _cosine(one, near) > _cosine(one, far)
+        dimensions = len(one)
+    seen = f"{dimensions} dimensions; {hits} of {len(PARAPHRASED)} paraphrases are nearer than another topic"
+    return _judge(hits * 2 > len(PARAPHRASED), seen)
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True)) / (math.hypot(*one) * math.hypot(*other) or 1.0)
+
+
+async def _draw_seeded(adapter: ModelAdapter) -> tuple[Verdict, str]:
+    if adapter.endpoint is not None:
+        drawn = await adapter.draw(Draw(prompt="a red house", width=ENDPOINT_SIDE, height=ENDPOINT_SIDE))
+        return _judge(drawn.image is not None, f"{drawn.status}; whether an endpoint honours a seed is not tried")
+
+    def ask(seed: int) -> Draw:
+        return Draw(prompt="a red house", width=SIDE, height=SIDE, steps=2, seed=seed)
+
+    one, same, other = [(await adapter.draw(ask(seed))).image for seed in (1, 1, 2)]
+    if one is None or other is None:
+        return "fail", "a harmless prompt was filtered"
+    return _judge(one == same and one != other, "one image per seed" if one == same else "one seed gave two images")
+
+
+def square(red: int, green: int, blue: int, comment: str = "") -> bytes:
+    """Return a PNG of one colour, 64 by 64 pixels; a comment makes another file of the same pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
+    pixels = (b"\0" + bytes((red, green, blue)) * SIDE) * SIDE
+    note = ((b"tEXt", b"Comment\0" + comment.encode("latin-1")),) if comment else ()
+    parts = ((b"IHDR", header), *note, (b"IDAT", zlib.compress(pixels)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in parts)
+
+
+PROBES: dict[type[Request], dict[str, Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]]]] = {
+    PseudoLikelihood: {"a sentence outranks nonsense": _pll_ranks, "log-probabilities are real": _pll_real},
+    Likelihood: {"likely outranks unlikely": _likelihood_ranks, "log-probabilities are real": _likelihood_real},
+    Generate: {
+        "it answers": _generate_answers,
+        "the seed is honoured": _seed_honoured,
+        "refusals are typed": _refusal_typed,
+        "an image is seen": _image_seen,
+    },
+    Classify: {"labels are named and differ": _classify_sums},
+    Embed: {"a paraphrase is nearer": _embed_ranks},
+    Draw: {"one image per seed": _draw_seeded},
+}

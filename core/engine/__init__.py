@@ -1,0 +1,1 @@
+"""One run: what is asked, how fast, in which order, and what is recorded."""

@@ -1,0 +1,118 @@
+"""`Sharing`: the claims of a run on the keys it asks, seen from the event loop.
+
+Alone on a store, a claim is an entry in memory. With others there, the claims that wait go together into one
+transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from ..contracts.errors import StoreError
+from ..store import Store
+from ..store.claims import Claimed, Claims
+
+TICK_SECONDS = 0.25
+"""How soon a newcomer is noticed."""
+
+Run = Callable[..., Awaitable[Any]]
+
+
+class Sharing:
+    """The claims of one run."""
+
+    def __init__(self, run: Run, store: Store) -> None:
+        """Take the function that runs a blocking call in the store's thread."""
+        self._run, self._claims = run, Claims(store)
+        self._held: set[bytes] = set()
+        self._released: set[bytes] = set()
+        self._shared = False
+        self._joined: asyncio.Task[None] | None = None
+        self._ticks: asyncio.Task[None] | None = None
+        self._waiting: list[tuple[list[bytes], asyncio.Future[Claimed]]] = []
+        self._pump: asyncio.Task[None] | None = None
+
+    async def join(self) -> None:
+        """Let others know of this process, before it looks for answers: what is asked after that is claimed."""
+        if self._joined is None:
+            self._joined = asyncio.create_task(self._join())
+        await asyncio.shield(self._joined)
+
+    async def claim(self, keys: Iterable[bytes]) -> Claimed:
+        """Claim keys; those in neither part of the result are being asked by another process."""
+        await self.join()
+        if self._ticks is not None and self._ticks.done():
+            self._ticks.result()
+        keys = list(keys)
+        if not self._shared:
+            self._held.update(keys)
+            return Claimed({}, frozenset(keys))
+        done: asyncio.Future[Claimed] = asyncio.get_running_loop().create_future()
+        self._waiting.append((keys, done))
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._take())
+        return await done
+
+    def release(self, keys: Iterable[bytes]) -> None:
+        """Let others have keys that were answered, or given up."""
+        ended = self._held.intersection(keys)
+        self._held -= ended
+        if self._shared:
+            self._released |= ended
+
+    async def aclose(self) -> None:
+        """Release all there is."""
+        for task in (self._joined, self._ticks, self._pump):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        if self._joined is not None:
+            with contextlib.suppress(StoreError):  # who cannot say goodbye is buried by the others
+                await self._run(self._claims.leave)
+
+    async def _join(self) -> None:
+        await self._run(self._claims.join)
+        # Whoever was there asks without claims until it has seen this process.
+        while await self._run(self._claims.is_awaited):
+            await asyncio.sleep(TICK_SECONDS / 5)
+        await self._beat()
+        self._ticks = asyncio.create_task(self._tick())
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            await self._beat()
+
+    async def _beat(self) -> None:
+        newest = await self._run(self._claims.newest_other)
+        # From here on every claim is written; those made before are in `_held`, and a newcomer learns of them. It
+        # stays so when the others end: what they answered may have been looked for before they did.
+        self._shared = self._shared or newest > 0
+        released, self._released = self._released, set()
+        await self._run(self._claims.beat, newest, frozenset(self._held), released)
+
+    async def _take(self) -> None:
+        while self._waiting:
+            taken, self._waiting = self._waiting, []
+            released, self._released = self._released, set()
+            keys = list(dict.fromkeys(key for part, _ in taken for key in part))
+            try:
+                claimed: Claimed = await self._run(self._claims.take, keys, released)
+            except Exception as error:
+                for _, done in taken:
+                    if not done.done():
+                        done.set_exception(error)
+                continue
+            for part, done in taken:
+                self._give(claimed, part, done)
+
+    def _give(self, claimed: Claimed, keys: list[bytes], done: asyncio.Future[Claimed]) -> None:
+        mine = claimed.mine.intersection(keys)
+        if done.done():  # who wanted them is gone
+            self._released |= mine
+            return
+        self._held |= mine
+        done.set_result(Claimed({key: claimed.found[key] for key in keys if key in claimed.found}, mine))

@@ -1,0 +1,151 @@
+"""What a study would ask, before anything is spent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from ..contracts.canonical import encode, identity_digest, request_key
+from ..catalogue.capabilities import ensure_named_capable
+from ..contracts import Stage
+from ..catalogue.prices import Prices
+from ..contracts.records import AnyRequest, Scalar
+from ..catalogue.registry import Published
+from ..store import Store
+from ..store.bulk import batched
+from ..catalogue.study import Catalogue, Study
+from .tokens import RULE_OF_THUMB, Rates, Tokens, guess_cost, learn
+
+PART = 4096
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """Units of one cell of a design, and what the paper had there."""
+
+    group: dict[str, Scalar]
+    units: int
+    published: float | None = None
+
+
+class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What one stage would ask."""
+
+    stage: str
+    role: str
+    model: str | None
+    unit: str
+    trials: int
+    units: int
+    cached: int | None
+    """Trials the store already answers; None without a model or a store."""
+    cells: tuple[Cell, ...]
+    coarser: tuple[Cell, ...] = ()
+    """Cells by fewer factors, where the paper has its counts by those."""
+    published_total: float | None = None
+    requests: int = 0
+    """Requests that would be asked: each one once, and none that the store answers."""
+    attempts: int = 1
+    """How often, at most, one is asked whose answer cannot be read."""
+    input_tokens: float = 0.0
+    """Of these requests; an estimate, see `basis`."""
+    output_tokens: float = 0.0
+    basis: str = ""
+    """How the tokens were estimated."""
+    cost: float | None = None
+    """US dollars, by the registry's prices; None where no price is known."""
+    later: tuple[tuple[str, str], ...] = ()
+    """Name and role of the stages that follow: what they ask depends on answers."""
+
+
+class _Tally(msgspec.Struct):
+    """What is counted while the trials go by."""
+
+    rates: Rates
+    prices: Prices
+    trials: int = 0
+    cached: int = 0
+    requests: int = 0
+    tokens: Tokens = Tokens()
+    cost: float = 0.0
+    cells: Counter[tuple[Scalar, ...]] = msgspec.field(default_factory=Counter)
+
+    def ask(self, request: AnyRequest) -> None:
+        """Count a request that would be asked."""
+        tokens = self.rates.guess(request)
+        self.requests += 1
+        self.tokens = self.tokens.plus(tokens)
+        self.cost += guess_cost(request, tokens, self.prices)
+
+
+def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list[StagePlan]:
+    """Count the trials of each stage that can be counted now: those that need no earlier answers.
+
+    Raises:
+        UsageError: a model cannot do what the study asks of it, or stands for a role that the study does not have.
+    """
+    instrument = catalogue.instrument(study)
+    ensure_named_capable(catalogue, study, instrument)
+    first, *others = instrument.stages()
+    later = tuple((stage.name, stage.role) for stage in others)
+    return [msgspec.structs.replace(_plan_stage(catalogue, study, first, store), later=later)]
+
+
+def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store | None) -> StagePlan:
+    model = study.roles.get(stage.role)
+    known = catalogue.adapter(model).identity if model is not None and store is not None else None
+    prices = catalogue.registry.model(model).prices if model is not None else Prices()
+    rates = learn(store, known, stage.operation) if store is not None and known is not None else RULE_OF_THUMB
+    tally = _Tally(rates, prices)
+    _count(stage, identity_digest(known) if known is not None else None, store, tally)
+    own = study.options.get("data") is not None
+    published = [value for value in study.published if value.measure == f"{stage.unit}s" and not own]
+    return StagePlan(
+        stage=stage.name,
+        role=stage.role,
+        model=model,
+        unit=stage.unit,
+        trials=tally.trials,
+        units=tally.trials // stage.trials_per_unit,
+        cached=tally.cached if known is not None else None,
+        cells=tuple(_cells(stage, tally.cells, published)),
+        coarser=tuple(_coarser(stage, tally.cells, published)),
+        published_total=sum(value.value for value in published if value.group) or None,
+        requests=tally.requests,
+        attempts=stage.max_attempts,
+        input_tokens=tally.tokens.input,
+        output_tokens=tally.tokens.output,
+        basis=rates.describe(),
+        cost=tally.cost if prices.known else None,
+    )
+
+
+def _count(stage: Stage, identity: bytes | None, store: Store | None, tally: _Tally) -> None:
+    # Keys are short beside requests: a million of them is what a plan may hold.
+    seen: set[bytes] = set()
+    for part in batched(stage.trials({}), PART):
+        tally.trials += len(part)
+        tally.cells.update(tuple(trial.factors[name] for name in stage.count_by) for trial in part)
+        keyed = [(request_key(identity or b"", encode(trial.request)), trial.request) for trial in part]
+        found = store.find({key for key, _ in keyed}) if identity is not None and store is not None else {}
+        tally.cached += sum(key in found for key, _ in keyed)
+        for key, request in keyed:
+            if key not in found and key not in seen:
+                seen.add(key)
+                tally.ask(request)
+
+
+def _coarser(stage: Stage, counts: Counter[tuple[Scalar, ...]], published: list[Published]) -> Iterable[Cell]:
+    cells = [(dict(zip(stage.count_by, levels, strict=True)), trials) for levels, trials in counts.items()]
+    for value in published:
+        if value.group and value.group.keys() < set(stage.count_by):
+            trials = sum(count for group, count in cells if value.group.items() <= group.items())
+            yield Cell(dict(value.group), trials // stage.trials_per_unit, value.value)
+
+
+def _cells(stage: Stage, counts: Counter[tuple[Scalar, ...]], published: list[Published]) -> Iterable[Cell]:
+    for levels, trials in counts.items():
+        group = dict(zip(stage.count_by, levels, strict=True))
+        printed = [value.value for value in published if value.group == group]
+        yield Cell(group, trials // stage.trials_per_unit, printed[0] if len(printed) == 1 else None)

@@ -1,0 +1,35 @@
+"""When to ask again after a failure: the one retry layer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import msgspec
+
+from ..contracts.errors import ModelError, RateLimitError, RetryDecision
+
+RETRIED = frozenset({RetryDecision.RATE_LIMIT, RetryDecision.TRANSIENT})
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """How often and after how long a failed request is asked again."""
+
+    max_retries: int = 6
+    max_rate_limited: int = 12
+    """Retries after a 429: the endpoint is up, and its pace is being found."""
+    base_seconds: float = 0.5
+    """First back-off; each further one is twice as long."""
+    cap_seconds: float = 60.0
+
+    def again(self, error: ModelError, retries: int) -> bool:
+        """Say whether a request that failed so, after this many retries, is asked again."""
+        limited = error.decision is RetryDecision.RATE_LIMIT
+        return error.decision in RETRIED and retries < (self.max_rate_limited if limited else self.max_retries)
+
+    def wait(self, errors: Iterable[ModelError], retries: int) -> float:
+        """Return the seconds to wait: what the endpoint named, else an exponential back-off with jitter."""
+        named = [e.retry_after for e in errors if isinstance(e, RateLimitError) and e.retry_after is not None]
+        if named:
+            return max(named)
+        return min(self.cap_seconds, self.base_seconds * 2.0**retries) * random.uniform(0.5, 1.0)

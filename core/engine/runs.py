@@ -1,0 +1,273 @@
+"""A run: study to trials to settled requests, recorded in plan order within a bounded window."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import NamedTuple
+
+import msgspec
+import polars as pl
+
+from ..contracts.adapter import OPERATIONS, ModelAdapter
+from .budget import Budget, Caps, ensure_priced
+from ..contracts.canonical import decode_response, encode, identity_digest
+from ..catalogue.capabilities import ensure_capable
+from ..contracts import Stage, Trial, Unreadable
+from ..contracts.errors import BudgetError, ReplayMissError, UnsupportedOperationError
+from .ledger import Ledger
+from .limiter import Limiters, describe
+from .manifest import Manifest, StageRecord, describe_machine, digest_data, new_name, set_settings
+from .observations import gather_observations
+from ..catalogue.plugins import blamed
+from ..catalogue.prices import Prices
+from .progress import Progress, Silent
+from .resuming import add_up, find_earlier
+from .scheduler import Keyed, Mode, Scheduler
+from ..store import Found, NewTrial, Store, read_failures, stream_trials
+from ..store.bulk import batched
+from ..catalogue.study import Catalogue, Instrument, Study
+
+WINDOW = 4096
+"""Trials planned at a time."""
+OPEN_WINDOWS = 2
+"""Windows under way at once: the next one fills the slots that the last requests of this one leave empty."""
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to run."""
+
+    mode: Mode = "use"
+    name: str | None = None
+    """Name of the run to take up again; None begins a new one."""
+    command: str = ""
+    """What was typed, for the manifest."""
+    caps: Caps = Caps()
+    """What may be spent from here on."""
+
+
+async def execute(
+    catalogue: Catalogue, study: Study, store: Store, options: RunOptions, progress: Progress | None = None
+) -> str:
+    """Run a study to its end and return the run's name. What is answered is in the store, whatever happens.
+
+    Raises:
+        UsageError: the study cannot be run as it is; nothing was asked.
+        ReplayMissError: `replay` met requests that were never answered.
+        BudgetError: it spent what it may; it can be resumed.
+        ModelError: the model refuses the key or account.
+    """
+    instrument = catalogue.instrument(study)
+    ensure_capable(catalogue, study, instrument)
+    prices = {model: catalogue.registry.model(model).prices for model in study.roles.values()}
+    ensure_priced(options.caps, prices)
+    owner = catalogue.plugins.offers["probe"][study.probe].plugin
+    adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
+    for adapter in adapters.values():
+        adapter.blobs, adapter.keep = store.blob, store.keep
+    try:
+        _ensure_set_up(study, instrument.stages(), adapters)
+        parts = _Parts(study, instrument, adapters, owner, prices)
+        run = _Run(parts, store, options, progress or Silent())
+        return await run.execute()
+    finally:
+        for adapter in adapters.values():
+            await adapter.aclose()
+
+
+def _ensure_set_up(study: Study, stages: Iterable[Stage], adapters: Mapping[str, ModelAdapter]) -> None:
+    for stage in stages:
+        model = study.roles[stage.role]
+        if (why := adapters[model].lacks.get(stage.operation)) is not None:
+            raise UnsupportedOperationError(f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}: {why}")
+
+
+class _Parts(NamedTuple):
+    """What a run is made of."""
+
+    study: Study
+    instrument: Instrument
+    adapters: Mapping[str, ModelAdapter]
+    """By model."""
+    owner: str
+    """The plugin that the probe came from."""
+    prices: Mapping[str, Prices]
+    """By model."""
+
+
+class _Run:
+    def __init__(self, parts: _Parts, store: Store, options: RunOptions, progress: Progress) -> None:
+        self.study, self.instrument, self.adapters, self.owner, self.prices = parts
+        self.limiters, self.budget = Limiters(), Budget(options.caps) if options.caps.any else None
+        self.store, self.options, self.progress = store, options, progress
+        self.records: dict[str, StageRecord] = {}
+        self.planned: dict[str, int] = {}
+        self.earlier: dict[str, pl.DataFrame] = {}
+        self.name = options.name or new_name(self.study.name, self.study.roles.get("subject", "model"))
+        self.before = find_earlier(store, options.name, self.study)
+        self.recorded = self.before.manifest.stages if self.before is not None else {}
+        self.called = False
+        """Whether a model was asked anything."""
+
+    async def execute(self) -> str:
+        base = self._manifest()
+        first = self.instrument.stages()[0]
+        # Planning reads the data: what is wrong with it is said before a run stands in the store.
+        with blamed(self.owner, f"probe {self.study.probe!r}"):
+            self.planned = {first.name: first.count({})}
+        self.records = self.recorded | {
+            name: add_up(self.recorded, name, StageRecord(planned)) for name, planned in self.planned.items()
+        }
+        begun = encode(msgspec.structs.replace(base, stages=self.records))
+        run_id = self.store.begin_run(self.name, self.study.name, begun)
+        self.progress.begin(self.name)
+        ledger = Ledger(self.store, run_id, anew=self.options.mode == "refresh")
+        state = "failed"
+        try:
+            await self._stages(ledger)
+            state = "finished"
+        except (asyncio.CancelledError, BudgetError):
+            state = "interrupted"
+            raise
+        finally:
+            await ledger.aclose()
+            self._end(run_id, state, base)
+        return self.name
+
+    def _end(self, run_id: int, state: str, base: Manifest) -> None:
+        """Record how the run ended; one that was only looked through again stays as it was, its times too."""
+        before, manifest = self.before, encode(msgspec.structs.replace(base, stages=self.records))
+        if self.called or before is None:
+            self.store.end_run(run_id, state, manifest)
+            return
+        if before.done and state == "finished":
+            manifest = before.row.manifest.encode()
+        self.store.end_run(run_id, state, manifest, before.row.finished)
+
+    async def _stages(self, ledger: Ledger) -> None:
+        stages = self.instrument.stages()
+        for stage in stages:
+            await self._stage(stage, ledger)
+            if stage is not stages[-1]:
+                failures = read_failures(self.store, ledger.run_id)
+                self.earlier[stage.name] = gather_observations(
+                    stage, stream_trials(self.store, ledger.run_id, stage.name), failures, self.store.blob
+                )
+
+    async def _stage(self, stage: Stage, ledger: Ledger) -> None:
+        planned = self.planned.get(stage.name) or stage.count(self.earlier)
+        self.progress.stage(stage.name, stage.role, planned)
+        adapter = self.adapters[self.study.roles[stage.role]]
+        scheduler = Scheduler(
+            adapter=adapter,
+            ledger=ledger,
+            model_id=await ledger.ensure_model(adapter.identity),
+            identity=identity_digest(adapter.identity),
+            mode=self.options.mode,
+            on_progress=self.progress.update,
+            limiter=(limiter := self.limiters.of(adapter)),
+            budget=self.budget,
+            prices=self.prices[self.study.roles[stage.role]],
+        )
+        try:
+            await self._keep_images(stage, ledger)
+            await self._windows(stage, scheduler)
+        finally:
+            now = StageRecord(planned, asdict(scheduler.counts), describe(limiter.take()))
+            self.records[stage.name] = add_up(self.recorded, stage.name, now)
+            self.called |= any(now.counts[name] for name in ("asked", "failed", "retried"))
+        if scheduler.counts.missed:
+            raise ReplayMissError(scheduler.counts.missed, planned)
+
+    async def _keep_images(self, stage: Stage, ledger: Ledger) -> None:
+        if self.options.mode == "replay":
+            return
+        with blamed(self.owner, f"probe {self.study.probe!r}"):
+            for data, media_type in stage.images():
+                await ledger.keep(data, media_type)
+
+    async def _windows(self, stage: Stage, scheduler: Scheduler) -> None:
+        under_way: deque[asyncio.Task[None]] = deque()
+        try:
+            ordinal = 0
+            for trials in batched(stage.trials(self.earlier), WINDOW):
+                window = _Window(stage, scheduler, ordinal, trials)
+                under_way.append(asyncio.create_task(window.settle()))
+                ordinal += len(trials)
+                if len(under_way) == OPEN_WINDOWS:
+                    await under_way.popleft()
+            while under_way:
+                await under_way.popleft()
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+
+    def _manifest(self) -> Manifest:
+        return Manifest(
+            run=self.name,
+            study=self.study,
+            identities={role: self.adapters[model].identity for role, model in self.study.roles.items()},
+            settings={role: found for role, m in self.study.roles.items() if (found := set_settings(self.adapters[m]))},
+            data=digest_data(msgspec.structs.asdict(self.instrument.options)),
+            mode=self.options.mode,
+            command=self.options.command,
+            **describe_machine(),
+        )
+
+
+class _Window:
+    """Some trials of a stage, in plan order from `ordinal` on."""
+
+    def __init__(self, stage: Stage, scheduler: Scheduler, ordinal: int, trials: list[Trial]) -> None:
+        self.stage, self.scheduler, self.ordinal, self.trials = stage, scheduler, ordinal, trials
+        self.keyed: list[Keyed] = [scheduler.key(trial.request) for trial in trials]
+        self.found: dict[bytes, Found] = {}
+
+    async def settle(self) -> None:
+        await self._ask(range(len(self.trials)))
+        for attempt in range(1, self.stage.max_attempts):
+            if not (unreadable := await self._unreadable(attempt - 1)):
+                break
+            for place in unreadable:
+                request = msgspec.structs.replace(self.trials[place].request, attempt=attempt)
+                self.keyed[place] = self.scheduler.key(request)
+            await self._ask(unreadable)
+        await self.scheduler.ledger.add_trials(self._rows())
+        self.scheduler.counts.trials += len(self.trials)
+        self.scheduler.on_progress(self.scheduler.counts)
+
+    async def _ask(self, places: Iterable[int]) -> None:
+        self.found |= await self.scheduler.settle([self.keyed[place] for place in places])
+
+    async def _unreadable(self, attempt: int) -> list[int]:
+        """Return the trials whose latest answer, given at this attempt, could not be read."""
+        latest = {
+            place: self.found[keyed.key]
+            for place, keyed in enumerate(self.keyed)
+            if keyed.request.attempt == attempt and keyed.key in self.found
+        }
+        answers = {place: found.exchange_id for place, found in latest.items() if found.status == "ok"}
+        responses = await self.scheduler.ledger.responses(set(answers.values()))
+        return [place for place, number in answers.items() if self._is_unreadable(place, responses[number])]
+
+    def _is_unreadable(self, place: int, response: str) -> bool:
+        return isinstance(self.stage.read(self.trials[place].factors, decode_response(response)), Unreadable)
+
+    def _rows(self) -> list[NewTrial]:
+        run, stage = self.scheduler.ledger.run_id, self.stage.name
+        answers = (self.found.get(keyed.key) for keyed in self.keyed)
+        return [
+            NewTrial(
+                run,
+                stage,
+                self.ordinal + place,
+                trial.id,
+                encode(trial.factors).decode(),
+                keyed.key,
+                None if found is None else found.exchange_id,
+            )
+            for place, (trial, keyed, found) in enumerate(zip(self.trials, self.keyed, answers, strict=True))
+        ]

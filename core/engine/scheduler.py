@@ -1,0 +1,344 @@
+"""`Scheduler`: from requests to committed answers, for one model.
+
+One key is asked once, however many trials want it (single-flight). What the store knows is not asked. Requests are
+batched by length; a call in flight holds a slot, a wait holds none. An answer counts only once it is committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from ..contracts.adapter import OPERATIONS, ModelAdapter
+from .budget import Budget, Spending
+from ..contracts.canonical import encode, encode_response, request_key
+from ..contracts.errors import (
+    AuthenticationError,
+    DataError,
+    ModelError,
+    PermanentError,
+    RetryDecision,
+    TransientError,
+)
+from .ledger import Ledger
+from .limiter import Limiter
+from ..catalogue.prices import Prices
+from ..contracts.records import AnyRequest, AnyResponse, Drawing
+from .retry import RetryPolicy
+from ..store import Failure, Found, NewExchange
+from .tokens import RULE_OF_THUMB, Tokens, guess_cost
+
+LOG = logging.getLogger(__name__)
+SILENT = 10
+"""Requests given up, without a single answer, after which a model is taken to be away."""
+POLL_SECONDS = 0.02
+"""First wait for a key that another process is asking; the following ones are longer."""
+Mode = Literal["use", "replay", "refresh"]
+
+
+@dataclass
+class Counts:
+    """What happened so far to the requests of a stage."""
+
+    trials: int = 0
+    cached: int = 0
+    """Keys the store answered."""
+    asked: int = 0
+    """Keys the model answered, committed."""
+    failed: int = 0
+    refused: int = 0
+    """Answers that were refused or filtered, from store or model."""
+    retried: int = 0
+    missed: int = 0
+    """Keys without an answer in `replay`."""
+    input_tokens: int | None = 0
+    """As the model counts them; None where answers came and it counts none. So are those below."""
+    output_tokens: int | None = 0
+    cost: float | None = None
+    """US dollars; None where no price is known."""
+    pace: float | None = None
+    """Requests per second that the limiter of the endpoint lets through; None while no limit was met."""
+
+
+class Keyed(NamedTuple):
+    """A request with its canonical encoding and key."""
+
+    key: bytes
+    request: AnyRequest
+    encoded: bytes
+
+
+@dataclass
+class Scheduler:
+    """Settle requests to one model."""
+
+    adapter: ModelAdapter
+    ledger: Ledger
+    model_id: int
+    identity: bytes
+    mode: Mode = "use"
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    counts: Counts = field(default_factory=Counts)
+    on_progress: Callable[[Counts], None] = lambda counts: None
+    limiter: Limiter | None = None
+    """The gate of the endpoint, shared by all who ask it; None makes one."""
+    budget: Budget | None = None
+    """What all stages of the run together may spend."""
+    prices: Prices = field(default_factory=Prices)
+
+    def __post_init__(self) -> None:
+        """Make the gate and the table of what is in flight."""
+        self._gate = self.limiter or Limiter(self.adapter.limits, remote=self.adapter.endpoint is not None)
+        if self.prices.known and self.counts.cost is None:
+            self.counts.cost = 0.0
+        # What is asked and not yet durable is what a kill loses: no more than may be in flight. A model with one slot
+        # gets a second place, so that it works while its last answers are committed.
+        self._places = asyncio.Semaphore(max(2, self.adapter.limits.concurrency))
+        self._flights: dict[bytes, asyncio.Future[Found | None]] = {}
+        self._renewed: dict[bytes, Found] = {}
+        self._refused: AuthenticationError | None = None
+        self._silent = 0
+        self._refusal_kept = asyncio.Event()
+
+    def key(self, request: AnyRequest) -> Keyed:
+        """Return a request with its key."""
+        encoded = encode(request)
+        return Keyed(request_key(self.identity, encoded), request, encoded)
+
+    async def settle(self, requests: Sequence[Keyed]) -> dict[bytes, Found]:
+        """Return an answer to each key; a key that is not in the result failed.
+
+        Raises:
+            AuthenticationError: the model refuses the key or account.
+        """
+        wanted = {keyed.key: keyed for keyed in requests}
+        found = await self._known(list(wanted))
+        self._count_cached(found)
+        missing = {key: keyed for key, keyed in wanted.items() if key not in found}
+        if self.mode == "replay":
+            self.counts.missed += len(missing)
+            return found
+        shared = {key: self._flights[key] for key in missing if key in self._flights}
+        await self._ask([keyed for key, keyed in missing.items() if key not in shared], found)
+        for key, flight in shared.items():
+            if (answer := await asyncio.shield(flight)) is not None:
+                found[key] = answer
+        return found
+
+    async def _known(self, keys: list[bytes]) -> dict[bytes, Found]:
+        if self.mode == "refresh":
+            return {key: self._renewed[key] for key in keys if key in self._renewed}
+        return await self.ledger.find(keys)
+
+    def _count_cached(self, found: Mapping[bytes, Found]) -> None:
+        self.counts.cached += len(found)
+        self.counts.refused += sum(answer.status != "ok" for answer in found.values())
+        self.on_progress(self.counts)
+
+    async def _ask(self, missing: Sequence[Keyed], found: dict[bytes, Found]) -> None:
+        loop = asyncio.get_running_loop()
+        self._flights.update((keyed.key, loop.create_future()) for keyed in missing)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._send(batch)) for batch in self._batches(missing)]
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            # Whoever waits for one of these learns now that no answer came; a failure is not waited for for ever.
+            for keyed in missing:
+                if not (flight := self._flights.pop(keyed.key)).done():
+                    flight.set_result(None)
+        for task in tasks:
+            found.update(task.result())
+
+    def _batches(self, missing: Sequence[Keyed]) -> list[list[Keyed]]:
+        """Group requests of like kind and length: a batch costs what its longest member costs."""
+        size = self.adapter.limits.batch_items
+        by_kind: dict[type, list[Keyed]] = {}
+        for keyed in sorted(missing, key=lambda keyed: len(keyed.encoded)):
+            by_kind.setdefault(type(keyed.request), []).append(keyed)
+        return [kind[i : i + size] for kind in by_kind.values() for i in range(0, len(kind), size)]
+
+    async def _send(self, batch: list[Keyed]) -> dict[bytes, Found]:
+        """Ask until each request of a batch is answered or given up."""
+        found: dict[bytes, Found] = {}
+        retries, polls, pending = 0, 0, batch
+        try:
+            while pending:
+                async with self._places:
+                    mine, theirs = await self._claim(pending, found)
+                    failed, later = await self._ask_once(mine, found) if mine else ([], [])
+                await self._record(failed)
+                if self._refused is not None:
+                    if _refusal([error for _, error in failed]) is not None:
+                        self._refusal_kept.set()
+                    # Whoever raises ends the others: not before the refusal is recorded.
+                    await self._refusal_kept.wait()
+                    raise self._refused
+                again = [(keyed, error) for keyed, error in failed if self.policy.again(error, retries)]
+                self.counts.failed += len(failed) - len(again)
+                self.counts.retried += len(again)
+                self.on_progress(self.counts)
+                self._stop_if_silent(failed, len(again))
+                if again:
+                    await asyncio.sleep(self._wait([error for _, error in again], retries))
+                elif not mine and theirs:
+                    await asyncio.sleep(POLL_SECONDS * min(2**polls, 16))
+                pending = [keyed for keyed, _ in again] + later + theirs
+                retries, polls = (retries + 1, 0) if mine else (retries, polls + 1)
+        finally:
+            self.ledger.release([keyed.key for keyed in batch])
+        return found
+
+    def _wait(self, errors: list[ModelError], retries: int) -> float:
+        """Return the seconds until requests are asked again."""
+        seconds = self.policy.wait(errors, retries)
+        LOG.info("%d asked again in %.1f s, time %d: %s", len(errors), seconds, retries + 1, errors[-1])
+        return seconds
+
+    def _stop_if_silent(self, failed: Sequence[tuple[Keyed, ModelError]], again: int) -> None:
+        """Stop where a model has answered nothing at all and several requests were given up: it is not there."""
+        passing = [error for _, error in failed if error.decision is RetryDecision.TRANSIENT]
+        self._silent += max(0, len(passing) - again)
+        if passing and not self.counts.asked and self._silent >= SILENT:
+            raise TransientError(
+                f"the model has answered none of {self._silent} requests, each asked several times. The last failure: "
+                f"{passing[-1]} Mend that, then resume the run."
+            )
+
+    async def _claim(self, pending: list[Keyed], found: dict[bytes, Found]) -> tuple[list[Keyed], list[Keyed]]:
+        """Return what this process is to ask, and what another is asking; `found` gets what one has answered."""
+        claimed = await self.ledger.claim([keyed.key for keyed in pending])
+        if claimed.found:
+            found |= claimed.found
+            self._count_cached(claimed.found)
+            self._land(claimed.found)
+        mine = [keyed for keyed in pending if keyed.key in claimed.mine]
+        return mine, [k for k in pending if k.key not in claimed.mine and k.key not in claimed.found]
+
+    async def _ask_once(
+        self, pending: list[Keyed], found: dict[bytes, Found]
+    ) -> tuple[list[tuple[Keyed, ModelError]], list[Keyed]]:
+        """Ask as much as the budget lets through; return what failed and what is left for later."""
+        held = await self._reserve(pending)
+        asked, later = pending[: held.requests], pending[held.requests :]
+        answers, latency = await self._pass(asked)
+        found |= await self._commit(asked, answers, latency)
+        self._pay(asked, answers, held)
+        return [(k, a) for k, a in zip(asked, answers, strict=True) if isinstance(a, ModelError)], later
+
+    async def _reserve(self, pending: list[Keyed]) -> Spending:
+        """Wait until the budget lets requests through, and say how many."""
+        if self.budget is None:
+            return Spending(len(pending))
+        return await self.budget.reserve(self._kind(pending), len(pending), lambda: self._guess(pending))
+
+    def _kind(self, asked: Sequence[Keyed]) -> str:
+        return f"{self.model_id} {OPERATIONS[type(asked[0].request)]}"
+
+    def _guess(self, pending: Sequence[Keyed]) -> Spending:
+        tokens = [(keyed.request, RULE_OF_THUMB.guess(keyed.request)) for keyed in pending]
+        cost = sum(guess_cost(request, guess, self.prices) for request, guess in tokens)
+        return Spending(len(pending), sum(sum(guess) for _, guess in tokens), cost)
+
+    def _pay(self, asked: Sequence[Keyed], answers: Sequence[AnyResponse | ModelError], held: Spending) -> None:
+        """Count what answers cost."""
+        if self.budget is None and not self.prices.known:
+            return
+        given = [answer for answer in answers if not isinstance(answer, ModelError)]
+        tokens = Tokens(sum(a.usage.input_tokens for a in given), sum(a.usage.output_tokens for a in given))
+        images = sum(isinstance(answer, Drawing) and answer.image is not None for answer in given)
+        cost = self.prices.cost(*tokens, requests=len(given), images=images)
+        if cost is not None:
+            self.counts.cost = (self.counts.cost or 0.0) + cost
+        if self.budget is not None:
+            spent = Spending(len(asked), sum(tokens), cost or 0.0)
+            self.budget.settle(self._kind(asked), held, spent, len(given))
+
+    async def _pass(self, asked: Sequence[Keyed]) -> tuple[list[AnyResponse | ModelError], float]:
+        """Ask once, through the gate; return the answers and the seconds they took."""
+        ticket = await self._gate.enter(len(asked))
+        answers: list[AnyResponse | ModelError] = []
+        try:
+            if self._refused is not None:
+                await self._refusal_kept.wait()
+                raise self._refused
+            began = time.monotonic()
+            answers = await self._call([keyed.request for keyed in asked])
+            latency = time.monotonic() - began
+        finally:
+            self._gate.leave(ticket, answers)
+            self.counts.pace = self._gate.rate
+        self._refused = self._refused or _refusal(answers)
+        return answers, latency
+
+    async def _call(self, requests: list[AnyRequest]) -> list[AnyResponse | ModelError]:
+        try:
+            answers = list(await self.adapter.answer(requests))
+        except ModelError as error:
+            return [error] * len(requests)
+        if len(answers) != len(requests):
+            raise TypeError(f"{type(self.adapter).__name__} gave {len(answers)} answers to {len(requests)} requests")
+        return answers
+
+    async def _commit(
+        self, batch: Sequence[Keyed], answers: list[AnyResponse | ModelError], latency: float
+    ) -> dict[bytes, Found]:
+        rows = []
+        for place, (keyed, answer) in enumerate(zip(batch, answers, strict=True)):
+            if isinstance(answer, ModelError):
+                continue
+            try:
+                rows.append(self._row(keyed, answer, latency))
+            except DataError as error:
+                answers[place] = PermanentError(str(error))
+        found = await self.ledger.add(rows)
+        self._count_asked(rows, found)
+        return found
+
+    def _row(self, keyed: Keyed, answer: AnyResponse, latency: float) -> NewExchange:
+        return NewExchange(
+            keyed.key,
+            self.model_id,
+            OPERATIONS[type(keyed.request)],
+            keyed.encoded,
+            encode_response(answer),
+            answer.status,
+            answer.usage.input_tokens,
+            answer.usage.output_tokens,
+            latency,
+        )
+
+    def _count_asked(self, rows: list[NewExchange], found: dict[bytes, Found]) -> None:
+        self.counts.asked += len(rows)
+        self.counts.refused += sum(row.status != "ok" for row in rows)
+        self._count_tokens(rows)
+        if self.mode == "refresh":
+            self._renewed |= found
+        self._land(found)
+
+    def _count_tokens(self, rows: list[NewExchange]) -> None:
+        counts = self.counts
+        read = (counts.input_tokens or 0) + sum(row.input_tokens for row in rows)
+        written = (counts.output_tokens or 0) + sum(row.output_tokens for row in rows)
+        # Every request has tokens to read: answers that read none are of a model that does not count.
+        counts.input_tokens = read if read or not counts.asked else None
+        counts.output_tokens = written if read or written or not counts.asked else None
+
+    def _land(self, found: Mapping[bytes, Found]) -> None:
+        for key, answer in found.items():
+            if (flight := self._flights.get(key)) is not None and not flight.done():
+                flight.set_result(answer)
+
+    async def _record(self, failed: Sequence[tuple[Keyed, ModelError]]) -> None:
+        if failed:
+            LOG.debug("%d requests failed: %s", len(failed), failed[-1][1])
+            await self.ledger.fail([Failure(keyed.key, e.decision.value, str(e)) for keyed, e in failed])
+
+
+def _refusal(answers: Sequence[AnyResponse | ModelError]) -> AuthenticationError | None:
+    return next((answer for answer in answers if isinstance(answer, AuthenticationError)), None)

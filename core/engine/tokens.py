@@ -1,0 +1,133 @@
+"""How many tokens a request may cost, before it is asked: a guess from its characters, or what the store knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from ..contracts.adapter import OPERATIONS, Identity
+from ..contracts.canonical import decode_request, identity_digest
+from ..catalogue.prices import Prices
+from ..contracts.records import (
+    AnyRequest,
+    Classify,
+    Draw,
+    Embed,
+    Generate,
+    Image,
+    Likelihood,
+    Message,
+    PseudoLikelihood,
+    Text,
+)
+from ..store import Store
+from ..store.bulk import table_of
+from ..store.tables import Exchange, Model
+
+CHARACTERS_PER_TOKEN = 4.0
+"""Rule of thumb for English text and the tokenizers of chat models; other scripts need more tokens."""
+IMAGE_TOKENS = 800
+"""Endpoints count 85 to 1,600 tokens for an image that is shown."""
+ANSWER_TOKENS = 256
+"""Where a request sets no `max_tokens`."""
+SAMPLE = 500
+"""Latest answers of a model that are looked at."""
+
+
+class Tokens(NamedTuple):
+    """Tokens read and written."""
+
+    input: float = 0.0
+    output: float = 0.0
+
+    def plus(self, other: Tokens) -> Tokens:
+        """Return both together."""
+        return Tokens(self.input + other.input, self.output + other.output)
+
+
+class Rates(NamedTuple):
+    """How tokens follow from requests: by a rule of thumb, or learned from answers."""
+
+    characters_per_token: float = CHARACTERS_PER_TOKEN
+    output_per_request: float | None = None
+    """None: the most that a request allows, or `ANSWER_TOKENS`."""
+    learned_from: int = 0
+    """Answers; 0 for the rule of thumb."""
+
+    def guess(self, request: AnyRequest) -> Tokens:
+        """Return the tokens of a request."""
+        text, images = weigh(request)
+        written = self.output_per_request if self.learned_from else most_written(request)
+        return Tokens(text / self.characters_per_token + images * IMAGE_TOKENS, written or 0.0)
+
+    def describe(self) -> str:
+        """Say in words where the numbers come from."""
+        if self.learned_from:
+            return f"estimated from this model's last {self.learned_from:,} answers in the store"
+        return (
+            f"estimated: {CHARACTERS_PER_TOKEN:g} characters a token, and as many tokens written as a request allows "
+            f"({ANSWER_TOKENS} where it sets no limit)"
+        )
+
+
+RULE_OF_THUMB = Rates()
+
+
+def weigh(request: AnyRequest) -> tuple[int, int]:
+    """Return (characters, images) that a model reads."""
+    match request:
+        case Generate():
+            return _weigh_messages(request.messages)
+        case Likelihood():
+            read, images = (
+                (len(request.prompt), 0) if isinstance(request.prompt, str) else _weigh_messages(request.prompt)
+            )
+            times = max(1, len(request.continuations))
+            return read * times + sum(map(len, request.continuations)), images * times
+        case Classify():
+            return len(request.text) + len(request.pair or ""), 0
+        case PseudoLikelihood() | Embed():
+            return len(request.text), 0
+        case Draw():
+            return len(request.prompt), 0
+
+
+def _weigh_messages(messages: Iterable[Message]) -> tuple[int, int]:
+    parts = [part for message in messages for part in message.parts]
+    return sum(len(p.text) for p in parts if isinstance(p, Text)), sum(isinstance(p, Image) for p in parts)
+
+
+def most_written(request: AnyRequest) -> float:
+    """Return the most tokens an answer may have; a guess where the request sets no limit."""
+    if not isinstance(request, Generate):
+        return 0.0
+    return float(request.sampling.max_tokens or ANSWER_TOKENS)
+
+
+def guess_cost(request: AnyRequest, tokens: Tokens, prices: Prices) -> float:
+    """Return the cost of a request in US dollars; 0 where no price is known."""
+    return prices.cost(tokens.input, tokens.output, 1, int(isinstance(request, Draw))) or 0.0
+
+
+def learn(store: Store, identity: Identity, operation: type) -> Rates:
+    """Return what the latest answers of a model say, or the rule of thumb where none counted its tokens."""
+    exchange, models = table_of(Exchange), table_of(Model)
+    query = (
+        sa.select(exchange.c.id, exchange.c.input_tokens, exchange.c.output_tokens)
+        .join_from(exchange, models, exchange.c.model_id == models.c.id)
+        .where(models.c.digest == identity_digest(identity), exchange.c.operation == OPERATIONS[operation])
+        .where(exchange.c.input_tokens > 0)
+        .order_by(exchange.c.id.desc())
+        .limit(SAMPLE)
+    )
+    with store.engine.connect() as connection:
+        rows = {number: Tokens(read, written) for number, read, written in connection.execute(query)}
+    if not rows:
+        return RULE_OF_THUMB
+    weights = [weigh(decode_request(request)) for _, request, _ in store.exchanges(rows)]
+    characters, images = (sum(column) for column in zip(*weights, strict=True))
+    read = sum(tokens.input for tokens in rows.values()) - images * IMAGE_TOKENS
+    per_token = characters / read if read > 0 and characters else CHARACTERS_PER_TOKEN
+    return Rates(per_token, sum(tokens.output for tokens in rows.values()) / len(rows), len(rows))

@@ -1,0 +1,1 @@
+"""Answers that somebody else collected, matched with the trials of a study."""

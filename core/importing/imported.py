@@ -1,0 +1,249 @@
+"""Answers that somebody else collected, as a run: planned, matched, stored and scored like any other.
+
+They are stored as exchanges of a model whose adapter is `imported` and whose settings name the file by its sha256, so
+they are never taken for answers that were asked for here. A trial the file says nothing of has failed, for that reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from ..contracts.adapter import OPERATIONS, Identity
+from .answers import FIELDS, PROBABILITY, Answers, NoAnswer, Row, read_answer, read_answers
+from ..contracts.canonical import encode, encode_response, identity_digest, request_key
+from ..contracts import Stage, Trial
+from ..contracts.errors import DataError
+from ..engine.manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_data, new_name
+from .matching import Contradiction, Matcher
+from ..engine.observations import gather_observations
+from ..catalogue.plugins import blamed
+from ..contracts.records import Likelihood, PseudoLikelihood
+from ..store import Store
+from ..store.bulk import batched
+from ..store.content import Facts, Failed, Sent, Tried, writing
+from ..store.intake import Intake
+from ..store.reading import TRIAL_SCHEMA
+from ..catalogue.study import Catalogue, Study
+
+ADAPTER = "imported"
+VERSION = "1"
+WHEN = 0.0
+"""The time of an imported answer: not known. So the same file gives the same exchanges whenever it is imported."""
+PART = 4096
+
+
+class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to read somebody's answers."""
+
+    path: str
+    """A CSV or JSONL file."""
+    model: str
+    """What to call the model that gave them."""
+    columns: dict[str, str] = {}
+    """Column by field, where the names differ."""
+    allow_unmatched: bool = False
+    """Leave out rows that are for no trial, or for no single one."""
+    command: str = ""
+
+
+def import_answers(catalogue: Catalogue, study: Study, store: Store, options: ImportOptions) -> str:
+    """Store somebody's answers to a study as a run, and return its name. All of them are stored, or none.
+
+    Raises:
+        DataError: the file cannot be read, or a row is for no trial, for several, or no such answer.
+    """
+    answers = read_answers(options.path, options.columns)
+    return _Import(catalogue, study, answers, options).store(store)
+
+
+class _Import:
+    """One file on its way into a store."""
+
+    def __init__(self, catalogue: Catalogue, study: Study, answers: Answers, options: ImportOptions) -> None:
+        instrument = catalogue.instrument(study)
+        self._stages = instrument.stages()
+        self._lacks_data = getattr(instrument.options, "data", "") is None
+        self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
+        self._study = msgspec.structs.replace(study, roles={stage.role: options.model for stage in self._stages})
+        self._answers, self._options = answers, options
+        self._identity = identity_of(answers, options)
+        self._records: dict[str, StageRecord] = {}
+        self._notes: list[str] = []
+        self._earlier: dict[str, pl.DataFrame] = {}
+
+    def store(self, store: Store) -> str:
+        """Store it in one transaction."""
+        name, began = new_name(self._study.name, self._options.model), time.time()
+        with writing(store) as connection:
+            intake = Intake(connection)
+            intake.identities([(identity_digest(self._identity), encode(self._identity).decode())])
+            run_id = intake.begin_run(name, Facts(self._study.name, "finished", self._manifest(name), began, began))
+            with blamed(self._owner, f"probe {self._study.probe!r}"):
+                for stage in self._stages:
+                    self._stage(stage, intake, run_id)
+            intake.restate(run_id, self._manifest(name))
+        return name
+
+    def _stage(self, stage: Stage, intake: Intake, run_id: int) -> None:
+        ensure_fields(self._answers, stage)
+        matcher = Matcher(self._answers, stage, lambda: stage.trials(self._earlier))
+        rows = self._rows_of(stage)
+        own = [row for row in rows if stage.concerns(row.cells)]
+        matched = matcher.match(own)
+        if matched.left_out and not self._options.allow_unmatched:
+            raise self._hinted(matcher.refusal(matched.left_out))
+        if contradictions := matcher.contradictions(matched.rows):
+            raise self._hinted(self._contradicted(contradictions, len(matched.rows)))
+        if matched.left_out and not matched.rows:
+            why = matcher.reasons(matched.left_out)
+            raise self._hinted(DataError(f"{self._answers.path}: no row is for a trial of this study: {why}."))
+        self._left_out(len(rows) - len(own), "they are about something else than this study")
+        self._left_out(len(matched.left_out), matcher.reasons(matched.left_out))
+        self._note(stage)
+        frames, reasons, trials, failed = [], dict[bytes, str](), 0, 0
+        for ordered in batched(enumerate(stage.trials(self._earlier)), PART):
+            part = _Part(self._answers, identity_digest(self._identity), stage.name, ordered)
+            part.answer(matched.rows, intake)
+            intake.trials(run_id, part.tried)
+            intake.failures(run_id, part.failed)
+            trials, failed = trials + len(ordered), failed + len(part.failed)
+            reasons.update((failure.key, failure.message) for failure in part.failed)
+            if stage is not self._stages[-1]:
+                frames.append(part.frame())
+        self._records[stage.name] = StageRecord(trials, {"trials": trials, "answered": trials - failed})
+        if frames:
+            self._earlier[stage.name] = gather_observations(stage, frames, reasons)
+
+    def _rows_of(self, stage: Stage) -> list[Row]:
+        if len(self._stages) == 1 and "stage" not in self._answers.fields:
+            return self._answers.rows
+        known = [stage.name for stage in self._stages]
+        for row in self._answers.rows:
+            if (name := row.cells.get("stage")) not in known:
+                raise self._answers.fault(row, f"stage {name!r}. The study has: {', '.join(known)} (--columns).")
+        return [row for row in self._answers.rows if row.cells["stage"] == stage.name]
+
+    def _contradicted(self, found: Sequence[Contradiction], matched: int) -> DataError:
+        """Say of how many rows what differs, and how the first does."""
+        columns = Counter(name for one in found for name in one.cells)
+        where = ", ".join(f"{name!r} in {count:,}" for name, count in columns.items())
+        row, trial, cells = found[0]
+        first = "; ".join(f"{name!r} is {said!r}, and {known!r} in the data" for name, (said, known) in cells.items())
+        said, known = ({str(pair[side]).casefold() for pair in cells.values()} for side in (0, 1))
+        swapped = " (the same, in other columns)" if len(cells) > 1 and said == known else ""
+        return DataError(
+            f"{self._answers.path}: {len(found):,} of the {matched:,} rows that are for a trial say otherwise than the "
+            f"data of the study: {where}. The first is line {row.number}, for trial {trial!r}: {first}{swapped}. "
+            "Give the data these are answers to, or correct the rows."
+        )
+
+    def _hinted(self, error: DataError) -> DataError:
+        """Add that no data set was given, where one might have been."""
+        if not self._lacks_data:
+            return error
+        return DataError(
+            f"{error} No data set was given, so the study asks its own items. If these are answers to one: --data FILE."
+        )
+
+    def _left_out(self, count: int, why: str) -> None:
+        if count:
+            rows = f"{count:,} of {len(self._answers.rows):,} rows"
+            self._notes.append(f"{rows} of {self._answers.path} were left out: {why}.")
+
+    def _note(self, stage: Stage) -> None:
+        if stage.operation in (PseudoLikelihood, Likelihood) and "tokens" not in self._answers.fields:
+            self._notes.append(
+                f"{self._answers.path} does not say how many tokens were scored; `tokens` is 1 throughout."
+            )
+
+    def _manifest(self, name: str) -> str:
+        manifest = Manifest(
+            run=name,
+            study=self._study,
+            identities={role: self._identity for role in self._study.roles},
+            stages=self._records,
+            data=digest_data(self._study.options) | {self._answers.path: self._answers.sha256},
+            notes=(f"These answers were not asked for here: they come from {self._answers.path}.", *self._notes),
+            mode=IMPORTED,
+            command=self._options.command,
+            **describe_machine(),
+        )
+        return encode(manifest).decode()
+
+
+class _Part:
+    """Some trials of a stage, with the rows that answer them."""
+
+    def __init__(self, answers: Answers, identity: bytes, stage: str, ordered: Sequence[tuple[int, Trial]]) -> None:
+        self._answers, self._identity, self._stage, self._ordered = answers, identity, stage, ordered
+        self.tried: list[Tried] = []
+        self.failed: list[Failed] = []
+        self._sent: list[Sent | None] = []
+
+    def answer(self, rows: dict[int, Row], intake: Intake) -> None:
+        """Take over the answers of these trials."""
+        for ordinal, trial in self._ordered:
+            self._sent.append(self._one(trial, rows.get(ordinal)))
+        answered = [sent for sent in self._sent if sent is not None]
+        numbers = iter(intake.exchanges(answered))
+        for (ordinal, trial), sent in zip(self._ordered, self._sent, strict=True):
+            key = sent.key if sent is not None else self._key(encode(trial.request))
+            number = next(numbers) if sent is not None else None
+            self.tried.append(Tried(self._stage, ordinal, trial.id, encode(trial.factors).decode(), key, number))
+
+    def frame(self) -> pl.DataFrame:
+        """Return these trials as the store would give them."""
+        rows = [
+            (tried.trial, tried.factors, tried.key, sent and sent.status, sent and sent.response)
+            for tried, sent in zip(self.tried, self._sent, strict=True)
+        ]
+        return pl.DataFrame(rows, schema=TRIAL_SCHEMA, orient="row")
+
+    def _one(self, trial: Trial, row: Row | None) -> Sent | None:
+        name = Path(self._answers.path).name
+        request = encode(trial.request)
+        answer = NoAnswer(f"not in {name}") if row is None else read_answer(self._answers, row, trial.request)
+        if isinstance(answer, NoAnswer):
+            reason = answer.reason if row is None else f"{answer.reason} in {name}, line {row.number}"
+            self.failed.append(Failed(self._key(request), "permanent", reason, WHEN))
+            return None
+        operation, response = OPERATIONS[type(trial.request)], encode_response(answer).decode()
+        parts = (request.decode(), response, answer.status, 0, 0, 0.0, WHEN)
+        return Sent(self._key(request), self._identity, operation, *parts)
+
+    def _key(self, request: bytes) -> bytes:
+        return request_key(self._identity, request)
+
+
+def identity_of(answers: Answers, options: ImportOptions) -> Identity:
+    """Return the identity of the model a file's answers are stored under.
+
+    The mapping of columns is a part of it: read otherwise, the file gives other answers.
+    """
+    columns = ",".join(f"{field}={column}" for field, column in sorted(options.columns.items()))
+    settings = {"file_sha256": answers.sha256, "columns": columns}
+    return Identity(adapter=ADAPTER, version=VERSION, model=options.model, settings=dict(settings))
+
+
+def ensure_fields(answers: Answers, stage: Stage) -> None:
+    """Refuse a file that has no answers of the kind that a stage asks for.
+
+    Raises:
+        DataError: naming the field that is missing.
+    """
+    operation = OPERATIONS[stage.operation]
+    if stage.operation not in FIELDS:
+        can = ", ".join(OPERATIONS[kind] for kind in FIELDS)
+        raise DataError(f"stage {stage.name!r} asks {operation!r}, which no table can answer. What can be: {can}.")
+    for field in FIELDS[stage.operation]:
+        if not any(name == field or (field == PROBABILITY and name.startswith(field)) for name in answers.fields):
+            column = "probability.LABEL" if field == PROBABILITY else field
+            has = ", ".join(map(repr, answers.fields))
+            problem = f"{answers.path} has no column {column!r}, which stage {stage.name!r} ({operation}) needs"
+            raise DataError(f"{problem}. Map one of: {has} (--columns {column}=COLUMN).")

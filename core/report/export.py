@@ -1,0 +1,148 @@
+"""Estimates and observations as files for other programs: Parquet, CSV, JSON, and LaTeX tables.
+
+A cell of a CSV file that begins like a formula is not one: spreadsheets run `=`, `+`, `-`, `@`, a tab or a carriage
+return at its start, and what a model said may begin with any of them. Such a text is given an apostrophe in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Literal, get_args
+
+import polars as pl
+
+from ..contracts.errors import UnknownNameError, UsageError
+from ..contracts.estimates import Estimate
+from .text import UNDEFINED, clean, decimals_for, defined, label
+from .text import number as with_minus
+
+Format = Literal["parquet", "csv", "json", "latex"]
+ENDINGS: dict[str, str] = {"parquet": "parquet", "csv": "csv", "json": "json", "latex": "tex"}
+FORMULA = r"^[=+\-@\t\r\n]"
+LATEX = {
+    "\\": r"\textbackslash{}",
+    **{c: f"\\{c}" for c in "%_&#${}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{EM DASH}": "---",
+    "\N{INFINITY}": r"$\infty$",
+    "\N{LESS-THAN OR EQUAL TO}": r"$\leq$",
+    "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
+    "\N{ALMOST EQUAL TO}": r"$\approx$",
+    "\N{NOT EQUAL TO}": r"$\neq$",
+    "\N{RIGHTWARDS ARROW}": r"$\rightarrow$",
+    "\N{GREEK CAPITAL LETTER DELTA}": r"$\Delta$",
+    **{chr(0x3B1 + i): f"$\\{name}$" for i, name in enumerate(["alpha", "beta", "gamma", "delta", "epsilon"])},
+    "\N{GREEK SMALL LETTER CHI}": r"$\chi$",
+    "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
+    "\N{GREEK SMALL LETTER TAU}": r"$\tau$",
+    "\N{REPLACEMENT CHARACTER}": "?",
+}
+
+
+LIGATURES = "-',"
+"""Characters of which two make another."""
+
+
+def encode(frame: pl.DataFrame, kind: Format) -> bytes:
+    """Return a frame as a file of this kind.
+
+    Raises:
+        UnknownNameError: there is no such kind.
+        UsageError: LaTeX, which is for estimates: use `latex_table`.
+    """
+    if kind not in get_args(Format):
+        raise UnknownNameError("format", kind, get_args(Format))
+    if kind == "latex":
+        raise UsageError("observations are not written as LaTeX. Choose parquet, csv or json.")
+    if kind == "parquet":
+        return _bytes(frame, "parquet")
+    plain = frame.with_columns(pl.col(pl.Binary).bin.encode("hex"))
+    return _bytes(safe_for_spreadsheets(plain), "csv") if kind == "csv" else _bytes(_finite(plain), "json")
+
+
+def write_bytes(data: bytes, path: Path) -> Path:
+    """Write a file, making its folder.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}. Name another file.") from None
+    return path
+
+
+def safe_for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
+    """Put an apostrophe before every text, also in the heading, that a spreadsheet would run as a formula."""
+    text = pl.col(pl.String)
+    harmless = frame.with_columns(pl.when(text.str.contains(FORMULA)).then("'" + text).otherwise(text).name.keep())
+    return harmless.rename({name: f"'{name}" for name in frame.columns if name[:1] in tuple("=+-@\t\r\n")})
+
+
+def latex_table(estimates: Sequence[Estimate]) -> str:
+    """Return estimates as a LaTeX table (booktabs): value with its interval, n, and p adjusted within its family."""
+    factors = list(dict.fromkeys(name for e in estimates for name in e.group))
+    heads = ["Measure", *factors, "Value", "Interval", "$n$", r"$p_\mathrm{adj}$"]
+    lines = [
+        r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}; other scripts than Latin: LuaLaTeX or XeLaTeX",
+        rf"\begin{{tabular}}{{l{'l' * len(factors)}rrrr}}",
+        r"\toprule",
+        " & ".join([heads[0], *map(escape_latex, factors), *heads[-4:]]) + r" \\",
+        r"\midrule",
+        *(" & ".join(_latex_row(estimate, factors)) + r" \\" for estimate in estimates),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def escape_latex(text: str) -> str:
+    """Return text that LaTeX sets as it stands: no command, no comment, no new line, no ligature such as `--`."""
+    words = " ".join(str(clean(text)).split())
+    return "".join(
+        ("{}" if c in LIGATURES and c == before else "") + LATEX.get(c, c)
+        for before, c in zip(f" {words}", words, strict=False)
+    )
+
+
+def _latex_row(estimate: Estimate, factors: Iterable[str]) -> list[str]:
+    e, decimals = estimate, decimals_for([estimate.value, estimate.low, estimate.high])
+    interval = f"[{with_minus(e.low, decimals)}, {with_minus(e.high, decimals)}]" if defined(e.low) else UNDEFINED
+    group = [label(e.group[name]) if name in e.group else "" for name in factors]
+    name = f"{e.metric} ({e.unit})" if e.unit else e.metric
+    p = e.p_adjusted if e.p_adjusted is not None else e.p
+    # Braces: booktabs would take a leading bracket for the option of the line before.
+    cells = [escape_latex(text) for text in (name, *group, with_minus(e.value, decimals))]
+    return [*cells, f"{{{escape_latex(interval)}}}", f"{e.n}", _latex_p(p)]
+
+
+def _latex_p(p: float | None) -> str:
+    return "---" if p is None or not defined(p) else "$<0.001$" if p < 0.001 else f"{p:.3f}"
+
+
+def _bytes(frame: pl.DataFrame, kind: str) -> bytes:
+    buffer = BytesIO()
+    if kind == "parquet":
+        frame.write_parquet(buffer)
+    elif kind == "csv":
+        frame.write_csv(buffer)
+    else:
+        frame.write_json(buffer)
+    return buffer.getvalue()
+
+
+def _finite(frame: pl.DataFrame) -> pl.DataFrame:
+    """JSON has no infinity and no NaN: both become null."""
+    numbers = pl.col(pl.Float64, pl.Float32)
+    return frame.with_columns(pl.when(numbers.is_finite()).then(numbers).name.keep())

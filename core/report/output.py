@@ -1,0 +1,193 @@
+"""What a run leaves in `runs/<name>/`: the report, the frames, the manifest."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from ..contracts import Estimate, Stage
+from ..contracts.errors import UnknownNameError, UsageError
+from .examples import show_examples, show_pictures
+from ..engine.manifest import IMPORTED, MANIFEST, in_words
+from .provenance import chosen_words, design_words, provenance, when
+from ..catalogue.published import Published as PublishedValue
+from ..catalogue.published import whose
+from . import Published, ReportContent, StudyInfo, Table, write
+from ..scoring.score import Scores, estimates_frame
+from ..store import Store
+from ..catalogue.study import SUBJECT, Study
+from .export import encode
+
+AGAIN = "Scored again with {options}: the numbers may not be those of the run's own options."
+INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
+
+
+PARTS = ("examples", "images")
+"""What a report can do without."""
+
+
+def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: Collection[str] = ()) -> Path:
+    """Write everything a run leaves, and return the path of the report; `leave_out` names some of `PARTS`.
+
+    Raises:
+        UsageError: the folder cannot be written.
+        UnknownNameError: a report has no such part.
+    """
+    content = build_content(scores, store, leave_out)
+    place = folder / scores.run.name
+    frame = estimates_frame([estimate for estimates in scores.estimates.values() for estimate in estimates])
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        frame.write_parquet(place / "estimates.parquet")
+        (place / "estimates.csv").write_bytes(encode(frame, "csv"))
+        scores.frame.write_parquet(place / "observations.parquet")
+        (place / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(scores.manifest), indent=2))
+    except OSError as error:
+        raise UsageError(f"cannot write {str(place)!r}: {error.strerror or error}. Name another with --runs.") from None
+    return write(content, place)
+
+
+def ensure_writable(folder: Path) -> None:
+    """Refuse a folder for reports that cannot be written, before anything is asked; one that is not there is not made.
+
+    Raises:
+        UsageError: naming the folder.
+    """
+    try:
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {str(folder)!r}: {error.strerror or error}. Name another with --runs."
+        ) from None
+
+
+def build_content(scores: Scores, store: Store | None, leave_out: Collection[str] = ()) -> ReportContent:
+    """Gather what the report says, without the parts that are to be left out."""
+    study, manifest = scores.manifest.study, scores.manifest
+    return ReportContent(
+        title=study.title,
+        study=StudyInfo(name=study.name, summary=study.summary, citation=study.source),
+        models=dict(manifest.identities),
+        names=study.roles,
+        settings=manifest.settings,
+        when=when(scores.run),
+        estimates=[estimate for estimates in scores.estimates.values() for estimate in estimates],
+        headline=scores.headline or None,
+        conclusions={name: sentence for name, sentence in scores.conclusions.items() if sentence},
+        warnings=warnings_of(scores),
+        charts=scores.charts,
+        published=published_beside_measured(scores),
+        missing=[table for stage in scores.stages for table in missing_tables(stage, scores.observations[stage.name])],
+        methods=[*_design(scores), *filter(None, [chosen_words(manifest), *scores.methods])],
+        limits=study.limits,
+        deviations=study.deviations,
+        provenance=provenance(scores, store),
+        **_evidence(scores, store, leave_out),
+    )
+
+
+def _evidence(scores: Scores, store: Store | None, leave_out: Collection[str]) -> dict[str, Any]:
+    """Return the fields of the report that hold examples."""
+    for name in leave_out:
+        if name not in PARTS:
+            raise UnknownNameError("part of a report", name, PARTS)
+    if store is None or not scores.examples:
+        return {}
+    if "examples" in leave_out:
+        return {"left_out": "The examples were left out on request; the store has the answers behind each number."}
+    examples = show_examples(scores.examples, store, scores.run.id)
+    if "images" in leave_out:
+        return {"examples": examples, "left_out": "The images were left out on request; the store has them."}
+    return {"examples": examples, "pictures": show_pictures(examples, store)}
+
+
+def _design(scores: Scores) -> list[str]:
+    """Say what was asked; of what somebody else asked, nothing is known but the scores."""
+    return [] if scores.run.state == "imported" else design_words(scores.stages, scores.manifest)
+
+
+def warnings_of(scores: Scores, place: str = "") -> list[str]:
+    """Return what a reader must know before believing a number; `place` is what a command needs to find the store."""
+    remeasured = scores.manifest.remeasured
+    again = [AGAIN.format(options=in_words(remeasured))] if remeasured else []
+    warnings = [*again, *scores.manifest.notes, *_unanswered(scores)]
+    if scores.run.state == "imported":
+        return warnings
+    for stage in scores.stages:
+        done, record = scores.observations[stage.name].height, scores.manifest.stages.get(stage.name)
+        if scores.run.state != "finished" or record is None or done < record.planned:
+            planned = f"{record.planned}" if record else "an unknown number of"
+            mend = f"Resume it: prejudge resume {scores.run.name}{place}"
+            warnings.append(INCOMPLETE.format(done=done, planned=planned, stage=stage.name, mend=mend))
+    return warnings
+
+
+def _unanswered(scores: Scores) -> list[str]:
+    """Say how many trials the model never answered, and the most frequent reason."""
+    warnings = []
+    for name, frame in scores.observations.items():
+        failed = frame.filter(pl.col("status") == "failed")
+        if failed.height:
+            reason, count = failed["reason"].fill_null("no reason recorded").value_counts(sort=True).row(0)
+            shares = f"{failed.height} of {frame.height} trials of stage {name!r} were not answered"
+            warnings.append(f"{shares}; most often ({count} times): {reason}")
+    return warnings
+
+
+def published_beside_measured(scores: Scores) -> list[Published]:
+    """Return the published values with what was measured, where this run measured it."""
+    stage = scores.stages[-1]
+    estimates = [estimate for group in scores.estimates.values() for estimate in group]
+    return [
+        Published(
+            metric=value.measure if value.of == "value" else f"{value.measure}, {value.of}",
+            group=value.group,
+            published=value.value,
+            measured=_beside(value, estimates, stage, scores.last),
+            tolerance=value.width,
+            note=" ".join(filter(None, [value.model, value.source])) + (f". {value.reading}" if value.reading else ""),
+        )
+        for value in _of_this_model(scores.manifest.study, imported=scores.manifest.mode == IMPORTED)
+        # A count beside the paper's says something of the whole design only.
+        if value.measure != f"{stage.unit}s" or not scores.manifest.study.options
+    ]
+
+
+def _of_this_model(study: Study, *, imported: bool) -> list[PublishedValue]:
+    """Return the published values that a run may be held against; those of other models are no target for it."""
+    models = {value.model for value in study.published if value.model}
+    names = [str(name) for name in (study.roles.get(SUBJECT), study.options.get("published_model")) if name]
+    own = {model for name in names for model in whose(study.published, name, imported=imported)}
+    if len(models) < 2:
+        return list(study.published)
+    return [value for value in study.published if not value.model or value.model in own]
+
+
+def _beside(value: PublishedValue, estimates: list[Estimate], stage: Stage, observations: pl.DataFrame) -> float | None:
+    """Return what this run says of a published value: an estimate, or a count of its units; None if neither."""
+    if value.measure != f"{stage.unit}s":
+        matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
+        return getattr(matches[0], value.of) if len(matches) == 1 else None
+    if not set(value.group) <= set(observations.columns):
+        return None
+    cell = observations.filter(*(pl.col(name) == level for name, level in value.group.items()))
+    return cell.height / stage.trials_per_unit
+
+
+def missing_tables(stage: Stage, observations: pl.DataFrame) -> list[Table]:
+    """Return the answers of a stage by status, and by reason where some are missing."""
+    by = [*stage.count_by, "status"]
+    counts = observations.group_by(by, maintain_order=True).len("answers").sort(by)
+    tables = [Table.from_frame(f"Answers by status, stage {stage.name!r}", counts)]
+    missing = observations.filter(pl.col("status") != "ok")
+    if not missing.is_empty():
+        reasons = missing.group_by("status", "reason").len("answers").sort("answers", descending=True).head(20)
+        tables.append(Table.from_frame(f"Why answers are missing, stage {stage.name!r} (20 most frequent)", reasons))
+    return tables

@@ -1,0 +1,244 @@
+"""Asking a fixed sample of a run's requests again, to learn whether the model still answers as it did.
+
+What is answered now is stored as the answers of a model of its own: the identity of the run's model with the name of
+the recheck among its settings. So keys differ, every key can be derived again, and no later run takes these answers
+for those it looks for. The recheck stands in the store as a run; `latest` never means it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from ..contracts.adapter import Identity, ModelAdapter
+from ..contracts.canonical import decode_request, decode_response, encode, identity_digest
+from ..contracts import Stage, Unreadable
+from .drift import Drift, Outcomes, Pair, compare
+from ..contracts.errors import DataError, UsageError
+from ..engine.ledger import Ledger
+from ..engine.limiter import Limiters
+from ..engine.manifest import Manifest, StageRecord, describe_machine, new_name
+from ..catalogue.plugins import blamed
+from ..contracts.records import AnyResponse, Scalar
+from ..engine.scheduler import Scheduler
+from ..store import NewTrial, RunRow, Store, get_run, list_runs
+from ..store.bulk import table_of
+from ..store.content import snapshot
+from ..store.reading import RECHECK
+from ..store.tables import RunTrial
+from ..store.reachable import READ
+from ..catalogue.study import Catalogue
+
+SETTING = "recheck"
+
+
+class RecheckOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What to ask again, and what counts as a change."""
+
+    sample: int = 100
+    """Trials, over all stages; fewer if the run has fewer."""
+    seed: int = 0
+    """Another seed draws other trials."""
+    tolerance: float = 1e-4
+    """Numbers that differ by no more are the same."""
+    name: str | None = None
+    """Name of a recheck to take up again; None begins a new one."""
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a sample of nothing."""
+        if self.sample < 1:
+            raise UsageError(f"--sample is {self.sample}. Ask at least 1 trial again.")
+
+
+class Rechecked(NamedTuple):
+    """What came of it."""
+
+    name: str
+    drift: Drift
+
+
+class _Chosen(NamedTuple):
+    """A trial that is asked again."""
+
+    stage: str
+    ordinal: int
+    trial: str
+    factors: str
+    exchange: int
+
+
+async def recheck(catalogue: Catalogue, store: Store, run_name: str, options: RecheckOptions) -> Rechecked:
+    """Ask a sample of a run's requests again and compare the answers.
+
+    Raises:
+        UsageError: the run was not asked of a model here, or the model is another by now.
+        ModelError: the model refuses the key or account.
+    """
+    run = get_run(store, run_name)
+    work = _Recheck(catalogue, store, run, options)
+    try:
+        work.ensure_same_models()
+        return await work.perform()
+    finally:
+        for adapter in work.adapters.values():
+            await adapter.aclose()
+
+
+class _Recheck:
+    def __init__(self, catalogue: Catalogue, store: Store, run: RunRow, options: RecheckOptions) -> None:
+        self._store, self._run, self._options = store, run, options
+        self._manifest = msgspec.json.decode(run.manifest, type=Manifest)
+        if self._manifest.mode in ("imported", SETTING):
+            raise UsageError(
+                f"run {run.name} was not asked of a model here ({self._manifest.mode}): nothing to recheck."
+            )
+        study = self._manifest.study
+        self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
+        self._stages = {stage.name: stage for stage in catalogue.instrument(study).stages()}
+        self.adapters = {role: catalogue.adapter(model) for role, model in study.roles.items()}
+        for adapter in self.adapters.values():
+            adapter.blobs, adapter.keep = store.blob, store.keep
+        self._name = options.name or new_name(SETTING, run.name)
+        self._limiters = Limiters()
+
+    def ensure_same_models(self) -> None:
+        """Refuse models that are others than those the run asked."""
+        for role, adapter in self.adapters.items():
+            before, now = self._manifest.identities[role], adapter.identity
+            if before != now:
+                places = _differing(before, now)
+                raise UsageError(
+                    f"the {role} is another model by now ({places}), so its answers are no drift. Run the study anew."
+                )
+
+    async def perform(self) -> Rechecked:
+        chosen = choose(self._store, self._run, self._options)
+        study = f"{RECHECK}{self._run.name}"
+        _ensure_own_name(self._store, self._name, study)
+        run_id = self._store.begin_run(self._name, study, encode(self._record(chosen)))
+        ledger, state, pairs = Ledger(self._store, run_id), "interrupted", list[Pair]()
+        try:
+            for name, stage in self._stages.items():
+                pairs += await self._stage(stage, [trial for trial in chosen if trial.stage == name], ledger)
+            state = "finished"
+        finally:
+            await ledger.aclose()
+            self._store.end_run(run_id, state, encode(self._record(chosen)))
+        return Rechecked(self._name, compare(pairs, self._options.tolerance))
+
+    async def _stage(self, stage: Stage, chosen: list[_Chosen], ledger: Ledger) -> list[Pair]:
+        if not chosen:
+            return []
+        adapter = self.adapters[stage.role]
+        identity = self._identity(adapter)
+        scheduler = Scheduler(
+            adapter=adapter,
+            ledger=ledger,
+            model_id=await ledger.ensure_model(identity),
+            identity=identity_digest(identity),
+            limiter=self._limiters.of(adapter),
+        )
+        stored = {i: (q, r) for i, q, r in self._store.exchanges({trial.exchange for trial in chosen})}
+        keyed = [scheduler.key(decode_request(stored[trial.exchange][0])) for trial in chosen]
+        found = await scheduler.settle(keyed)
+        numbers = [found[k.key].exchange_id if k.key in found else None for k in keyed]
+        rows = [
+            NewTrial(ledger.run_id, trial.stage, trial.ordinal, trial.trial, trial.factors, k.key, number)
+            for trial, k, number in zip(chosen, keyed, numbers, strict=True)
+        ]
+        await ledger.add_trials(rows)
+        now = self._store.responses({number for number in numbers if number is not None})
+        return [
+            self._pair(stage, trial, decode_response(stored[trial.exchange][1]), now.get(number) if number else None)
+            for trial, number in zip(chosen, numbers, strict=True)
+        ]
+
+    def _pair(self, stage: Stage, trial: _Chosen, before: AnyResponse, now: str | None) -> Pair:
+        factors = msgspec.json.decode(trial.factors, type=dict[str, Scalar])
+        after = decode_response(now) if now is not None else None
+        with blamed(self._owner, f"stage {stage.name!r}"):
+            read = _read(stage, factors, before), _read(stage, factors, after) if after is not None else {}
+        return Pair(stage.name, before, after, read)
+
+    def _identity(self, adapter: ModelAdapter) -> Identity:
+        settings = adapter.identity.settings | {SETTING: self._name}
+        return msgspec.structs.replace(adapter.identity, settings=settings)
+
+    def _record(self, chosen: list[_Chosen]) -> Manifest:
+        planned = {name: sum(trial.stage == name for trial in chosen) for name in self._stages}
+        drawn = f"sample {self._options.sample}, seed {self._options.seed}"
+        notes = f"A sample of the run {self._run.name}, asked again ({drawn})."
+        return msgspec.structs.replace(
+            self._manifest,
+            run=self._name,
+            identities={role: self._identity(adapter) for role, adapter in self.adapters.items()},
+            stages={name: StageRecord(number) for name, number in planned.items()},
+            notes=(notes,),
+            mode=SETTING,
+            command=self._options.command,
+            **describe_machine(),
+        )
+
+
+def choose(store: Store, run: RunRow, options: RecheckOptions) -> list[_Chosen]:
+    """Return the sample: of the trials that were answered, those whose digests with the seed are the least.
+
+    Trials that share one answer count once. The draw depends on no library's random numbers, and a larger sample has
+    the smaller one in it.
+
+    Raises:
+        DataError: the run has no answers.
+    """
+    trials = table_of(RunTrial)
+    answered = (
+        sa.select(trials.c.stage, sa.func.min(trials.c.ordinal), trials.c.exchange_id)
+        .where(trials.c.run_id == run.id, trials.c.exchange_id.is_not(None))
+        .group_by(trials.c.stage, trials.c.exchange_id)
+    )
+    with snapshot(store) as connection:
+        rows = connection.execute(answered, execution_options={"yield_per": READ})
+        least = heapq.nsmallest(options.sample, ((_rank(options.seed, row[0], row[1]), *row) for row in rows))
+        places = sa.tuple_(trials.c.stage, trials.c.ordinal).in_([(stage, ordinal) for _, stage, ordinal, _ in least])
+        columns = (trials.c.stage, trials.c.ordinal, trials.c.trial, trials.c.factors, trials.c.exchange_id)
+        chosen = sa.select(*columns).where(trials.c.run_id == run.id, places).order_by(*columns[:2])
+        found = [_Chosen(*row) for row in connection.execute(chosen)] if least else []
+    if not found:
+        raise DataError(f"run {run.name} has no answers to ask for again.")
+    return found
+
+
+def _rank(seed: int, stage: str, ordinal: int) -> bytes:
+    return hashlib.sha256(f"{seed}|{stage}|{ordinal}".encode("utf-8", "surrogatepass")).digest()
+
+
+def _ensure_own_name(store: Store, name: str, study: str) -> None:
+    """Refuse to begin a recheck under the name of a run of something else."""
+    for run in list_runs(store):
+        if run.name == name and run.study != study:
+            raise DataError(f"{name!r} is no recheck of this run, but a run of {run.study!r}. Give another --name.")
+
+
+def _read(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse) -> Outcomes:
+    """Return what a study makes of a response; one that is refused or cannot be read has a status only."""
+    if response.status != "ok":
+        return {"status": response.status}
+    found = stage.read(factors, response)
+    return {"status": "unreadable"} if isinstance(found, Unreadable) else {"status": "ok", **found}
+
+
+def _differing(before: Identity, now: Identity) -> str:
+    one, other = (_flat(identity) for identity in (before, now))
+    places = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    return ", ".join(f"{name}: {one.get(name)!r}, now {other.get(name)!r}" for name in places)
+
+
+def _flat(identity: Identity) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.structs.asdict(identity)
+    settings = fields.pop("settings")
+    return {**fields, **settings}

@@ -1,0 +1,217 @@
+"""Published values beside measured ones: which of them came out again, which did not, and which nobody can judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from ..contracts import Estimate
+from ..contracts.errors import DataError, UnknownNameError, UsageError
+from ..engine.manifest import IMPORTED, Manifest
+from ..catalogue.published import Published, whose
+from ..contracts.records import Scalar
+from ..catalogue.registry import Registry
+from .score import Scores, score, score_published
+from ..store import RunRow, Store, get_run
+from ..store.reading import list_runs
+from ..catalogue.study import SUBJECT, Catalogue
+
+Verdict = Literal["reproduced", "not reproduced", "cannot be judged"]
+REPRODUCED: Verdict = "reproduced"
+NOT: Verdict = "not reproduced"
+UNJUDGED: Verdict = "cannot be judged"
+SEVERAL = "the run has several such measures"
+MODEL_OPTION = "published_model"
+"""The option by which a probe is told whose rows of a published file to read."""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """One published value, and what this project says of it."""
+
+    study: str
+    value: Published
+    measured: float | None
+    verdict: Verdict
+    why: str = ""
+    """Why it cannot be judged."""
+    beside: str = ""
+    """What it was held against: a run and its model, or a file; empty where there was nothing."""
+
+    @property
+    def group(self) -> Mapping[str, Scalar]:
+        """Return whom the value is for."""
+        return self.value.group
+
+
+class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What to compare with the published values."""
+
+    runs: tuple[str, ...] = ()
+    """Names of runs; empty takes, of each study, the latest run of each model that has published values."""
+    scores: str | None = None
+    """A file of published scores or counts, in place of runs."""
+    model: str | None = None
+    """Whose published values to compare with, where several models have some."""
+    assignments: Mapping[str, Any] = {}
+
+
+def family(registry: Registry, name: str) -> tuple[str, ...]:
+    """Return the studies of a name: the study itself, or all that begin with it and a hyphen.
+
+    Raises:
+        UnknownNameError: there is no such study.
+        UsageError: none of them has published values.
+    """
+    found = [name] if name in registry.studies else [s for s in registry.studies if s.startswith(f"{name}-")]
+    if not found:
+        raise UnknownNameError("study", name, registry.studies)
+    published = tuple(study for study in found if registry.studies[study].published)
+    if not published:
+        raise UsageError(f"no value is published for {', '.join(found)}: add [[studies.{found[0]}.published]].")
+    return published
+
+
+def replicate(catalogue: Catalogue, name: str, options: ReplicateOptions, store: Store | None) -> list[Judged]:
+    """Compare a study, or a family of studies, with its published values.
+
+    Raises:
+        UnknownNameError: there is no such study or run.
+        UsageError: there is no run to compare, or it is not said with whose values to compare it.
+        DataError: the file has nothing of any model that has published values.
+    """
+    studies = family(catalogue.registry, catalogue.adopt(name))
+    if options.scores is not None:
+        return [judged for study in studies for judged in _of_file(catalogue, study, options)]
+    runs = [] if store is None else list_runs(store)
+    if store is None or not any(run.study in studies for run in runs):
+        first = studies[0]
+        mend = f"Ask a model (prejudge run {first} --model NAME), import answers (prejudge import {first})"
+        raise UsageError(f"there is no run of {' or '.join(studies)} to compare. {mend}, or give --scores FILE.")
+    chosen = [get_run(store, one) for one in options.runs] or latest_runs(
+        catalogue.registry, studies, runs, options.model
+    )
+    found = [judged for run in chosen for judged in _of_run(catalogue, store, run, options)]
+    without = [] if options.runs else [study for study in studies if study not in {run.study for run in chosen}]
+    for study in without:
+        why = f"there is no run of {study} by this model"
+        wanted = {judged.value.model for judged in found}
+        values = [v for v in catalogue.registry.studies[study].published if v.model and v.model in wanted]
+        found.extend(_unjudged(value, study, why) for value in values)
+    return found
+
+
+def judge(values: Sequence[Published], study: str, scores: Scores, beside: str = "") -> list[Judged]:
+    """Compare published values with the estimates of one scored run."""
+    estimates = [estimate for group in scores.estimates.values() for estimate in group]
+    return [msgspec.structs.replace(_judge(value, study, estimates), beside=beside) for value in values]
+
+
+def _judge(value: Published, study: str, estimates: Sequence[Estimate]) -> Judged:
+    matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
+    if len(matches) != 1:
+        return _unjudged(value, study, _unmatched(value, estimates) if not matches else SEVERAL)
+    measured = getattr(matches[0], value.of)
+    if measured is None:
+        return _unjudged(value, study, matches[0].note or "the measure is undefined here")
+    if (agrees := value.agrees(measured)) is None:
+        return _unjudged(value, study, value.reading or "no tolerance is given", measured)
+    return Judged(study=study, value=value, measured=measured, verdict=REPRODUCED if agrees else NOT)
+
+
+def _unmatched(value: Published, estimates: Sequence[Estimate]) -> str:
+    """Say what the run has in place of a published value's measure and group."""
+    alike = [e for e in estimates if e.metric == value.measure]
+    if not alike:
+        return "the run has no such measure"
+    nearest = max(alike, key=lambda e: len(e.group.items() & value.group.items()))
+    cells = ", ".join(f"{name} = {level!r}" for name, level in nearest.group.items()) or "the whole"
+    return f"the run has this measure for other groups, such as {cells}"
+
+
+def _unjudged(value: Published, study: str, why: str, measured: float | None = None) -> Judged:
+    return Judged(study=study, value=value, measured=measured, verdict=UNJUDGED, why=why)
+
+
+def _of_file(catalogue: Catalogue, study: str, options: ReplicateOptions) -> list[Judged]:
+    """Score a file once per model that has published values, where the probe can be told which to read."""
+    published = catalogue.registry.studies[study].published
+    probe = catalogue.plugins.load("probe", catalogue.registry.studies[study].probe)
+    path = str(options.scores)
+    told = MODEL_OPTION in probe.options.__struct_fields__ and MODEL_OPTION not in options.assignments
+    if not told:
+        resolved = catalogue.study(study, {}, options.assignments)
+        model = _one(_models(published, options.model), f"{path} does not say whose it is")
+        return judge(_values(published, model), study, score_published(catalogue, resolved, path), path)
+    found = []
+    for model in _models(published, options.model):
+        resolved = catalogue.study(study, {}, {**options.assignments, MODEL_OPTION: model})
+        values = _values(published, model)
+        try:
+            found.extend(judge(values, study, score_published(catalogue, resolved, path), f"{model} in {path}"))
+        except DataError as error:
+            found.extend(_unjudged(value, study, str(error)) for value in values)
+    if not any(one.beside for one in found):
+        raise DataError(found[0].why)
+    return found
+
+
+def _of_run(catalogue: Catalogue, store: Store, run: RunRow, options: ReplicateOptions) -> list[Judged]:
+    scores = score(catalogue, store, run.name, options.assignments)
+    study = scores.manifest.study
+    published = catalogue.registry.study(study.name).published
+    name, imported = _subject(run)
+    models = _models(published, options.model)
+    if options.model is None:
+        models = whose(published, name, imported=imported) or models
+    model = _one(models, f"run {run.name} is of {name!r}")
+    beside = f"run {run.name} of {name!r}{', imported' if imported else ''}"
+    return judge(_values(published, model), study.name, scores, beside)
+
+
+def _subject(run: RunRow) -> tuple[str, bool]:
+    """Return whom a run asked, and whether its answers were imported."""
+    manifest = msgspec.json.decode(run.manifest, type=Manifest)
+    return manifest.study.roles.get(SUBJECT, ""), manifest.mode == IMPORTED
+
+
+def _models(published: Sequence[Published], wanted: str | None) -> list[str]:
+    models = list(dict.fromkeys(value.model for value in published if value.model))
+    if wanted is None:
+        return models
+    if wanted not in models:
+        raise UnknownNameError("model with published values", wanted, models)
+    return [wanted]
+
+
+def _one(models: Sequence[str], what: str) -> str:
+    if len(models) > 1:
+        raise UsageError(f"{what}; values are published for {', '.join(models)}. Say with whose to compare: --model.")
+    return models[0] if models else ""
+
+
+def _values(published: Sequence[Published], model: str) -> list[Published]:
+    """Return what is published of a model; what is said of no model (the size of a design) is no result."""
+    return [value for value in published if value.model == model]
+
+
+def latest_runs(registry: Registry, studies: Sequence[str], runs: Sequence[RunRow], wanted: str | None) -> list[RunRow]:
+    """Return per study the latest run of each model with published values; if no run is of any, the latest of all."""
+    known: list[RunRow] = []
+    latest: list[RunRow] = []
+    for study in studies:
+        published = registry.studies[study].published
+        own = [run for run in runs if run.study == study]
+        latest += own[-1:]
+        named = wanted is None and any(value.model for value in published)
+        known += dict(_by_model(published, own)).values() if named else own[-1:]
+    return known or latest
+
+
+def _by_model(published: Sequence[Published], runs: Sequence[RunRow]) -> Iterator[tuple[str, RunRow]]:
+    for run in runs:
+        name, imported = _subject(run)
+        found = whose(published, name, imported=imported)
+        if len(found) == 1:
+            yield found[0], run

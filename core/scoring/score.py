@@ -1,0 +1,199 @@
+"""From the store to estimates: needs no model and no backend, only the study's probe and metrics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from ..contracts import Chart, Estimate, Example, Metric, Probe, Stage
+from ..contracts.errors import DataError, UsageError
+from ..engine.manifest import Manifest, describe_machine, digest_files, new_name
+from ..engine.observations import gather_observations, stack, unstack
+from ..catalogue.plugins import blamed
+from ..store import RunRow, Store, get_run, read_failures, stream_trials
+from ..store.urls import option_words
+from ..catalogue.study import STAGE, Catalogue, Instrument, Study
+
+
+class Scores(msgspec.Struct, frozen=True, dict=True):
+    """All that a run's answers say."""
+
+    run: RunRow
+    manifest: Manifest
+    stages: tuple[Stage, ...]
+    observations: dict[str, Any]
+    """A polars frame by stage."""
+    estimates: dict[str, list[Estimate]]
+    """By metric."""
+    headline: tuple[Estimate, ...]
+    conclusions: dict[str, str]
+    methods: tuple[str, ...]
+    charts: tuple[Chart, ...]
+    examples: tuple[Example, ...]
+    options: dict[str, Any] = {}
+    """Every option of the probe and of each metric, what was not set included."""
+
+    @property
+    def last(self) -> pl.DataFrame:
+        """Return the observations of the last stage."""
+        frame: pl.DataFrame = self.observations[self.stages[-1].name]
+        return frame
+
+    @cached_property
+    def stacked(self) -> pl.DataFrame:
+        """Return the observations of all stages in one frame, with a column `stage`."""
+        return stack(self.observations)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Return the observations; those of several stages are stacked."""
+        return self.last if len(self.observations) == 1 else self.stacked
+
+    def seen_by(self, metric: Metric) -> pl.DataFrame:
+        """Return the observations that a metric is computed from."""
+        return self.stacked if metric.every_stage else self.last
+
+    @property
+    def answered(self) -> bool:
+        """Return whether any answer could be read, of each stage that asked at all."""
+        asked = [frame for frame in self.observations.values() if not frame.is_empty()]
+        return bool(asked) and all((frame["status"] == "ok").any() for frame in asked)
+
+
+def score(
+    catalogue: Catalogue,
+    store: Store,
+    name: str,
+    assignments: Mapping[str, Any] | None = None,
+    *,
+    unrecorded: bool = False,
+) -> Scores:
+    """Score a run from the store alone; `METRIC.option` in `assignments` overrides how it is measured.
+
+    `unrecorded` lets a run through that recorded no trial yet: its scores are without estimates.
+
+    Raises:
+        UsageError: an assignment to anything but a metric of the study: what was asked stays asked.
+        UnknownNameError: there is no such run, or its probe or metrics are not installed.
+        DataError: the run recorded nothing yet.
+    """
+    run = get_run(store, name)
+    manifest = msgspec.json.decode(run.manifest, type=Manifest)
+    manifest = _remeasured(manifest, assignments or {})
+    instrument = catalogue.instrument(manifest.study)
+    stages = tuple(instrument.stages())
+    failures = read_failures(store, run.id)
+    observations = {
+        s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures, store.blob) for s in stages
+    }
+    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), (), ())
+    every = any(metric.every_stage for metric, _ in instrument.metrics.values())
+    if all(observations[stage.name].is_empty() for stage in (stages if every else stages[-1:])):
+        if unrecorded:
+            return scores
+        mend = f"Finish it: prejudge resume {run.name}{option_words(store.url)}"
+        raise DataError(f"run {run.name} stopped before its first trials were complete; its answers are kept. {mend}")
+    return _measure(catalogue, scores, instrument)
+
+
+def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:
+    metrics = {name: dict(options) for name, options in manifest.study.metrics.items()}
+    for name, value in assignments.items():
+        metric, _, option = name.partition(".")
+        if metric not in metrics or not option:
+            known = ", ".join(f"{name}.OPTION" for name in metrics)
+            raise UsageError(f"{name!r} cannot be set when a run is scored again; what can: {known}.")
+        metrics[metric][option] = value
+    study = msgspec.structs.replace(manifest.study, metrics=metrics)
+    return msgspec.structs.replace(manifest, study=study, remeasured=manifest.remeasured | dict(assignments))
+
+
+def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
+    """Score what somebody else measured, from their file.
+
+    Raises:
+        UsageError: the study's probe reads no published scores, or cannot read these.
+    """
+    if catalogue.plugins.load("probe", study.probe).import_scores is Probe.import_scores:
+        raise UsageError(f"study {study.name!r} reads no published scores; run it on a model.")
+    study = msgspec.structs.replace(study, options=study.options | {"data": path})
+    instrument = catalogue.instrument(study)
+    imported = instrument.probe.import_scores(path, instrument.options)
+    name = new_name(study.name, "published")
+    manifest = Manifest(
+        run=name,
+        study=study,
+        identities={},
+        data=digest_files([path]),
+        notes=imported.notes,
+        **describe_machine(),
+    )
+    stages = tuple(instrument.stages())
+    run = RunRow(0, name, study.name, "imported", "", time.time(), None)
+    observations = {stages[-1].name: imported.observations}
+    return _measure(catalogue, Scores(run, manifest, stages[-1:], observations, {}, (), {}, (), (), ()), instrument)
+
+
+def measure_frame(
+    catalogue: Catalogue, manifest: Manifest, observations: pl.DataFrame, assignments: Mapping[str, Any] | None = None
+) -> Scores:
+    """Measure observations that a run left; without the store there are no exchanges behind the examples.
+
+    Raises:
+        UsageError: an assignment to anything but a metric of the study.
+    """
+    manifest = _remeasured(manifest, assignments or {})
+    instrument = catalogue.instrument(manifest.study)
+    stages = tuple(instrument.stages())
+    frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}
+    kept = tuple(stage for stage in stages if stage.name in frames)
+    run = RunRow(0, manifest.run, manifest.study.name, "left", "", 0.0, None)
+    scores = Scores(run, manifest, kept, frames, {}, (), {}, (), (), ())
+    return _measure(catalogue, scores, instrument)
+
+
+def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
+    estimates = {}
+    for name, (metric, options) in instrument.metrics.items():
+        with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
+            estimates[name] = metric.compute(scores.seen_by(metric), options)
+    # As they are now, not when the run was made: a list may have been given, or have changed, since.
+    return msgspec.structs.replace(
+        scores,
+        manifest=msgspec.structs.replace(scores.manifest, data=scores.manifest.data | digest_files(instrument.files())),
+        estimates=estimates,
+        headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
+        conclusions={name: m.conclude(estimates[name]) for name, (m, _) in instrument.metrics.items()},
+        methods=tuple(m.methods(o) for m, o in instrument.metrics.values()),
+        charts=tuple(chart for name, (m, _) in instrument.metrics.items() for chart in m.figures(estimates[name])),
+        examples=tuple(e for m, o in instrument.metrics.values() for e in m.examples(scores.seen_by(m), o)),
+        options={
+            scores.manifest.study.probe: msgspec.to_builtins(instrument.options),
+            **{name: msgspec.to_builtins(options) for name, (_, options) in instrument.metrics.items()},
+        },
+    )
+
+
+def estimates_frame(estimates: Sequence[Estimate]) -> pl.DataFrame:
+    """Return estimates as a tidy frame: a column per group factor, then the fields of `Estimate`.
+
+    `missing` becomes a column `missing_STATUS` per status that occurs; without an interval there is no `level`.
+    """
+    factors = list(dict.fromkeys(name for estimate in estimates for name in estimate.group))
+    statuses = list(dict.fromkeys(status for estimate in estimates for status in estimate.missing))
+    rows = [_estimate_row(estimate, factors, statuses) for estimate in estimates]
+    return pl.DataFrame(rows, infer_schema_length=None, orient="row")
+
+
+def _estimate_row(estimate: Estimate, factors: list[str], statuses: list[str]) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(estimate)
+    group, missing = fields.pop("group"), fields.pop("missing")
+    row = {"metric": fields.pop("metric")} | {name: group.get(name) for name in factors}
+    if estimate.low is None and estimate.high is None:
+        fields["level"] = None
+    return row | fields | {f"missing_{status}": missing.get(status, 0) for status in statuses}

@@ -1,0 +1,59 @@
+"""Smallest effects in lines, as the command line prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..contracts.estimates import Estimate
+
+LINES = 4
+"""Lines per measure and test, at most; more kinds of groups than that share one."""
+
+
+def heading(power: float, levels: Mapping[str, float]) -> str:
+    """Return what stands above the lines; `levels` has the level of each metric's tests."""
+    kinds = set(levels.values())
+    tests = ", ".join(f"{100 * level:g} %" + (f" ({name})" if len(kinds) > 1 else "") for name, level in levels.items())
+    if len(kinds) == 1:
+        tests = f"{100 * kinds.pop():g} %"
+    return f"Smallest effect this design can detect ({100 * power:g} % power, tests at {tests}, not corrected):"
+
+
+def in_lines(effects: list[Estimate]) -> Iterator[str]:
+    """Yield one line per measure and test: the range of its smallest effects over groups, and what they rest on.
+
+    Where these are a few kinds, each has a line of its own; else the whole study has, and its groups by their factors.
+    """
+    for measure, test in dict.fromkeys((e.metric, e.test) for e in effects):
+        mine = [e for e in effects if (e.metric, e.test) == (measure, test)]
+        defined = [e for e in mine if e.value is not None]
+        if not defined:
+            yield f"{measure}: {mine[0].note}"
+            continue
+        undefined = len(mine) - len(defined)
+        some = f"; {undefined} of {len(mine)} undefined" if undefined else ""
+        few = len({e.note for e in defined}) <= LINES
+        parts: dict[Any, list[Estimate]] = {}
+        for e in defined:
+            parts.setdefault(e.note if few else tuple(e.group), []).append(e)
+        for part in parts.values():
+            label = _label(measure, part, defined) if few else ", by ".join([measure, *part[0].group])
+            yield f"{label}: {_reach(part)} ({_rests_on(test, part)}{some})"
+
+
+def _label(measure: str, part: list[Estimate], every: list[Estimate]) -> str:
+    """Return the measure, with what the groups of this part alone have in common."""
+    fixed, known = ({f for f in e[0].group.items() if all(f in o.group.items() for o in e)} for e in (part, every))
+    return ", ".join([measure, *(f"{name} {level}" for name, level in sorted(fixed - known, key=str))])
+
+
+def _reach(part: list[Estimate]) -> str:
+    values = [e.value for e in part if e.value is not None]
+    low, high = (f"{value:.3g}" for value in (min(values), max(values)))
+    return f"{low if low == high else f'{low} to {high}'} {part[0].unit}"
+
+
+def _rests_on(test: str, part: list[Estimate]) -> str:
+    notes = dict.fromkeys(e.note for e in part)
+    return "; ".join(filter(None, [test, next(iter(notes)) if len(notes) == 1 else "by group"]))

@@ -1,0 +1,1 @@
+"""Statistics of clustered answers: pure functions; no study is named here."""

@@ -1,0 +1,128 @@
+"""Effect sizes with cluster bootstrap intervals, and what a test of them says.
+
+Sums have the shape (clusters, sides, columns), and column 0 counts the answers. Shares have the columns count and
+hits; paired yes-no answers have one side with the columns count, b (yes then no) and c (no then yes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from .arrays import Array, ratio
+from .cluster import Resampling, bootstrap
+from .proportions import LEAST_P
+
+Size = Callable[[Array], Array]
+"""From totals (..., sides, columns) to an effect size (...); undefined is NaN."""
+
+ODDS_RATIO = "odds ratio (0.5 added to each count: Haldane-Anscombe)"
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """An effect size and its interval; None where undefined."""
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Tested(msgspec.Struct, frozen=True, kw_only=True):
+    """What a test says, with its effect sizes."""
+
+    test: str
+    statistic: float | None = None
+    p: float | None = None
+    """As if every answer stood for itself."""
+    p_cluster: float | None = None
+    """By permutation of whole clusters."""
+    n: int = 0
+    clusters: int = 0
+    effects: tuple[Effect, ...] = ()
+    note: str = ""
+
+    def row(self, effect: int = 0) -> dict[str, Any]:
+        """Return the fields of an estimate: the test by clusters, and one of the effect sizes."""
+        size = self.effects[effect]
+        tested = {"test": f"{self.test}, permutation of clusters", "statistic": self.statistic, "p": self.p_cluster}
+        return {
+            **(tested if self.p_cluster is not None else {}),
+            "effect": size.value,
+            "effect_name": size.name if size.value is not None else "",
+            "effect_low": size.low,
+            "effect_high": size.high,
+        }
+
+
+def effects(sums: Array, sizes: Mapping[str, Size], plan: Resampling) -> tuple[Effect, ...]:
+    """Return effect sizes by name, with intervals from one and the same cluster bootstrap."""
+
+    def all_of(totals: Array) -> Array:
+        return np.stack([size(totals) for size in sizes.values()], axis=-1)
+
+    value = all_of(sums[:, None].sum(axis=0))
+    low, high = bootstrap(sums[:, None], all_of, plan)
+    # Replicates of an effect that cannot be below 0 lie above one that is near 0: an interval holds its own estimate.
+    low, high = np.where(low > value, value, low), np.where(high < value, value, high)
+    ends = ([defined(x) for x in part[0]] for part in (value, low, high))
+    return tuple(Effect(*found) for found in zip(sizes, *ends, strict=True))
+
+
+def defined(value: float) -> float | None:
+    """Return a float, or None for what is not finite."""
+    return float(value) if np.isfinite(value) else None
+
+
+def p_of(value: float) -> float | None:
+    """Return a p-value that is never 0; None where it is undefined."""
+    return max(float(value), LEAST_P) if np.isfinite(value) else None
+
+
+def risk_difference(totals: Array) -> Array:
+    """Return the first share less the second."""
+    first, second = _shares(totals)
+    return first - second
+
+
+def cohens_h(totals: Array) -> Array:
+    """Return the difference of the arcsine-transformed shares. Source: Cohen (1988), chapter 6."""
+    first, second = (2 * np.arcsin(np.sqrt(np.clip(share, 0, 1))) for share in _shares(totals))
+    difference: Array = first - second
+    return difference
+
+
+def odds_ratio(totals: Array) -> Array:
+    """Return the odds ratio with 0.5 added to each of the four counts, so it is never infinite.
+
+    Source: Haldane (1956), Anscombe (1956).
+    """
+    hits, misses = totals[..., 1], totals[..., 0] - totals[..., 1]
+    odds = (hits + 0.5) / (misses + 0.5)
+    there = (totals[..., 0, 0] > 0) & (totals[..., 1, 0] > 0)
+    found: Array = np.where(there, odds[..., 0] / odds[..., 1], np.nan)
+    return found
+
+
+def matched_difference(totals: Array) -> Array:
+    """Return (b - c) / n."""
+    return ratio(totals[..., 0, 1] - totals[..., 0, 2], totals[..., 0, 0])
+
+
+def cohens_g(totals: Array) -> Array:
+    """Return b / (b + c) - 0.5. Source: Cohen (1988), chapter 5."""
+    return ratio(totals[..., 0, 1], totals[..., 0, 1] + totals[..., 0, 2]) - 0.5
+
+
+def matched_odds_ratio(totals: Array) -> Array:
+    """Return (b + 0.5) / (c + 0.5), never infinite."""
+    b, c = totals[..., 0, 1], totals[..., 0, 2]
+    return np.where(totals[..., 0, 0] > 0, (b + 0.5) / (c + 0.5), np.nan)
+
+
+def _shares(totals: Array) -> tuple[Array, Array]:
+    share = ratio(totals[..., 1], totals[..., 0])
+    return share[..., 0], share[..., 1]

@@ -1,0 +1,82 @@
+"""Put the two sides of each pair in one row, and say why a pair is missing.
+
+A pair is `ok` only if both sides are and both log-probabilities are finite; otherwise it is missing, under the status
+of the first side that is not ok. Nothing is filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ..contracts.errors import DataError
+
+ABSENT = "absent"
+"""Status of a pair one side of which stands in no row."""
+
+
+def pair_up(observations: pl.DataFrame, sides: tuple[str, str], keep: Sequence[str]) -> pl.DataFrame:
+    """Return one row per pair: `pair`, `keep`, `status`, `first`, `second` and `difference`.
+
+    `first` and `second` are the log-probabilities of the two sides in nats, `difference` is first minus second; all
+    three are null unless `status` is `ok`. Rows come in the order of the pairs' first appearance.
+
+    Raises:
+        DataError: a column is absent, a side has an unknown name, or a pair has two rows for one side.
+    """
+    require_columns(observations, {"pair", "side", "log_probability", "status", *keep})
+    _check_sides(observations, sides)
+    pairs = observations.select("pair", *(c for c in keep if c != "pair")).unique("pair", maintain_order=True)
+    for side, name in zip(sides, ("first", "second"), strict=True):
+        pairs = pairs.join(_side(observations, side, name), on="pair", how="left", maintain_order="left")
+    return _settle(pairs)
+
+
+def with_keys(pairs: pl.DataFrame, observations: pl.DataFrame, sides: tuple[str, str]) -> pl.DataFrame:
+    """Add `first_key` and `second_key`, the keys of the exchanges behind the two sides; null where there are none."""
+    key = pl.col("key") if "key" in observations.columns else pl.lit(None, dtype=pl.Binary)
+    for side, name in zip(sides, ("first_key", "second_key"), strict=True):
+        one = observations.filter(pl.col("side") == side).select("pair", key.alias(name))
+        pairs = pairs.join(one, on="pair", how="left", maintain_order="left")
+    return pairs
+
+
+def require_columns(observations: pl.DataFrame, columns: set[str]) -> None:
+    """Raise `DataError` that names the absent columns and those there are."""
+    if absent := sorted(columns - set(observations.columns)):
+        there = ", ".join(observations.columns)
+        raise DataError(f"the observations have no column {', '.join(map(repr, absent))}; they have: {there}.")
+
+
+def missing_by_status(pairs: pl.DataFrame) -> dict[str, int]:
+    """Count the pairs that are not ok, by status."""
+    counts = pairs.filter(pl.col("status") != "ok").group_by("status").len().sort("status")
+    return dict(counts.iter_rows())
+
+
+def _check_sides(observations: pl.DataFrame, sides: tuple[str, str]) -> None:
+    if unknown := sorted(set(observations["side"].unique().to_list()) - set(sides), key=str):
+        raise DataError(f"unknown side {unknown[0]!r}. Name the sides of a pair {sides[0]!r} and {sides[1]!r}.")
+    twice = observations.filter(observations.select("pair", "side").is_duplicated())
+    if twice.height:
+        pair, side = twice.select("pair", "side").row(0)
+        raise DataError(f"pair {pair!r} has more than one row for side {side!r}. Give every pair a name of its own.")
+
+
+def _side(observations: pl.DataFrame, side: str, name: str) -> pl.DataFrame:
+    score = pl.col("log_probability").cast(pl.Float64)
+    readable = (pl.col("status") == "ok") & score.is_finite().fill_null(False)
+    status = pl.when(readable).then(pl.lit("ok")).when(pl.col("status") == "ok").then(pl.lit("unreadable"))
+    return observations.filter(pl.col("side") == side).select(
+        "pair", score.alias(name), status.otherwise(pl.col("status")).alias(f"{name}_status")
+    )
+
+
+def _settle(pairs: pl.DataFrame) -> pl.DataFrame:
+    first, second = (pl.col(name).fill_null(ABSENT) for name in ("first_status", "second_status"))
+    settled = pairs.with_columns(pl.when(first != "ok").then(first).otherwise(second).alias("status"))
+    ok = pl.col("status") == "ok"
+    return settled.with_columns(pl.when(ok).then(pl.col(n)).alias(n) for n in ("first", "second")).select(
+        pl.exclude("first_status", "second_status"), difference=pl.col("first") - pl.col("second")
+    )

@@ -1,0 +1,111 @@
+"""Permute whole clusters: exact or Monte Carlo p-values of many statistics at once.
+
+What is flipped, swapped or relabelled is the cluster, never the answer. All statistics that rest on the same clusters
+share one matrix of signs. `scipy.stats.permutation_test` says the same, one statistic at a time (the tests compare
+them). Sums have the shape that `_cluster` describes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from .arrays import Array, Codes, Flags
+from .cluster import Resampling, Statistics, alike, blocks, product
+
+SLACK = 1e-12
+"""Differences below this (a share, or nats) are rounding."""
+BOTH = 3
+"""Pattern of a cluster that has answers on both sides: 1 (first side) + 2 (second side)."""
+
+
+def flip_test(sums: Array, plan: Resampling) -> Array:
+    """Return two-sided p-values (units, columns - 1) of the sums in columns 1 and on, each symmetric about 0.
+
+    Under the hypothesis a cluster's sum is as likely with the other sign. All sign patterns are tried where there are
+    few enough, else `resamples` of them with p = (1 + b) / (1 + R). NaN for fewer than two clusters.
+    """
+    p = np.full((sums.shape[1], sums.shape[3] - 1), np.nan)
+    for number, (units, pattern) in enumerate(alike(sums)):
+        if (pattern > 0).sum() < 2:
+            continue
+        part = sums[pattern > 0][:, units, 0, 1:] / sums[:, units, 0, :1].sum(axis=0)
+        keeps = _assignments(np.full(len(part), BOTH), plan, number)
+        replicates = (np.abs(product(2 * keep.astype(np.float64) - 1, part)) for keep in keeps)
+        p[units] = p_values(np.abs(part.sum(axis=0)), replicates, plan)
+    return p
+
+
+def swap_test(sums: Array, statistics: Statistics, plan: Resampling) -> Array:
+    """Return two-sided p-values (units, statistics) of contrasts between the two sides.
+
+    The sides of a cluster that has both are swapped at random; clusters with one side exchange their labels, so that
+    the count of clusters per side stays. Exact and Monte Carlo as in `flip_test`.
+    """
+    observed = np.abs(statistics(sums.sum(axis=0)))
+    p = np.full(observed.shape, np.nan)
+    for number, (units, pattern) in enumerate(alike(sums)):
+        if _free(pattern) < 2:
+            continue
+        part = sums[pattern > 0][:, units]
+        keeps = _assignments(pattern[pattern > 0], plan, number)
+        replicates = (np.abs(statistics(_swapped(keep, part))) for keep in keeps)
+        p[units] = p_values(observed[units], replicates, plan)
+    return p
+
+
+def smallest_p(clusters: int, resamples: int) -> float:
+    """Return the least two-sided p the sign-flip test can give with so many clusters."""
+    return max(2.0 ** (1 - clusters), 1 / (1 + resamples)) if clusters < 1000 else 1 / (1 + resamples)
+
+
+def _swapped(keep: Flags, sums: Array) -> Array:
+    first, second = sums[:, :, 0], sums[:, :, 1]
+    ours = product(keep.astype(np.float64), first - second) + second.sum(axis=0)
+    # Counts and sums are exact or nearly so; what one side does not get, the other does.
+    return np.stack([ours, sums.sum(axis=(0, 2)) - ours], axis=2)
+
+
+def p_values(observed: Array, replicates: Iterator[Array], plan: Resampling) -> Array:
+    """Count the replicates at least as far from 0; a hair of slack keeps exact ties ties after rounding."""
+    beyond, total = np.zeros(observed.shape), 0
+    for block in replicates:
+        beyond += (block >= observed * (1 - 1e-9) - SLACK).sum(axis=0)
+        total += len(block)
+    p = (1 + beyond) / (1 + total) if total == plan.resamples else beyond / max(total, 1)
+    return np.where(np.isnan(observed), np.nan, p)
+
+
+def _free(pattern: Codes) -> int:
+    """Count the clusters whose exchange can change anything; below 2, every arrangement mirrors the observed one."""
+    first, second, both = (int((pattern == code).sum()) for code in (1, 2, BOTH))
+    return both + (first + second if first and second and (both or first + second > 2) else 0)
+
+
+def _assignments(pattern: Codes, plan: Resampling, number: int) -> Iterator[Flags]:
+    """Yield blocks (arrangements, clusters): True where a cluster keeps its sides."""
+    loose = np.flatnonzero(pattern != BOTH)
+    first = pattern[loose] == 1
+    paired = len(pattern) - len(loose)
+    ways = (math.comb(len(loose), int(first.sum())) << paired) if paired < 64 else math.inf
+    if ways < plan.resamples:
+        yield _every(pattern, loose, first)
+        return
+    rng = np.random.default_rng([plan.seed, 2, number])
+    for rows in blocks(plan.resamples, len(pattern)):
+        keep = rng.integers(2, size=(rows, len(pattern)), dtype=np.int8).astype(np.bool_)
+        keep[:, loose] = rng.permuted(np.tile(first, (rows, 1)), axis=1) == first
+        yield keep
+
+
+def _every(pattern: Codes, loose: Codes, first: Flags) -> Flags:
+    paired = np.flatnonzero(pattern == BOTH)
+    flips = (np.arange(1 << len(paired))[:, None] >> np.arange(len(paired))) & 1 == 1
+    labels = np.array([np.isin(np.arange(len(loose)), c) for c in combinations(range(len(loose)), int(first.sum()))])
+    keep = np.empty((len(labels), len(flips), len(pattern)), dtype=np.bool_)
+    keep[:, :, paired] = flips[None]
+    keep[:, :, loose] = (labels == first)[:, None]
+    return keep.reshape(-1, len(pattern))

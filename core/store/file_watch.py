@@ -1,0 +1,65 @@
+"""Noticing that the file of a SQLite store was removed or replaced while it was in use.
+
+SQLite would go on writing into a file that has no name any more, and what it says is durable would be gone. Looking
+costs three `stat` calls per transaction, some microseconds beside the milliseconds of a commit.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Engine
+
+from ..contracts.errors import StoreError
+
+Seen = tuple[tuple[int, int] | None, ...]
+"""Device and inode of the database, its log and its shared index; None for what is not there."""
+_PARTS = ("", "-wal", "-shm")
+
+
+def watch(engine: Engine, path: str) -> None:
+    """Make every writing transaction of an engine fail once the store's files are not those it opened.
+
+    `StoreError` is raised as a transaction begins, before it is committed, and instead of opening a connection, which
+    would make a new and empty store.
+    """
+    path = os.path.abspath(path)
+    first: list[Seen] = []
+
+    def connecting(*_: object) -> None:
+        if first and _seen(path)[0] != first[0][0]:
+            raise _gone(path)
+
+    def connected(_: object, record: Any) -> None:
+        record.info["seen"] = _seen(path)
+        first.append(record.info["seen"])
+
+    def check(connection: sa.Connection) -> None:
+        if connection.get_execution_options().get("immediate") and _seen(path) != connection.info["seen"]:
+            raise _gone(path)
+
+    sa.event.listen(engine, "do_connect", connecting)
+    sa.event.listen(engine, "connect", connected)
+    sa.event.listen(engine, "begin", check)
+    sa.event.listen(engine, "commit", check)
+
+
+def _seen(path: str) -> Seen:
+    return tuple(_identity(path + part) for part in _PARTS)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _gone(path: str) -> StoreError:
+    return StoreError(
+        f"the store {path} was removed or replaced while it was in use. Nothing was asked or kept after that was "
+        "noticed. Put the file back (with its -wal, if there is one) or name another with --store, and resume."
+    )

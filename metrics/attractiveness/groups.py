@@ -1,0 +1,194 @@
+"""Gender, age and race: bias by them in each scenario, and whether the filter changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import stats
+
+from ...core.contracts.estimates import Estimate
+from ...core.contracts.records import Scalar
+from ...core.statistics.arrays import Array, Codes
+from .filter import (
+    KRUSKAL,
+    STEREOTYPE,
+    Sample,
+    column_sums,
+    filter_estimates,
+    kruskal_estimate,
+    mean,
+    rank_plan,
+    shown,
+)
+from .options import AttractivenessMetricOptions
+from .scores import LABELS, VARIANTS, Scores, rounded
+from ...core.statistics.cluster import bootstrap
+from ...core.statistics.effects import Effect, defined, effects, p_of
+from ...core.statistics.intervals import SHARE
+from ...core.statistics.families import tag
+from ...core.statistics.rank_tables import epsilon_squared, level_counts
+
+CHANGE = "bias_change"
+BY_FACE = "kruskal_wallis_faces"
+PAIR = "race pair"
+DIFFERENCE = "difference of epsilon squared, filtered - original"
+
+
+def group_estimates(scores: Scores, options: AttractivenessMetricOptions) -> Iterator[Estimate]:
+    """Yield, for each of gender, age group and race that the faces have: bias, its change, and the filter within."""
+    for by in LABELS:
+        levels = scores.levels(by)
+        if len(levels) < 2:
+            continue
+        codes = scores.codes(by)
+        for number in range(len(scores.scenarios)):
+            yield from _bias(scores, number, by, codes, options)
+            yield _change(scores, number, by, codes, options)
+        for level in levels:
+            yield from filter_estimates(scores, options, scores.level(by, level), {by: level})
+    yield from _race_pairs(scores, options)
+
+
+def _bias(
+    scores: Scores, number: int, by: str, codes: Codes, options: AttractivenessMetricOptions
+) -> Iterator[Estimate]:
+    group: dict[str, Scalar] = {"scenario": scores.scenarios[number].id, "by": by}
+    known = codes >= 0
+    scored = scores.score[number][known]
+    found = kruskal_estimate(group, _images(scored, codes[known]), options, f"{KRUSKAL}, {by}")
+    stereotype = scores.scenarios[number].stereotype
+    yield tag(found, f"{STEREOTYPE}{stereotype}") if stereotype is not None and by == "gender" else found
+    # One number per face: then the answers that are compared are independent.
+    means = _faces(rounded(scored.mean(axis=1)), codes[known])
+    whole = kruskal_estimate(group, means, options, f"{BY_FACE}, {by}", "Kruskal-Wallis, means of faces")
+    yield _renamed(whole, BY_FACE)
+    for variant in range(len(VARIANTS)):
+        part = _faces(scored[:, variant], codes[known])
+        split: dict[str, Scalar] = {**group, "variant": VARIANTS[variant]}
+        yield kruskal_estimate(split, part, options, f"{KRUSKAL}, {by} ({VARIANTS[variant]})", "Kruskal-Wallis, faces")
+
+
+def _renamed(estimate: Estimate, name: str) -> Estimate:
+    fields = {field: getattr(estimate, field) for field in estimate.__struct_fields__}
+    return Estimate(**(fields | {"metric": name}))
+
+
+def _images(scored: Array, codes: Codes) -> Sample:
+    there = ~np.isnan(scored)
+    owners, _ = np.nonzero(there)
+    return Sample(scored[there], codes[owners], owners)
+
+
+def _faces(values: Array, codes: Codes) -> Sample:
+    there = np.flatnonzero(~np.isnan(values))
+    return Sample(values[there], codes[there], there)
+
+
+def _change(scores: Scores, number: int, by: str, codes: Codes, options: AttractivenessMetricOptions) -> Estimate:
+    """Compare the strength of a bias between variants, over faces that have both scores.
+
+    The test asks whether the filter moves the scores of one group more than those of another, which is the same
+    as asking whether the difference between the groups changes.
+    """
+    scored, group = scores.score[number], {"scenario": scores.scenarios[number].id, "by": by}
+    there = (codes >= 0) & ~np.isnan(scored).any(axis=1)
+    own, inside = scored[there], codes[there]
+    moved = scores.change[number][there]
+    parts = [moved[inside == code] for code in np.unique(inside)]
+    family = f"{CHANGE}, {by}"
+    if len(parts) < 2 or any(len(np.unique(own[:, side])) < 2 for side in range(2)):
+        why = "undefined: fewer than two groups, or all scores of a variant alike"
+        return Estimate(metric=CHANGE, group={**group}, value=None, neutral=0.0, n=len(own), family=family, note=why)
+    size = _difference(own, inside, options) if options.effect_resamples else _plain_difference(own, inside)
+    tested = stats.kruskal(*parts) if len(np.unique(moved)) > 1 else None
+    return Estimate(
+        metric=CHANGE,
+        group={**group},
+        value=size.value,
+        neutral=0.0,
+        unit="epsilon squared",
+        low=size.low,
+        high=size.high,
+        level=options.level,
+        interval="cluster bootstrap (face)" if size.low is not None else "",
+        n=len(own),
+        clusters=len(own),
+        test="Kruskal-Wallis of the change of each face, by group" if tested else "",
+        statistic=float(tested.statistic) if tested else None,
+        p=p_of(tested.pvalue) if tested else None,
+        family=family,
+        **shown(size),
+    )
+
+
+def _difference(scored: Array, codes: Codes, options: AttractivenessMetricOptions) -> Effect:
+    groups = int(codes.max()) + 1
+    clusters = np.arange(len(scored))
+    # Levels of both variants side by side: one draw of faces serves both.
+    sides = [level_counts(scored[:, side], codes, clusters)[:, 0] for side in range(2)]
+    width = sides[0].shape[-1] - 1
+    sums = np.concatenate([sides[0], sides[1][..., 1:]], axis=-1)
+
+    def difference(totals: Array) -> Array:
+        levels = totals[..., :groups, 1:]
+        found: Array = epsilon_squared(levels[..., width:]) - epsilon_squared(levels[..., :width])
+        return found
+
+    (size,) = effects(sums, {DIFFERENCE: difference}, rank_plan(options))
+    return size
+
+
+def _plain_difference(scored: Array, codes: Codes) -> Effect:
+    clusters = np.zeros(len(scored), dtype=np.int64)
+    one, other = (epsilon_squared(level_counts(side, codes, clusters)[0, 0, :, 1:]) for side in scored.T)
+    return Effect(DIFFERENCE, defined(float(other - one)))
+
+
+def _race_pairs(scores: Scores, options: AttractivenessMetricOptions) -> Iterator[Estimate]:
+    """Yield H between the two races that a pair of jobs is said to belong to (the paper's Table 7)."""
+    codes, levels = scores.codes("race"), scores.levels("race")
+    for number, scenario in enumerate(scores.scenarios):
+        named = (scenario.stereotype or "").split(" vs ")
+        if len(named) == 2 and set(named) <= set(levels):
+            inside = np.isin(codes, [levels.index(name) for name in named])
+            sample = _images(scores.score[number][inside], codes[inside])
+            found = kruskal_estimate({"scenario": scenario.id, "by": PAIR}, sample, options, f"{KRUSKAL}, {PAIR}")
+            yield tag(found, f"{STEREOTYPE}{scenario.stereotype}")
+
+
+def mean_estimates(scores: Scores, options: AttractivenessMetricOptions) -> Iterator[Estimate]:
+    """Yield the mean score per scenario: of each variant, and of each gender and race that a stereotype names."""
+    for side, variant in enumerate(VARIANTS):
+        yield from _means(scores, scores.score[..., side], {"variant": variant}, options)
+    both = _mean_of_variants(scores.score)
+    for by in LABELS:
+        for level in scores.levels(by):
+            yield from _means(scores, np.where(scores.level(by, level), both, np.nan), {by: level}, options)
+
+
+def _mean_of_variants(scored: Array) -> Array:
+    found: Array = scored.mean(axis=-1)
+    return found
+
+
+def _means(
+    scores: Scores, values: Array, label: dict[str, Scalar], options: AttractivenessMetricOptions
+) -> Iterator[Estimate]:
+    sums = column_sums(values)
+    low, high = bootstrap(sums, mean, options.plan, (SHARE,))
+    counts = (~np.isnan(values)).sum(axis=1)
+    for number, scenario in enumerate(scores.scenarios):
+        n, end = int(counts[number]), defined(low[number, 0])
+        yield Estimate(
+            metric="score",
+            group={"scenario": scenario.id, **label},
+            value=float(np.nanmean(values[number])) if n else None,
+            unit="share",
+            low=end,
+            high=defined(high[number, 0]),
+            level=options.level,
+            interval=f"{options.interval} (face)" if end is not None else "",
+            n=n,
+            clusters=n,
+        )

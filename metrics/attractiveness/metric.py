@@ -1,0 +1,97 @@
+"""Attractiveness: does a beauty filter change a model's judgements, and how does that meet gender, age and race?
+
+The measures of Gulati et al. (2025), sections 3.4 and 4: the order-invariant score and its Kruskal-Wallis tests; and,
+since the same faces are compared, the paired tests that use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ...core.contracts import Metric, Options
+from ...core.contracts.estimates import Chart, Estimate, Example
+from .artifacts import missing_answers, position_estimates
+from .charts import draw
+from .designs import designs
+from .filter import filter_estimates
+from .groups import group_estimates, mean_estimates
+from .human import human_estimates
+from .options import AttractivenessMetricOptions
+from .scores import NEEDS, gather
+from .shares import halo_estimate, share_estimates, stronger_estimates, strongest_estimates
+from .words import conclude, examples_of, headline, methods, units
+from ...core.statistics.families import correct
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Attractiveness", "AttractivenessMetricOptions"]
+
+
+class Attractiveness(Metric):
+    """What the filter changes, the halo, bias by gender, age and race, and what the filter does to it."""
+
+    options: ClassVar[type[Options]] = AttractivenessMetricOptions
+    needs: ClassVar[frozenset[str]] = NEEDS
+
+    def compute(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Estimate]:
+        """Return the estimates: over the scenarios first, then scenario by scenario.
+
+        `observations` has a row per answer with `scenario`, `face`, `variant` (`original`, `filtered`), the order
+        (`first_is`, `asked`), `score` (share of the positive or first option) and `p_a` (share of the label (a)).
+
+        Raises:
+            DataError: a column is absent, a variant has an unknown name, or a face is described in two ways.
+        """
+        if observations.is_empty():
+            return []
+        scores = gather(observations)
+        everyone = np.ones(len(scores.faces), dtype=np.bool_)
+        tested = [
+            halo_estimate(scores, options),
+            *filter_estimates(scores, options, everyone, {}),
+            *group_estimates(scores, options),
+            *human_estimates(observations, scores, options),
+        ]
+        found = correct(tested, options.correction, options.alpha, "scenarios")
+        return [
+            found[0],
+            *share_estimates(scores, found, options),
+            *strongest_estimates(scores, found, options),
+            *stronger_estimates(scores, found, options),
+            *found[1:],
+            *mean_estimates(scores, options),
+            *position_estimates(observations, options),
+            *missing_answers(observations, options),
+        ]
+
+    def units(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> pl.DataFrame:
+        """Return the change of each face in each scenario: what the gaps are the means of."""
+        return units(gather(observations))
+
+    def designs(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> pl.DataFrame:
+        """Return what the halo, the gaps and the tests between groups compare."""
+        return designs(gather(observations))
+
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """Answer in one sentence in how many scenarios the filter changes the judgement."""
+        return conclude(estimates)
+
+    def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
+        """Pick the halo and the shares of scenarios."""
+        return headline(estimates)
+
+    def methods(self, options: AttractivenessMetricOptions) -> str:
+        """Describe in words how the estimates were made."""
+        return methods(options)
+
+    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
+        """Draw the paper's Figures 3 to 6."""
+        return draw(estimates)
+
+    def examples(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Example]:
+        """Pick the scenarios with the widest gaps, and in each the face that changes most."""
+        return [] if observations.is_empty() else examples_of(observations, gather(observations), options)

@@ -1,0 +1,160 @@
+"""The estimates of BIStereo-NLI: shares of labels by cell, halo and horn effects, what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...core.contracts.estimates import Estimate
+from ...core.statistics.arrays import Array, ratio
+from .nli_pairs import CELL, GROUPINGS, LABELS, NEUTRAL, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
+from .unreadable import missing
+from ...core.statistics.blocks import POINTS, Block, merge, number
+from ...core.statistics.bounds import mean_bounds, paired_bounds
+from ...core.statistics.cluster import bootstrap
+from ...core.statistics.intervals import FREE
+from ...core.statistics.equivalence import Margin, equivalence
+from ...core.statistics.families import correct
+from ...core.statistics.pairs import missing_by_status
+from ...core.statistics.permutation import flip_test, smallest_p
+from ...core.statistics.tally import cell_statistics
+
+PERCENT, POINT_GAP = (0.0, 100.0), (-100.0, 100.0)
+
+
+def estimate_all(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> list[Estimate]:
+    """Return every estimate, tests corrected within their families."""
+    found: list[Estimate] = []
+    for contrast, pairs in contrasts(side_by_side(frame, options.cluster)):
+        for factors in GROUPINGS:
+            found += _contrasts(contrast, pairs, factors, options)
+    corrected = correct(found, options.correction, options.alpha, "groups")
+    return [*corrected, *_shares(frame, options), *missing(frame, CELL, "skin", options.level)]
+
+
+def _parts(frame: pl.DataFrame, factors: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    if not factors:
+        yield {}, frame
+        return
+    for values, part in frame.partition_by(*factors, as_dict=True, maintain_order=True).items():
+        yield dict(zip(factors, values, strict=True)), part
+
+
+def _sums(parts: Sequence[pl.DataFrame], names: Sequence[str], cluster: str) -> Array:
+    """Return counts and sums (clusters, parts, 1, 1 + names) of what is there, over the clusters of all parts."""
+    together = pl.concat([part.select(pl.col(cluster).cast(pl.String).fill_null("")) for part in parts])
+    codes = together[cluster].rank("dense").to_numpy().astype(np.int64) - 1
+    sums = np.zeros((int(codes.max(initial=0)) + 1, len(parts), 1, 1 + len(names)))
+    start = 0
+    for unit, part in enumerate(parts):
+        ok = part["value" if "value" in part.columns else names[0]].is_not_null().to_numpy()
+        own = codes[start : start + part.height][ok]
+        start += part.height
+        np.add.at(sums[:, unit, 0, 0], own, 1)
+        for column, name in enumerate(names, 1):
+            np.add.at(sums[:, unit, 0, column], own, part[name].to_numpy()[ok])
+    return sums
+
+
+def _block(sums: Array, groups: Sequence[dict[str, Any]], parts: Sequence[pl.DataFrame], ends: Any) -> Block:
+    value, low, high, options = ends
+    return Block(
+        groups=groups,
+        value=value,
+        low=low,
+        high=high,
+        n=[int(n) for n in sums[..., 0].sum(axis=(0, 2))],
+        clusters=[int(n) for n in (sums[:, :, 0, 0] > 0).sum(axis=0)],
+        missing=[missing_by_status(part) for part in parts],
+        interval=f"{options.interval} ({options.cluster})",
+        level=options.level,
+    )
+
+
+def _contrasts(
+    contrast: Contrast, pairs: pl.DataFrame, factors: Sequence[str], options: BIStereoNLIMetricOptions
+) -> Iterator[Estimate]:
+    groups, parts = zip(*_parts(pairs.with_columns(square=pl.col("value") ** 2), factors), strict=True)
+    sums = _sums(parts, ("value", "square"), options.cluster)
+    low, high = bootstrap(sums, cell_statistics, options.plan, (POINT_GAP, FREE))
+    block = _block(sums, groups, parts, (cell_statistics(sums.sum(axis=0)), low, high, options))
+    p = flip_test(sums[..., :2], options.plan)[:, 0]
+    near = _near(sums, options)
+    for unit, part in enumerate(parts):
+        row = merge(block.row(unit, 0), _tested(p[unit], block.clusters[unit], options), near[unit])
+        first, second = (part[name].fill_null(np.nan).to_numpy() for name in ("first", "second"))
+        least, greatest = paired_bounds(first, second, PERCENT)
+        yield Estimate(
+            metric=contrast.name,
+            group=dict(groups[unit]),
+            neutral=0.0,
+            unit=POINTS,
+            bound_low=least,
+            bound_high=greatest,
+            statistic=row["value"] if "p" in row else None,
+            family=f"{contrast.name}, {_grouping(factors)}",
+            **block.effect(unit, 1, "standardised mean difference"),
+            **row,
+        )
+
+
+def _grouping(factors: Sequence[str]) -> str:
+    return f"by {' and '.join(factors)}" if factors else "whole study"
+
+
+def _tested(p: float, clusters: int, options: BIStereoNLIMetricOptions) -> dict[str, Any]:
+    if not np.isfinite(p):
+        return {}
+    least = smallest_p(clusters, options.resamples)
+    note = f"too few clusters: p cannot be below {least:.3g}" if least > options.alpha else ""
+    return {"test": f"sign-flip permutation of skin tones ({options.cluster})", "p": number(p), "note": note}
+
+
+def _near(sums: Array, options: BIStereoNLIMetricOptions) -> list[dict[str, Any]]:
+    """Return per unit whether it is shown to be near 0, as a note; nothing where no margin is asked for."""
+    if options.margin is None:
+        return [{}] * sums.shape[1]
+    margin = Margin(options.margin, options.alpha)
+    verdicts = equivalence(sums, cell_statistics, options.plan, margin, (POINT_GAP, FREE))
+    return [{} if own[0].low is None else {"note": own[0].in_words(POINTS)} for own in verdicts]
+
+
+def _shares(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> Iterator[Estimate]:
+    """Yield %E, %C, %N of each cell, and the mean probabilities where there are any."""
+    names = {name: name for name in LABELS}
+    if frame["p_entailment"].count():
+        names |= {f"{name}_probability": f"p_{name}" for name in LABELS}
+    groups, parts = zip(*_parts(frame, CELL), strict=True)
+    for metrics in (LABELS, tuple(name for name in names if name not in LABELS)):
+        if not metrics:
+            continue
+        sums = _sums(parts, [names[name] for name in metrics], options.cluster)
+        low, high = bootstrap(sums, _means, options.plan, (PERCENT,) * len(metrics))
+        block = _block(sums, groups, parts, (_means(sums.sum(axis=0)), low, high, options))
+        for unit, part in enumerate(parts):
+            yield from (_share(block, unit, (column, name), part[names[name]]) for column, name in enumerate(metrics))
+
+
+def _means(totals: Array) -> Array:
+    return ratio(totals[..., 0, 1:], totals[..., 0, :1])
+
+
+def _share(block: Block, unit: int, what: tuple[int, str], values: pl.Series) -> Estimate:
+    column, name = what
+    there = values.drop_nulls()
+    low, high = mean_bounds(float(there.sum()), len(there), values.null_count(), PERCENT)
+    row = block.row(unit, column)
+    if row["value"] is None:
+        row["note"] = "undefined: no readable answer"
+    return Estimate(
+        metric=name,
+        group=dict(block.groups[unit]),
+        neutral=NEUTRAL[name.removesuffix("_probability")],
+        unit="%",
+        bound_low=low,
+        bound_high=high,
+        **row,
+    )

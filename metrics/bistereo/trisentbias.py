@@ -1,0 +1,82 @@
+"""TriSentBias: does a model prefer the desirable description more where the context is praise than where it is blame?
+
+The measure of BIStereo (2025), section 4.1.1, with what the paper leaves open stated and reported side by side:
+its significance star as an exact binomial test of pairs and as a permutation test of whole templates; and the
+magnitudes that its limitations section asks for. `docs/statistics.md` has every formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from ...core.contracts import Metric, Options
+from ...core.contracts.errors import DataError
+from ...core.contracts.estimates import Chart, Estimate, Example
+from ...core.statistics.options import TriSentBiasOptions
+from ...core.statistics.pairs import pair_up, with_keys
+from ...core.statistics.tally import CELL, SENTIMENTS, tally
+from .trisentbias_charts import draw
+from .trisentbias_estimates import estimate_all
+from .trisentbias_units import units
+from .trisentbias_words import conclude, examples_of, headline, methods
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["TriSentBias", "TriSentBiasOptions"]
+
+SIDES = ("desirable", "undesirable")
+
+
+class TriSentBias(Metric):
+    """Shares of pairs beyond a threshold by axis, gender and sentiment, and what they say about bias."""
+
+    options: ClassVar[type[Options]] = TriSentBiasOptions
+    needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
+    """And the column that the option `cluster` names."""
+
+    def columns(self, options: TriSentBiasOptions) -> frozenset[str]:
+        """Return the columns of every study, and the cluster's."""
+        return self.needs | {options.cluster}
+
+    def compute(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> list[Estimate]:
+        """Return the estimates: contrasts by axis and gender, then every cell at every threshold.
+
+        `observations` has two rows per pair, one per `side` (`desirable`, `undesirable`), with `axis`, `gender`,
+        `sentiment` (`positive`, `negative`, `neutral`), `log_probability` in nats and the cluster column.
+
+        Raises:
+            DataError: a column is absent, a side or a sentiment has an unknown name, or a row stands twice.
+        """
+        pairs = self._pairs(observations, options)
+        if unknown := sorted(set(pairs["sentiment"].unique().to_list()) - set(SENTIMENTS), key=str):
+            raise DataError(f"unknown sentiment {unknown[0]!r}. Use {', '.join(map(repr, SENTIMENTS))}.")
+        return estimate_all(tally(pairs, options.cluster, options.thresholds), options)
+
+    def units(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
+        """Return the pairs behind every measure but `preference`, which is a ratio, and `missing`."""
+        return units(self._pairs(observations, options), options)
+
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """Answer in one sentence whether favouritism was shown; see `docs/statistics.md` for the rule."""
+        return conclude(estimates)
+
+    def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
+        """Pick favouritism and discrimination at the main threshold, and favouritism in nats."""
+        return headline(estimates)
+
+    def methods(self, options: TriSentBiasOptions) -> str:
+        """Describe in words how the estimates were made."""
+        return methods(options)
+
+    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
+        """Draw stacked bars per axis (BIStereo 2025, Figure 2) and forest plots, at the main threshold."""
+        return draw(estimates)
+
+    def examples(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> list[Example]:
+        """Pick per axis and gender the pairs that lean furthest the paper's way, in praise and in blame."""
+        return examples_of(with_keys(self._pairs(observations, options), observations, SIDES), options)
+
+    def _pairs(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
+        return pair_up(observations, SIDES, list(dict.fromkeys([*CELL, options.cluster])))

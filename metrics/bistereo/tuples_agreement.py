@@ -1,0 +1,61 @@
+"""How far annotators agree on which tuples are stereotypes: Krippendorff's alpha, and the counts at each threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import polars as pl
+
+from ...core.statistics.agreement import Agreement, agreement, rating_table
+from ...core.statistics.cluster import Resampling
+
+COLUMNS = ("tuple", "annotator", "stereotype")
+
+
+class TupleAgreement(msgspec.Struct, frozen=True):
+    """What the annotators of a set of tuples agree on."""
+
+    alpha: Agreement
+    yes: dict[str, tuple[int, int]]
+    """By annotator: tuples called a stereotype, tuples rated."""
+    thresholds: dict[int, int]
+    """By number of annotators: tuples that so many or more call a stereotype."""
+    level: float
+
+    def lines(self) -> Iterator[str]:
+        """Yield what there is to say, a line each."""
+        found = self.alpha
+        if found.alpha is None:
+            yield "Krippendorff's alpha: undefined (no two ratings of one tuple, or all ratings the same)"
+        else:
+            spread = (
+                "no interval" if found.low is None else f"{self.level:.0%} interval {found.low:.3f} to {found.high:.3f}"
+            )
+            yield f"Krippendorff's alpha: {found.alpha:.3f} (nominal, {spread}, bootstrap of tuples)"
+        left = f"; left out: {found.single} with one rating, {found.unrated} with none"
+        yield f"  {found.units} tuples with two ratings, {found.ratings} ratings, {found.raters} annotators{left}"
+        for annotator, (yes, rated) in self.yes.items():
+            yield f"  {annotator}: {yes} of {rated} are stereotypes"
+        for least, count in self.thresholds.items():
+            yield f"  at least {least}: {count} tuples"
+
+
+def tuple_agreement(ratings: pl.DataFrame, plan: Resampling | None = None) -> TupleAgreement:
+    """Return alpha of the ratings 1 and 0, with counts by annotator and by threshold.
+
+    Args:
+        ratings: A row per rating with `tuple`, `annotator`, `stereotype` (1, 0, or null where nobody rated a tuple).
+        plan: How to resample; 9,999 percentile bootstrap samples of tuples if none is given.
+
+    Raises:
+        DataError: an annotator rated a tuple twice.
+    """
+    chosen = plan or Resampling()
+    rating = pl.col("stereotype")
+    by_annotator = ratings.drop_nulls().group_by("annotator").agg(rating.sum(), pl.len()).sort("annotator")
+    yes = {who: (int(hits), int(rated)) for who, hits, rated in by_annotator.iter_rows()}
+    scores = ratings.group_by("tuple").agg(rating.sum())["stereotype"]
+    thresholds = {least: int((scores >= least).sum()) for least in range(1, len(yes) + 1)}
+    alpha = agreement(rating_table(ratings, COLUMNS), "nominal", chosen)
+    return TupleAgreement(alpha, yes, thresholds, chosen.level)

@@ -1,0 +1,101 @@
+"""What a model drafted for `bistereo-tuples`: how many tuples of each kind, and how many lines were none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import polars as pl
+
+from ...core.contracts import Metric, Options
+from ...core.contracts.estimates import Estimate
+from .unreadable import missing
+from ...core.statistics.options import TestingOptions
+from ...core.statistics.pairs import missing_by_status, require_columns
+from ...core.statistics.proportions import scaled, share
+
+__all__ = ["BIStereoTuplesDraft", "TuplesDraftMetricOptions"]
+
+GROUPS = (("dimension", "gender", "sentiment"), ("sentiment",), ())
+
+
+class TuplesDraftMetricOptions(TestingOptions, frozen=True, kw_only=True):
+    """The confidence level of the share."""
+
+
+class BIStereoTuplesDraft(Metric):
+    """Distinct tuples by dimension, gender and sentiment; the share of lines that were no tuple."""
+
+    options: ClassVar[type[Options]] = TuplesDraftMetricOptions
+    needs: ClassVar[frozenset[str]] = frozenset(
+        {"dimension", "term", "gender", "sentiment", "tuples", "drafted", "dropped", "status"}
+    )
+
+    def compute(self, observations: pl.DataFrame, options: TuplesDraftMetricOptions) -> list[Estimate]:
+        """Return counts; they say nothing about bias before people have validated the tuples.
+
+        Raises:
+            DataError: a column is absent.
+        """
+        require_columns(observations, set(self.needs))
+        found = [estimate for factors in GROUPS for estimate in _counts(observations, factors)]
+        return [*found, _dropped(observations, options), *missing(observations, ("dimension",), "term", options.level)]
+
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """Say how many tuples there are to validate."""
+        (total,) = (e for e in estimates if e.metric == "drafted_tuples" and not e.group)
+        if not total.value:
+            return "No tuple was drafted."
+        return f"{total.value:.0f} distinct tuples were drafted, for people to validate; none is a finding by itself."
+
+    def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
+        """Pick the counts by sentiment and in all, and the lines dropped."""
+        own = [e for e in estimates if e.metric == "drafted_tuples" and len(e.group) < 2]
+        return [*own, *(e for e in estimates if e.metric == "dropped_lines")]
+
+    def methods(self, options: TuplesDraftMetricOptions) -> str:
+        """Describe in words what was counted."""
+        return (
+            "Tuples are counted once, however often they were drafted, and compared in lower case. A line that is no "
+            "tuple (descriptor, noun, attribute) with the noun that was asked for is dropped; the share of such lines "
+            "has an exact interval (Clopper-Pearson), which takes lines as independent."
+        )
+
+
+def _counts(observations: pl.DataFrame, factors: Sequence[str]) -> Iterator[Estimate]:
+    parts = observations.partition_by(*factors, as_dict=True, maintain_order=True) if factors else {(): observations}
+    for values, part in parts.items():
+        readable = part.filter(pl.col("status") == "ok")
+        yield Estimate(
+            metric="drafted_tuples",
+            group=dict(zip(factors, values, strict=True)),
+            value=float(len(set(_tuples(readable)))) if readable.height else None,
+            unit="distinct tuples",
+            n=readable.height,
+            missing=missing_by_status(part),
+        )
+
+
+def _tuples(readable: pl.DataFrame) -> Iterator[tuple[str, ...]]:
+    for row in readable.iter_rows(named=True):
+        for descriptor, attribute in json.loads(row["tuples"]):
+            yield row["dimension"], descriptor, row["term"], attribute, row["sentiment"]
+
+
+def _dropped(observations: pl.DataFrame, options: TuplesDraftMetricOptions) -> Estimate:
+    readable = observations.filter(pl.col("status") == "ok")
+    kept, dropped = (int(readable[name].sum() or 0) for name in ("drafted", "dropped"))
+    found = share(dropped, kept + dropped, options.level)
+    return Estimate(
+        metric="dropped_lines",
+        group={},
+        value=scaled(found.value, 100),
+        unit="%",
+        low=scaled(found.low, 100),
+        high=scaled(found.high, 100),
+        level=options.level,
+        interval="exact (Clopper-Pearson)" if found.value is not None else "",
+        n=kept + dropped,
+        missing=missing_by_status(observations),
+    )

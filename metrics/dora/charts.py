@@ -1,0 +1,126 @@
+"""The figures of the discovery studies: bias levels as heat maps (the paper's Figure 7), valence, overlap.
+
+No association stands in a figure: what a model said of whom stays covered, among the examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from ...core.contracts.estimates import Chart, Estimate
+from ...core.charts.forest import BLUE, INK, MEDIUM, SMALL, Panel, Point, forest
+from .counts import OVERLAP
+from .levels import SHARE, STEPS
+from .valence import VALENCES
+
+ABREAST = 3
+"""Heat maps in a row."""
+SHADES = LinearSegmentedColormap.from_list("shades", ["#FFFFFF", BLUE])
+"""White to blue: dark also where there is no colour."""
+
+
+class Map(msgspec.Struct, frozen=True):
+    """A heat map: percentages by row and column; None where there is no data."""
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: dict[tuple[str, str], float | None]
+
+
+def draw(estimates: Sequence[Estimate]) -> list[Chart]:
+    """Return the figures there are estimates for."""
+    return [*_levels(estimates), *_valences(estimates), *_overlaps(estimates)]
+
+
+def heat_maps(maps: Sequence[Map]) -> Figure:
+    """Draw heat maps, some side by side, each cell with its number."""
+    wide, high = (max(len(getattr(one, side)) for one in maps) for side in ("columns", "rows"))
+    beside = min(ABREAST, len(maps))
+    below = -(-len(maps) // beside)
+    size = (1.9 + beside * (0.55 * wide + 0.4), below * (0.32 * high + 1.5))
+    figure = Figure(figsize=size, layout="constrained")
+    places = figure.subplots(below, beside, squeeze=False).ravel()
+    for number, (axes, one) in enumerate(zip(places, maps, strict=False)):
+        _heat_map(axes, one, named=number % beside == 0 or one.rows != maps[number - 1].rows)
+    for axes in places[len(maps) :]:
+        axes.set_visible(False)
+    return figure
+
+
+def _heat_map(axes: Axes, one: Map, *, named: bool) -> None:
+    cells = [[one.values.get((row, column)) for column in one.columns] for row in one.rows]
+    table = np.array(cells, dtype=np.float64)
+    axes.imshow(table, cmap=SHADES, vmin=0, vmax=100, aspect="auto")
+    for (row, column), value in np.ndenumerate(table):
+        text = "–" if np.isnan(value) else f"{value:.0f}"
+        axes.text(column, row, text, ha="center", va="center", fontsize=SMALL, color="white" if value > 55 else INK)
+    axes.set_xticks(range(len(one.columns)), list(one.columns), rotation=40, ha="right", fontsize=SMALL)
+    axes.set_yticks(range(len(one.rows)), list(one.rows) if named else [""] * len(one.rows), fontsize=SMALL)
+    axes.set_title(one.title, fontsize=MEDIUM, loc="left")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _levels(estimates: Sequence[Estimate]) -> list[Chart]:
+    found = [e for e in estimates if e.metric == SHARE and "dimension" in e.group]
+    maps = []
+    for modality, setting in dict.fromkeys((e.group["modality"], e.group["setting"]) for e in found):
+        own = [e for e in found if (e.group["modality"], e.group["setting"]) == (modality, setting)]
+        values = {(str(e.group["dimension"]), str(e.group["level"])): e.value for e in own}
+        maps.append(Map(f"{setting} ({modality})", _names(own, "dimension"), STEPS, values))
+    caption = "Judgements on each step of the scale, in per cent of the readable ones (the paper's Figure 7)."
+    return [Chart("dora-levels", "Bias levels by dimension", _told(caption, maps), heat_maps(maps))] if maps else []
+
+
+def _valences(estimates: Sequence[Estimate]) -> list[Chart]:
+    maps = []
+    for name in VALENCES:
+        own = [e for e in estimates if e.metric == name and "dimension" in e.group]
+        if own:
+            values = {(str(e.group["dimension"]), str(e.group["setting"])): e.value for e in own}
+            maps.append(Map(name, _names(own, "dimension"), _names(own, "setting"), values))
+    caption = "Share of the associations that is negative or toxic, in per cent (the paper's Figures 3, 4 and 6)."
+    return [Chart("dora-valence", "Valence by dimension", _told(caption, maps), heat_maps(maps))] if maps else []
+
+
+def _overlaps(estimates: Sequence[Estimate]) -> list[Chart]:
+    found = [e for e in estimates if e.metric == OVERLAP]
+    if not found:
+        return []
+    points = [
+        Point(
+            f"{e.group['modality']} {e.group['setting']} and {e.group['against']}",
+            e.value,
+            e.neutral,
+            e.value if e.neutral is not None else None,
+            e.p_adjusted is not None and e.p_adjusted <= 0.05,
+        )
+        for e in found
+    ]
+    caption = (
+        "Shared associations over those of either setting (Jaccard). Full points share more than random descriptors "
+        "do, after correction; the line comes from what random descriptors share."
+    )
+    return [Chart("dora-overlap", "Overlap of settings", caption, forest([Panel("", "Jaccard", points)]))]
+
+
+def _names(estimates: Sequence[Estimate], factor: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(e.group[factor]) for e in estimates))
+
+
+def _told(caption: str, maps: Sequence[Map]) -> str:
+    """Add the numbers, for who cannot see them."""
+    words = [f"{one.title}, {row}: {_cells(one, row)}" for one in maps for row in one.rows]
+    return f"{caption} {'. '.join(words)}."
+
+
+def _cells(one: Map, row: str) -> str:
+    known = ((column, one.values.get((row, column))) for column in one.columns)
+    return ", ".join(f"{column} {value:.0f}" for column, value in known if value is not None)

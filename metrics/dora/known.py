@@ -1,0 +1,110 @@
+"""What a user holds the associations against: a list of documented ones, and people's judgements of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from ...probes.dora.associations import PLACE
+from ...probes.dora.content_words import lemmas
+from ...probes.dora.documented import PAIRS, mark_documented, read_table
+from ...core.contracts.errors import DataError
+from ...core.contracts.estimates import Estimate
+from ...core.statistics.agreement import agreement
+from ...core.statistics.arrays import Array, ratio
+from ...core.statistics.cluster import bootstrap
+from .means import Measure
+from .options import DoraAssociationsOptions
+from .pairs import Associations
+from ...core.statistics.effects import defined, p_of
+from ...core.statistics.intervals import FREE
+from ...core.statistics.permutation import flip_test
+
+UNDOCUMENTED = "undocumented"
+
+
+def undocumented(found: Associations, path: str) -> Measure:
+    """Return the share of associations that the list does not have."""
+    marked = mark_documented(found.kept, path)
+    value = 100.0 * (~pl.col("documented")).cast(pl.Float64)
+    return Measure(name=UNDOCUMENTED, rows=marked.select(*PLACE, value=value, status=pl.lit("ok")))
+
+
+def calibration(found: Associations, path: str, options: DoraAssociationsOptions) -> Iterator[Estimate]:
+    """Yield how far the judge agrees with people on the associations that both judged, and how much it is above.
+
+    Raises:
+        DataError: the file cannot be read, lacks a column, or a level is no number from 1 to 5.
+    """
+    judged = found.levels.drop_nulls("level").group_by(*PAIRS).agg(judge=pl.col("level").mean())
+    judged = judged.with_columns(name=pl.Series(list(map(str.casefold, judged["descriptor"])), dtype=pl.String))
+    both = judged.join(_human(path), on=["name", "word"], how="inner").sort("descriptor", "word")
+    table = both.select("judge", "human").to_numpy().astype(np.float64)
+    clusters = both["descriptor"].to_list()
+    shared = {"group": {"judge": "people"}, "level": options.level, "n": both.height, "clusters": len(set(clusters))}
+    note = "" if both.height else "undefined: no association of the file was judged"
+    same = agreement(table, "interval", options.plan, clusters) if both.height else None
+    yield Estimate(
+        metric="calibration_alpha",
+        value=None if same is None else same.alpha,
+        unit="Krippendorff's alpha",
+        low=None if same is None else same.low,
+        high=None if same is None else same.high,
+        interval=f"{options.interval} (descriptor)" if same is not None and same.low is not None else "",
+        note=note,
+        **shared,  # type: ignore[arg-type]
+    )
+    yield _above(table, clusters, shared, note, options)
+
+
+def _above(
+    table: Array, clusters: list[str], shared: dict[str, object], note: str, options: DoraAssociationsOptions
+) -> Estimate:
+    names, code = np.unique(clusters, return_inverse=True)
+    sums = np.zeros((len(names), 1, 1, 2))
+    np.add.at(sums[:, 0, 0], code, np.column_stack([np.ones(len(table)), table[:, 0] - table[:, 1]]))
+    low, high = bootstrap(sums, lambda t: ratio(t[..., 0, 1], t[..., 0, 0])[..., None], options.plan, (FREE,))
+    p = p_of(flip_test(sums, options.plan)[0, 0]) if len(names) else None
+    return Estimate(
+        metric="calibration_difference",
+        value=float((table[:, 0] - table[:, 1]).mean()) if len(table) else None,
+        neutral=0.0,
+        unit="levels, judge less people",
+        low=defined(low[0, 0]),
+        high=defined(high[0, 0]),
+        interval=f"{options.interval} (descriptor)" if defined(low[0, 0]) is not None else "",
+        test="sign flip of descriptors, permutation" if p is not None else "",
+        p=p,
+        family="calibration",
+        note=note,
+        **shared,  # type: ignore[arg-type]
+    )
+
+
+def _human(path: str) -> pl.DataFrame:
+    rows = read_table(path)
+    if lacking := [name for name in (*PAIRS, "level") if name not in rows[0]]:
+        raise DataError(f"{path}: no column {', '.join(lacking)}. It has: {', '.join(rows[0])}.")
+    levels = [_level(path, number, row["level"]) for number, row in enumerate(rows, 2)]
+    frame = pl.DataFrame(
+        {
+            "name": [row["descriptor"].strip().casefold() for row in rows],
+            "word": lemmas([row["word"] for row in rows]),
+            "human": pl.Series(levels, dtype=pl.Float64),
+        }
+    )
+    return frame.group_by("name", "word").agg(pl.col("human").mean())
+
+
+def _level(path: str, line: int, text: str) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value <= 5:
+        raise DataError(f"{path}, line {line}: level {text!r} is no number from 1 to 5. Leave it empty where missing.")
+    return value

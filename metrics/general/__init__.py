@@ -1,0 +1,1 @@
+"""Measures that serve any study: contrasts, paired differences, ranks, smallest effects."""

@@ -1,0 +1,244 @@
+"""Contrast: how much an outcome differs between two levels of a factor; for probes that bring no metric of their own.
+
+The value is the mean of `outcome` where the factor `between` is `first`, less its mean where it is `second`: of all
+answers, and within each combination of the factors in `by`. Answers of one cluster stand or fall together. A yes-no
+outcome gives a risk difference. Source: the design of a matched comparison, as in any of the studies here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from ...core.contracts import Metric, Options
+from ...core.contracts.errors import DataError, UsageError
+from ...core.contracts.estimates import Chart, Estimate
+from ...core.contracts.records import Scalar
+from ...core.statistics.arrays import Array
+from ...core.statistics.blocks import Block, merge, number
+from ...core.statistics.bounds import Limits, difference_bounds, mean_bounds
+from ...core.charts.forest import Panel, Point, forest
+from ...core.statistics.cluster import bootstrap
+from ...core.statistics.families import ABOVE, BELOW, NAMES, correct, p_in_words, tagged
+from ...core.statistics.missing import Group, missing_estimates
+from ...core.statistics.options import TestingOptions
+from ...core.statistics.pairs import missing_by_status
+from ...core.statistics.permutation import swap_test
+from ...core.statistics.tally import contrast_ranges, contrast_statistics
+
+if TYPE_CHECKING:
+    from ...core.statistics.arrays import Codes
+
+CONTRAST = "contrast"
+TAKEN = frozenset(Estimate.__struct_fields__)
+METHODS = (
+    "The contrast is the mean of {outcome} where {between} is {first!r}, less its mean where it is {second!r}."
+    " Intervals are {interval}. Test: exchanging the two levels within whole clusters ({cluster}; seed {seed}), all"
+    " ways where there are fewer than {resamples}. p is adjusted ({correction}) over the groups. Effect: the contrast"
+    " in pooled standard deviations (Cohen's d). Answers that are missing are counted, and bounded where"
+    " limits of the outcome are given."
+)
+
+
+class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
+    """What is compared."""
+
+    outcome: str
+    """Observation column with numbers, or with true and false."""
+    between: str
+    """Factor whose two levels are compared."""
+    first: str
+    """The level whose mean comes first."""
+    second: str
+    """The level whose mean is taken off."""
+    cluster: str
+    """Factor whose values stand or fall together, such as `template` or `pair`."""
+    by: tuple[str, ...] = ()
+    """Factors that the contrast is given for one by one, besides the whole."""
+    least: float | None = None
+    """The least value the outcome can have; with `greatest` it bounds what is missing."""
+    greatest: float | None = None
+    unit: str = ""
+    """Unit of the outcome, such as `nats`."""
+
+    def __post_init__(self) -> None:
+        """Refuse levels that are one."""
+        super().__post_init__()
+        if taken := [name for name in self.by if name in TAKEN]:
+            raise UsageError(f"by names {taken[0]!r}, which is a field of every estimate. Rename the factor.")
+        if self.first == self.second:
+            raise UsageError(f"first and second are both {self.first!r}. Name two levels of {self.between!r}.")
+
+    @property
+    def limits(self) -> Limits:
+        """Return the limits of the outcome, if both are given."""
+        return None if self.least is None or self.greatest is None else (self.least, self.greatest)
+
+
+class Contrast(Metric):
+    """The difference of an outcome's mean between two levels of a factor."""
+
+    options: ClassVar[type[Options]] = ContrastOptions
+    needs: ClassVar[frozenset[str]] = frozenset({"status"})
+
+    def columns(self, options: ContrastOptions) -> frozenset[str]:
+        """Return the columns that the options name."""
+        return self.needs | {options.outcome, options.between, options.cluster, *options.by}
+
+    def compute(self, observations: pl.DataFrame, options: ContrastOptions) -> list[Estimate]:
+        """Return the contrast of all answers and of each group of `by`, and what is missing per level.
+
+        Raises:
+            DataError: a level that does not occur, or an outcome that is no number.
+        """
+        if observations.is_empty():
+            return []
+        rows = _rows(observations, options)
+        found = [_estimate(group, part, options) for group, part in _groups(rows, options)]
+        levels = [
+            Group({options.between: name}, part.filter(pl.col("status") == "ok").height, missing_by_status(part))
+            for name in (options.first, options.second)
+            for part in [rows.filter(pl.col(options.between) == name)]
+        ]
+        return [*correct(found, options.correction, options.alpha, "groups"), *missing_estimates(levels, options.level)]
+
+    def units(self, observations: pl.DataFrame, options: ContrastOptions) -> pl.DataFrame | None:
+        """Return the answers behind each contrast."""
+        if observations.is_empty() or "trial" not in observations.columns:
+            return None
+        rows = _rows(observations, options)
+        frames = [_units(group, part, options) for group, part in _groups(rows, options)]
+        return pl.concat(frames, how="diagonal_relaxed")
+
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """Say how large the whole contrast is, how sure, and in how many groups it was shown."""
+        tested = [e for e in estimates if e.metric == CONTRAST and e.value is not None]
+        if not tested or tested[0].group:
+            return "No contrast could be computed: no readable answer on one side."
+        whole, groups = tested[0], tested[1:]
+        p = "" if whole.p_adjusted is None else f", adjusted p {p_in_words(whole.p_adjusted)}"
+        between = "" if whole.low is None else f" ({whole.level:.0%} interval {whole.low:.3g} to {whole.high:.3g}{p})"
+        shown = sum(tagged(e, ABOVE) or tagged(e, BELOW) for e in groups)
+        rest = f" It is shown in {shown} of {len(groups)} groups." if groups else ""
+        return f"The contrast is {whole.value:.3g}{f' {whole.unit}' if whole.unit else ''}{between}.{rest}"
+
+    def methods(self, options: ContrastOptions) -> str:
+        """Describe in words how the contrast was tested."""
+        return METHODS.format(
+            interval=options.interval_in_words(options.cluster),
+            correction=NAMES[options.correction],
+            **{name: getattr(options, name) for name in ("outcome", "between", "first", "second", "cluster")},
+            **{name: getattr(options, name) for name in ("seed", "resamples")},
+        )
+
+    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
+        """Draw one forest plot of all contrasts."""
+        found = [e for e in estimates if e.metric == CONTRAST and e.value is not None]
+        if not found:
+            return []
+        points = [
+            Point(
+                ", ".join(map(str, e.group.values())) or "all",
+                e.value,
+                e.low,
+                e.high,
+                bool(tagged(e, ABOVE) or tagged(e, BELOW)),
+            )
+            for e in found
+        ]
+        caption = "The contrast with its interval; full marks are significant after correction."
+        return [Chart(CONTRAST, "Contrast by group", caption, forest([Panel("contrast", found[0].unit, points)]))]
+
+
+def _rows(observations: pl.DataFrame, options: ContrastOptions) -> pl.DataFrame:
+    """Return the answers at the two levels, the outcome as a number and null where it is missing."""
+    between = pl.col(options.between).cast(pl.String)
+    seen = observations[options.between].cast(pl.String).unique().to_list()
+    for level in (options.first, options.second):
+        if level not in seen:
+            known = ", ".join(sorted(repr(name) for name in seen if name is not None))
+            raise DataError(f"{options.between} is never {level!r}. It is one of: {known}.")
+    try:
+        value = observations[options.outcome].cast(pl.Float64)
+    except pl.exceptions.PolarsError:
+        raise DataError(
+            f"outcome {options.outcome!r} holds {observations[options.outcome].dtype}, not numbers."
+        ) from None
+    rows = observations.with_columns(
+        between.alias(options.between),
+        pl.when(pl.col("status") == "ok").then(value).alias("_value"),
+        pl.col(options.cluster).cast(pl.String).fill_null("").alias("_cluster"),
+    )
+    ok = pl.when((pl.col("status") == "ok") & pl.col("_value").is_null()).then(pl.lit("undefined"))
+    return rows.filter(pl.col(options.between).is_in([options.first, options.second])).with_columns(
+        ok.otherwise(pl.col("status")).alias("status")
+    )
+
+
+def _groups(rows: pl.DataFrame, options: ContrastOptions) -> Iterator[tuple[dict[str, Scalar], pl.DataFrame]]:
+    """Yield the whole, then the groups in the order of their names."""
+    yield {}, rows
+    if not options.by:
+        return
+    for values in sorted(rows.select(options.by).unique().rows(), key=str):
+        same = [pl.col(name).eq_missing(pl.lit(value)) for name, value in zip(options.by, values, strict=True)]
+        yield dict(zip(options.by, values, strict=True)), rows.filter(*same)
+
+
+def _sums(part: pl.DataFrame, options: ContrastOptions) -> Array:
+    """Return (clusters, 1, 2 sides, 3): count, sum and sum of squares of the answers at each level."""
+    ok = part.filter(pl.col("_value").is_not_null())
+    codes: Codes = np.unique(ok["_cluster"].to_numpy(), return_inverse=True)[1]
+    clusters = int(codes.max()) + 1 if len(codes) else 0
+    place = codes * 2 + (ok[options.between] == options.second).to_numpy()
+    value = ok["_value"].to_numpy()
+    columns = [np.bincount(place, weights=w, minlength=2 * clusters) for w in (np.ones(len(value)), value, value**2)]
+    sums: Array = np.stack(columns, axis=-1).astype(np.float64).reshape(clusters, 1, 2, 3)
+    return sums
+
+
+def _estimate(group: dict[str, Scalar], part: pl.DataFrame, options: ContrastOptions) -> Estimate:
+    sums = _sums(part, options)
+    value = contrast_statistics(sums.sum(axis=0))
+    low, high = bootstrap(sums, contrast_statistics, options.plan, contrast_ranges(sums.shape[-1]))
+    clusters = int((sums[..., 0].sum(axis=2) > 0).sum())
+    n = int(sums[..., 0].sum())
+    missing = [missing_by_status(part)]
+    block = Block([group], value, low, high, [n], [clusters], missing, options.interval, options.level)
+    p = number(swap_test(sums, contrast_statistics, options.plan)[0, 0])
+    tested = {"test": f"permutation of levels within cluster ({options.cluster})", "p": p} if p is not None else {}
+    bound_low, bound_high = _bounds(part, options)
+    return Estimate(
+        metric=CONTRAST,
+        group=group,
+        neutral=0.0,
+        unit=options.unit,
+        family=CONTRAST,
+        bound_low=bound_low,
+        bound_high=bound_high,
+        **merge(block.row(0, 0), block.effect(0, 1, "Cohen's d"), tested),
+    )
+
+
+def _bounds(part: pl.DataFrame, options: ContrastOptions) -> tuple[float | None, float | None]:
+    sides = [part.filter(pl.col(options.between) == level)["_value"] for level in (options.first, options.second)]
+    first, second = (mean_bounds(float(side.sum()), side.count(), side.null_count(), options.limits) for side in sides)
+    return difference_bounds(first, second)
+
+
+def _units(group: Mapping[str, Any], part: pl.DataFrame, options: ContrastOptions) -> pl.DataFrame:
+    first = pl.col(options.between) == options.first
+    return part.select(
+        *(pl.lit(value).alias(name) for name, value in group.items()),
+        pl.lit(CONTRAST).alias("metric"),
+        pl.col("trial").alias("unit"),
+        pl.col("_cluster").alias("cluster"),
+        pl.when(first).then(1).otherwise(-1).cast(pl.Int8).alias("sign"),
+        pl.col("_value").alias("value"),
+        pl.lit(options.least, dtype=pl.Float64).alias("least"),
+        pl.lit(options.greatest, dtype=pl.Float64).alias("greatest"),
+        pl.col("status"),
+    )

@@ -1,0 +1,141 @@
+"""Paired differences: what changes from one run of a study to another, on the units that both answered.
+
+Two runs of one study ask the same questions, so their answers are paired, and what the questions share cancels out
+of the difference. Clusters are resampled and flipped whole, as everywhere. `docs/compare.md` says it in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...core.contracts import Metric, Options
+from ...core.contracts.estimates import Chart, Estimate
+from ...core.statistics.blocks import Block, merge, number
+from ...core.statistics.cluster import bootstrap
+from ...core.statistics.intervals import within
+from ...core.statistics.families import NAMES, correct
+from ...core.charts.levels import draw_levels
+from ...core.statistics.options import TestingOptions
+from ...core.statistics.paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
+from .paired_words import conclude, draw
+from ...core.statistics.permutation import flip_test, smallest_p
+from ...core.statistics.tally import cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["PairedDifference", "PairedDifferenceOptions"]
+
+METHODS = (
+    "Differences are the run's value less the baseline's on each unit that both runs answered; every other unit is"
+    " counted as missing, by the status of the first run that has no answer to it. Intervals of the paired differences"
+    " are {interval}. Tests: exchanging the two runs within whole clusters (sign flip, seed {seed}), all patterns"
+    " where there are fewer than {resamples}. p is adjusted ({correction})"
+    " within each measure's family over all groups and all pairs of runs. The worst case takes every missing answer"
+    " at its limits. Effect sizes: mean difference in standard deviations of the differences (for a contrast, Cohen's"
+    " d of the differences)."
+)
+
+
+class PairedDifferenceOptions(TestingOptions, frozen=True, kw_only=True):
+    """How to test the differences between runs."""
+
+
+class PairedDifference(Metric):
+    """The difference of each measure between two runs, with interval, test, effect size and worst case."""
+
+    options: ClassVar[type[Options]] = PairedDifferenceOptions
+    needs: ClassVar[frozenset[str]] = frozenset({*COLUMNS, *PAIRED, *LABELS, "family"})
+
+    def compute(self, observations: pl.DataFrame, options: PairedDifferenceOptions) -> list[Estimate]:
+        """Return one estimate per pair of runs, measure and group.
+
+        `observations` has a row per pair of runs and unit: the columns of `Metric.units`, but `first` and `second`
+        with their statuses in place of `value` and `status`; `against` and `run` name the first and the second run,
+        and `family` the hypotheses that are corrected together.
+        """
+        factors = factors_of(observations)
+        found = [
+            estimate
+            for (metric, family), part in _by_family(observations)
+            for estimate in _estimates(str(metric), str(family), cells_of(part, factors), options)
+        ]
+        return correct(found, options.correction, options.alpha, "comparisons")
+
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """Say how many differences were tested, and which were shown."""
+        return conclude(estimates)
+
+    def methods(self, options: PairedDifferenceOptions) -> str:
+        """Describe in words how the differences were tested."""
+        return METHODS.format(
+            interval=options.interval_in_words("cluster"),
+            seed=options.seed,
+            resamples=options.resamples,
+            correction=NAMES[options.correction],
+        )
+
+    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
+        """Draw one forest plot per measure."""
+        return draw(estimates)
+
+    def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
+        """Draw one figure per measure: a row per group, and in it a mark per run."""
+        return draw_levels(runs)
+
+
+def _by_family(observations: pl.DataFrame) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
+    yield from observations.partition_by("metric", "family", as_dict=True, maintain_order=True).items()
+
+
+def _estimates(metric: str, family: str, cells: Cells, options: PairedDifferenceOptions) -> Iterator[Estimate]:
+    statistics = cell_statistics if cells.sums.shape[2] == 1 else contrast_statistics
+    block = _block(cells, options)
+    p = flip_test(flips(cells.sums), options.plan)[:, 0]
+    name = "standardised mean difference" if statistics is cell_statistics else "Cohen's d"
+    for unit, group in enumerate(cells.groups):
+        row = merge(block.row(unit, 0), _tested(p[unit], block.clusters[unit], options))
+        if row["value"] is None:
+            row["note"] = "undefined: no unit that both runs answered"
+        yield Estimate(
+            metric=metric,
+            group=dict(group),
+            neutral=0.0,
+            bound_low=cells.bounds[unit][0],
+            bound_high=cells.bounds[unit][1],
+            statistic=row["value"] if "p" in row else None,
+            family=family,
+            **block.effect(unit, 1, name),
+            **row,
+        )
+
+
+def _block(cells: Cells, options: PairedDifferenceOptions) -> Block:
+    sides, columns = cells.sums.shape[2:]
+    statistics, ranges = (cell_statistics, cell_ranges) if sides == 1 else (contrast_statistics, contrast_ranges)
+    totals = cells.sums.sum(axis=0)
+    ends = bootstrap(cells.sums, statistics, options.plan, ranges(columns))
+    low, high = within(*ends, [cells.limits])
+    counts = cells.sums[..., 0]
+    return Block(
+        groups=cells.groups,
+        value=statistics(totals),
+        low=low,
+        high=high,
+        n=[int(n) for n in totals[..., 0].sum(axis=1)],
+        clusters=[int(n) for n in (counts > 0).any(axis=2).sum(axis=0)],
+        missing=cells.missing,
+        interval=f"{options.interval}, paired",
+        level=options.level,
+    )
+
+
+def _tested(p: float, clusters: int, options: PairedDifferenceOptions) -> dict[str, Any]:
+    if not np.isfinite(p):
+        return {}
+    least = smallest_p(clusters, options.resamples)
+    note = f"too few clusters: p cannot be below {least:.3g}" if least > options.alpha else ""
+    return {"test": "sign-flip permutation of runs within cluster", "p": number(p), "note": note}

@@ -1,0 +1,110 @@
+"""Rank agreement: are the models that are far from neutral in one study far from it in another?
+
+Kendall's tau-b over the models, by scipy. With few models it can hardly be shown: the least two-sided p of three
+models is 1/3, of four 1/12, and of five 1/60.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy import stats
+
+from ...core.contracts import Metric, Options
+from ...core.contracts.estimates import Chart, Estimate
+from ...core.charts.forest import Panel, Point, forest
+from ...core.statistics.families import Correction, correct, p_in_words
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["RankAgreement", "RankAgreementOptions"]
+
+FEWEST = 3
+FAMILY = "rank agreement, Kendall's tau"
+
+
+class RankAgreementOptions(Options, frozen=True, kw_only=True):
+    """How to correct and call."""
+
+    alpha: float = 0.05
+    correction: Correction = "bh"
+
+
+class RankAgreement(Metric):
+    """Kendall's tau between each two measures of different studies."""
+
+    options: ClassVar[type[Options]] = RankAgreementOptions
+    needs: ClassVar[frozenset[str]] = frozenset({"study", "measure", "model", "distance"})
+
+    def compute(self, observations: pl.DataFrame, options: RankAgreementOptions) -> list[Estimate]:
+        """Return one estimate per two measures of different studies.
+
+        `observations` has a row per study, measure and model with `distance`, how far the model is from neutral.
+        """
+        return correct(list(_estimates(observations)), options.correction, options.alpha, "pairs of measures")
+
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """Say how far the studies agree."""
+        values = [e.value for e in estimates if e.value is not None]
+        if not values:
+            return "No rank agreement could be computed."
+        least = min((e.p_adjusted for e in estimates if e.p_adjusted is not None), default=None)
+        models = min(e.n for e in estimates if e.value is not None)
+        spread = f"from {min(values):.2f} to {max(values):.2f}" if len(values) > 1 else f"of {values[0]:.2f}"
+        return (
+            f"Kendall's tau {spread} over {models} models or more between {len(values)} pairs of measures"
+            f" (least adjusted p {p_in_words(least)}); 1 is the same order, 0 none, -1 the reverse."
+        )
+
+    def methods(self, options: RankAgreementOptions) -> str:
+        """Describe in words how agreement is measured."""
+        return (
+            "Under each measure a model's place is its mean distance from neutral over the groups that every model of"
+            " the study has. Kendall's tau-b compares the places of the models that two measures of different studies"
+            " share; its p is exact where there are no ties. The model is the unit: no uncertainty of a single"
+            " model's value enters, and there is no interval."
+        )
+
+    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
+        """Draw tau per pair of measures."""
+        points = [Point(_label(e), e.value, None, None) for e in estimates]
+        if not points:
+            return []
+        figure = forest([Panel("Rank agreement", "Kendall's tau", points)])
+        return [Chart("rank-agreement", "Rank agreement of models", "Kendall's tau; 1 is the same order.", figure)]
+
+
+def _estimates(frame: pl.DataFrame) -> Iterator[Estimate]:
+    measures = frame.partition_by("study", "measure", as_dict=True, maintain_order=True)
+    for ((one, first), left), ((two, second), right) in combinations(measures.items(), 2):
+        if one == two:
+            continue
+        both = left.join(right, on="model", suffix="_other")
+        x, y = (both[name].to_numpy() for name in ("distance", "distance_other"))
+        tau = stats.kendalltau(x, y) if _varied(x) and _varied(y) else None
+        yield Estimate(
+            metric="rank_agreement",
+            group={"first study": one, "first measure": first, "second study": two, "second measure": second},
+            value=float(tau.statistic) if tau else None,
+            neutral=None,
+            n=both.height,
+            test="Kendall's tau" if tau else "",
+            statistic=float(tau.statistic) if tau else None,
+            p=float(tau.pvalue) if tau else None,
+            family=FAMILY,
+            note="" if tau else f"undefined: fewer than {FEWEST} models in both, or no order among them",
+        )
+
+
+def _varied(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> bool:
+    return len(values) >= FEWEST and len(np.unique(values)) > 1
+
+
+def _label(estimate: Estimate) -> str:
+    group = estimate.group
+    one, two = (f"{group[f'{place} study']}: {group[f'{place} measure']}" for place in ("first", "second"))
+    return f"{one} | {two}"

@@ -1,0 +1,156 @@
+"""From the units that a study plans, and what is known of them, to the designs whose power is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...core.contracts.errors import DataError
+from ...core.statistics.power import AnyDesign, CrossedDesign, Design, GroupsDesign, RankDesign
+from .smallest_known import Assumptions, Known, known_crossed, known_means, known_ranks
+
+WILCOXON, MANN_WHITNEY, KRUSKAL_WALLIS, ANOVA = "wilcoxon", "mann-whitney", "kruskal-wallis", "anova"
+NAMES = {
+    WILCOXON: "Wilcoxon signed-rank",
+    MANN_WHITNEY: "Mann-Whitney",
+    KRUSKAL_WALLIS: "Kruskal-Wallis",
+    ANOVA: "analysis of variance",
+}
+FEW_CLUSTERS = "undefined: fewer than two clusters"
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """One test of a measure, as it is planned."""
+
+    design: AnyDesign | None
+    """None where nothing can be said; `note` then says why."""
+    test: str
+    note: str
+    unit: str = ""
+    """Of the effect, if not that of the estimate."""
+    flips: bool = True
+    """Whether it flips the signs of whole clusters, which few of them do not allow."""
+
+
+def planned(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Iterator[Planned]:
+    """Yield the tests of one measure and group; a crossed design has one for other rows, and one for these.
+
+    Raises:
+        DataError: a test has a name that is not known.
+    """
+    test = units["test"][0]
+    if test not in (None, *NAMES):
+        raise DataError(f"test is {test!r}. Use null for a test of means, or one of {', '.join(map(repr, NAMES))}.")
+    if test in (WILCOXON, MANN_WHITNEY):
+        yield _ranks(units, tried, stated, test)
+    elif test in (KRUSKAL_WALLIS, ANOVA):
+        yield _several(units, tried, stated, test)
+    elif units["row"][0] is not None and units["row"].n_unique() > 1:
+        yield from _crossed(units, tried, stated)
+    else:
+        yield _means(units, tried, stated)
+
+
+def _means(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Planned:
+    shape, known = _shape(units), known_means(units, tried, stated)
+    if known.spread is None or shape.clusters < 2:
+        note = FEW_CLUSTERS if shape.clusters < 2 else known.words
+        return Planned(design=None, test="t of clusters", note=note)
+    design = Design(
+        clusters=shape.clusters,
+        size=shape.size,
+        spread=known.spread,
+        icc=known.icc,
+        unevenness=shape.unevenness,
+        groups=shape.groups,
+    )
+    return Planned(design=design, test="t of clusters", note=known.words)
+
+
+def _ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions, test: str) -> Planned:
+    shape, signed = _shape(units), test == WILCOXON
+    unit = "matched-pairs rank-biserial" if signed else "Cliff's delta"
+    known = known_ranks(units, tried, stated, signed=signed)
+    base = Planned(design=None, test=NAMES[test], note=FEW_CLUSTERS, unit=unit, flips=signed)
+    if shape.clusters < 2 or shape.groups != (1 if signed else 2):
+        return base
+    if known.zeros == 1:
+        return msgspec.structs.replace(base, note="undefined: the pilot's differences are all 0")
+    design = RankDesign(
+        clusters=shape.clusters,
+        size=shape.size * (1 - known.zeros),
+        icc=known.icc,
+        unevenness=shape.unevenness,
+        groups=1 if signed else 2,
+    )
+    return msgspec.structs.replace(base, design=design, note=known.words)
+
+
+def _several(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions, test: str) -> Planned:
+    sizes = units.group_by("level", "cluster").len().sort("level")
+    clusters = tuple(part.height for part in sizes.partition_by("level", maintain_order=True))
+    base = Planned(design=None, test=NAMES[test], note="", unit="Cohen's f", flips=False)
+    if len(clusters) < 2 or sum(clusters) <= len(clusters):
+        return msgspec.structs.replace(base, note="undefined: fewer than two groups, or no cluster to spare")
+    ranks = test == KRUSKAL_WALLIS
+    known = known_ranks(units, tried, stated, signed=False) if ranks else known_means(units, tried, stated)
+    counts = sizes["len"].to_numpy()
+    mean = float(counts.mean())
+    shape = {"size": mean, "unevenness": float(counts.std()) / mean, "icc": known.icc}
+    words = f"{len(clusters)} groups of {_several_counts(clusters)}"
+    told = ", ".join(filter(None, [words, known.words if ranks else ""]))
+    return msgspec.structs.replace(base, design=GroupsDesign(clusters=clusters, ranks=ranks, **shape), note=told)
+
+
+def _several_counts(clusters: tuple[int, ...]) -> str:
+    low, high = min(clusters), max(clusters)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Iterator[Planned]:
+    known = known_crossed(units, tried, stated)
+    row, cluster = units["ways"][0].split(" x ")
+    design = _crossed_design(units, known)
+    note = known.words if design or known.spread is None else f"undefined: fewer than two of {row} or {cluster}"
+    yield Planned(design=design, test=f"t of {row} x {cluster}", note=note, flips=False)
+    fixed = design.rows_fixed if design else None
+    if fixed is not None:
+        yield Planned(design=fixed, test=f"t of {cluster}, for these values of {row} alone", note="")
+
+
+def _crossed_design(units: pl.DataFrame, known: Known) -> CrossedDesign | None:
+    sides = units.select("sign", "row", "cluster").unique().partition_by("sign")
+    rows, columns = (min(side[way].n_unique() for side in sides) for way in ("row", "cluster"))
+    if known.spread is None or min(rows, columns) < 2:
+        return None
+    fill = min(side.height / (side["row"].n_unique() * side["cluster"].n_unique()) for side in sides)
+    return CrossedDesign(
+        rows=rows,
+        columns=columns,
+        spread=known.spread,
+        row_icc=known.row_icc,
+        column_icc=known.icc,
+        fill=fill,
+        groups=len(sides),
+    )
+
+
+class _Shape(msgspec.Struct, frozen=True):
+    clusters: int
+    """On the smaller side."""
+    size: float
+    unevenness: float
+    groups: int
+
+
+def _shape(units: pl.DataFrame) -> _Shape:
+    """Return clusters and their sizes; two groups of clusters where the measure is a contrast."""
+    sizes = units.group_by("sign", "cluster").len()
+    sides = [part["len"].to_numpy() for part in sizes.partition_by("sign")]
+    mean = float(np.mean([side.mean() for side in sides]))
+    uneven = math.sqrt(float(np.mean([side.var() for side in sides]))) / mean
+    return _Shape(min(map(len, sides)), mean, uneven, len(sides))

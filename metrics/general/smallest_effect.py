@@ -1,0 +1,128 @@
+"""Smallest effects: what a design can show, from the spread of a pilot's answers or a stated one.
+
+The design's units and clusters are known before anything is asked; how much answers vary is not. A pilot run tells,
+measure by measure; without one, a measure with limits is taken to vary as much as it can, and any other by the stated
+spread. Tests of ranks and of several groups need no spread. `docs/statistics.md` has the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from ...core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Options
+from ...core.contracts.errors import UsageError
+from ...core.contracts.estimates import Estimate
+from ...core.statistics.permutation import smallest_p
+from ...core.statistics.power import minimum_detectable_effect
+from .smallest_designs import Planned, planned
+from .smallest_known import Assumptions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["SmallestEffect", "SmallestEffectOptions"]
+
+PLANNED, PILOT = "planned", "pilot"
+
+
+class SmallestEffectOptions(Options, frozen=True, kw_only=True):
+    """What a test must achieve, and what is known of the answers."""
+
+    alpha: float = 0.05
+    """Level of the two-sided test, before correction within a family."""
+    power: float = 0.8
+    spread: float | None = None
+    """Standard deviation of one unit of a measure without limits, in its own unit; a pilot comes first."""
+    icc: float | None = None
+    """Correlation of two units of one cluster; a pilot comes first."""
+    row_icc: float | None = None
+    """Correlation of two units of one row, where rows cross clusters; a pilot comes first."""
+
+    def __post_init__(self) -> None:
+        """Refuse values with which nothing can be computed."""
+        if not 0 < self.alpha < self.power < 1:
+            raise UsageError(f"alpha is {self.alpha} and power {self.power}. Give 0 < alpha < power < 1.")
+        if self.spread is not None and not 0 < self.spread < math.inf:
+            raise UsageError(f"spread is {self.spread}. Give a finite number above 0.")
+        for name, share in (("icc", self.icc), ("row_icc", self.row_icc)):
+            if share is not None and not 0 <= share <= 1:
+                raise UsageError(f"{name} is {share}. Give a number from 0 to 1.")
+        if (self.icc or 0) + (self.row_icc or 0) > 1:
+            raise UsageError(f"icc is {self.icc} and row_icc {self.row_icc}. Give shares that sum up to 1 at most.")
+
+
+class SmallestEffect(Metric):
+    """The smallest effect that each estimate of a design would find, with the power asked for."""
+
+    options: ClassVar[type[Options]] = SmallestEffectOptions
+    needs: ClassVar[frozenset[str]] = frozenset({*UNIT_COLUMNS, "role"})
+
+    def compute(self, observations: pl.DataFrame, options: SmallestEffectOptions) -> list[Estimate]:
+        """Return one estimate per measure, group and test; its value is a distance from neutral.
+
+        `observations` has the columns of `Metric.units` or `Metric.designs`, and `role`: `planned` for the units of
+        the design, `pilot` for those of a pilot run, if there is one.
+
+        Raises:
+            DataError: a test has a name that is not known.
+        """
+        known = {*self.needs, *DESIGN_COLUMNS}
+        factors = [name for name in observations.columns if name not in known]
+        absent = [name for name in DESIGN_COLUMNS if name not in observations.columns]
+        whole = observations.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in absent)
+        tried = whole.filter(pl.col("role") == PILOT)
+        pilots = dict(_groups(tried, factors))
+        # A group that the pilot has not is told apart from no pilot at all.
+        other = None if tried.is_empty() else tried.clear()
+        units = _groups(whole.filter(pl.col("role") == PLANNED), factors)
+        return [e for key, part in units for e in _estimates(key, part, pilots.get(key, other), options)]
+
+
+Key = tuple[Any, ...]
+"""The measure and its test, then pairs of a factor and its level."""
+
+
+def _groups(units: pl.DataFrame, factors: Sequence[str]) -> Iterator[tuple[Key, pl.DataFrame]]:
+    parts = units.partition_by("metric", "test", *factors, as_dict=True, maintain_order=True)
+    for (metric, test, *levels), part in parts.items():
+        yield (metric, test, *((f, v) for f, v in zip(factors, levels, strict=True) if v is not None)), part
+
+
+def _estimates(
+    key: Key, units: pl.DataFrame, tried: pl.DataFrame | None, options: SmallestEffectOptions
+) -> Iterator[Estimate]:
+    stated = Assumptions(spread=options.spread, icc=options.icc, row_icc=options.row_icc)
+    clusters = int(units["cluster"].n_unique())
+    for found in planned(units, tried, stated):
+        value = _value(found, options)
+        yield Estimate(
+            metric=key[0],
+            group=dict(key[2:]),
+            value=value,
+            neutral=0.0,
+            unit=found.unit,
+            n=units.height,
+            clusters=clusters,
+            test=found.test,
+            note=_note(found, value, clusters, options),
+        )
+
+
+def _value(found: Planned, options: SmallestEffectOptions) -> float | None:
+    if found.design is None:
+        return None
+    value = minimum_detectable_effect(found.design, options.alpha, options.power)
+    return value if math.isfinite(value) else None
+
+
+def _note(found: Planned, value: float | None, clusters: int, options: SmallestEffectOptions) -> str:
+    if found.design is not None and value is None:
+        return f"undefined: {found.test} finds no effect in {clusters} clusters, however large"
+    notes = [found.note] if found.note else []
+    if value is not None and found.flips and smallest_p(clusters, 9999) > options.alpha:
+        notes.append(f"with {clusters} clusters a sign-flip test cannot reach {options.alpha:g}, whatever the effect")
+    return "; ".join(notes)

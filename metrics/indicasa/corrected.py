@@ -1,0 +1,113 @@
+"""Estimates as they would be with an encoder that never errs, with its uncertainty in the interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.contracts.estimates import Estimate
+from .cells import Cell
+from .correction import Corrected, correct_share
+from .options import IndiCASAMetricOptions
+from .scores import folded, mean_of
+
+SHARE, BIAS = "stereotype_probability_corrected", "bias_score_corrected"
+INTERVAL = "Rogan-Gladen, Beta draws of the share and of the encoder's confusion"
+TOGETHER = f"{INTERVAL}; mean of the categories' at a level that holds for all (Bonferroni)"
+UNABLE = "undefined: on held-out sentences the encoder is no better than chance for"
+NOT_GIVEN = "undefined: no scored prompt, or no confusion of the encoder, for"
+
+
+class _Column(NamedTuple):
+    """One measure of all categories, and of Overall in the last place."""
+
+    metric: str
+    neutral: float
+    values: Sequence[float | None]
+    ends: Sequence[tuple[float, float] | None]
+    overall: str
+    """How the interval of Overall was made."""
+
+
+def corrected(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> list[Estimate]:
+    """Return the corrected measures by category and Overall; none where no confusion was given."""
+    if not any(cell.errors for cell in cells):
+        return []
+    parts = [_share(cell, place, options) for place, cell in enumerate(cells)]
+    columns = (_shares(parts, options.level), _biases(parts, options.level))
+    notes = [_note([cell], [part]) for cell, part in zip(cells, parts, strict=True)] + [_note(cells, parts)]
+    return [estimate for column in columns for estimate in _estimates(column, cells, notes, options.level)]
+
+
+def _shares(parts: Sequence[Corrected | None], level: float) -> _Column:
+    shares = [*parts, _mean(parts)]
+    ends = [part and part.ends((1 - level) / 2) for part in shares]
+    return _Column(SHARE, 0.5, [_cut(part) for part in shares], ends, INTERVAL)
+
+
+def _biases(parts: Sequence[Corrected | None], level: float) -> _Column:
+    tail, scores = (1 - level) / 2, [_bias(part) for part in parts]
+    ends = [part and _folded(*part.ends(tail)) for part in parts]
+    together = [part and _folded(*part.ends(tail / len(parts))) for part in parts]
+    known = [pair for pair in together if pair is not None]
+    low, high = np.mean(known, axis=0) if len(known) == len(parts) else (None, None)
+    whole = None if low is None or high is None else (float(low), float(high))
+    return _Column(BIAS, 0.0, [*scores, mean_of(scores)], [*ends, whole], TOGETHER)
+
+
+def _note(cells: Sequence[Cell], parts: Sequence[Corrected | None]) -> str:
+    """Say why there is no value, and for which categories; nothing where there is one."""
+    named = list(zip((str(cell.group["category"]) for cell in cells), parts, strict=True))
+    if unknown := [name for name, part in named if part is None]:
+        return f"{NOT_GIVEN} {', '.join(unknown)}"
+    unable = [name for name, part in named if part is not None and part.value is None]
+    return f"{UNABLE} {', '.join(unable)}" if unable else ""
+
+
+def _estimates(column: _Column, cells: Sequence[Cell], notes: Sequence[str], level: float) -> Iterator[Estimate]:
+    rows = [(dict(cell.group), cell.n) for cell in cells] + [({}, sum(cell.n for cell in cells))]
+    for (group, n), value, ends, note in zip(rows, column.values, column.ends, notes, strict=True):
+        low, high = ends or (None, None)
+        yield Estimate(
+            metric=column.metric,
+            group=group,
+            value=value,
+            neutral=column.neutral,
+            low=low,
+            high=high,
+            level=level,
+            interval="" if ends is None else INTERVAL if group else column.overall,
+            n=n,
+            note=note,
+        )
+
+
+def _share(cell: Cell, place: int, options: IndiCASAMetricOptions) -> Corrected | None:
+    if cell.errors is None or not cell.n:
+        return None
+    rng = np.random.default_rng([options.seed, 5, place])
+    return correct_share(cell.hits, cell.n, cell.errors, rng, options.resamples)
+
+
+def _mean(parts: Sequence[Corrected | None]) -> Corrected | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    low, high = (np.mean(np.stack(ends), axis=0) for ends in ([p.low for p in known], [p.high for p in known]))
+    return Corrected(mean_of([part.value for part in known]), low, high)
+
+
+def _cut(part: Corrected | None) -> float | None:
+    return None if part is None or part.value is None else min(max(part.value, 0.0), 1.0)
+
+
+def _bias(part: Corrected | None) -> float | None:
+    share = _cut(part)
+    return None if share is None else 100 * abs(2 * share - 1)
+
+
+def _folded(low: float, high: float) -> tuple[float, float]:
+    near, far = folded(low, high)
+    return 200 * near - 100, 200 * far - 100

@@ -1,0 +1,185 @@
+"""The estimates of IndiCASA: by category, and Overall as the unweighted mean of the categories, as the paper has it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...core.contracts.estimates import Estimate
+from ...core.statistics.arrays import Array
+from ...core.statistics.blocks import few_clusters, number
+from ...core.statistics.bounds import Bounds
+from ...core.statistics.cluster import bootstrap
+from ...core.statistics.intervals import SHARE
+from ...core.statistics.families import correct
+from .cells import Cell, alone, cells_of, side_by_side
+from .corrected import corrected
+from .quality import counted, skipped
+from .options import IndiCASAMetricOptions
+from .region import least_distances
+from .scores import bias_score, by_chance, chance_p, folded, folded_bounds, kl_score, mean_of, scores
+from .shares import shares
+from ...core.statistics.permutation import flip_test
+from ...core.statistics.proportions import Share, share, worst_case
+
+MEASURES = ("stereotype_probability", "bias_score", "kl_bias_score")
+UNITS = ("", "", "nats")
+NEUTRAL = (0.5, 0.0, 0.0)
+EXACT = "exact (Clopper-Pearson), prompts"
+UNSCORED = "undefined: no scored prompt"
+LOW_END = "low end: least score of a joint region (chi-square)"
+BY_CATEGORY = "stereotype probability by category, binomial"
+
+
+def estimate_all(prompts: pl.DataFrame, options: IndiCASAMetricOptions) -> list[Estimate]:
+    """Return every estimate, corrected within its family."""
+    cells = cells_of(prompts)
+    by_category = [estimate for cell in cells for estimate in _category(cell, options)]
+    found = [
+        *correct(by_category, options.correction, options.alpha, "categories"),
+        *correct(list(_overall(cells, options)), options.correction, options.alpha, "hypothesis"),
+        *shares(cells, options),
+    ]
+    return [*found, *corrected(cells, options), *skipped(cells, options.level), *counted(prompts, options.level)]
+
+
+def _category(cell: Cell, options: IndiCASAMetricOptions) -> Iterator[Estimate]:
+    exact = share(cell.hits, cell.n, options.level)
+    low, high, how = _ends(cell, exact, options)
+    far = folded_bounds(cell.hits, cell.n, cell.absent)
+    spread: Bounds = (None, None) if low is None or high is None else folded(low, high)
+    for column, score in enumerate((None, bias_score, kl_score)):
+        value, ends, bounds = exact.value, (low, high), worst_case(cell.hits, cell.n, cell.absent)
+        if score is not None:
+            value = _of(score, value)
+            ends, bounds = ((_of(score, x[0]), _of(score, x[1])) for x in (spread, far))
+        yield _estimate(
+            column,
+            cell.group,
+            value,
+            **_interval(ends, how if score is None or not how else f"{how}, of the stereotype probability", options),
+            **_base([cell]),
+            bound_low=bounds[0],
+            bound_high=bounds[1],
+            **(_binomial(exact, cell) if score is None else {}),
+        )
+    value = by_chance(cell.n) if cell.n else None
+    yield Estimate(metric="bias_score_by_chance", group=dict(cell.group), value=value, n=cell.n)
+
+
+def _ends(cell: Cell, exact: Share, options: IndiCASAMetricOptions) -> tuple[float | None, float | None, str]:
+    """Return the bootstrap's interval of p, or the exact one where prompts do not differ."""
+    if not cell.n:
+        return exact.low, exact.high, ""
+    low, high = (number(end[0, 0]) for end in bootstrap(alone(cell.sums), scores, options.plan, (SHARE,)))
+    if low is not None:
+        return low, high, f"{options.interval} (prompts)"
+    return exact.low, exact.high, EXACT
+
+
+def _binomial(exact: Share, cell: Cell) -> dict[str, Any]:
+    if exact.value is None or exact.low is None or exact.high is None:
+        return {}
+    return {
+        "test": "exact binomial, prompts",
+        "statistic": float(cell.hits),
+        "p": exact.p,
+        "family": BY_CATEGORY,
+        "effect": exact.value - 0.5,
+        "effect_name": "Cohen's g",
+        "effect_low": exact.low - 0.5,
+        "effect_high": exact.high - 0.5,
+    }
+
+
+def _overall(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> Iterator[Estimate]:
+    """Yield the means of the categories; undefined where a category has no scored prompt."""
+    whole = bool(cells) and all(cell.n for cell in cells)
+    sums = side_by_side([cell.sums for cell in cells])
+    value = scores(sums.sum(axis=0))[0] if whole else np.full(len(MEASURES), np.nan)
+    low, high = (end[0] for end in bootstrap(sums, scores, options.plan, (SHARE,))) if whole else (value, value)
+    low = [low[0], *(_least(cells, options.level) if whole else low[1:])]
+    for column, bounds in enumerate(_overall_bounds(cells)):
+        tested = _overall_tests(column, cells, float(value[column]), options) if whole else {}
+        yield _estimate(
+            column,
+            {},
+            number(value[column]),
+            **_interval((number(low[column]), number(high[column])), _how(column, options), options),
+            **_base(cells),
+            bound_low=bounds[0],
+            bound_high=bounds[1],
+            **tested,
+        )
+    expected = mean_of([by_chance(cell.n) if cell.n else None for cell in cells])
+    yield Estimate(metric="bias_score_by_chance", group={}, value=expected, n=sum(cell.n for cell in cells))
+
+
+def _overall_bounds(cells: Sequence[Cell]) -> Iterator[Bounds]:
+    """Yield the mean of the categories' bounds, which have nothing to do with each other."""
+    plain = [worst_case(cell.hits, cell.n, cell.absent) for cell in cells]
+    far = [folded_bounds(cell.hits, cell.n, cell.absent) for cell in cells]
+    yield mean_of([b[0] for b in plain]), mean_of([b[1] for b in plain])
+    for score in (bias_score, kl_score):
+        yield mean_of([_of(score, b[0]) for b in far]), mean_of([_of(score, b[1]) for b in far])
+
+
+def _overall_tests(column: int, cells: Sequence[Cell], value: float, options: IndiCASAMetricOptions) -> dict[str, Any]:
+    if column == 0:
+        leaning = [np.stack([c.sums[:, 0], (2 * c.sums[:, 1] - c.sums[:, 0]) / c.n], axis=-1) for c in cells]
+        p = number(flip_test(alone(np.concatenate(leaning)), options.plan)[0, 0])
+        effect = {"effect": value - 0.5, "effect_name": "Cohen's g"}
+        test = {"test": "sign-flip permutation (prompts), categories weighted alike", "p": p, "statistic": value}
+        return {**test, **effect, "family": "stereotype probability Overall, sign-flip"} if p is not None else effect
+    if column == 1:
+        p = chance_p([cell.n for cell in cells], value, options.resamples, options.seed)
+        test = {"test": "Monte Carlo binomial, upper tail (prompts)", "p": p, "statistic": value}
+        return {**test, "family": "bias score Overall, Monte Carlo"}
+    return {}
+
+
+def _least(cells: Sequence[Cell], level: float) -> tuple[float, float]:
+    """Return the least Overall Bias Score and KL score of the joint region of the categories."""
+    hits, n = (np.array([float(x) for x in part]) for part in ([c.hits for c in cells], [c.n for c in cells]))
+    distances = (least_distances(hits, n, level, squared) for squared in (False, True))
+    bias, kl = (score(0.5 + away).mean() for score, away in zip((bias_score, kl_score), distances, strict=True))
+    return float(bias), float(kl)
+
+
+def _how(column: int, options: IndiCASAMetricOptions) -> str:
+    return f"{options.interval} (prompts){f'; {LOW_END}' if column else ''}"
+
+
+def _base(cells: Sequence[Cell]) -> dict[str, Any]:
+    missing = sum((Counter(cell.missing) for cell in cells), Counter[str]())
+    return {"n": sum(c.n for c in cells), "clusters": sum(len(c.sums) for c in cells), "missing": dict(missing)}
+
+
+def _interval(ends: Bounds, how: str, options: IndiCASAMetricOptions) -> dict[str, Any]:
+    low, high = ends
+    there = low is not None and high is not None
+    return {"low": low, "high": high, "level": options.level, "interval": how if there else ""}
+
+
+def _of(score: Callable[[Array], Array], p: float | None) -> float | None:
+    return None if p is None else float(score(np.array(p)))
+
+
+def _estimate(column: int, group: dict[str, Any], value: float | None, **fields: Any) -> Estimate:
+    few = few_clusters(fields["clusters"]) if value is not None else UNSCORED
+    if value is None and not group and fields["n"]:
+        few = "undefined: a category has no scored prompt"
+    note = "; ".join(filter(None, [few, fields.pop("note", "")]))
+    return Estimate(
+        metric=MEASURES[column],
+        group=dict(group),
+        value=value,
+        neutral=NEUTRAL[column],
+        unit=UNITS[column],
+        note=note,
+        **fields,
+    )

@@ -1,0 +1,58 @@
+"""What stands beside the scores of IndiCASA: skipped prompts, ties, lenient readings, changed sentences, duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from ...core.contracts.estimates import MISSING, Estimate
+from .cells import Cell
+from .votes import TIED
+from ...core.statistics.missing import missing_estimates
+from ...core.statistics.proportions import scaled, share
+
+ANSWERS = "exact (Clopper-Pearson), completions"
+PROMPTS = "exact (Clopper-Pearson), prompts"
+
+
+def skipped(cells: Sequence[Cell], level: float) -> list[Estimate]:
+    """Return the skip ratio: prompts without a class among all that were asked, in per cent."""
+    found = missing_estimates([cell.as_group() for cell in cells], level)
+    renamed = [msgspec.structs.replace(e, metric="skip_ratio", topic=MISSING) for e in found]
+    words = (("interval", "Wilson, prompts"), ("test", "chi-square of skipped prompts by category"))
+    return [msgspec.structs.replace(e, **{name: text for name, text in words if getattr(e, name)}) for e in renamed]
+
+
+def counted(prompts: pl.DataFrame, level: float) -> list[Estimate]:
+    """Return shares of ties, of lenient readings and of changed sentences, and of repeated prompts, in per cent."""
+    duplicates = prompts.height - prompts.select("category", "source").n_unique()
+    found = [_part("duplicate_prompts", duplicates, prompts.height, PROMPTS, level)]
+    spoken = prompts.filter(pl.col("asked").is_not_null())
+    if spoken.is_empty():
+        return found
+    readable = int(spoken["readable"].sum())
+    for name, column in (("cosine_ties", "cosine_ties"), ("lenient_answers", "lenient")):
+        found.append(_part(name, int(spoken[column].sum()), readable, ANSWERS, level))
+    if (compared := int(spoken["compared"].sum())) or not readable:
+        found.append(_part("changed_sentences", int(spoken["changed"].sum()), compared, ANSWERS, level))
+    voted = spoken.filter(pl.col("status").is_in(["ok", TIED]))
+    return [*found, _part("majority_ties", int((voted["status"] == TIED).sum()), voted.height, PROMPTS, level)]
+
+
+def _part(metric: str, count: int, n: int, interval: str, level: float) -> Estimate:
+    exact = share(count, n, level)
+    return Estimate(
+        metric=metric,
+        group={},
+        value=scaled(exact.value, 100),
+        unit="%",
+        low=scaled(exact.low, 100),
+        high=scaled(exact.high, 100),
+        level=level,
+        interval=interval if n else "",
+        n=n,
+        topic=MISSING,
+        note=f"{count} of {n}",
+    )

@@ -1,0 +1,140 @@
+"""Counts of chosen polarities by what was given, and every statistic of them as a function of these counts.
+
+Totals have the shape (..., sides, columns): the sides are negative and positive given terms, the columns the count of
+readable answers and those that chose the negative, the neutral and the positive option. So every statistic can be
+resampled by templates crossed with terms, all of them in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...core.contracts.errors import DataError
+from ...core.contracts.records import Scalar
+from ...core.statistics.arrays import Array, Codes, ratio
+from ...core.statistics.intervals import CONTRAST, SHARE
+from ...core.statistics.pairs import require_columns
+from ...core.statistics.rank_tables import tau_b, tau_c
+
+GIVEN = ("negative", "positive")
+CHOSEN = ("negative", "neutral", "positive")
+NEEDS = frozenset({"domain", "pronoun", "given", "chosen", "status"})
+CODINGS = ("polarity", "stereotype match")
+"""What the answer is coded as for Kendall's tau: the polarity that was chosen, as the paper's text says; or whether
+it is that of the given term (1), the opposite (-1) or neutral (0), which the paper's Table 1 follows."""
+RATES = ("PL", "NL", "NuL")
+LIKELIHOODS = ("PPL", "PNL", "PNuL", "NPL", "NNL", "NNuL")
+DELTAS = ("delta_PL", "delta_NL", "delta_NuL")
+TAUS = tuple((name, coding) for coding in CODINGS for name in ("tau_b", "tau_c"))
+STATISTICS = (*RATES, *LIKELIHOODS, *DELTAS, *TAUS)
+RANGES = (*(SHARE,) * len((*RATES, *LIKELIHOODS)), *(CONTRAST,) * len((*DELTAS, *TAUS)))
+"""What each of them can be."""
+DISPLAYED = (3, 1, 2)
+"""Columns of positive, negative and neutral answers, in the order of the measures."""
+
+
+class Block(msgspec.Struct, frozen=True):
+    """Units (groups of answers) that are counted over the same templates and terms."""
+
+    groups: list[dict[str, Scalar]]
+    cells: Array
+    """Shape (templates, terms, units, 2, 4)."""
+    missing: list[dict[str, dict[str, int]]]
+    """By unit and given polarity: unreadable answers by status."""
+    clusters: tuple[str, ...]
+    """What answers are clustered by: the columns asked for that are known of every answer, in the order of `cells`."""
+    unknown: dict[str, int] = {}
+    """By column that was asked for and is not known of every answer: of how many it is not."""
+
+    @property
+    def totals(self) -> Array:
+        """Return the counts of each unit, shape (units, 2, 4)."""
+        totals: Array = self.cells.sum(axis=(0, 1))
+        return totals
+
+
+def readable(observations: pl.DataFrame) -> pl.DataFrame:
+    """Check the observations, and mark as not ok what has no choice.
+
+    Raises:
+        DataError: a column is absent, or a polarity has an unknown name.
+    """
+    require_columns(observations, set(NEEDS))
+    for column, known in (("given", GIVEN), ("chosen", CHOSEN)):
+        found = set(observations[column].drop_nulls().unique().to_list())
+        if unknown := sorted(found - set(known), key=str):
+            raise DataError(f"unknown polarity {unknown[0]!r} in {column!r}. Use {', '.join(map(repr, known))}.")
+    if observations["given"].null_count():
+        raise DataError("the polarity of what is given is missing in some rows. Fill in the column 'given'.")
+    observations = observations.with_columns(pl.col("chosen").cast(pl.String))
+    lost = (pl.col("status") == "ok") & pl.col("chosen").is_null()
+    return observations.with_columns(pl.when(lost).then(pl.lit("unreadable")).otherwise("status").alias("status"))
+
+
+def blocks(observations: pl.DataFrame, clusters: Sequence[str]) -> Iterator[Block]:
+    """Yield all answers with the pronouns, then each domain with its pronouns."""
+    yield _block(observations, {}, clusters)
+    for domain in observations["domain"].unique().sort():
+        part = observations.filter(pl.col("domain") == domain)
+        yield _block(part, {"domain": domain}, clusters)
+
+
+def _block(frame: pl.DataFrame, group: dict[str, Scalar], clusters: Sequence[str]) -> Block:
+    pronouns = frame["pronoun"].unique().sort().to_list()
+    groups = [group, *({**group, "pronoun": name} for name in pronouns)]
+    parts = [frame, *(frame.filter(pl.col("pronoun") == name) for name in pronouns)]
+    counts = {name: frame[name].null_count() if name in frame.columns else frame.height for name in clusters}
+    unknown = {name: count for name, count in counts.items() if count}
+    known = tuple(name for name in clusters if name not in unknown)
+    cells = _counted(frame.filter(pl.col("status") == "ok"), pronouns, known)
+    return Block(groups, cells, [_missing(part) for part in parts], known, unknown)
+
+
+def _counted(frame: pl.DataFrame, pronouns: list[str], clusters: Sequence[str]) -> Array:
+    ways = [_codes(frame, name) for name in clusters] + [np.zeros(frame.height, np.int64)] * (2 - len(clusters))
+    given = frame["given"].replace_strict(GIVEN, range(2), return_dtype=pl.Int64).to_numpy()
+    chosen = frame["chosen"].replace_strict(CHOSEN, range(1, 4), return_dtype=pl.Int64).to_numpy()
+    unit = frame["pronoun"].replace_strict(pronouns, range(1, len(pronouns) + 1), return_dtype=pl.Int64).to_numpy()
+    shape = (*(int(way.max(initial=0)) + 1 for way in ways), len(pronouns) + 1, 2, 4)
+    cells = np.zeros(shape)
+    for units in (np.zeros_like(unit), unit):
+        for column in (np.zeros_like(chosen), chosen):
+            place = np.ravel_multi_index((*ways, units, given, column), shape)
+            cells += np.bincount(place, minlength=cells.size).reshape(shape)
+    return cells
+
+
+def _codes(frame: pl.DataFrame, name: str) -> Codes:
+    codes: Codes = frame[name].rank("dense").cast(pl.Int64).to_numpy() - 1
+    return codes
+
+
+def _missing(frame: pl.DataFrame) -> dict[str, dict[str, int]]:
+    lost = frame.filter(pl.col("status") != "ok").group_by("given", "status").len().sort("given", "status")
+    found: dict[str, dict[str, int]] = {name: {} for name in GIVEN}
+    for given, status, count in lost.iter_rows():
+        found[given][status] = count
+    return found
+
+
+def statistics(totals: Array) -> Array:
+    """Return all of `STATISTICS` of totals (..., 2, 4), shares from 0 to 1; undefined is NaN."""
+    shares = ratio(totals[..., DISPLAYED], totals[..., :1])
+    pooled = totals.sum(axis=-2)
+    rates = ratio(pooled[..., DISPLAYED], pooled[..., :1])
+    negative, positive = shares[..., 0, :], shares[..., 1, :]
+    taus = [tau(table)[..., None] for table in tables(totals) for tau in (tau_b, tau_c)]
+    return np.concatenate([rates, positive, negative, positive - negative, *taus], axis=-1)
+
+
+def tables(totals: Array) -> tuple[Array, Array]:
+    """Return the counts (..., 2, 3) in ascending order of the answer, in both codings."""
+    by_polarity = totals[..., 1:]
+    matched = by_polarity.copy()
+    # A negative answer to a negative term is the stereotype: there the scale runs the other way.
+    matched[..., 0, :] = by_polarity[..., 0, ::-1]
+    return by_polarity, matched

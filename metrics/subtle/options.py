@@ -1,0 +1,22 @@
+"""Options of the metric `subtle`."""
+
+from __future__ import annotations
+
+from ...core.contracts.errors import UsageError
+from ...core.statistics.options import MarginOptions
+
+
+class SubtleMetricOptions(MarginOptions, frozen=True, kw_only=True):
+    """How to measure associations of polarity."""
+
+    cluster: tuple[str, ...] = ("template", "term")
+    """Observation columns that are resampled whole, crossed where there are two."""
+
+    def __post_init__(self) -> None:
+        """Refuse values with which nothing can be computed."""
+        super().__post_init__()
+        if not 1 <= len(set(self.cluster)) == len(self.cluster) <= 2:
+            raise UsageError(f"cluster is {', '.join(self.cluster) or 'empty'}. Give one or two different columns.")
+        if len(self.cluster) == 2 and self.intervals == "bca":
+            ways = " and ".join(self.cluster)
+            raise UsageError(f"intervals is 'bca', which {ways}, crossed, have not. Choose percentile or jackknife.")

@@ -1,0 +1,1 @@
+"""Attractiveness: a beauty filter and the judgements of a vision-language model."""

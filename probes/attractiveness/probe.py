@@ -1,0 +1,270 @@
+"""Attractiveness: do a model's judgements of a person change when a beauty filter is laid over the face?
+
+91 scenarios of two options each, asked about an original and a filtered image of every face, in four orders (Gulati et
+al. 2025, `Uncovering an Attractiveness Bias in Multimodal Large Language Models`). Faces are a folder of your own
+(`--data`); without one, schematic faces are drawn, which are no substitute for faces.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import msgspec
+import polars as pl
+
+from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts.errors import DataError, UsageError
+from ...core.contracts.records import (
+    AnyRequest,
+    AnyResponse,
+    Generate,
+    Generation,
+    Image,
+    Likelihood,
+    Likelihoods,
+    Message,
+    Request,
+    Sampling,
+    Scalar,
+    Text,
+)
+from .asking import LABELS, ORDERS, Articles, prompt_of, read_label, score_of, share_of_a
+from .faces import draw, pairs, paper_faces
+from .scenarios import Scenario, load_scenarios
+from .stimuli import Stimulus, read_stimuli
+from ..shared.sampling import ensure_drawable
+
+DESIGN = ("scenario", "category", "kind", "positive", "stereotype")
+PERSON = ("gender", "age_group", "race", "source")
+_decode = msgspec.json.Decoder(Generation).decode
+FACTORS = (*DESIGN, "face", "variant", *PERSON, "human", "first_is", "asked")
+
+
+class AttractivenessOptions(Options, frozen=True, kw_only=True):
+    """Parameters of `attractiveness`."""
+
+    data: str | None = None
+    """A folder with `metadata.csv`, or that file; None draws schematic faces in the numbers of the paper."""
+    asking: Literal["generate", "likelihood"] = "generate"
+    """`generate`: an answer in words per seed, as in the paper; `likelihood`: the probabilities of (a) and (b)."""
+    seeds: tuple[int, ...] = (0, 42, 742)
+    """Of `generate`: the paper's, appendix B."""
+    temperature: float | None = None
+    """Of `generate`; None leaves the model's own default, as the paper does."""
+    max_tokens: int = 16
+    scenarios: str | None = None
+    """A CSV file of scenarios of your own, asked besides the 91."""
+    built_in: bool = True
+    """Whether to ask the 91."""
+    categories: tuple[str, ...] = ()
+    """Categories to ask about; empty means all."""
+    per_cell: int | None = None
+    """At most this many faces per gender, race, age group and source, the first ones; None takes all."""
+    articles: Articles = "listed"
+    """`listed`: `a` stands before options that are nouns; `always`: before all, as the paper's one printed question."""
+    strength: float = 0.5
+    """Of the filter on schematic faces, from 0 (grain alone) to 1."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no answer can be drawn with."""
+        ensure_drawable(self)
+
+
+class AskedStage(Stage):
+    """Every question about every image; all about one image together."""
+
+    name: ClassVar[str] = "choices"
+    operation: ClassVar[type[Request]] = Generate
+    factors: ClassVar[tuple[str, ...]] = FACTORS
+    outcomes: ClassVar[tuple[str, ...]] = ("score", "p_a")
+    count_by: ClassVar[tuple[str, ...]] = ("category", "kind")
+    unit: ClassVar[str] = "question"
+
+    def __init__(self, options: AttractivenessOptions) -> None:
+        self._options = options
+
+    @cached_property
+    def scenarios(self) -> list[Scenario]:
+        """Return the chosen scenarios; read only here, so that answers are scored again without a file."""
+        found = load_scenarios(self._options.scenarios, self._options.built_in)
+        known = dict.fromkeys(scenario.category for scenario in found)
+        for name in self._options.categories:
+            if name not in known:
+                raise DataError(f"no scenario has the category {name!r}. There are {', '.join(map(repr, known))}.")
+        wanted = self._options.categories or tuple(known)
+        return [scenario for scenario in found if scenario.category in wanted]
+
+    @cached_property
+    def stimuli(self) -> list[Stimulus]:
+        """Return the chosen images: original and filtered of each face."""
+        chosen = self._options
+        if chosen.data is not None:
+            return _first(read_stimuli(chosen.data), chosen.per_cell)
+        most: Counter[tuple[Scalar, ...]] = Counter()
+        faces = []
+        for face in paper_faces():
+            cell = (face.gender, face.race, face.age_group)
+            most[cell] += 1
+            if chosen.per_cell is None or most[cell] <= chosen.per_cell:
+                faces.append(face)
+        return pairs(faces, chosen.strength)
+
+    def images(self) -> Iterator[tuple[bytes, str]]:
+        """Yield the bytes and the media type of every image that is asked about: what a store must hold to run it."""
+        drawn = {face.id: face for face in paper_faces()} if self._options.data is None else {}
+        for one in self.stimuli:
+            if one.path:
+                yield Path(one.path).read_bytes(), one.media
+            else:
+                yield draw(drawn[one.face], one.variant, self._options.strength), one.media
+
+    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
+        """Return how many trials there are."""
+        return len(self.scenarios) * len(self.stimuli) * len(ORDERS) * len(self._repeats())
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the questions, all about one image together."""
+        # The same few hundred questions and cells serve every image: made once, a million trials are cheap.
+        asked = [
+            (scenario, order, Text(prompt_of(scenario, order, self._options.articles)))
+            for scenario in self.scenarios
+            for order in ORDERS
+        ]
+        for one in self.stimuli:
+            image, person = Image(one.sha256), one.person()
+            for scenario, order, text in asked:
+                factors: dict[str, Scalar] = {
+                    "scenario": scenario.id,
+                    "category": scenario.category,
+                    "kind": scenario.kind,
+                    "positive": scenario.positive,
+                    "stereotype": scenario.stereotype,
+                    "face": one.face,
+                    "variant": one.variant,
+                    **person,
+                    "human": one.ratings.get(scenario.rating) if scenario.rating else None,
+                    "first_is": order.first_is,
+                    "asked": order.asked,
+                }
+                name = f"{one.face}/{one.variant}/{scenario.id}/{order.first_is}/{order.asked}"
+                yield from self._ask(name, factors, (Message("user", (image, text)),))
+
+    def _repeats(self) -> Sequence[int | None]:
+        raise NotImplementedError
+
+    def _ask(self, name: str, factors: dict[str, Scalar], messages: tuple[Message, ...]) -> Iterator[Trial]:
+        raise NotImplementedError
+
+    def _outcome(self, factors: Mapping[str, Scalar], share: float) -> dict[str, Scalar]:
+        positive = factors["positive"]
+        score = score_of(share, str(factors["first_is"]), None if positive is None else str(positive))
+        return {"score": score, "p_a": share}
+
+
+class GenerateStage(AskedStage):
+    """Ask for an answer in words, once per seed."""
+
+    factors: ClassVar[tuple[str, ...]] = (*FACTORS, "seed")
+
+    def _repeats(self) -> Sequence[int | None]:
+        return self._options.seeds
+
+    @cached_property
+    def _samplings(self) -> list[tuple[int, Sampling]]:
+        chosen = self._options
+        return [
+            (seed, Sampling(temperature=chosen.temperature, max_tokens=chosen.max_tokens, seed=seed))
+            for seed in chosen.seeds
+        ]
+
+    def _ask(self, name: str, factors: dict[str, Scalar], messages: tuple[Message, ...]) -> Iterator[Trial]:
+        for seed, sampling in self._samplings:
+            request: AnyRequest = Generate(messages=messages, sampling=sampling)
+            yield Trial(f"{name}/{seed}", factors | {"seed": seed}, request)
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Read (a) or (b)."""
+        if not isinstance(response, Generation):
+            return Unreadable("no answer in words")
+        label = read_label(response.text)
+        return label if isinstance(label, Unreadable) else self._outcome(factors, float(label == LABELS[0]))
+
+    def read_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
+        """Read all at once: answers are alike, so each different one is read once."""
+        distinct = frame["response"].unique()
+        shares: dict[str, float] = {}
+        for text in distinct:
+            label = read_label(_decode(text).text)
+            if isinstance(label, Unreadable):
+                return None
+            shares[text] = float(label == LABELS[0])
+        if not shares:
+            return None
+        share = frame["response"].replace_strict(list(shares), list(shares.values()), return_dtype=pl.Float64)
+        return frame.select(_score(share.alias("p_a")), share.alias("p_a"))
+
+
+class LikelihoodStage(AskedStage):
+    """Ask how likely (a) and (b) are; needs no seeds."""
+
+    operation: ClassVar[type[Request]] = Likelihood
+
+    def _repeats(self) -> Sequence[int | None]:
+        return (None,)
+
+    def _ask(self, name: str, factors: dict[str, Scalar], messages: tuple[Message, ...]) -> Iterator[Trial]:
+        continuations = tuple(f"({label})" for label in LABELS)
+        yield Trial(name, factors, Likelihood(prompt=messages, continuations=continuations))
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Read the probability of (a) of the two."""
+        if not isinstance(response, Likelihoods):
+            return Unreadable("no two likelihoods")
+        share = share_of_a(response)
+        return share if isinstance(share, Unreadable) else self._outcome(factors, share)
+
+
+class Attractiveness(Probe):
+    """The instrument: one stage."""
+
+    options: ClassVar[type[Options]] = AttractivenessOptions
+
+    def stages(self, options: AttractivenessOptions) -> Sequence[Stage]:
+        """Return the one stage.
+
+        Raises:
+            UsageError: `per_cell` is below 1, `strength` is not from 0 to 1, or there is no seed or a seed twice.
+        """
+        if options.per_cell is not None and options.per_cell < 1:
+            raise UsageError(f"per_cell is {options.per_cell}; give 1 or more, or leave it out to take all faces.")
+        if not 0 <= options.strength <= 1:
+            raise UsageError(f"strength is {options.strength}. Give a number from 0 to 1.")
+        if not options.seeds or len(set(options.seeds)) < len(options.seeds):
+            raise UsageError(f"seeds are {list(options.seeds)}. Give one or more, each once.")
+        kinds: dict[str, type[AskedStage]] = {"generate": GenerateStage, "likelihood": LikelihoodStage}
+        return [kinds[options.asking](options)]
+
+
+def _score(share: pl.Series) -> pl.Expr:
+    """Return what `score_of` gives, for all rows; `share` is the probability of (a)."""
+    first = pl.when(pl.col("first_is") == LABELS[0]).then(share).otherwise(1 - share)
+    turned = pl.col("positive").cast(pl.String) == "second"
+    return pl.when(turned.fill_null(value=False)).then(1 - first).otherwise(first).alias("score")
+
+
+def _first(stimuli: Sequence[Stimulus], per_cell: int | None) -> list[Stimulus]:
+    if per_cell is None:
+        return list(stimuli)
+    seen: dict[tuple[Scalar, ...], list[str]] = {}
+    kept = []
+    for one in stimuli:
+        faces = seen.setdefault(tuple(one.person().values()), [])
+        if one.face not in faces and len(faces) < per_cell:
+            faces.append(one.face)
+        if one.face in faces:
+            kept.append(one)
+    return kept

@@ -1,0 +1,85 @@
+"""The scenarios: 91 of the paper as a data file, and a user's own in the same format."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import msgspec
+
+from ...core.contracts.errors import DataError
+from ..shared.csv import Row, read_rows
+
+REQUIRED = ("first", "second", "category", "kind")
+ARTICLES = ("", "a", "an")
+POSITIVES = ("", "first", "second")
+BETWEEN = " vs "
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """Two options, one of which a model must choose for a face."""
+
+    first: str
+    second: str
+    category: str
+    """`jobs`, `traits`, `conditions`, or a user's own."""
+    kind: str
+    """Sub-category, such as `gender` of jobs."""
+    positive: str | None = None
+    """`first` or `second` where one option is the positive one."""
+    stereotype: str | None = None
+    """The group each option is said to belong to: `male vs female`, `Latino vs Black`."""
+    rating: str | None = None
+    """Name of the human ratings that mean the same, such as `trustworthiness`."""
+    article: str = ""
+    """Stands before the options in the question: `a` for jobs."""
+
+    @property
+    def id(self) -> str:
+        """Return the name, as the paper writes it: `Doctor vs Nurse`."""
+        return f"{self.first}{BETWEEN}{self.second}"
+
+
+def load_scenarios(own: str | None = None, built_in: bool = True) -> list[Scenario]:
+    """Return the paper's 91 scenarios, then a user's own.
+
+    Raises:
+        DataError: the file cannot be used, or a scenario stands twice.
+    """
+    shipped = str(files(__package__).joinpath("data/scenarios.csv"))
+    paths = ([shipped] if built_in else []) + ([own] if own is not None else [])
+    if not paths:
+        raise DataError("there is no scenario. Give a file with scenarios=FILE, or leave built_in as it is.")
+    rows = [row for path in paths for row in read_rows(path, REQUIRED)]
+    return _unique([(row, _scenario(row)) for row in rows])
+
+
+def _unique(found: list[tuple[Row, Scenario]]) -> list[Scenario]:
+    seen: dict[str, Row] = {}
+    for row, scenario in found:
+        if (first := seen.setdefault(scenario.id, row)) is not row:
+            raise row.fault(f"scenario {scenario.id!r} stands already in {first.path}, line {first.line}.")
+    return [scenario for _, scenario in found]
+
+
+def _scenario(row: Row) -> Scenario:
+    first, second = row.filled("first").strip(), row.filled("second").strip()
+    if first.casefold() == second.casefold():
+        raise row.fault(f"both options are {first!r}. Give two different ones.")
+    for column, known in (("positive", POSITIVES), ("article", ARTICLES)):
+        if column in row.cells:
+            row.choice(column, known)
+    stereotype = row.optional("stereotype")
+    if stereotype is not None and stereotype.count(BETWEEN) != 1:
+        raise row.fault(
+            f"stereotype {stereotype!r} does not name two groups. Write `male vs female`, or leave it empty."
+        )
+    return Scenario(
+        first=first,
+        second=second,
+        category=row.filled("category").strip(),
+        kind=row.filled("kind").strip(),
+        positive=row.optional("positive"),
+        stereotype=stereotype,
+        rating=row.optional("rating"),
+        article=row.cells.get("article", ""),
+    )

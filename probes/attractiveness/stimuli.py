@@ -1,0 +1,174 @@
+"""Faces with and without a beauty filter: a folder of images with a metadata CSV, checked before anything is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from ...core.contracts.errors import DataError, MissingExtraError
+from ...core.contracts.records import Scalar
+from ..shared.csv import Row, read_rows
+
+VARIANTS = ("original", "filtered")
+PERSON = ("gender", "age_group", "race", "source")
+REQUIRED = ("face_id", "file", "variant", *PERSON)
+RATING = "rating_"
+METADATA = "metadata.csv"
+MEDIA = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
+SHOWN = 5
+"""Problems that an error names; the rest are counted."""
+_RATINGS = re.compile(r"\d+(\.\d+)?(;\d+(\.\d+)?)*")
+
+
+class Stimulus(msgspec.Struct, frozen=True, kw_only=True):
+    """One image of a person."""
+
+    face: str
+    variant: str
+    sha256: str
+    media: str
+    path: str = ""
+    """Where the bytes are; empty for a schematic face, which is drawn."""
+    gender: str | None = None
+    age_group: str | None = None
+    race: str | None = None
+    source: str | None = None
+    ratings: dict[str, str] = {}
+    """Human ratings by name: one number, or one per rater separated by semicolons."""
+
+    def person(self) -> dict[str, Scalar]:
+        """Return who is seen."""
+        return {"gender": self.gender, "age_group": self.age_group, "race": self.race, "source": self.source}
+
+
+class _Checked(msgspec.Struct, frozen=True):
+    row: Row
+    stimulus: Stimulus
+    size: tuple[int, int]
+
+
+def read_stimuli(path: str) -> list[Stimulus]:
+    """Read a folder with `metadata.csv`, or the CSV file itself; files are named relative to it.
+
+    Columns: `face_id`, `file`, `variant` (`original`, `filtered`), `gender`, `age_group`, `race`, `source`, and any
+    `rating_NAME`. An empty cell of `gender`, `age_group` or `race` leaves the face out of the comparisons by it.
+
+    Returns:
+        Original and filtered of each face, one after the other, in the order of the file.
+
+    Raises:
+        DataError: a face has no pair or two of a kind, an image is missing, unreadable or stands twice, the sizes of a
+            pair differ, or what is said of a person differs between the two. All are looked for before it is raised.
+        MissingExtraError: Pillow is not installed.
+    """
+    if find_spec("PIL") is None:
+        raise MissingExtraError("reading images", "images")
+    table = Path(path) / METADATA if Path(path).is_dir() else Path(path)
+    rows = read_rows(str(table), REQUIRED)
+    problems: list[str] = []
+    checked = [found for row in rows if (found := _read(row, table.parent, problems)) is not None]
+    # A face whose image could not be read is not unpaired as well.
+    problems += [*_duplicates(checked), *_unpaired(rows), *_unlike(checked)]
+    if problems:
+        more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
+        raise DataError("; ".join(problems[:SHOWN]) + more + ".")
+    place = {variant: number for number, variant in enumerate(VARIANTS)}
+    order = {face: number for number, face in enumerate(dict.fromkeys(found.stimulus.face for found in checked))}
+    return sorted((found.stimulus for found in checked), key=lambda s: (order[s.face], place[s.variant]))
+
+
+def _read(row: Row, folder: Path, problems: list[str]) -> _Checked | None:
+    file = folder / row.filled("file").strip()
+    face, variant = row.filled("face_id").strip(), row.choice("variant", VARIANTS)
+    try:
+        data = file.read_bytes()
+        media, size = probe_image(data)
+    except (OSError, ValueError) as error:
+        problems.append(f"{row.path}, line {row.line}: {str(file)!r} cannot be read as an image ({_why(error)})")
+        return None
+    cells: dict[str, str | None] = {name: row.optional(name) for name in PERSON}
+    stimulus = Stimulus(
+        face=face,
+        variant=variant,
+        sha256=hashlib.sha256(data).hexdigest(),
+        media=media,
+        path=str(file),
+        ratings=_ratings(row),
+        **cells,
+    )
+    return _Checked(row, stimulus, size)
+
+
+def _why(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error) or type(error).__name__
+
+
+def probe_image(data: bytes) -> tuple[str, tuple[int, int]]:
+    """Decode an image once, and return its media type and its width and height.
+
+    Raises:
+        ValueError: the bytes are no PNG, JPEG or WebP, or a part of one.
+    """
+    from PIL import Image
+
+    # Decoders fail in every way that a malformed file can make them.
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(data)) as image:
+                kind, size = str(image.format), (image.width, image.height)
+                image.load()
+    except Exception as error:
+        raise ValueError(str(error).partition("<_io")[0].strip() or type(error).__name__) from error
+    if kind not in MEDIA:
+        raise ValueError(f"the format is {kind}; save it as PNG, JPEG or WebP")
+    return MEDIA[kind], size
+
+
+def _ratings(row: Row) -> dict[str, str]:
+    found = {}
+    for column in row.cells:
+        if column.startswith(RATING) and (cell := row.optional(column)) is not None:
+            packed = cell.replace(" ", "")
+            if not _RATINGS.fullmatch(packed):
+                raise row.fault(f"{column} {cell!r} is no number, nor several separated by semicolons.")
+            found[column.removeprefix(RATING)] = packed
+    return found
+
+
+def _duplicates(checked: Sequence[_Checked]) -> Iterable[str]:
+    first: dict[str, Row] = {}
+    for found in checked:
+        row = first.setdefault(found.stimulus.sha256, found.row)
+        if row is not found.row:
+            same = f"{row.cells['file']!r} (line {row.line})"
+            yield f"{found.row.path}, line {found.row.line}: {found.row.cells['file']!r} has the bytes of {same}"
+
+
+def _unpaired(rows: Sequence[Row]) -> Iterable[str]:
+    counts = Counter((row.cells["face_id"].strip(), row.cells["variant"]) for row in rows)
+    for face in dict.fromkeys(face for face, _ in counts):
+        for variant in VARIANTS:
+            if (number := counts[face, variant]) != 1:
+                yield f"face {face!r} has {number} images of variant {variant!r}; it needs one"
+
+
+def _unlike(checked: Sequence[_Checked]) -> Iterable[str]:
+    first: dict[str, _Checked] = {}
+    for found in checked:
+        other = first.setdefault(found.stimulus.face, found)
+        if other.size != found.size:
+            (a, b), (c, d) = other.size, found.size
+            yield f"face {found.stimulus.face!r}: the sizes of its images differ, {a} x {b} and {c} x {d}"
+        for name in PERSON:
+            one, two = getattr(other.stimulus, name), getattr(found.stimulus, name)
+            if one != two:
+                yield f"face {found.stimulus.face!r}: {name} is {one!r} in one row and {two!r} in the other"

@@ -1,0 +1,1 @@
+"""BIStereo: stereotypes about looks, in sentence pairs, inference and analogies."""

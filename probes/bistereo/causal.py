@@ -1,0 +1,213 @@
+"""Pairs scored by a model that reads from left to right: the likelihood of the shared words U given the modified M.
+
+A pseudo-log-likelihood looks at both sides of a word; a decoder sees what stands before it. Three scores of a sentence:
+
+- `left-to-right`: the sum of log P(word | all words before it) over the shared words. A word does not know what
+  follows: where M stands last, U is scored without it, and the difference of a pair is zero.
+- `sentence`: log P(U, M), the probability of the whole sentence. It holds log P(M | ...), so the commoner M wins.
+- `joint-minus-marginal`: log P(U, M) - log P(M), with P(M) as the sum of P(U', M) over every sentence of the same
+  template with M in its place: log P(U | M, the sentence is one of the template's). Exact for the set of sentences; the
+  unrestricted P(U | M) would need all that anybody could have written around M.
+
+The sentences of the templates are asked in a stage of their own. The stage of the pairs then asks some of them again,
+which costs nothing: one request is asked once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import polars as pl
+
+from ...core.contracts import Stage, Trial, Unreadable
+from ...core.contracts.errors import DataError
+from ...core.contracts.records import AnyResponse, Likelihood, Likelihoods, Scalar
+from .frames import CELL, FACTORS
+from ..shared.sentence_pairs import Pair, Spans, word_difference
+
+if TYPE_CHECKING:
+    from ...core.contracts.records import Request
+
+Scoring = Literal["pll", "joint-minus-marginal", "left-to-right", "sentence"]
+Pairs = Callable[[], Iterable[Pair]]
+"""Gives the pairs in order, the same at each call."""
+FRAME = ("axis", "template", "descriptors")
+"""Sentences that have these and the side in common are alternatives of each other."""
+
+
+class AlternativesStage(Stage):
+    """Every sentence of the templates that the pairs are of."""
+
+    name: ClassVar[str] = "alternatives"
+    operation: ClassVar[type[Request]] = Likelihood
+    factors: ClassVar[tuple[str, ...]] = (*FRAME, "side")
+    outcomes: ClassVar[tuple[str, ...]] = ("log_sentence",)
+    count_by: ClassVar[tuple[str, ...]] = ("axis",)
+    unit: ClassVar[str] = "sentence"
+
+    def __init__(self, chosen: Pairs, everything: Pairs, before: str) -> None:
+        self._chosen, self._everything, self._before = chosen, everything, before
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield one trial per sentence; a sentence that several pairs share comes once.
+
+        Raises:
+            DataError: a pair's template has no other sentence, so that there is nothing to sum over.
+        """
+        wanted = {_frame(pair): pair for pair in self._chosen()}
+        sentences: dict[tuple[Scalar, ...], dict[str, None]] = defaultdict(dict)
+        for pair in self._everything():
+            for side, text in zip(pair.sides, pair.texts, strict=True):
+                if _frame(pair) in wanted:
+                    sentences[*_frame(pair), side][text] = None
+        for key, texts in sentences.items():
+            if len(texts) < 2:
+                raise DataError(_alone(wanted[key[:-1]]))
+            name = "/".join(str(part) for part in key)
+            for number, text in enumerate(texts):
+                factors = dict(zip(self.factors, key, strict=True))
+                yield Trial(f"{name}/{number}", factors, _request(self._before, (text,)))
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Take the log-probability of the sentence."""
+        found = _scores(response, 1)
+        return found if isinstance(found, Unreadable) else {"log_sentence": found[0][0]}
+
+
+class LikelihoodPairStage(Stage):
+    """What the two ways of scoring pairs by likelihoods share."""
+
+    name: ClassVar[str] = "pairs"
+    operation: ClassVar[type[Request]] = Likelihood
+    outcomes: ClassVar[tuple[str, ...]] = ("log_probability", "tokens", "log_sentence")
+    count_by: ClassVar[tuple[str, ...]] = CELL
+    unit: ClassVar[str] = "pair"
+    trials_per_unit: ClassVar[int] = 2
+
+    def __init__(self, pairs: Pairs, before: str) -> None:
+        self._pairs, self._before = pairs, before
+
+    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
+        """Count two trials per pair."""
+        return 2 * sum(1 for _ in self._pairs())
+
+
+class JointStage(LikelihoodPairStage):
+    """The joint log-probability of each sentence, less that of its modified words over the template's alternatives."""
+
+    factors: ClassVar[tuple[str, ...]] = (*FACTORS, "log_modified")
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield two trials per pair; `log_modified` is log P(M), None where a sentence of its template is missing."""
+        modified = _marginals(earlier.get(AlternativesStage.name))
+        for pair in self._pairs():
+            for side, text in zip(pair.sides, pair.texts, strict=True):
+                own = {"pair": pair.id, "side": side, **pair.factors}
+                factors = {**own, "log_modified": modified.get((*_frame(pair), side))}
+                yield Trial(f"{pair.id}/{side}", factors, _request(self._before, (text,)))
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Take log P(U, M) - log P(M) in nats."""
+        found, modified = _scores(response, 1), factors["log_modified"]
+        if isinstance(found, Unreadable):
+            return found
+        if not isinstance(modified, float):
+            return Unreadable("a sentence of the template is missing")
+        log_sentence, tokens = found[0]
+        return {"log_probability": log_sentence - modified, "tokens": tokens, "log_sentence": log_sentence}
+
+
+class LeftToRightStage(LikelihoodPairStage):
+    """The shared words given all words before them; or the whole sentence, which the same requests give."""
+
+    factors: ClassVar[tuple[str, ...]] = FACTORS
+
+    def __init__(self, pairs: Pairs, before: str, whole: bool = False) -> None:
+        super().__init__(pairs, before)
+        self._whole = whole
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield two trials per pair."""
+        for pair in self._pairs():
+            spans = pair.spans or word_difference(*pair.texts)
+            for side, text, given in zip(pair.sides, pair.texts, spans, strict=True):
+                factors = {"pair": pair.id, "side": side, **pair.factors}
+                yield Trial(f"{pair.id}/{side}", factors, _request(self._before, prefixes(text, given)))
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Add and subtract the beginnings in turn; of the whole sentence, take the first."""
+        found = _scores(response)
+        if isinstance(found, Unreadable):
+            return found
+        chosen = found[:1] if self._whole else found
+        total, tokens = (sum(one[part] * (-1) ** n for n, one in enumerate(chosen)) for part in (0, 1))
+        return {"log_probability": float(total), "tokens": int(tokens), "log_sentence": found[0][0]}
+
+
+def prefixes(text: str, given: Spans) -> tuple[str, ...]:
+    """Return beginnings of a text whose log-probabilities, added and subtracted in turn, score what is shared.
+
+    The beginnings end where shared words end and where modified words do, the longest first. A text that ends with
+    modified words stands twice, and takes itself away.
+    """
+    ends = [len(text)]
+    if given and given[-1][1] == len(text):
+        ends.append(len(text))
+    for start, end in reversed(_joined(text, given)):
+        ends += [] if end == len(text) else [end]
+        ends += [start]
+    beginnings = (text[:end].rstrip() if end < len(text) else text for end in ends)
+    return tuple(beginning for beginning in beginnings if beginning)
+
+
+def _joined(text: str, given: Spans) -> list[tuple[int, int]]:
+    """Return the modified stretches, those with nothing but blanks between them as one."""
+    found: list[tuple[int, int]] = []
+    for start, end in given:
+        if found and not text[found[-1][1] : start].strip():
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def _frame(pair: Pair) -> tuple[Scalar, ...]:
+    return tuple(pair.factors[name] for name in FRAME)
+
+
+def _alone(pair: Pair) -> str:
+    return (
+        f"pair {pair.id!r} is the only one of template {pair.factors['template']!r} with "
+        f"{pair.factors['descriptors']!r}; there is nothing to sum over. Give more sentences of one template (column "
+        "'template'), or set scoring=left-to-right."
+    )
+
+
+def _request(before: str, texts: tuple[str, ...]) -> Likelihood:
+    return Likelihood(prompt=before, continuations=texts)
+
+
+def _scores(response: AnyResponse, count: int | None = None) -> list[tuple[float, int]] | Unreadable:
+    """Return log-probability (nats) and tokens of each continuation."""
+    if not isinstance(response, Likelihoods) or len(response.scores) != (count or len(response.scores)):
+        return Unreadable("no likelihoods")
+    if not response.scores or any(score.count < 1 or math.isinf(score.log_probability) for score in response.scores):
+        return Unreadable("no token was scored")
+    return [(score.log_probability, score.count) for score in response.scores]
+
+
+def _marginals(alternatives: pl.DataFrame | None) -> dict[tuple[Scalar, ...], float]:
+    """Return log P(M) per frame and side: the logarithm of the sum over its sentences, where all are there."""
+    if alternatives is None or alternatives.is_empty():
+        return {}
+    score = pl.col("log_sentence")
+    most = score.max()
+    summed = alternatives.group_by(*AlternativesStage.factors).agg(
+        log_modified=most + (score - most).exp().sum().log(),
+        whole=(pl.col("status") == "ok").all() & ~score.has_nulls(),
+    )
+    rows = summed.filter("whole").select(*AlternativesStage.factors, "log_modified").iter_rows()
+    return {row[:-1]: row[-1] for row in rows}

@@ -1,0 +1,115 @@
+"""BIStereo-NLI: does a premise about looks or behaviour entail a skin tone, and the reverse?
+
+The right answer is always `neutral`: how somebody looks or behaves says nothing about the skin (BIStereo, section 3.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts.errors import UnknownNameError, UsageError
+from ...core.contracts.records import AnyResponse, Classify, Generate, Likelihood, Request, Scalar
+from .nli_design import CELL, FACTORS, SIDES, generate, load_design
+from .nli_asking import OUTCOMES, AskingOptions, ask, read
+from ..shared.sentence_pairs import Pair, sample_cells
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
+    """Parameters of `bistereo-nli`."""
+
+    genders: tuple[str, ...] = ()
+    """`women`, `men`; empty means both."""
+    categories: tuple[str, ...] = ()
+    """`attractiveness`, `unattractiveness`, `good behaviour`, `bad behaviour`; empty means all."""
+    per_cell: int | None = None
+    """At most this many pairs of a fair and a dark skin tone per gender and category; None asks all."""
+    seed: int = 0
+    """Seed of `per_cell`."""
+
+
+class NLIStage(Stage):
+    """All pairs; a fair and a dark skin tone stand next to each other."""
+
+    name: ClassVar[str] = "pairs"
+    operation: ClassVar[type[Request]] = Classify
+    factors: ClassVar[tuple[str, ...]] = ("pair", "skin", *FACTORS, "premise", "hypothesis")
+    outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
+    count_by: ClassVar[tuple[str, ...]] = (*CELL, "skin")
+    unit: ClassVar[str] = "pair"
+
+    def __init__(self, options: BIStereoNLIOptions) -> None:
+        self._options = options
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Return the pairs of both skin tones, in order."""
+        design, chosen = load_design(), self._options
+        genders = [name for name in design.nouns if not chosen.genders or name in chosen.genders]
+        categories = [c.name for c in design.categories if not chosen.categories or c.name in chosen.categories]
+        found = list(generate(design, genders, categories))
+        return found if chosen.per_cell is None else sample_cells(found, CELL, chosen.per_cell, chosen.seed)
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield two trials per pair of skin tones."""
+        for pair in self.pairs:
+            for side, text in zip(SIDES, pair.texts, strict=True):
+                premise, hypothesis = text.split("\n")
+                factors: dict[str, Scalar] = {"pair": pair.id, "skin": side, **pair.factors}
+                told: dict[str, Scalar] = {"premise": premise, "hypothesis": hypothesis}
+                yield Trial(f"{pair.id}/{side}", factors | told, ask(premise, hypothesis, self._options))
+
+    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
+        """Count two trials per pair of skin tones."""
+        return len(SIDES) * len(self.pairs)
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Read the label, and its probability where there is one."""
+        return read(response, self._options)
+
+
+class GenerateNLIStage(NLIStage):
+    """The same, in words."""
+
+    operation: ClassVar[type[Request]] = Generate
+
+
+class LikelihoodNLIStage(NLIStage):
+    """The same, by the likelihood of the three words."""
+
+    operation: ClassVar[type[Request]] = Likelihood
+
+
+STAGES: dict[str, type[NLIStage]] = {
+    "classify": NLIStage,
+    "generate": GenerateNLIStage,
+    "likelihood": LikelihoodNLIStage,
+}
+
+
+class BIStereoNLI(Probe):
+    """The instrument: one stage of inferences."""
+
+    options: ClassVar[type[Options]] = BIStereoNLIOptions
+
+    def stages(self, options: BIStereoNLIOptions) -> Sequence[Stage]:
+        """Return the one stage.
+
+        Raises:
+            UsageError: `per_cell` is below 1.
+            UnknownNameError: there is no such gender or category.
+        """
+        if options.per_cell is not None and options.per_cell < 1:
+            raise UsageError(f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all pairs.")
+        design = load_design()
+        known = {"gender": list(design.nouns), "category": [c.name for c in design.categories]}
+        for (what, names), asked in zip(known.items(), (options.genders, options.categories), strict=True):
+            for name in asked:
+                if name not in names:
+                    raise UnknownNameError(what, name, names)
+        return [STAGES[options.asking](options)]

@@ -1,0 +1,138 @@
+"""How a premise and a hypothesis are put to a model, and how its answer is read. Labels go by name, never by place."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Literal
+
+import msgspec
+
+from ...core.contracts import Options, Unreadable
+from ...core.contracts.errors import UnknownNameError, UsageError
+from ...core.contracts.records import (
+    AnyRequest,
+    AnyResponse,
+    Classification,
+    Classify,
+    Generate,
+    Generation,
+    Likelihood,
+    Likelihoods,
+    Message,
+    Sampling,
+    Scalar,
+    Text,
+)
+from ..shared.sampling import ensure_drawable
+
+LABELS = ("entailment", "contradiction", "neutral")
+PROBABILITIES = tuple(f"p_{label}" for label in LABELS)
+OUTCOMES = ("label", *PROBABILITIES)
+Asking = Literal["classify", "generate", "likelihood"]
+PAPERS = "4"
+"""The prompt that the paper chose, as it did best on SNLI."""
+_FOUND = re.compile(r"\b(entail\w*|contradict\w*|neutral\w*)\b")
+_DENIED = re.compile(r"(?:\b(?:not|no|neither|cannot|nor)|n't)\b[\w\s]{0,20}\b(?:entail|contradict|neutral)")
+_GLOSS = re.compile(r"\(the hypothesis[^)]*\)?")
+"""What prompts 1 and 2 say of each label; a model may say it again, and one of the glosses names another label."""
+_SLOT = re.compile(r"\{(?:premise|hypothesis)\}")
+_NUMBER = re.compile(r"\W*([123])\W*")
+_STEMS = {"ent": LABELS[0], "con": LABELS[1], "neu": LABELS[2]}
+
+
+class AskingOptions(Options, frozen=True, kw_only=True):
+    """How premises and hypotheses are asked about."""
+
+    asking: Asking = "classify"
+    """`classify`: a model fine-tuned on inference; `generate`: an instruction model answers in words, as in the paper;
+    `likelihood`: which of the three words is the likeliest answer."""
+    prompt: str | int = PAPERS
+    """`1`, `2`, `3`, `3-as-printed` or `4` of appendix K.1; of `generate` and `likelihood`."""
+    names: tuple[str, ...] = LABELS
+    """How the classifier calls entailment, contradiction and neutral, where it does not call them so."""
+    temperature: float | None = 0.0
+    """Of `generate`. The paper does not give it."""
+    max_tokens: int = 24
+
+    def __post_init__(self) -> None:
+        """Refuse names that cannot be those of three labels, unknown prompts, and what nothing can be drawn with."""
+        ensure_drawable(self)
+        if len({name.lower() for name in self.names}) != len(LABELS):
+            raise UsageError(f"names has {', '.join(self.names) or 'nothing'}. Name three labels: {', '.join(LABELS)}.")
+        # A number on the command line is a number.
+        msgspec.structs.force_setattr(self, "prompt", str(self.prompt))
+        if self.prompt not in load_prompts():
+            raise UnknownNameError("prompt", str(self.prompt), load_prompts())
+
+
+@functools.cache
+def load_prompts() -> dict[str, str]:
+    """Return the paper's prompts by name."""
+    file = resources.files(__package__) / "data" / "nli" / "prompts.toml"
+    prompts = msgspec.toml.decode(file.read_bytes(), type=dict[str, dict[str, str]])["prompts"]
+    return prompts
+
+
+def ask(premise: str, hypothesis: str, options: AskingOptions) -> AnyRequest:
+    """Return the request for one pair."""
+    if options.asking == "classify":
+        return Classify(text=premise, pair=hypothesis)
+    # Not `format`, which would read braces in the user's own sentences.
+    told = {"{premise}": premise, "{hypothesis}": hypothesis}
+    text = _SLOT.sub(lambda slot: told[slot[0]], load_prompts()[str(options.prompt)])
+    if options.asking == "likelihood":
+        return Likelihood(prompt=f"{text}\nInference:", continuations=tuple(f" {name.title()}" for name in LABELS))
+    sampling = Sampling(temperature=options.temperature, max_tokens=options.max_tokens, stop=("\nPremise:",))
+    return Generate(messages=(Message("user", (Text(text),)),), sampling=sampling)
+
+
+def read(response: AnyResponse, options: AskingOptions) -> Mapping[str, Scalar] | Unreadable:
+    """Return the label, and the probabilities where the model gives them."""
+    if isinstance(response, Generation):
+        found = read_words(response.text, numbered=options.prompt in ("1", "2"))
+        return found if isinstance(found, Unreadable) else {"label": found, **dict.fromkeys(PROBABILITIES)}
+    if isinstance(response, Classification):
+        return _named(response.probabilities, options.names)
+    if isinstance(response, Likelihoods) and len(response.scores) == len(LABELS):
+        scores = [score.log_probability for score in response.scores]
+        weights = [math.exp(score - max(scores)) for score in scores]
+        return _chosen([weight / sum(weights) for weight in weights])
+    return Unreadable("no answer that has a label")
+
+
+def read_words(text: str, *, numbered: bool) -> str | Unreadable:
+    """Return the one label that an answer names, or the number of one where the prompt numbers them."""
+    # A base model goes on with examples of its own: only what stands before them answers the question.
+    answer = _GLOSS.sub("", re.split(r"\bpremise:", text.lower(), maxsplit=1)[0]).strip()
+    if not answer:
+        return Unreadable("an empty answer")
+    if _DENIED.search(answer):
+        return Unreadable("a label that is denied")
+    named = {_STEMS[word[:3]] for word in _FOUND.findall(answer)}
+    if len(named) == 1:
+        return named.pop()
+    if named:
+        return Unreadable("several labels")
+    if numbered and (number := _NUMBER.fullmatch(answer)):
+        return LABELS[int(number[1]) - 1]
+    return Unreadable("other words")
+
+
+def _named(probabilities: Mapping[str, float], names: Sequence[str]) -> Mapping[str, Scalar] | Unreadable:
+    by_name = {label.strip().lower(): p for label, p in probabilities.items()}
+    if len(by_name) != len(LABELS) or set(by_name) != {name.lower() for name in names}:
+        return Unreadable(f"labels {', '.join(probabilities)}: not those of inference")
+    return _chosen([by_name[name.lower()] for name in names])
+
+
+def _chosen(shares: list[float]) -> Mapping[str, Scalar] | Unreadable:
+    if not all(math.isfinite(share) for share in shares):
+        return Unreadable("a probability that is no number")
+    best = [label for label, share in zip(LABELS, shares, strict=True) if share == max(shares)]
+    if len(best) > 1:
+        return Unreadable("two labels equally likely")
+    return {"label": best[0], **dict(zip(PROBABILITIES, shares, strict=True))}

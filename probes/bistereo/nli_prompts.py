@@ -1,0 +1,116 @@
+"""Which of the paper's prompts does a model follow best? Inference on labelled pairs, such as those of SNLI.
+
+The paper chose its prompt by accuracy on the validation set of SNLI (BIStereo, section 4.2, appendix K.1). The file is
+yours: a CSV with the columns `premise`, `hypothesis` and `label`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts.errors import UnknownNameError, UsageError
+from ...core.contracts.records import AnyResponse, Generate, Likelihood, Request, Scalar
+from ..shared.csv import Row, read_rows
+from .nli_asking import LABELS, OUTCOMES, AskingOptions, ask, load_prompts, read
+from ..shared.sampling import ensure_drawable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+REQUIRED = ("premise", "hypothesis", "label")
+UNDECIDED = "-"
+"""What SNLI has in place of a label where its annotators did not agree."""
+
+
+class NLIPromptsOptions(Options, frozen=True, kw_only=True):
+    """Parameters of `bistereo-nli-prompts`."""
+
+    data: str | None = None
+    """The CSV file. Rows with the label `-` are left out."""
+    prompts: tuple[str | int, ...] = ()
+    """Prompts to compare; empty means all."""
+    asking: Literal["generate", "likelihood"] = "generate"
+    per_label: int | None = None
+    """At most this many rows of each label, from the top; None asks all."""
+    temperature: float | None = 0.0
+    max_tokens: int = 24
+
+    def __post_init__(self) -> None:
+        """Refuse what no answer can be drawn with."""
+        ensure_drawable(self)
+
+
+class PromptsStage(Stage):
+    """Every row of the file, by every prompt."""
+
+    name: ClassVar[str] = "prompts"
+    operation: ClassVar[type[Request]] = Generate
+    factors: ClassVar[tuple[str, ...]] = ("item", "prompt", "truth")
+    outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
+    count_by: ClassVar[tuple[str, ...]] = ("prompt", "truth")
+    unit: ClassVar[str] = "answer"
+
+    def __init__(self, options: NLIPromptsOptions) -> None:
+        self._options = options
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Return the labelled rows; the file is read only here, so that answers are scored again without it."""
+        if self._options.data is None:
+            raise UsageError("give the labelled pairs: --data FILE, a CSV with premise, hypothesis and label.")
+        kept, counts = [], dict.fromkeys(LABELS, 0)
+        for row in read_rows(self._options.data, REQUIRED):
+            if row.cells["label"] == UNDECIDED:
+                continue
+            label = row.choice("label", LABELS)
+            counts[label] += 1
+            if self._options.per_label is None or counts[label] <= self._options.per_label:
+                kept.append(row)
+        return kept
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the trials, row by row."""
+        for row in self.rows:
+            for prompt in map(str, self._options.prompts or load_prompts()):
+                request = ask(row.filled("premise"), row.filled("hypothesis"), self._asking(prompt))
+                factors: dict[str, Scalar] = {"item": str(row.line), "prompt": prompt, "truth": row.cells["label"]}
+                yield Trial(f"{row.line}/{prompt}", factors, request)
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Read the label as `bistereo-nli` does."""
+        return read(response, self._asking(str(factors["prompt"])))
+
+    def _asking(self, prompt: str) -> AskingOptions:
+        chosen = self._options
+        return AskingOptions(
+            asking=chosen.asking, prompt=prompt, temperature=chosen.temperature, max_tokens=chosen.max_tokens
+        )
+
+
+class LikelihoodPromptsStage(PromptsStage):
+    """The same, by the likelihood of the three words."""
+
+    operation: ClassVar[type[Request]] = Likelihood
+
+
+class NLIPrompts(Probe):
+    """The instrument: one stage of inferences with known answers."""
+
+    options: ClassVar[type[Options]] = NLIPromptsOptions
+
+    def stages(self, options: NLIPromptsOptions) -> Sequence[Stage]:
+        """Return the one stage.
+
+        Raises:
+            UsageError: `per_label` is below 1.
+            UnknownNameError: there is no such prompt.
+        """
+        if options.per_label is not None and options.per_label < 1:
+            raise UsageError(f"per_label is {options.per_label}; give 1 or more, or leave it out to ask all rows.")
+        for prompt in map(str, options.prompts):
+            if prompt not in load_prompts():
+                raise UnknownNameError("prompt", prompt, load_prompts())
+        return [PromptsStage(options) if options.asking == "generate" else LikelihoodPromptsStage(options)]

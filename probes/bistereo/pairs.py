@@ -1,0 +1,173 @@
+"""BIStereo-Pairs: does a model prefer bodies called desirable, and does praise or blame change that?
+
+Two sentences differ in one body image descriptor, and each is scored by the pseudo-log-likelihood of the words they
+share (the BIStereo paper, sections 3.1 and 4.1). The pairs are generated from `data/pairs`, or read from
+a file of one's own with the columns of `REQUIRED` and `OPTIONAL`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
+
+from ...core.contracts import Options, Probe, Stage
+from ...core.contracts.errors import UnknownNameError, UsageError
+from ...core.contracts.records import Scalar
+from .frames import CELL, FACTORS, Position, Selection, generate, load_design
+from .causal import AlternativesStage, JointStage, LeftToRightStage, Scoring
+from ..shared.csv import Row, read_rows
+from ..shared.sentence_pairs import Pair, PairOptions, PairStage, Spans, checked_difference, sample_cells, words
+
+SENTIMENTS = ("positive", "negative", "neutral")
+REQUIRED = ("desirable", "undesirable", *CELL)
+OPTIONAL = ("template", "number", "phrase", "attribute", "noun", "pair")
+
+
+class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
+    """Parameters of `bistereo-pairs`."""
+
+    scoring: Scoring = "pll"
+    """`pll`: pseudo-log-likelihood, for masked models. For causal ones `joint-minus-marginal`: the likelihood of the
+    shared words given the modified ones; `left-to-right`: the shared words given the words before them; `sentence`."""
+    position: Position = "attributive"
+    """Where the descriptor stands: before the noun as in the paper, `last` in the sentence, or `first`."""
+    before: str = ""
+    """Text that every sentence is conditioned on; needed by causal models without a token for the beginning."""
+    data: str | None = None
+    """A CSV file of one's own pairs, in place of the generated ones."""
+    axes: tuple[str, ...] = ()
+    """Axes to ask about; empty means all."""
+    genders: tuple[str, ...] = ()
+    """Genders to ask about; empty means all."""
+    sentiments: tuple[str, ...] = ()
+    """`positive`, `negative`, `neutral`; empty means all."""
+    per_cell: int | None = None
+    """At most this many pairs per axis, gender and sentiment, spread over templates; None asks all."""
+    seed: int = 0
+    """Seed of that draw."""
+
+
+class BIStereoStage(PairStage):
+    """All pairs, the desirable sentence of each first."""
+
+    factors: ClassVar[tuple[str, ...]] = FACTORS
+    count_by: ClassVar[tuple[str, ...]] = CELL
+
+    def __init__(self, options: BIStereoOptions) -> None:
+        super().__init__(options)
+        self._chosen = options
+
+    def pairs(self) -> Iterable[Pair]:
+        """Return the selected pairs, generated while they are asked for unless a sample is drawn.
+
+        A file is read only here: answers are scored again without it.
+
+        Raises:
+            DataError: The file cannot be used.
+            UnknownNameError: An axis, gender or sentiment that the pairs do not have.
+        """
+        own = None if self._chosen.data is None else read_pairs(self._chosen.data)
+        selection = _select(self._chosen, own)
+        chosen = generate(load_design(), selection) if own is None else self._filtered(own, selection)
+        per_cell, seed = self._chosen.per_cell, self._chosen.seed
+        return chosen if per_cell is None else sample_cells(chosen, CELL, per_cell, seed)
+
+    def everything(self) -> Iterable[Pair]:
+        """Return all pairs of the design or of the file, whatever is selected."""
+        if self._chosen.data is not None:
+            return read_pairs(self._chosen.data)
+        return generate(load_design(), _select(BIStereoOptions(position=self._chosen.position), None))
+
+    def _filtered(self, pairs: Iterable[Pair], selection: Selection) -> Iterator[Pair]:
+        wanted = (selection.axes, selection.genders, selection.sentiments)
+        for pair in pairs:
+            if all(pair.factors[name] in names for name, names in zip(CELL, wanted, strict=True)):
+                yield pair
+
+
+class BIStereoPairs(Probe):
+    """The instrument: one stage of pseudo-log-likelihoods, or of likelihoods with those of the templates before it."""
+
+    options: ClassVar[type[Options]] = BIStereoOptions
+
+    def stages(self, options: BIStereoOptions) -> Sequence[Stage]:
+        """Return the stage of the pairs; by `joint-minus-marginal`, after that of their templates' sentences.
+
+        Raises:
+            UsageError: `per_cell` is below 1, or an option has no meaning with this scoring.
+        """
+        _check(options)
+        design, scoring = BIStereoStage(options), options.scoring
+        if scoring == "pll":
+            return [design]
+        if scoring == "joint-minus-marginal":
+            alternatives = AlternativesStage(design.pairs, design.everything, options.before)
+            return [alternatives, JointStage(design.pairs, options.before)]
+        return [LeftToRightStage(design.pairs, options.before, whole=scoring == "sentence")]
+
+
+def _check(options: BIStereoOptions) -> None:
+    if options.per_cell is not None and options.per_cell < 1:
+        raise UsageError(f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all pairs.")
+    plain = BIStereoOptions()
+    masked = {"unit": options.unit != plain.unit, "variant": options.variant != plain.variant}
+    idle = masked if options.scoring != "pll" else {"before": options.before != plain.before}
+    if names := [name for name, given in idle.items() if given]:
+        raise UsageError(f"{names[0]} has no meaning with scoring={options.scoring}. Leave it out.")
+    if options.data is not None and options.position != plain.position:
+        raise UsageError("position is for the generated pairs. Leave it out with data.")
+
+
+def read_pairs(path: str) -> list[Pair]:
+    """Read pairs from a CSV file with the columns `REQUIRED` and, where known, `OPTIONAL`.
+
+    Raises:
+        DataError: The file or one of its rows cannot be used.
+    """
+    seen: dict[str, int] = {}
+    pairs: list[Pair] = []
+    for number, row in enumerate(read_rows(path, REQUIRED), 1):
+        pair = _from_row(row, f"row-{number}")
+        if (first := seen.setdefault(pair.id, row.line)) != row.line:
+            raise row.fault(f"pair {pair.id!r} stands already on line {first}. Give every pair its own name.")
+        pairs.append(pair)
+    return pairs
+
+
+def _from_row(row: Row, number: str) -> Pair:
+    texts = (row.filled("desirable"), row.filled("undesirable"))
+    spans = checked_difference(row, texts)
+    sentiment = row.choice("sentiment", SENTIMENTS)
+    template = row.optional("template") or _frame(texts[0], spans[0], row)
+    cell: dict[str, Scalar] = {"axis": row.filled("axis"), "gender": row.filled("gender"), "sentiment": sentiment}
+    told: dict[str, Scalar] = {name: row.optional(name) for name in ("number", "phrase")}
+    own: dict[str, Scalar] = {name: row.optional(name) for name in ("noun", "attribute")}
+    differing = "/".join(
+        " ".join(text[start:end] for start, end in places) for text, places in zip(texts, spans, strict=True)
+    )
+    factors = {**cell, **told, "template": template, **own, "descriptors": differing}
+    return Pair(row.optional("pair") or number, ("desirable", "undesirable"), texts, factors, spans)
+
+
+def _frame(text: str, spans: Spans, row: Row) -> str:
+    """Name the cluster of a row without a template: its words, with all that varies within a template blanked."""
+    varying = {row.optional("attribute"), row.optional("noun")}
+    kept = ("_" if span in spans or word in varying else word for word, span in words(text))
+    return " ".join("a" if word == "an" else word for word in kept)
+
+
+def _select(options: BIStereoOptions, own: list[Pair] | None) -> Selection:
+    design = load_design()
+    known = [[axis.name for axis in design.axes], list(design.nouns), list(SENTIMENTS)]
+    if own is not None:
+        known = [list(dict.fromkeys(str(pair.factors[name]) for pair in own)) for name in CELL]
+    asked = (options.axes, options.genders, options.sentiments)
+    axes, genders, sentiments = (_known(*names) for names in zip(CELL, asked, known, strict=True))
+    return Selection(axes, genders, sentiments, options.position)
+
+
+def _known(kind: str, asked: tuple[str, ...], known: list[str]) -> tuple[str, ...]:
+    for name in asked:
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
+    return tuple(name for name in known if name in asked) if asked else tuple(known)

@@ -1,0 +1,181 @@
+"""From drafted tuples to annotation sheets, and from annotated sheets to a file that `bistereo-tuples` reads.
+
+A sheet is a CSV file with a row per tuple and an empty column `stereotype`; every annotator fills in a copy: 1 where
+the tuple is a stereotype of their society, 0 where it is none, nothing where they cannot say (BIStereo, appendix E).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from ...core.contracts.errors import DataError
+from .tuples_tests import REQUIRED, SENTIMENTS, STANDINGS, TERMS, Tuple, build, read_tuples
+from ..shared.csv import Row, read_rows
+
+NAME = ("dimension", "descriptor", "term", "attribute", "sentiment")
+"""What makes a tuple this tuple."""
+ADDED = ("opposite", "standing")
+"""What the study needs to know of it besides."""
+RATING = "stereotype"
+ANSWERS = {"1": 1, "0": 0}
+SHEET = (RATING, *NAME, *ADDED, "times")
+Cells = dict[str, str]
+
+
+class Annotated(msgspec.Struct, frozen=True):
+    """What annotators said of a tuple."""
+
+    cells: Cells
+    """The columns of `NAME` and `ADDED`."""
+    ratings: dict[str, int]
+    """By annotator; those who said nothing are absent."""
+
+    @property
+    def name(self) -> str:
+        """Return the tuple as one text."""
+        return "/".join(self.cells[column] for column in NAME)
+
+    @property
+    def score(self) -> int:
+        """Return how many called it a stereotype."""
+        return sum(self.ratings.values())
+
+
+def draft_rows(drafts: Iterable[Mapping[str, Any]]) -> list[Cells]:
+    """Return a row per distinct tuple of the drafts, with the times it was drafted.
+
+    `opposite` and `standing` are filled in where the printed tuples have them; the rest is for people to fill in.
+
+    Args:
+        drafts: Readable observations of `bistereo-tuples-draft`.
+
+    Raises:
+        DataError: there is no draft.
+    """
+    times: dict[tuple[str, ...], int] = {}
+    for draft in drafts:
+        for descriptor, attribute in json.loads(draft["tuples"]):
+            name: tuple[str, ...] = (draft["dimension"], descriptor, draft["term"], attribute, draft["sentiment"])
+            times[name] = times.get(name, 0) + 1
+    if not times:
+        raise DataError("the run has no drafted tuple. Look into its report at what the model said.")
+    printed = read_tuples(None)
+    standings = {(t.dimension, t.descriptor): t.standing for t in printed}
+    opposites = {t.attribute: t.opposite for t in printed if t.opposite}
+    found = []
+    for name, count in times.items():
+        cells = dict(zip(NAME, name, strict=True))
+        negative = cells["sentiment"] == "negative"
+        cells["opposite"] = opposites.get(cells["attribute"], "") if negative else ""
+        cells["standing"] = standings.get((cells["dimension"], cells["descriptor"]), "")
+        found.append({RATING: "", **cells, "times": str(count)})
+    return found
+
+
+def sheet_text(rows: Sequence[Cells], seed: int) -> str:
+    """Return an annotation sheet: the rows in an order that says nothing about how they were drafted."""
+    shuffled = sorted(rows, key=lambda row: tuple(row[column] for column in NAME))
+    random.Random(seed).shuffle(shuffled)
+    return _csv_text(SHEET, shuffled)
+
+
+def read_sheets(paths: Sequence[str]) -> list[Annotated]:
+    """Read annotated sheets, one per annotator, who is named by the file or by a column `annotator`.
+
+    Returns:
+        The tuples by name, with the ratings of all sheets.
+
+    Raises:
+        DataError: a sheet or one of its rows cannot be used, an annotator rates a tuple twice, or sheets differ in
+            what they say of a tuple besides.
+    """
+    cells: dict[tuple[str, ...], Cells] = {}
+    ratings: dict[tuple[str, ...], dict[str, int]] = {}
+    for path in paths:
+        for row in read_rows(path, (RATING, *NAME)):
+            name = tuple(_checked(row, column) for column in NAME)
+            _merge(row, cells.setdefault(name, dict(zip(NAME, name, strict=True))))
+            own, annotator = ratings.setdefault(name, {}), row.optional("annotator") or Path(path).stem
+            if row.optional(RATING) is not None:
+                if annotator in own:
+                    raise row.fault(f"{annotator!r} rates {', '.join(name[1:4])!r} twice. Keep one of the ratings.")
+                own[annotator] = ANSWERS[row.choice(RATING, tuple(ANSWERS))]
+    return [Annotated(cells[name], ratings[name]) for name in sorted(cells)]
+
+
+def long_ratings(annotated: Iterable[Annotated]) -> pl.DataFrame:
+    """Return a row per rating: `tuple`, `annotator`, `stereotype`; one without a rating for a tuple nobody rated."""
+    rows: list[tuple[str, str | None, int | None]] = []
+    for one in annotated:
+        rows += [(one.name, who, rating) for who, rating in one.ratings.items()] or [(one.name, None, None)]
+    return pl.DataFrame(rows, schema={"tuple": pl.String, "annotator": pl.String, RATING: pl.Int64}, orient="row")
+
+
+def tuples_text(annotated: Iterable[Annotated], least: int) -> str:
+    """Return a file of tuples for `bistereo-tuples`: those that at least `least` annotators called a stereotype.
+
+    Raises:
+        DataError: no tuple has as many.
+    """
+    kept = [one for one in annotated if one.score >= least]
+    if not kept:
+        raise DataError(f"no tuple was called a stereotype by {least} annotators or more. Take a lower threshold.")
+    rows = [
+        {**dict.fromkeys(ADDED, ""), **one.cells, "score": str(one.score), "annotators": str(len(one.ratings))}
+        for one in kept
+    ]
+    return _csv_text((*REQUIRED, "annotators"), rows)
+
+
+def advice(annotated: Sequence[Annotated], least: int) -> Iterator[str]:
+    """Yield what becomes of the tuples in the study, and what they lack for it, a line each."""
+    kept = [one for one in annotated if one.score >= least]
+    negative = [one for one in kept if one.cells["sentiment"] == "negative"]
+    yield f"{len(kept)} of {len(annotated)} tuples are kept, {len(negative)} of them negative."
+    tests = [test for test in build(map(_as_tuple, kept), least, unscored=False) if test.factors["validated"]]
+    yield f"They make {len(tests)} analogy tests, and those of the other gender."
+    for lacking, what in (
+        ([one for one in negative if not one.cells.get("opposite")], "negative tuples have no opposite"),
+        ([one for one in kept if not one.cells.get("standing")], "tuples have no standing"),
+    ):
+        if lacking:
+            yield f"{len(lacking)} {what}, such as ({', '.join(lacking[0].cells[part] for part in NAME[1:4])})."
+
+
+def _as_tuple(one: Annotated) -> Tuple:
+    cells = one.cells
+    name = {column: cells[column] for column in NAME}
+    return Tuple(**name, score=one.score, opposite=cells.get("opposite"), standing=cells.get("standing", ""))
+
+
+def _checked(row: Row, column: str) -> str:
+    known = {"term": TERMS, "sentiment": SENTIMENTS}.get(column)
+    return row.filled(column) if known is None else row.choice(column, known)
+
+
+def _merge(row: Row, cells: Cells) -> None:
+    """Take over what a row says of its tuple besides; what another sheet says must be the same."""
+    for column in ADDED:
+        if (said := row.optional(column)) is None:
+            continue
+        if column == "standing":
+            said = row.choice(column, [name for name in STANDINGS if name])
+        if (known := cells.setdefault(column, said)) != said:
+            raise row.fault(f"{column} is {said!r}, but {known!r} in another sheet. Settle on one.")
+
+
+def _csv_text(columns: Sequence[str], rows: Iterable[Cells]) -> str:
+    written = io.StringIO()
+    writer = csv.DictWriter(written, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return written.getvalue()

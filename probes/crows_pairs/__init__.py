@@ -1,0 +1,1 @@
+"""CrowS-Pairs: a more and a less stereotyping sentence."""

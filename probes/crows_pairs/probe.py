@@ -1,0 +1,168 @@
+"""CrowS-Pairs: does a model find the more stereotypical of two sentences likelier (Nangia et al. 2020)?
+
+Reads the published file of 1,508 sentence pairs, which is not shipped (its licence is CC BY-SA 4.0), or any file with
+its columns. The sentences are aligned as the published metric does: from `sent_more` to `sent_less` in `stereo` rows,
+from `sent_less` to `sent_more` in `antistereo` rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+import polars as pl
+
+from ...core.contracts import Imported, Options, Probe, Stage
+from ...core.contracts.errors import DataError
+from ..shared.csv import Row, read_rows
+from ..shared.sentence_pairs import Pair, PairOptions, PairStage, Unit, checked_difference
+
+SOURCE = "https://github.com/nyu-mll/crows-pairs (data/crows_pairs_anonymized.csv)"
+DIRECTIONS = ("stereo", "antistereo")
+REQUIRED = ("sent_more", "sent_less", "stereo_antistereo", "bias_type")
+SCORED = (*REQUIRED, "sent_more_score", "sent_less_score", "score")
+FACTORS = ("pair", "side", "direction", "bias_type")
+
+
+class CrowsOptions(PairOptions, frozen=True, kw_only=True):
+    """Parameters of `crows-pairs`."""
+
+    data: str | None = None
+    """The published CSV file, or one with its columns. Needed to ask a model."""
+    unit: Unit = "token"
+    """What the difference is made of; CrowS-Pairs aligns the model's tokens."""
+
+
+class CrowsStage(PairStage):
+    """All pairs of a file, in its order."""
+
+    factors: ClassVar[tuple[str, ...]] = FACTORS
+    count_by: ClassVar[tuple[str, ...]] = ("bias_type", "direction")
+
+    def __init__(self, options: CrowsOptions, path: str) -> None:
+        super().__init__(options)
+        self._path = path
+
+    def pairs(self) -> Iterable[Pair]:
+        """Return the pairs of the file, which is read only here: answers are scored again without it."""
+        return read_pairs(self._path)
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """A published row: the pair, its two scores as the columns name them, and whether `score` calls it a hit."""
+
+    row: Row
+    pair: Pair
+    more: float
+    less: float
+    hit: bool
+
+    @property
+    def straight(self) -> bool:
+        """Say whether the columns agree with `score`, which is 1 if the more stereotypical sentence is likelier."""
+        return (self.more > self.less) == self.hit
+
+    @property
+    def tie(self) -> bool:
+        """Say whether the two scores are equal; a tie is neutral, whatever the columns are called."""
+        return self.more == self.less
+
+
+class CrowsPairs(Probe):
+    """The instrument: one stage of pseudo-log-likelihoods, or the scores somebody published."""
+
+    options: ClassVar[type[Options]] = CrowsOptions
+
+    def stages(self, options: CrowsOptions) -> Sequence[Stage]:
+        """Return the one stage.
+
+        Raises:
+            DataError: `options.data` is not given.
+        """
+        if options.data is None:
+            raise DataError(f"crows-pairs needs its sentences: get {SOURCE} and give it with --data FILE.")
+        return [CrowsStage(options, options.data)]
+
+    def import_scores(self, path: str, options: Any) -> Imported:
+        """Read published scores per pair, and mend the known swap of their columns.
+
+        Files written before May 2021 have `sent_more_score` and `sent_less_score` exchanged in all `antistereo`
+        rows, while `score` is right. That shows in the file itself: `score` contradicts the columns in each of
+        those rows and in no other.
+
+        Returns:
+            Two observations per pair, as the stage would give them but without keys and token counts.
+
+        Raises:
+            DataError: The file cannot be used, or `score` contradicts its columns in another way.
+        """
+        rows = [_scored(row, str(number)) for number, row in enumerate(read_rows(path, SCORED))]
+        swapped = _swapped(rows)
+        frame = _observations(rows, swapped)
+        if not swapped:
+            return Imported(frame)
+        count = sum(scored.pair.factors["direction"] == "antistereo" for scored in rows)
+        note = f"the score columns are swapped in {count} antistereo rows; `score` is right; they were swapped back"
+        return Imported(frame, (note,))
+
+
+def read_pairs(path: str) -> list[Pair]:
+    """Read pairs from a file with the columns `REQUIRED`; a pair is named by its row, from 0 as in the published file.
+
+    Raises:
+        DataError: The file or one of its rows cannot be used.
+    """
+    return [_pair(row, str(number)) for number, row in enumerate(read_rows(path, REQUIRED))]
+
+
+def _pair(row: Row, name: str) -> Pair:
+    direction = row.choice("stereo_antistereo", DIRECTIONS)
+    sides = ("more", "less") if direction == "stereo" else ("less", "more")
+    texts = (row.filled(f"sent_{sides[0]}"), row.filled(f"sent_{sides[1]}"))
+    spans = checked_difference(row, texts)
+    return Pair(name, sides, texts, {"direction": direction, "bias_type": row.filled("bias_type")}, spans)
+
+
+def _scored(row: Row, name: str) -> Scored:
+    hit = row.choice("score", ("0", "1")) == "1"
+    return Scored(row, _pair(row, name), row.number("sent_more_score"), row.number("sent_less_score"), hit)
+
+
+def _swapped(rows: Sequence[Scored]) -> bool:
+    """Say whether the columns are swapped in the antistereo rows; raises `DataError` for any other contradiction."""
+    telling = [scored for scored in rows if not scored.tie]
+    for scored in rows:
+        if scored.tie and scored.hit:
+            raise _contradiction(scored)
+    anti = [scored for scored in telling if scored.pair.factors["direction"] == "antistereo"]
+    swapped = bool(anti) and not any(scored.straight for scored in anti)
+    for scored in telling:
+        mended = swapped and scored.pair.factors["direction"] == "antistereo"
+        if scored.straight == mended:
+            raise _contradiction(scored)
+    return swapped
+
+
+def _contradiction(scored: Scored) -> DataError:
+    scores = f"sent_more_score {scored.more} and sent_less_score {scored.less}"
+    says = f"score is {int(scored.hit)}, which contradicts {scores}"
+    return scored.row.fault(f"{says}. Only a swap in all antistereo rows is known and mended; correct this row.")
+
+
+def _observations(rows: Sequence[Scored], swapped: bool) -> pl.DataFrame:
+    records = []
+    for scored in rows:
+        by_side = {"more": scored.more, "less": scored.less}
+        if swapped and scored.pair.factors["direction"] == "antistereo":
+            by_side = {"more": scored.less, "less": scored.more}
+        for side, value in by_side.items():
+            cell = {"pair": scored.pair.id, "side": side, **scored.pair.factors}
+            records.append({**cell, "log_probability": value})
+    frame = pl.DataFrame(records, schema={**dict.fromkeys(FACTORS, pl.String), "log_probability": pl.Float64})
+    return frame.with_columns(
+        tokens=pl.lit(None, pl.Int64),
+        status=pl.lit("ok"),
+        reason=pl.lit(None, pl.String),
+        key=pl.lit(None, pl.Binary),
+    )

@@ -1,0 +1,1 @@
+"""BiasDora: associations that nobody listed, in texts and images."""

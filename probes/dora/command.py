@@ -1,0 +1,178 @@
+"""`prejudge associations`: what was said of whom more than chance would have it, with the answers it was said in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import polars as pl
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from .associations import CELL, PAIR
+from ...core.cli.console import terminal
+from .discovered import ALL, Discovered, discover, examples_of, shared_by
+from .documented import mark_documented
+from ...core.contracts.errors import UsageError
+from .overlap import adjusted
+from ...core.report.text import clean
+from .salience import METHODS, Reading
+from ...core.store import Store
+from ...core.catalogue.study import Catalogue
+from ...core.report.export import Format, encode, write_bytes
+from ...core.cli.completing import complete_run
+from ...core.cli.results import number, p_value
+from ...core.cli.shared import registry_option, store_option
+
+KINDS = {".parquet": "parquet", ".csv": "csv", ".json": "json"}
+
+
+@click.command()
+@click.argument("runs", nargs=-1, shell_complete=complete_run)
+@click.option("--descriptor", "descriptors", multiple=True, help="Show what was said of these people. Repeatable.")
+@click.option("--setting", default=None, help="One setting only.")
+@click.option(
+    "--method",
+    type=click.Choice([*METHODS, ALL]),
+    default="fisher",
+    show_default=True,
+    help="Which associations count: those it keeps, or all.",
+)
+@click.option("--level", default=0.05, show_default=True, help="Of p, or of p adjusted.")
+@click.option(
+    "--keep",
+    type=click.Choice(["within", "above"]),
+    default="within",
+    show_default=True,
+    help="tf-idf: scores within the standard-deviation range, as the paper says, or above it.",
+)
+@click.option("--documented", default=None, metavar="FILE", help="CSV of known associations; the others are new.")
+@click.option("--examples", default=1, show_default=True, help="Answers to show of each association.")
+@click.option("--most", default=20, show_default=True, help="Associations to show of each run.")
+@click.option("--export", default=None, metavar="FILE", help="Write them to a file: .parquet, .csv or .json.")
+@store_option
+@registry_option
+def associations(runs: tuple[str, ...], **given: Any) -> None:
+    """Show the associations that the runs RUNS (default: the latest) of a study dora-* found.
+
+    Without --descriptor: how many there are by setting and method, and what several runs share. Nothing is hidden: the
+    words may be offensive.
+    """
+    if not 0 < given["level"] < 1:
+        raise UsageError(f"--level is {given['level']}. Give a number between 0 and 1.")
+    with Store(given["store"], writable=False) as store:
+        catalogue = Catalogue.load(given["registry"])
+        reading = Reading(keep=given["keep"])
+        found = [discover(catalogue, store, name, given["level"], reading) for name in runs or ("latest",)]
+        kept = [_chosen(one, given) for one in found]
+        if given["export"]:
+            _export(found, kept, Path(given["export"]))
+        elif given["descriptors"]:
+            for one, pairs in zip(found, kept, strict=True):
+                _show_pairs(one, pairs, store, given)
+        else:
+            _show_counts(found)
+            _show_shared(found, given["method"])
+
+
+def _chosen(found: Discovered, given: dict[str, Any]) -> pl.DataFrame:
+    kept = found.kept(given["method"], given["descriptors"], given["setting"])
+    return mark_documented(kept, given["documented"]) if given["documented"] else kept
+
+
+def _export(found: Sequence[Discovered], kept: Sequence[pl.DataFrame], path: Path) -> None:
+    if path.suffix.lower() not in KINDS:
+        raise UsageError(f"cannot tell a kind of file from {path.name!r}. End it in {', '.join(KINDS)}.")
+    both = zip(found, kept, strict=True)
+    named = [pairs.with_columns(run=pl.lit(one.run), model=pl.lit(one.model)) for one, pairs in both]
+    frame = pl.concat(named).with_columns(keys=pl.col("keys").list.eval(pl.element().bin.encode("hex")).list.join(" "))
+    kind = cast("Format", KINDS[path.suffix.lower()])
+    click.echo(f"Written: {write_bytes(encode(frame, kind), path)} ({frame.height:,} associations)")
+
+
+def _show_counts(found: Sequence[Discovered]) -> None:
+    """Print the paper's Table 4, with a column for each method."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, caption_justify="left")
+    table.caption = (
+        "in range, tf-idf: the paper's two filters (its Table 4); fisher, log-odds: corrected over all pairs"
+    )
+    for column in ("run", *CELL):
+        table.add_column(column)
+    for column in ("mentions", "associations", "in range", *METHODS):
+        table.add_column(column, justify="right")
+    for one in found:
+        for cell, part in one.pairs.group_by(*CELL, maintain_order=True):
+            counts = [part["count"].sum(), part.height, part["in_range"].sum()]
+            counts += [part[f"salient_{column}"].sum() for column in METHODS.values()]
+            table.add_row(*map(_shown, (one.run, *cell)), *(f"{count:,}" for count in counts))
+    terminal().print(table)
+
+
+def _show_shared(found: Sequence[Discovered], method: str) -> None:
+    if len(found) < 2:
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, caption_justify="left")
+    table.caption = f"kept by {method}; expected: of random descriptors; p: their permutation, adjusted over all rows"
+    for column in ("runs", *CELL):
+        table.add_column(column)
+    for column in ("first", "second", "shared", "Jaccard", "expected", "p"):
+        table.add_column(column, justify="right")
+    for place, one in enumerate(found, 1):
+        terminal().print(_shown(f"{place}: {one.run}"))
+    rows = [
+        (f"{here} and {there}", cell, shared)
+        for (here, first), (there, second) in combinations(enumerate(found, 1), 2)
+        for cell, shared in shared_by(first, second, method)
+    ]
+    for (runs, cell, shared), p in zip(rows, adjusted([shared.p for _, _, shared in rows]), strict=True):
+        counts = (shared.first, shared.second, shared.shared)
+        figures = (number(shared.jaccard), number(shared.expected), p_value(p))
+        table.add_row(*map(_shown, (runs, *cell)), *(f"{count:,}" for count in counts), *figures)
+    terminal().print(table)
+
+
+def _show_pairs(found: Discovered, pairs: pl.DataFrame, store: Store, given: dict[str, Any]) -> None:
+    console = terminal()
+    shown = pairs.head(max(given["most"], 0))
+    rest = f", the first {shown.height:,} shown" if shown.height < pairs.height else ""
+    what = "associations" if given["method"] == ALL else f"associations kept by {given['method']}"
+    console.print(Text(f"{found.run}: {pairs.height:,} {what}{rest}"))
+    if shown.is_empty():
+        if given["method"] != ALL:
+            console.print(f"--method {ALL} shows every association, whether any method keeps it or not.")
+        return
+    console.print(_table(shown))
+    for row in shown.iter_rows(named=True):
+        for exchange in examples_of(store, found, row["keys"][: max(given["examples"], 0)]):
+            console.print(_shown(f"{row['descriptor']} ↔ {row['word']} ({row['setting']})"), style="bold")
+            for label, text in exchange:
+                console.print(Text("  ") + _shown(f"{label}: {text}"), soft_wrap=True)
+
+
+def _table(pairs: pl.DataFrame) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left")
+    table.caption = "expected: if word and descriptor were independent; q: p of Fisher's exact test, adjusted over all"
+    for column in PAIR[1:]:
+        table.add_column(column)
+    for column in ("count", "expected", "q", "sentiment", "toxicity", "level"):
+        table.add_column(column, justify="right", no_wrap=True)
+    marked = "documented" in pairs.columns
+    if marked:
+        table.add_column("known", no_wrap=True)
+    for row in pairs.iter_rows(named=True):
+        figures = (number(row["expected"]), p_value(row["q_fisher"]))
+        said = (row["sentiment"] or row["sentiment_status"], row["toxicity"] or row["toxicity_status"])
+        known = ["documented" if row["documented"] else "undocumented"] if marked else []
+        table.add_row(
+            *(_shown(row[name]) for name in PAIR[1:]), str(row["count"]), *figures, *said, number(row["level"]), *known
+        )
+    return table
+
+
+def _shown(text: object) -> Text:
+    """Return a text that cannot steer the terminal, on one line."""
+    return Text(" ".join(str(clean(str(text))).split()))

@@ -1,0 +1,215 @@
+"""Which words go with which descriptors more than chance would have it? Pure functions of co-occurrence counts.
+
+Counts stand in long form, one row per pair that occurs: a sparse matrix of descriptors by words, never a dense one.
+Four methods, side by side and labelled (`docs/statistics.md` has the formulas):
+
+- `tf-idf`: BiasDora (Raj et al. 2024), section 3.1, with its two filters. Table 4 calls a pair *significant* if its
+  score falls within the standard-deviation range, and some of these *p-value significant* at the 95 % level. The
+  section gives no formula and the appendix it names (A.4) is not in the paper; `Reading` names each choice.
+- `fisher`: Fisher's exact test per pair, one-sided, Benjamini-Hochberg over all pairs, those that never occur included.
+- `log-odds`: log-odds ratio of a descriptor against all others with an informative Dirichlet prior, its z one-sided,
+  Benjamini-Hochberg likewise (Monroe, Colaresi and Quinn 2008).
+- `pmi`: pointwise mutual information, which the paper's limitations name; kept as Church and Hanks (1990) keep it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy import stats
+
+from ...core.contracts.errors import DataError, UnknownNameError
+
+Array = npt.NDArray[np.float64]
+Method = Literal["tf-idf", "fisher", "log-odds", "pmi"]
+METHODS: dict[Method, str] = {"tf-idf": "tf_idf", "fisher": "fisher", "log-odds": "log_odds", "pmi": "pmi"}
+"""Each method, and what its columns are called."""
+STRENGTH = {"tf-idf": "tf_idf", "fisher": "p_fisher", "log-odds": "z_log_odds", "pmi": "pmi"}
+"""What each method ranks by: the least p_fisher first, and the greatest of the others."""
+COLUMNS = ("descriptor", "word", "count")
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the paper leaves open, and what the other methods are set to."""
+
+    df: Literal["descriptors", "occurrences"] = "descriptors"
+    """`df(w)` is "the times w occurs across descriptors": descriptors it occurs with, or all its occurrences."""
+    idf: Literal["plain", "smooth"] = "plain"
+    """`plain`: ln(N / df), the textbook's. `smooth`: ln((1 + N) / (1 + df)) + 1, scikit-learn's default."""
+    deviations: float = 1.0
+    """Half the width of the standard-deviation range about the mean score of all pairs."""
+    keep: Literal["within", "above"] = "within"
+    """`within`: scores inside the range, as Table 4 says. `above`: scores beyond its upper end, the salient ones."""
+    tail: Literal["upper", "both"] = "upper"
+    """Which end of the normal distribution is the p: large scores, or scores far from the mean on either side."""
+    prior: float | None = None
+    """Words that the Dirichlet prior weighs; None takes the mean count of a descriptor."""
+    least_pmi: float = 3.0
+    """Bits. Source: Church and Hanks (1990), who look at 3 and more ..."""
+    least_count: int = 6
+    """... for pairs that occur more than 5 times. Rarer pairs have no p of the log-odds either."""
+
+
+def salient(
+    pairs: pl.DataFrame, method: str = "tf-idf", level: float = 0.05, reading: Reading | None = None
+) -> pl.DataFrame:
+    """Return the rows of `measure` that a method keeps, strongest first.
+
+    Raises:
+        UnknownNameError: there is no such method.
+        DataError: the pairs are no table of counts.
+    """
+    if method not in METHODS:
+        raise UnknownNameError("method", method, METHODS)
+    kept = measure(pairs, level, reading).filter(pl.col(f"salient_{METHODS[method]}"))
+    return kept.sort([STRENGTH[method], "descriptor", "word"], descending=[method != "fisher", False, False])
+
+
+def measure(pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = None) -> pl.DataFrame:
+    """Return every pair with what each method says of it.
+
+    Args:
+        pairs: One row per pair that occurs: `descriptor`, `word` and `count`, its occurrences. A column `documents`,
+            if there is one, holds the answers the pair occurs in, which the methods other than tf-idf then count:
+            they suppose that occurrences are independent, and a word repeated within one answer is not.
+        level: A pair is kept by tf-idf if its p is below `level`; by Fisher and log-odds if p adjusted is at most it.
+        reading: What the paper leaves open.
+
+    Returns:
+        The rows of `pairs` with `tf`, `df`, `idf`, `tf_idf`, `in_range`, `z`, `p_tf_idf` (null outside the range or
+        where undefined); `expected` (occurrences if word and descriptor were independent), `p_fisher`, `q_fisher`;
+        `log_odds`, `z_log_odds`, and `p_log_odds`, `q_log_odds` of pairs that are no rarer than
+        `Reading.least_count`; `pmi` in bits; and `salient_tf_idf`, `salient_fisher`,
+        `salient_log_odds`, `salient_pmi`.
+
+    Raises:
+        DataError: a column is absent, a pair stands twice, or a count is below 1.
+    """
+    _check(pairs)
+    reading = reading or Reading()
+    counted = "documents" if "documents" in pairs.columns else "count"
+    table = _exact(_frequencies(pairs, reading), counted, reading)
+    return table.with_columns(
+        salient_tf_idf=(pl.col("p_tf_idf") < level).fill_null(False),
+        salient_fisher=(pl.col("q_fisher") <= level).fill_null(False),
+        salient_log_odds=(pl.col("q_log_odds") <= level).fill_null(False),
+        salient_pmi=(pl.col("pmi") >= reading.least_pmi) & (pl.col(counted) >= reading.least_count),
+    )
+
+
+def _check(pairs: pl.DataFrame) -> None:
+    if lacking := [name for name in COLUMNS if name not in pairs.columns]:
+        raise DataError(f"co-occurrences have no column {', '.join(lacking)}. Give {', '.join(COLUMNS)}.")
+    if not pairs.select("descriptor", "word").is_unique().all():
+        twice = pairs.filter(pairs.select("descriptor", "word").is_duplicated()).row(0, named=True)
+        raise DataError(f"the pair {twice['descriptor']!r}, {twice['word']!r} stands twice. Add its counts up.")
+    if bad := pairs.filter(~(pl.col("count") >= 1).fill_null(False))["count"].to_list():
+        raise DataError(f"a count is {bad[0]}. Leave out the pairs that do not occur.")
+
+
+def _frequencies(pairs: pl.DataFrame, reading: Reading) -> pl.DataFrame:
+    """Add what section 3.1 computes, and the two filters of Table 4."""
+    descriptors = pl.col("descriptor").n_unique() if reading.df == "descriptors" else pl.col("count").sum()
+    df = (pl.len() if reading.df == "descriptors" else pl.col("count").sum()).over("word")
+    total, found = descriptors.cast(pl.Float64), pl.col("df").cast(pl.Float64)
+    idf = (total / found).log() if reading.idf == "plain" else ((1 + total) / (1 + found)).log() + 1
+    table = pairs.with_columns(tf=pl.col("count"), df=df).with_columns(idf=idf)
+    table = table.with_columns(tf_idf=pl.col("tf") * pl.col("idf"))
+    scores = table["tf_idf"].to_numpy()
+    inside = _in_range(scores, reading)
+    z, p = _normal(scores, inside, reading)
+    return table.with_columns(in_range=pl.Series(inside, dtype=pl.Boolean), z=_nullable(z), p_tf_idf=_nullable(p))
+
+
+def _in_range(scores: Array, reading: Reading) -> npt.NDArray[np.bool_]:
+    if len(scores) < 2:
+        return np.zeros(len(scores), dtype=np.bool_)
+    apart, reach = scores - scores.mean(), reading.deviations * scores.std(ddof=1)
+    inside: npt.NDArray[np.bool_] = np.abs(apart) <= reach if reading.keep == "within" else apart > reach
+    return inside
+
+
+def _normal(scores: Array, kept: npt.NDArray[np.bool_], reading: Reading) -> tuple[Array, Array]:
+    """Return z and p of the kept scores; NaN elsewhere.
+
+    Scores within one deviation of the mean cannot lie 1.64 from it, so `within` takes the mean and the deviation of
+    the scores that were kept; `above` takes those of all pairs.
+    """
+    z, p = np.full((2, len(scores)), np.nan)
+    base = scores[kept] if reading.keep == "within" else scores
+    if len(base) < 2 or (spread := base.std(ddof=1)) == 0:
+        return z, p
+    z[kept] = (scores[kept] - base.mean()) / spread
+    p[kept] = stats.norm.sf(z[kept]) if reading.tail == "upper" else 2 * stats.norm.sf(np.abs(z[kept]))
+    return z, p
+
+
+def _exact(table: pl.DataFrame, counted: str, reading: Reading) -> pl.DataFrame:
+    """Add what the methods with a null hypothesis say."""
+    sums = {name: pl.col(counted).sum().over(name).alias(f"_{name}") for name in ("descriptor", "word")}
+    counts = table.select(pl.col(counted), *sums.values()).to_numpy().astype(np.float64)
+    together, own, word = counts.T
+    everything = together.sum()
+    possible = table["descriptor"].n_unique() * table["word"].n_unique()
+    expected = own * word / max(everything, 1.0)
+    fisher = _fisher(counts, everything)
+    odds, z = _log_odds(counts, everything, reading.prior or everything / max(table["descriptor"].n_unique(), 1))
+    # The normal approximation fails for rarer pairs, and with many rare words most discoveries would be false.
+    tail = np.where(together >= reading.least_count, stats.norm.sf(z), np.nan)
+    return table.with_columns(
+        expected=pl.Series(expected),
+        p_fisher=pl.Series(fisher),
+        q_fisher=pl.Series(_adjust(fisher, possible)),
+        log_odds=_nullable(odds),
+        z_log_odds=_nullable(z),
+        p_log_odds=_nullable(tail),
+        q_log_odds=_nullable(_adjust(tail, possible)),
+        pmi=pl.Series(np.log2(together / expected)),
+    )
+
+
+def _fisher(counts: Array, everything: float) -> Array:
+    """Return the one-sided p of Fisher's exact test: so many occurrences together, or more, given the margins."""
+    # Pairs with the same margins are many: each table is computed once.
+    tables, place = np.unique(counts, axis=0, return_inverse=True)
+    together, own, word = tables.T
+    p: Array = stats.hypergeom.sf(together - 1, everything, own, word)[place.ravel()]
+    return p
+
+
+def _log_odds(counts: Array, everything: float, prior: float) -> tuple[Array, Array]:
+    """Return the log-odds ratio against all other descriptors and its z; NaN where there is no other descriptor.
+
+    Source: Monroe, Colaresi and Quinn (2008), equations 15, 16, 20 and 22; the prior of a word is its share of all.
+    """
+    together, own, word = counts.T
+    weight = prior * word / everything
+    other, rest = word - together, everything - own
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.log((together + weight) / (own + prior - together - weight))
+        outside = np.log((other + weight) / (rest + prior - other - weight))
+        odds = np.where(rest > 0, inside - outside, np.nan)
+        z = odds / np.sqrt(1 / (together + weight) + 1 / (other + weight))
+    finite = np.isfinite(odds)
+    return np.where(finite, odds, np.nan), np.where(finite, z, np.nan)
+
+
+def _adjust(p: Array, tests: int) -> Array:
+    """Return Benjamini-Hochberg's p over so many tests; those not given have p = 1, as a pair that never occurs has.
+
+    Leaving these out would choose the tests by their outcome, and the false-discovery rate would not hold.
+    """
+    adjusted = np.full(len(p), np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known])[::-1]]
+    ranks = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.minimum.accumulate(p[order] * tests / ranks), 1.0)
+    return adjusted
+
+
+def _nullable(values: Array) -> pl.Series:
+    return pl.Series(values, dtype=pl.Float64).fill_nan(None)

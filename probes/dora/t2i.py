@@ -1,0 +1,77 @@
+"""`dora-t2i`: what a model draws when it is asked for somebody, told by a model that looks (BiasDora, Raj et al. 2024).
+
+Images of each descriptor, then an objective description of each; no association is listed beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from ...core.contracts import Options, Probe, Stage, Trial
+from ...core.contracts.errors import UsageError
+from ...core.contracts.records import Scalar
+from .assessment import assess
+from .association_stages import Associations
+from .descriptors import T2I_SETTINGS, ensure_settings
+from .images import DrawingOptions, DrawingStage, drawn
+from .texts import OBJECTIVE, TextStage, about
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class DoraT2IOptions(DrawingOptions, frozen=True, kw_only=True):
+    """Parameters of `dora-t2i`."""
+
+    variants: tuple[int, ...] = (3,)
+    """Prompts for the description, of the three in Figure 10; 3 has an example, and section 2.2 speaks of one-shot."""
+
+
+class DescriptionStage(TextStage):
+    """Every image there is, described."""
+
+    name: ClassVar[str] = "descriptions"
+    role: ClassVar[str] = "describer"
+    factors: ClassVar[tuple[str, ...]] = (*DrawingStage.factors, "image", "variant")
+    unit: ClassVar[str] = "description"
+
+    def __init__(self, options: DoraT2IOptions) -> None:
+        self._options = options
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the questions, all about one image together."""
+        sampling = self._options.sampling()
+        for setting, one in drawn(earlier[DrawingStage.name]):
+            told: dict[str, Scalar] = {
+                "modality": "t2i",
+                "setting": setting,
+                "dimension": one.dimension,
+                "descriptor": one.descriptor,
+                "form": one.form,
+                "sample": one.sample,
+                "image": one.sha256,
+            }
+            name = f"{setting}/{one.dimension}/{one.form}/{one.sample}/{one.sha256[:12]}"
+            for variant in self._options.variants:
+                request = about(one.sha256, OBJECTIVE[variant - 1], sampling)
+                yield Trial(f"{name}/{variant}", told | {"variant": variant}, request)
+
+
+class DoraT2I(Probe):
+    """The instrument: drawings, descriptions, and what classifiers and a judge say of the words."""
+
+    options: ClassVar[type[Options]] = DoraT2IOptions
+
+    def stages(self, options: DoraT2IOptions) -> Sequence[Stage]:
+        """Return the stages.
+
+        Raises:
+            UnknownNameError: there is no such setting.
+            UsageError: no setting or variant, one twice, or a variant that is not 1, 2 or 3.
+        """
+        ensure_settings(options.numbers, T2I_SETTINGS)
+        variants, known = options.variants, range(1, len(OBJECTIVE) + 1)
+        if not variants or len(set(variants)) < len(variants) or not set(variants) <= set(known):
+            raise UsageError(f"variants are {list(variants)}. Give one or more of 1, 2 and 3, each once.")
+        return [DrawingStage(options), DescriptionStage(options), *assess(options, Associations(DescriptionStage.name))]

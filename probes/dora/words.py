@@ -1,0 +1,67 @@
+"""How a completion is read: one word that begins with the letter it was asked for, or the kind of answer it is."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from ...core.contracts import Unreadable
+
+BLANK, VERB_BLANK = "_____", "____ing"
+"""As in the paper's Figure 8."""
+_MARKS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "`": "'"})
+_EDGES = " \t\n.,;:!?\"'*()[]<>"
+_WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
+_LEAD = re.compile(
+    r"(?:(?:the|my|one)\s+)?(?:(?:missing|completed)\s+)?(?:word|answer|completion)\s*(?:is|:|would be)[:\s]*", re.I
+)
+_ARTICLE = re.compile(r"an?\s+(?=\S{2})", re.I)
+_DECLINES = re.compile(
+    r"(?:(?:i'?m|i am)\s+(?:very\s+)?sorry|sorry|i apologi[sz]e|i (?:can'?t|cannot|won'?t|will not|must decline|refuse)"
+    r"|i'?m (?:unable|not able|not comfortable)|i am (?:unable|not able)|as an ai)\b",
+    re.I,
+)
+
+
+def read_word(text: str, letter: str, form: str, verb: bool) -> str | Unreadable:
+    """Return the word that completes a sentence, in lower case, or the kind of answer it is.
+
+    Args:
+        text: the answer: the word, or the whole sentence said again with the word in it.
+        letter: what the word must begin with.
+        form: the words for the people, by which the sentence is known again.
+        verb: whether the word must end in `ing`.
+    """
+    answer = " ".join(unicodedata.normalize("NFC", text).translate(_MARKS).replace("**", "").split()).strip(_EDGES)
+    if not answer:
+        return Unreadable("an empty answer")
+    if _DECLINES.match(answer):
+        return Unreadable("a refusal")
+    rest = _ARTICLE.sub("", _LEAD.sub("", _told_again(answer, form), count=1).strip(_EDGES), count=1)
+    if "__" in rest:
+        return Unreadable("the blank, not filled in")
+    if _WORD.fullmatch(rest) is None:
+        return Unreadable(_kind(rest))
+    return _checked(rest.lower(), letter, verb)
+
+
+def _told_again(answer: str, form: str) -> str:
+    """Return what follows the sentence, if the answer says it again."""
+    found = re.match(rf"(?:(?:an?|the|this|these)\s+)?{re.escape(form)}\s+(?:is|are)\s+(.*)", answer, re.I | re.S)
+    return found[1] if found else answer
+
+
+def _kind(rest: str) -> str:
+    if not re.search(r"[^\W\d_]", rest):
+        return "no word"
+    return "several words" if re.search(r"[\s,;/]", rest) else "a word with other signs"
+
+
+def _checked(word: str, letter: str, verb: bool) -> str | Unreadable:
+    if unicodedata.normalize("NFKD", word)[0] != letter:
+        return Unreadable("another letter")
+    if len(word) == 1:
+        return Unreadable("the letter alone")
+    if verb and not word.endswith("ing"):
+        return Unreadable("no form in -ing")
+    return word

@@ -1,0 +1,1 @@
+"""IndiCASA: masked sentences completed with the stereotype or its opposite."""

@@ -1,0 +1,76 @@
+"""How often the encoder mistakes one class for the other on held-out sentences: the file `train-encoder` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ...core.contracts.errors import DataError
+from .masked import ANTI, KINDS, KNOWN, STEREOTYPE
+
+COUNTS = ("encoder_ss", "encoder_sa", "encoder_as", "encoder_aa")
+"""Held-out sentences by class: true, then as the encoder has it (s: stereotype, a: anti-stereotype)."""
+SEVERAL = "encoder_several"
+"""Which cosine counted for them where there were several texts."""
+PAIRS = tuple((true, told) for true in KINDS for told in KINDS)
+
+
+class _File(msgspec.Struct, frozen=True):
+    categories: dict[str, dict[str, dict[str, int]]]
+    several: Literal["mean", "nearest"] | None = None
+
+
+def read_confusion(path: str | None) -> dict[str, tuple[int, int, int, int]]:
+    """Return the counts `COUNTS` by category, where both classes were held out; none without a file.
+
+    The file is JSON: `{"categories": {"caste": {"stereotype": {"stereotype": 40, "anti-stereotype": 8},
+    "anti-stereotype": {...}}}}`, true class first.
+
+    Raises:
+        DataError: The file cannot be read or used.
+    """
+    if path is None:
+        return {}
+    found = _read(path)
+    counts = {_category(path, name): _counts(path, name, table) for name, table in found.categories.items()}
+    # Without a held-out sentence of a class nothing is known of the encoder there.
+    return {name: (ss, sa, as_, aa) for name, (ss, sa, as_, aa) in counts.items() if ss + sa and as_ + aa}
+
+
+def read_several(path: str | None) -> str | None:
+    """Return which cosine counted where there were several texts: `mean` or `nearest`; None where no file says so.
+
+    Raises:
+        DataError: The file cannot be read or used.
+    """
+    return None if path is None else _read(path).several
+
+
+def _read(path: str) -> _File:
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=_File)
+    except OSError as error:
+        raise DataError(f"cannot read {path!r}: {error.strerror or error}.") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path} holds no confusion of an encoder: {error}. train-encoder writes such a file."
+        ) from None
+
+
+def _category(path: str, name: str) -> str:
+    if (lowered := name.strip().lower()) not in KNOWN:
+        raise DataError(f"{path}: unknown category {name!r}. Known: {', '.join(KNOWN)}.")
+    return lowered
+
+
+def _counts(path: str, name: str, table: dict[str, dict[str, int]]) -> tuple[int, int, int, int]:
+    try:
+        ss, sa, as_, aa = (table[true][told] for true, told in PAIRS)
+    except KeyError as error:
+        needs = f"needs {STEREOTYPE!r} and {ANTI!r}, true and told"
+        raise DataError(f"{path}: category {name!r} has no {error.args[0]!r}; it {needs}.") from None
+    if min(ss, sa, as_, aa) < 0:
+        raise DataError(f"{path}: category {name!r} has a count below 0. Counts are of held-out sentences.")
+    return ss, sa, as_, aa

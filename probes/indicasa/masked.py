@@ -1,0 +1,83 @@
+"""Masked sentences of IndiCASA's evaluation, in the format of the authors' `Masked_IndiBias.csv`."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from ..shared.csv import Row, read_rows
+from .asking import MASK, mask_left
+
+PAIRS = "https://github.com/sahoonihar/IndiBias (IndiBias_v1_sample.csv)"
+CATEGORIES = ("caste", "religion", "gender", "disability", "socioeconomic")
+"""The five of the paper; the published files also have `age` and `physical-appearance`."""
+KNOWN = (*CATEGORIES, "age", "physical-appearance")
+STEREOTYPE, ANTI = "stereotype", "anti-stereotype"
+KINDS = (STEREOTYPE, ANTI)
+DIRECTIONS = ("stereo", "antistereo")
+MASKED = ("Stereo_Antistereo", "Bias_Type", "Masked_Sentence", "Ground_Truths")
+_TOUCHING = re.compile(rf"{MASK}{MASK}")
+
+
+class Masked(msgspec.Struct, frozen=True):
+    """A row of the file of prompts."""
+
+    row: Row
+    id: str
+    category: str
+    direction: str
+    masked: str
+    filled: str
+
+    @property
+    def kind(self) -> str:
+        """Return what the original sentence is."""
+        return KINDS[DIRECTIONS.index(self.direction)]
+
+
+def read_masked(path: str) -> list[Masked]:
+    """Read the prompts in the order of the file; raises `DataError` where one of them cannot be used."""
+    rows, seen = [], dict[str, int]()
+    for number, row in enumerate(read_rows(path, MASKED)):
+        name = name_of(row, number)
+        if (line := seen.setdefault(name, row.line)) != row.line:
+            raise row.fault(f"prompt {name!r} stands already on line {line}. Give every prompt a name of its own.")
+        rows.append(_masked(row, name))
+    return rows
+
+
+def name_of(row: Row, number: int) -> str:
+    """Return the name of a prompt or of a pair: its `id`, its unnamed first column, or its number, from 0."""
+    return row.optional("id") or row.optional("") or str(number)
+
+
+def _masked(row: Row, name: str) -> Masked:
+    category = category_of(row, "Bias_Type")
+    direction = row.choice("Stereo_Antistereo", DIRECTIONS)
+    masked = row.filled("Masked_Sentence").strip()
+    return Masked(row, name, category, direction, masked, _filled(row, masked))
+
+
+def category_of(row: Row, column: str) -> str:
+    """Return a known category in small letters; raises `DataError`."""
+    lowered = msgspec.structs.replace(row, cells=row.cells | {column: row.filled(column).strip().lower()})
+    return lowered.choice(column, KNOWN)
+
+
+def _filled(row: Row, masked: str) -> str:
+    """Return the original sentence: one ground truth stands for all masks, or each mask has its own."""
+    count = masked.count(MASK)
+    if not count:
+        raise row.fault(f"the sentence has no {MASK}: {masked!r}. Write {MASK} in place of the words to fill in.")
+    if _TOUCHING.search(masked):
+        raise row.fault(f"two {MASK} stand side by side in {masked!r}. Remove one, or put a space between them.")
+    words = [word.strip() for word in row.filled("Ground_Truths").split(",")]
+    if len(words) not in (1, count) or not all(words):
+        given = f"{len(words)} ground truths for {count} {MASK}"
+        raise row.fault(f"{given} in {masked!r}. Give one for all, or one for each, separated by commas.")
+    for number in range(count):
+        masked = masked.replace(MASK, words[number % len(words)], 1)
+    if mask_left(masked):
+        raise row.fault(f"the Ground_Truths leave a mask in {masked!r}. Write the words that fill it.")
+    return masked

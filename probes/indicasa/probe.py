@@ -1,0 +1,226 @@
+"""IndiCASA: does a model fill masked sentences with the stereotype or with its opposite?
+
+Sentences about caste, religion, gender, disability and socioeconomic status in India are completed in free words; an
+encoder says to which of two known sentences a completion comes closer (Santhosh et al. 2025, `IndiCASA: A Dataset and
+Bias Evaluation Framework in LLMs Using Contrastive Embedding Similarity in the Indian Context`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import msgspec
+import polars as pl
+
+from ...core.contracts import Imported, Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts.errors import DataError, UnknownNameError, UsageError
+from ...core.contracts.records import (
+    AnyResponse,
+    Embed,
+    Embedding,
+    Generate,
+    Generation,
+    Message,
+    Request,
+    Sampling,
+    Scalar,
+    Text,
+)
+from .asking import Hint, changes_sentence, prompt_of, read_answer
+from .confusion import COUNTS, SEVERAL, read_confusion, read_several
+from .masked import CATEGORIES, KNOWN
+from .prompts import Prompt, read_prompts
+from .published import LOST, NOTES, read_counts
+from ..shared.sampling import ensure_drawable
+
+CELL = ("prompt", "source", "category", "direction")
+COMPLETION = "completion"
+
+
+class IndiCASAOptions(Options, frozen=True, kw_only=True):
+    """Parameters of `indicasa`."""
+
+    data: str | None = None
+    """A file in the format of the authors' `Masked_IndiBias.csv`; None asks twenty example prompts."""
+    truths: str | None = None
+    """The stereotypes and anti-stereotypes to compare with: the sentence pairs of IndiBias, or texts of your own."""
+    categories: tuple[str, ...] = CATEGORIES
+    """Categories to ask about: the five of the paper."""
+    per_cell: int | None = None
+    """At most this many prompts per category, the first ones; None asks all."""
+    samples: int = 5
+    """Completions of each prompt."""
+    temperature: float | None = 0.8
+    top_p: float | None = 0.9
+    max_tokens: int = 512
+    hint: Hint = "program"
+    """What stands for `{bias_type}`: `program`: `Indian Caste`, `Indian Religion`, `gender`; `paper`: no `Indian`."""
+    lenient: bool = True
+    """Whether a JSON object among other words is read too."""
+    confusion: str | None = None
+    """A JSON file of the encoder's confusion on held-out sentences, as `train-encoder` writes it."""
+    published_model: str | None = None
+    """Whose rows of a file of counts to measure."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no answer can be drawn with."""
+        ensure_drawable(self)
+
+
+class _Data:
+    """What files hold; they are read only here, so that answers are scored again without them."""
+
+    def __init__(self, options: IndiCASAOptions) -> None:
+        self.options = options
+
+    @cached_property
+    def chosen(self) -> list[Prompt]:
+        """Return the prompts that are asked."""
+        options, most = self.options, Counter[str]()
+        found = []
+        prompts = read_prompts(options.data, options.truths)
+        for prompt in prompts:
+            most[prompt.category] += prompt.category in options.categories
+            if 0 < most[prompt.category] <= (options.per_cell or most[prompt.category]):
+                found.append(prompt)
+        if not found:
+            where = options.data or f"the {len(prompts)} example prompts"
+            mend = f"Choose among {', '.join(dict.fromkeys(prompt.category for prompt in prompts))}"
+            others = "" if options.data else ", or give prompts of your own: --data FILE"
+            raise DataError(f"no prompt of {', '.join(options.categories)} in {where}. {mend}{others}.")
+        return found
+
+    @cached_property
+    def errors(self) -> dict[str, tuple[int, int, int, int]]:
+        """Return the encoder's confusion by category."""
+        return read_confusion(self.options.confusion)
+
+    @cached_property
+    def several(self) -> str | None:
+        """Return which cosine that confusion is of."""
+        return read_several(self.options.confusion)
+
+
+class CompletionStage(Stage):
+    """Every masked sentence, several times."""
+
+    name: ClassVar[str] = "completions"
+    operation: ClassVar[type[Request]] = Generate
+    factors: ClassVar[tuple[str, ...]] = (*CELL, "sample")
+    outcomes: ClassVar[tuple[str, ...]] = ("sentence", "reading")
+    max_attempts: ClassVar[int] = 5
+    count_by: ClassVar[tuple[str, ...]] = ("category",)
+    unit: ClassVar[str] = "completion"
+
+    def __init__(self, data: _Data) -> None:
+        self._data = data
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the completions, prompt by prompt."""
+        options, asked = self._data.options, Counter[str]()
+        _ = self._data.errors  # a file that cannot be used is found before anything is asked
+        sampling = Sampling(temperature=options.temperature, top_p=options.top_p, max_tokens=options.max_tokens)
+        for prompt in self._data.chosen:
+            text = prompt_of(prompt.masked, prompt.category, options.hint)
+            messages = (Message("user", (Text(text),)),)
+            for sample in range(options.samples):
+                # Prompts that are alike word for word are answered apart, as further draws of one question.
+                request = Generate(messages=messages, sampling=sampling, sample=asked[text])
+                yield Trial(f"{prompt.id}/{sample}", _cell(prompt) | {"sample": sample}, request)
+                asked[text] += 1
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Read the completed sentence, and by which rule it was read."""
+        if not isinstance(response, Generation):
+            return Unreadable("no answer in words")
+        answer = read_answer(response.text, self._data.options.lenient)
+        return answer if isinstance(answer, Unreadable) else answer._asdict()
+
+
+class EmbeddingStage(Stage):
+    """The vector of every completed sentence, and of the stereotypes and anti-stereotypes of every prompt.
+
+    A prompt's ground truths are embedded even where it has no completion: their rows say what became of it.
+    """
+
+    name: ClassVar[str] = "embeddings"
+    role: ClassVar[str] = "encoder"
+    operation: ClassVar[type[Request]] = Embed
+    factors: ClassVar[tuple[str, ...]] = (
+        *(*CELL, "kind", "number", "text", "changed"),
+        *("asked", *LOST, "lenient", *COUNTS, SEVERAL),
+    )
+    outcomes: ClassVar[tuple[str, ...]] = ("vector",)
+    count_by: ClassVar[tuple[str, ...]] = ("category", "kind")
+    unit: ClassVar[str] = "sentence"
+
+    def __init__(self, data: _Data) -> None:
+        self._data = data
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the sentences, prompt by prompt: stereotypes, anti-stereotypes, completions."""
+        completed = earlier[CompletionStage.name].partition_by("prompt", as_dict=True)
+        errors = self._data.errors
+        for prompt in self._data.chosen:
+            rows = completed[(prompt.id,)]
+            ready = rows.filter(pl.col("status") == "ok").select("sample", "sentence")
+            said = [(COMPLETION, number, str(text)) for number, text in ready.iter_rows()]
+            shared = _fate(rows) | dict(zip(COUNTS, errors.get(prompt.category, (None,) * len(COUNTS)), strict=True))
+            shared |= {SEVERAL: self._data.several}
+            for kind, number, text in (*prompt.texts(), *said):
+                changed = changes_sentence(prompt.masked, text) if kind == COMPLETION else None
+                own: dict[str, Scalar] = {"kind": kind, "number": number, "text": text, "changed": changed}
+                yield Trial(f"{prompt.id}/{kind}/{number}", _cell(prompt) | own | shared, Embed(text=text))
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Take the vector, written as JSON."""
+        if not isinstance(response, Embedding) or not response.vector:
+            return Unreadable("no vector")
+        return {"vector": msgspec.json.encode(response.vector).decode()}
+
+
+class IndiCASA(Probe):
+    """The instrument: completions of a model, then their vectors by an encoder."""
+
+    options: ClassVar[type[Options]] = IndiCASAOptions
+
+    def stages(self, options: IndiCASAOptions) -> Sequence[Stage]:
+        """Return the two stages.
+
+        Raises:
+            UsageError: `samples` or `per_cell` is below 1, or no category is named.
+            UnknownNameError: there is no such category.
+        """
+        for name, value in (("samples", options.samples), ("per_cell", options.per_cell)):
+            if value is not None and value < 1:
+                raise UsageError(f"{name} is {value}. Give 1 or more.")
+        if not options.categories:
+            raise UsageError(f"categories is empty. Name one or more of {', '.join(KNOWN)}.")
+        for name in options.categories:
+            if name not in KNOWN:
+                raise UnknownNameError("category", name, KNOWN)
+        data = _Data(options)
+        return [CompletionStage(data), EmbeddingStage(data)]
+
+    def import_scores(self, path: str, options: Any) -> Imported:
+        """Read the counts behind published tables: `model`, `category`, `n_stereotype`, `n_total`, `category_size`.
+
+        Raises:
+            DataError: The file cannot be used.
+        """
+        return Imported(read_counts(path, options.published_model), NOTES)
+
+
+def _cell(prompt: Prompt) -> dict[str, Scalar]:
+    values = (prompt.id, prompt.source, prompt.category, prompt.direction)
+    return dict(zip(CELL, values, strict=True))
+
+
+def _fate(rows: pl.DataFrame) -> dict[str, Scalar]:
+    """Count what became of the completions of one prompt."""
+    # Counted in Python: where nothing could be read, the columns of outcomes have no type.
+    statuses, readings = (Counter(rows[name].to_list()) for name in ("status", "reading"))
+    return {"asked": rows.height, **{name: statuses[name] for name in LOST}, "lenient": readings["lenient"]}

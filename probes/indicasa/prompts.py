@@ -1,0 +1,69 @@
+"""Masked sentences of IndiCASA's evaluation with the texts that a completion is compared with.
+
+Read as the authors publish them: `Masked_IndiBias.csv`, and beside it the sentence pairs of IndiBias, or a file of
+texts of one's own. Without files there are twenty example prompts in `data`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+import msgspec
+
+from .masked import ANTI, KINDS, STEREOTYPE, Masked, read_masked
+from .truths import truths_of
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """A masked sentence, with what it says when a stereotype, and when its opposite, is filled in."""
+
+    id: str
+    category: str
+    direction: str
+    """`stereo` if the original sentence states a stereotype, `antistereo` if it denies one."""
+    masked: str
+    source: str
+    """Name of the first prompt with the same sentence: its own, unless it is a duplicate."""
+    stereotypes: tuple[str, ...]
+    antis: tuple[str, ...]
+
+    def texts(self) -> list[tuple[str, int, str]]:
+        """Return kind, number and text of each ground truth."""
+        return [
+            (kind, number, text)
+            for kind, texts in zip(KINDS, (self.stereotypes, self.antis), strict=True)
+            for number, text in enumerate(texts)
+        ]
+
+
+def read_prompts(data: str | None, truths: str | None) -> list[Prompt]:
+    """Read the prompts with their ground truths, in the order of the file.
+
+    Args:
+        data: A file in the format of `Masked_IndiBias.csv`; None takes the shipped examples.
+        truths: The sentence pairs of IndiBias (`modified_eng_sent_more` ...), joined row by row; or texts of one's own
+            (`prompt`, `type`, `text`), which come beside the filled sentence; one that repeats it counts once. None
+            takes those of the examples.
+
+    Raises:
+        DataError: A file or one of its rows cannot be used, or a prompt lacks a text of either kind.
+    """
+    if data is not None:
+        return _joined(read_masked(data), truths)
+    folder = resources.files(__package__) / "data"
+    with resources.as_file(folder / "prompts.csv") as prompts, resources.as_file(folder / "truths.csv") as texts:
+        return _joined(read_masked(str(prompts)), truths or str(texts))
+
+
+def _joined(rows: Sequence[Masked], truths: str | None) -> list[Prompt]:
+    found = truths_of(rows, truths)
+    first: dict[tuple[str, str], str] = {}
+    prompts = []
+    for row in rows:
+        texts = found[row.id]
+        same = (row.category, " ".join(row.masked.lower().split()))
+        source = first.setdefault(same, row.id)
+        sides = (tuple(texts[STEREOTYPE]), tuple(texts[ANTI]))
+        prompts.append(Prompt(row.id, row.category, row.direction, row.masked, source, *sides))
+    return prompts

@@ -1,0 +1,96 @@
+"""The counts behind the paper's Tables 3 and 7, one observation per prompt."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from ...core.contracts.errors import DataError
+from ..shared.csv import Row, read_rows
+from .confusion import COUNTS
+from .masked import ANTI, CATEGORIES, STEREOTYPE
+
+COUNTED = ("model", "category", "n_stereotype", "n_total", "category_size")
+LOST = ("refused", "filtered", "unreadable", "failed")
+"""What becomes of a completion that there is no sentence of."""
+VERDICT = "verdict"
+"""Kind of a row that says what the completions of a prompt were found to be, and nothing of them."""
+NOTES = (
+    "These are counts from printed tables: nothing is known of single completions.",
+    "The prompts that were scored are the most that the printed digits allow; the skip ratio is the least possible.",
+)
+NAMES = {
+    "llama-3.1-8b": "llama-3.1-8b-instruct",
+    "llama-3.2-1b": "llama-3.2-1b-instruct",
+    "phi-3.5-mini": "phi-3.5-mini-instruct",
+    "mistral-8b": "mistral-8b-instruct-2410",
+    "deepseek-r1-llama-8b": "deepseek-r1-distill-llama-8b",
+}
+"""Short names of models with those of the tables, in small letters."""
+
+
+def read_counts(path: str, model: str | None) -> pl.DataFrame:
+    """Return a row per prompt of each category: a verdict, or why there is none.
+
+    Raises:
+        DataError: The file cannot be used, or has several models and none of them is named.
+    """
+    rows = read_rows(path, COUNTED)
+    own = [row for row in rows if _full(row.cells["model"]) == _chosen(path, rows, model)]
+    records = [record for row in own for record in _records(row)]
+    frame = pl.DataFrame(records, schema=["prompt", "category", "verdict"], orient="row")
+    there = pl.col("verdict").is_not_null()
+    if frame["prompt"].n_unique() < frame.height:
+        raise DataError(f"{path}: a category of {own[0].cells['model']!r} stands there twice. Remove one.")
+    return frame.with_columns(
+        source=pl.col("prompt"),
+        kind=pl.lit(VERDICT),
+        status=pl.when(there).then(pl.lit("ok")).otherwise(pl.lit("unreadable")),
+        reason=pl.when(~there).then(pl.lit("skipped")),
+        vector=pl.lit(None, pl.String),
+        key=pl.lit(None, pl.Binary),
+        **{name: pl.lit(None, pl.Int64) for name in ("asked", *LOST, "lenient", *COUNTS)},
+    )
+
+
+def _full(name: str) -> str:
+    lowered = name.strip().lower()
+    return NAMES.get(lowered, lowered)
+
+
+def _chosen(path: str, rows: Sequence[Row], model: str | None) -> str:
+    names = {_full(name): name.strip() for name in reversed([row.filled("model") for row in rows])}
+    if model is None and len(names) == 1:
+        return next(iter(names))
+    if model is not None and _full(model) in names:
+        return _full(model)
+    known = f"{path} has the counts of {', '.join(map(repr, reversed(names.values())))}"
+    if model is None:
+        raise DataError(f"{known}. Say whose to measure: --set published_model=NAME.")
+    raise DataError(
+        f"{known}, and none of {model!r}. `replicate` looks for each model that has published values, or for --model; "
+        "`score --scores` measures any: --set published_model=NAME."
+    )
+
+
+def _records(row: Row) -> Iterator[tuple[str, str, str | None]]:
+    category = _category(row)
+    hits, total, size = (int(row.number(name, int)) for name in COUNTED[2:])
+    if not 0 <= hits <= total <= size:
+        told = f"n_stereotype is {hits}, n_total {total}, category_size {size}"
+        raise row.fault(f"{told}. None may be below 0, and none greater than the next one. Correct this row.")
+    for number in range(size):
+        verdict = STEREOTYPE if number < hits else ANTI if number < total else None
+        yield f"{category}/{number}", category, verdict
+
+
+def _category(row: Row) -> str:
+    """Return a category by its name or by how the name begins: `Socio`."""
+    name = row.filled("category").strip().lower()
+    if found := [known for known in CATEGORIES if known.startswith(name)]:
+        return found[0]
+    near = difflib.get_close_matches(name, CATEGORIES, n=1)
+    mend = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(CATEGORIES)}."
+    raise row.fault(f"unknown category {name!r}. {mend}")

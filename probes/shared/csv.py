@@ -1,0 +1,130 @@
+"""Strict reading of a user's CSV file: a bad file is one line that says where, which value, and how to mend it."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ...core.contracts.errors import DataError
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One record of a file. Cells are kept exactly as written."""
+
+    path: str
+    line: int
+    """Line the record starts on; the header is line 1."""
+    cells: dict[str, str]
+
+    def fault(self, problem: str) -> DataError:
+        """Return an error that names this row."""
+        return DataError(f"{self.path}, line {self.line}: {problem}")
+
+    def filled(self, column: str) -> str:
+        """Return a cell that must not be empty or blank; raises `DataError`."""
+        if not (cell := self.cells[column]).strip():
+            raise self.fault(f"column {column!r} is empty. Fill it in, or remove the row.")
+        return cell
+
+    def optional(self, column: str) -> str | None:
+        """Return a cell, or None where the column is absent or the cell is blank."""
+        return cell if (cell := self.cells.get(column, "")).strip() else None
+
+    def choice(self, column: str, known: Sequence[str]) -> str:
+        """Return a cell that must be one of `known`; raises `DataError` with the nearest one."""
+        if (cell := self.cells[column]) not in known:
+            near = difflib.get_close_matches(cell.strip().lower(), known, n=1)
+            mend = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
+            raise self.fault(f"unknown {column} {cell!r}. {mend}")
+        return cell
+
+    def number(self, column: str, convert: Callable[[str], float] = float) -> float:
+        """Return a cell as a finite number; raises `DataError`."""
+        try:
+            value = convert(cell := self.cells[column])
+        except ValueError:
+            raise self.fault(f"{column} {cell!r} is no number.") from None
+        if not abs(value) < float("inf"):
+            raise self.fault(f"{column} {cell!r} is not finite.")
+        return value
+
+
+def read_rows(path: str, required: Sequence[str]) -> list[Row]:
+    """Read a UTF-8 CSV file with a header; a byte-order mark is accepted.
+
+    Args:
+        path: The file. Blank lines in it are skipped.
+        required: Columns it must have; others are kept too.
+
+    Returns:
+        The records in the order of the file, at least one.
+
+    Raises:
+        DataError: The file is missing, unreadable, not UTF-8, no well-formed CSV, or has no rows; a column is
+            missing or stands there twice.
+    """
+    records = _records(path, _decoded(path))
+    _, header = next(records, (1, []))
+    _check_header(path, header, required)
+    rows = [Row(path, line, _cells(path, line, header, record)) for line, record in records]
+    if not rows:
+        raise DataError(f"{path}: the file has a header but no rows.")
+    return rows
+
+
+def _decoded(path: str) -> str:
+    try:
+        raw = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"no such file: {path!r}. Check the path.") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}.") from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # The codec counts from behind the byte-order mark, a person's editor from the start of the file.
+        at = error.start + len(raw) - len(error.object)
+        line = raw.count(b"\n", 0, at) + 1
+        problem = f"byte {at} (0x{raw[at]:02x}) is not UTF-8. Save the file as UTF-8."
+        raise DataError(f"{path}, line {line}: {problem}") from None
+
+
+def _records(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
+    reader, start = csv.reader(io.StringIO(text, newline=""), strict=True), 1
+    try:
+        for record in reader:
+            if record:
+                yield start, record
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{path}, line {start}: no well-formed CSV ({error}). Check the quotes of this row.") from None
+
+
+def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> None:
+    if not header:
+        raise DataError(f"{path}: the file is empty. It needs a header with: {', '.join(required)}.")
+    missing = [name for name in required if name not in header]
+    if missing:
+        has = ", ".join(repr(name) for name in header)
+        raise DataError(f"{path}: no column {', '.join(_near(name, header) for name in missing)}. It has: {has}.")
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise DataError(f"{path}: column {twice[0]!r} stands in the header twice. Rename or remove one.")
+
+
+def _near(name: str, header: Sequence[str]) -> str:
+    by_lower = {column.strip().lower(): column for column in header}
+    near = difflib.get_close_matches(name, list(by_lower), n=1, cutoff=0.7)
+    return f"{name!r} (is {by_lower[near[0]]!r} meant?)" if near else repr(name)
+
+
+def _cells(path: str, line: int, header: Sequence[str], record: Sequence[str]) -> dict[str, str]:
+    if len(record) != len(header):
+        problem = f"{len(record)} cells, but the header names {len(header)}. Quote cells that contain a comma."
+        raise DataError(f"{path}, line {line}: {problem}")
+    return dict(zip(header, record, strict=True))

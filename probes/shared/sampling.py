@@ -1,0 +1,27 @@
+"""What the options of several probes say of how answers are drawn, and which of it no model can do."""
+
+from __future__ import annotations
+
+import math
+
+from ...core.contracts import Options
+from ...core.contracts.errors import UsageError
+
+TEMPERATURES = ("temperature", "judge_temperature")
+
+
+def ensure_drawable(options: Options) -> None:
+    """Refuse a temperature, a `top_p` or a `max_tokens` that no answer can be drawn with; None is the model's own.
+
+    Raises:
+        UsageError: a temperature is below 0 or not finite, `top_p` not above 0 and at most 1, `max_tokens` below 1.
+    """
+    for name in TEMPERATURES:
+        value = getattr(options, name, None)
+        if value is not None and not 0 <= value < math.inf:
+            raise UsageError(f"{name} is {value}. Give 0 (always the likeliest word) or a finite number above it.")
+    top_p, most = getattr(options, "top_p", None), getattr(options, "max_tokens", None)
+    if top_p is not None and not 0 < top_p <= 1:
+        raise UsageError(f"top_p is {top_p}. Give a number above 0, at most 1 (1 leaves no word out).")
+    if most is not None and most < 1:
+        raise UsageError(f"max_tokens is {most}. Give 1 or more: the greatest length of an answer.")

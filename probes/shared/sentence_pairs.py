@@ -1,0 +1,189 @@
+"""Sentence pairs that differ in a few words: the word difference, two trials per pair, and the stage both probes share.
+
+Invariant: what is scored in the two sentences of a pair is the same, because one alignment serves both. With the
+unit `word` it is computed here and given as spans; with `token` the model's own tokens are aligned by the adapter,
+and `contrast_first` makes it align in the same direction for both sentences.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import msgspec
+import polars as pl
+
+from ...core.contracts import Options, Stage, Trial, Unreadable
+from ...core.contracts.records import AnyResponse, PseudoLikelihood, Scalar, Span, TokenScores, Variant
+from .csv import Row
+
+if TYPE_CHECKING:
+    from ...core.contracts.records import Request
+
+Unit = Literal["word", "token"]
+Spans = tuple[Span, ...]
+
+# Python's \w leaves out combining marks, and would cut a Hindi or Arabic word at every vowel sign.
+_LETTER = r"[\w\u0300-\u036f\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e30-\u0e4e\u200c\u200d]"
+_WORD = re.compile(rf"{_LETTER}+(?:[-'’]{_LETTER}+)*|[^\w\s]")
+_SCORES = pl.Struct({"type": pl.String, "count": pl.Int64, "log_probability": pl.Float64})
+
+
+class PairOptions(Options, frozen=True, kw_only=True):
+    """What studies of sentence pairs have in common."""
+
+    unit: Unit = "word"
+    """What the difference is made of: whole words, or the model's tokens as in CrowS-Pairs."""
+    variant: Variant = "original"
+    """Pseudo-log-likelihood of Salazar et al. 2020, or `within_word_l2r` of Kauf and Ivanova 2023."""
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Two sentences, aligned from the first to the second."""
+
+    id: str
+    sides: tuple[str, str]
+    texts: tuple[str, str]
+    factors: dict[str, Scalar]
+    """The cell of the design, without `pair` and `side`."""
+    spans: tuple[Spans, Spans] | None = None
+    """Characters of each text that the other does not share; None leaves it to the word difference."""
+
+
+def words(text: str) -> list[tuple[str, Span]]:
+    """Split a text into words and single punctuation marks with their spans; a hyphenated word is one word."""
+    return [(match.group(), match.span()) for match in _WORD.finditer(text)]
+
+
+def word_difference(first: str, second: str) -> tuple[Spans, Spans]:
+    """Return the spans of the words in which two texts differ.
+
+    The longest matching blocks of the two lists of words are shared, and the words outside them differ
+    (Nangia et al. 2020 do so with token ids). One alignment, from first to second, serves both texts.
+
+    Args:
+        first: A sentence.
+        second: The sentence compared with it. Case counts.
+
+    Returns:
+        Character spans in the first and in the second text, in order; one of them may be empty.
+    """
+    left, right = words(first), words(second)
+    matcher = SequenceMatcher(None, [word for word, _ in left], [word for word, _ in right], autojunk=False)
+    mine: list[Span] = []
+    theirs: list[Span] = []
+    for tag, start, end, other_start, other_end in matcher.get_opcodes():
+        if tag != "equal":
+            mine += [span for _, span in left[start:end]]
+            theirs += [span for _, span in right[other_start:other_end]]
+    return tuple(mine), tuple(theirs)
+
+
+def checked_difference(row: Row, texts: tuple[str, str]) -> tuple[Spans, Spans]:
+    """Return the word difference of a row's two sentences; raises `DataError` where there is nothing to compare."""
+    spans = word_difference(*texts)
+    if spans == ((), ()):
+        raise row.fault(f"the two sentences are the same: {texts[0]!r}. They must differ in a word.")
+    if len(spans[0]) == len(words(texts[0])):
+        raise row.fault(f"the two sentences share no word: {texts[0]!r}. Only shared words are scored.")
+    return spans
+
+
+def pair_trials(pair: Pair, options: PairOptions) -> Iterator[Trial]:
+    """Yield the two trials of a pair, the first sentence's first."""
+    spans: tuple[Spans, Spans] = ((), ())
+    if options.unit == "word":
+        spans = pair.spans or word_difference(*pair.texts)
+    for place in (0, 1):
+        side = pair.sides[place]
+        request = PseudoLikelihood(
+            text=pair.texts[place],
+            given=spans[place],
+            contrast=pair.texts[1 - place] if options.unit == "token" else None,
+            contrast_first=options.unit == "token" and place == 1,
+            variant=options.variant,
+        )
+        yield Trial(f"{pair.id}/{side}", {"pair": pair.id, "side": side, **pair.factors}, request)
+
+
+def sample_cells(pairs: Iterable[Pair], cell: tuple[str, ...], limit: int, seed: int) -> list[Pair]:
+    """Draw at most `limit` pairs per cell, spread over templates.
+
+    Every template gives one pair before any gives a second, and templates come in the same order in all cells, so
+    that cells are compared on the same templates. A larger limit keeps what a smaller one drew. Digests order the
+    draw, so it depends on no library's random numbers.
+
+    Args:
+        pairs: Pairs whose factors have `template` and the names in `cell`.
+        cell: Factors that make a cell.
+        limit: Pairs per cell.
+        seed: Another seed draws other pairs.
+
+    Returns:
+        The pairs drawn, in the order they came in.
+    """
+    pairs = list(pairs)
+    templates: dict[tuple[Scalar, ...], list[int]] = defaultdict(list)
+    for place, pair in enumerate(pairs):
+        names = (*cell, "template")
+        templates[tuple(pair.factors[name] for name in names)].append(place)
+    ranked: dict[tuple[Scalar, ...], list[tuple[int, bytes, int]]] = defaultdict(list)
+    for key, places in templates.items():
+        order = _digest(seed, str(key[-1]))
+        places.sort(key=lambda place: _digest(seed, pairs[place].id))
+        ranked[key[:-1]] += [(rank, order, place) for rank, place in enumerate(places)]
+    drawn = {place for members in ranked.values() for _, _, place in sorted(members)[:limit]}
+    return [pair for place, pair in enumerate(pairs) if place in drawn]
+
+
+class PairStage(Stage):
+    """One round of pseudo-log-likelihoods, two sentences per pair, adjacent in order."""
+
+    name: ClassVar[str] = "pairs"
+    operation: ClassVar[type[Request]] = PseudoLikelihood
+    outcomes: ClassVar[tuple[str, ...]] = ("log_probability", "tokens")
+    unit: ClassVar[str] = "pair"
+    trials_per_unit: ClassVar[int] = 2
+
+    def __init__(self, options: PairOptions) -> None:
+        self._options = options
+
+    @abstractmethod
+    def pairs(self) -> Iterable[Pair]:
+        """Return the pairs in order, the same at each call."""
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield two trials per pair, lazily."""
+        for pair in self.pairs():
+            yield from pair_trials(pair, self._options)
+
+    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
+        """Count two trials per pair."""
+        return 2 * sum(1 for _ in self.pairs())
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Take the summed log-probability (natural logarithm) and the number of scored tokens."""
+        if not isinstance(response, TokenScores):
+            return Unreadable("no token scores")
+        if response.count < 1:
+            # The sum of nothing is 0, which would read as a certain sentence.
+            return Unreadable("no token was scored")
+        return {"log_probability": response.log_probability, "tokens": response.count}
+
+    def read_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
+        """Read all responses at once, or None where one of them is not as `read` wants it."""
+        read = frame.select(scored=pl.col("response").str.json_decode(_SCORES)).unnest("scored")
+        usable = (pl.col("type") == "token_scores") & (pl.col("tokens") > 0) & pl.col("log_probability").is_not_null()
+        read = read.rename({"count": "tokens"})
+        if not read.select(usable.fill_null(False).all()).item():
+            return None
+        return read.select(self.outcomes)
+
+
+def _digest(seed: int, text: str) -> bytes:
+    return hashlib.sha256(f"{seed}|{text}".encode("utf-8", "surrogatepass")).digest()

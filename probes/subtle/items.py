@@ -1,0 +1,84 @@
+"""What an item of the subtle-bias studies is: a sentence with a BLANK, what is given in it, and three options."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ...core.contracts.records import Scalar
+
+DIRECTIONS = ("sai", "asa")
+"""Stimulus to attribute inference, and attribute to stimulus association."""
+DOMAINS = ("ageism", "beauty", "beauty profession", "institution", "nationality")
+PRONOUNS = ("masculine", "feminine", "non-binary")
+GIVEN = ("positive", "negative")
+POLARITIES = ("positive", "negative", "neutral")
+BLANK = "BLANK"
+CELL = ("domain", "pronoun", "given")
+OPTIONS = ("stereotype", "anti_stereotype", "unrelated")
+"""Columns of the published files that hold the options."""
+AS_PUBLISHED = ("bias_type", "target_gender", "item_category", "type_category")
+"""Columns of the published files that, with `context`, tell every row from every other."""
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One sentence to complete."""
+
+    id: str
+    direction: str
+    domain: str
+    pronoun: str
+    given: str
+    """Polarity of the given stimulus (SAI) or attribute (ASA)."""
+    template: str
+    """Equal for sentences that differ in the pronoun and the given term; where that is not known, in the pronoun."""
+    term: str | None
+    """The given stimulus or attribute; None where it is not known."""
+    context: str
+    options: tuple[str, str, str]
+    """The positive, the negative and the neutral option."""
+    published: tuple[str, ...] = ()
+    """The cells of `AS_PUBLISHED`, as written; empty for items that are made here."""
+
+    def factors(self) -> dict[str, Scalar]:
+        """Return the cell of the design it stands in, without the order of its options."""
+        positive, negative, neutral = self.options
+        cell: dict[str, Scalar] = {
+            "item": self.id,
+            "direction": self.direction,
+            "domain": self.domain,
+            "pronoun": self.pronoun,
+            "given": self.given,
+            "template": self.template,
+            "term": self.term,
+            "context": self.context,
+            "positive": positive,
+            "negative": negative,
+            "neutral": neutral,
+        }
+        return cell | dict(zip(AS_PUBLISHED, self.published, strict=False))
+
+
+def pick(count: int, *names: object) -> int:
+    """Return a number below `count` that depends on `names` alone: a seeded draw, equal on every machine."""
+    text = "\x1f".join(map(str, names))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) % count
+
+
+def select(items: Iterable[Item], domains: Sequence[str], pronouns: Sequence[str]) -> list[Item]:
+    """Return the items of some domains and pronouns; no names mean all."""
+    return [i for i in items if (not domains or i.domain in domains) and (not pronouns or i.pronoun in pronouns)]
+
+
+def sample(items: Sequence[Item], per_cell: int, seed: int) -> list[Item]:
+    """Return at most `per_cell` items per domain, pronoun and given polarity, in their order."""
+    drawn, chosen = Counter[tuple[str, ...]](), set[str]()
+    for item in sorted(items, key=lambda item: pick(1 << 63, seed, item.id)):
+        cell = (item.domain, item.pronoun, item.given)
+        if drawn[cell] < per_cell:
+            drawn[cell] += 1
+            chosen.add(item.id)
+    return [item for item in items if item.id in chosen]

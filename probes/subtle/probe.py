@@ -1,0 +1,238 @@
+"""Subtler biases: does the polarity of who a person is said to be decide what else is said of them, and the reverse?
+
+A sentence describes somebody by a stimulus (an age, looks, an institution, a nation) or by an attribute, and has a
+BLANK for the other; the model chooses one of a positive, a negative and a neutral option (Kamruzzaman et al. 2023,
+`Investigating Subtler Biases in LLMs`). Items are made from `data`, or read from the published file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import polars as pl
+
+from ...core.contracts import Imported, Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts.errors import DataError, UnknownNameError, UsageError
+from ...core.contracts.records import (
+    AnyRequest,
+    AnyResponse,
+    Generate,
+    Generation,
+    Likelihood,
+    Likelihoods,
+    Message,
+    Request,
+    Sampling,
+    Scalar,
+    Text,
+)
+from ..shared.sampling import ensure_drawable
+from .asking import Order, Orders, name_of, normal, orders_of, prompt_of, read_words, softmax
+from .design import generate, load_design
+from .items import AS_PUBLISHED, CELL, DOMAINS, OPTIONS, POLARITIES, PRONOUNS, Item, sample, select
+from .published import DIRECTION_OF, read_counts, read_items
+
+FACTORS = ("item", "direction", *CELL, "template", "term", "context", *POLARITIES, "order")
+CHOICE = ("chosen", "position")
+
+
+class SubtleOptions(Options, frozen=True, kw_only=True):
+    """Parameters of `subtle`."""
+
+    direction: Literal["sai", "asa"] = "sai"
+    """`sai`: a stimulus is given and an attribute chosen; `asa`: the other way round."""
+    asking: Literal["generate", "likelihood"] = "generate"
+    """`generate`: the model answers in words, as in the paper; `likelihood`: the likeliest option is its answer."""
+    data: str | None = None
+    """A CSV file with the columns of the published items, in place of the items that are made here."""
+    domains: tuple[str, ...] = ()
+    """Domains to ask about; empty means all five."""
+    pronouns: tuple[str, ...] = ()
+    """`masculine`, `feminine`, `non-binary`; empty means all."""
+    orders: Orders = "random"
+    """Orders of the options: one drawn per item; `all` six; `latin`, three in which each option has each place once;
+    `paper`, positive, negative, neutral; `unknown` records none, for answers somebody else asked for."""
+    per_cell: int | None = None
+    """At most this many items per domain, pronoun and given polarity; None asks all."""
+    seed: int = 0
+    """Seed of the options that are drawn, of their order, and of `per_cell`."""
+    temperature: float | None = 0.0
+    """Of `generate`. The paper does not give it."""
+    max_tokens: int = 32
+    read_labels: bool = False
+    """Also read an answer that is the number of an option alone, which the authors leave out."""
+    per_token: bool = False
+    """With `likelihood`, compare options by the mean log-probability of a token in place of the sum."""
+    published_model: str | None = None
+    """Whose rows of a file of counts to measure."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no answer can be drawn with."""
+        ensure_drawable(self)
+
+
+class SubtleStage(Stage):
+    """All items, in all their orders."""
+
+    factors: ClassVar[tuple[str, ...]] = FACTORS
+    outcomes: ClassVar[tuple[str, ...]] = CHOICE
+    count_by: ClassVar[tuple[str, ...]] = CELL
+    unit: ClassVar[str] = "item"
+    operation: ClassVar[type[Request]] = Generate
+
+    def __init__(self, options: SubtleOptions) -> None:
+        self._options = options
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """Return the chosen items; a file is read only here, so that answers are scored again without it."""
+        chosen = self._options
+        if chosen.data is None:
+            found = generate(load_design(), chosen.direction, chosen.seed)
+        else:
+            found = read_items(chosen.data, chosen.direction)
+        found = select(found, chosen.domains, chosen.pronouns)
+        return found if chosen.per_cell is None else sample(found, chosen.per_cell, chosen.seed)
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the trials, item by item."""
+        asked = Counter[str]()
+        for item in self.items:
+            for order in orders_of(self._options.orders, item, self._options.seed):
+                prompt = prompt_of(item, order)
+                known = self._options.orders != "unknown"
+                factors = item.factors() | {"order": name_of(order) if known else None}
+                name = f"{item.id}/{''.join(map(str, order))}"
+                # Items that are alike word for word are answered apart, as repeats of one question.
+                yield Trial(name, factors, self.request(prompt, item, order, asked[prompt]))
+                asked[prompt] += 1
+
+    def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
+        """Return what is asked."""
+        raise NotImplementedError
+
+    def concerns(self, cells: Mapping[str, Any]) -> bool:
+        """Leave out the other direction, which the authors' files of answers hold too."""
+        code = cells.get("type_category")
+        return DIRECTION_OF.get(str(code), self._options.direction) == self._options.direction
+
+    def contradicts(self, factors: Mapping[str, Scalar], cells: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        """Compare the options that came with an answer, as answers are compared with options."""
+        same, other = POLARITIES[:2] if factors["given"] == "positive" else POLARITIES[1::-1]
+        pairs = [
+            (name, cells.get(name), factors[own]) for name, own in zip(OPTIONS, (same, other, "neutral"), strict=True)
+        ]
+        return {n: (cell, own) for n, cell, own in pairs if cell is not None and normal(str(cell)) != normal(str(own))}
+
+    def place(self, factors: Mapping[str, Scalar], chosen: str) -> int | None:
+        """Return the place of the chosen option in the order shown, from 1; None where no order is known."""
+        order = factors.get("order")
+        return None if order is None else str(order).split(", ").index(chosen) + 1
+
+
+class GenerateStage(SubtleStage):
+    """Ask for an answer in words."""
+
+    def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
+        """Return a question."""
+        sampling = Sampling(temperature=self._options.temperature, max_tokens=self._options.max_tokens)
+        return Generate(messages=(Message("user", (Text(prompt),)),), sampling=sampling, sample=repeat)
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Match the answer to an option."""
+        if not isinstance(response, Generation):
+            return Unreadable("no answer in words")
+        chosen = read_words(dict(factors), response.text, self._options.read_labels)
+        if isinstance(chosen, Unreadable):
+            return chosen
+        return {"chosen": chosen, "position": self.place(factors, chosen)}
+
+
+class LikelihoodStage(SubtleStage):
+    """Ask how likely each option is as the answer."""
+
+    operation: ClassVar[type[Request]] = Likelihood
+    outcomes: ClassVar[tuple[str, ...]] = (*CHOICE, *(f"p_{name}" for name in POLARITIES))
+
+    def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
+        """Return a question; its continuations are the positive, the negative and the neutral option."""
+        return Likelihood(prompt=f"{prompt}\nAnswer:", continuations=tuple(f" {option}" for option in item.options))
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Choose the likeliest option; `p_...` are the shares of the three."""
+        if not isinstance(response, Likelihoods) or len(response.scores) != len(POLARITIES):
+            return Unreadable("no three likelihoods")
+        by = [score.log_probability / (score.count if self._options.per_token else 1) for score in response.scores]
+        best = [name for name, value in zip(POLARITIES, by, strict=True) if value == max(by)]
+        if len(best) > 1:
+            return Unreadable("two options equally likely")
+        shares = {f"p_{name}": share for name, share in zip(POLARITIES, softmax(by), strict=True)}
+        return {"chosen": best[0], "position": self.place(factors, best[0]), **shares}
+
+
+class PublishedGenerateStage(GenerateStage):
+    """The items of a file, with its own cells, so that published answers find their items."""
+
+    factors: ClassVar[tuple[str, ...]] = (*FACTORS, *AS_PUBLISHED)
+
+
+class PublishedLikelihoodStage(LikelihoodStage):
+    """The same, by likelihood."""
+
+    factors: ClassVar[tuple[str, ...]] = (*FACTORS, *AS_PUBLISHED)
+
+
+class Subtle(Probe):
+    """The instrument: one stage, in one direction."""
+
+    options: ClassVar[type[Options]] = SubtleOptions
+
+    def stages(self, options: SubtleOptions) -> Sequence[Stage]:
+        """Return the one stage.
+
+        Raises:
+            UsageError: `per_cell` is below 1, or there is no such domain or pronoun.
+        """
+        if options.per_cell is not None and options.per_cell < 1:
+            raise UsageError(f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all items.")
+        for what, names, known in (("domain", options.domains, DOMAINS), ("pronoun", options.pronouns, PRONOUNS)):
+            for name in names:
+                if name not in known:
+                    raise UnknownNameError(what, name, known)
+        made = {"generate": GenerateStage, "likelihood": LikelihoodStage}
+        read = {"generate": PublishedGenerateStage, "likelihood": PublishedLikelihoodStage}
+        kinds: Mapping[str, type[SubtleStage]] = made if options.data is None else read
+        return [kinds[options.asking](options)]
+
+    def import_scores(self, path: str, options: Any) -> Imported:
+        """Read the counts behind published tables, one observation per counted answer.
+
+        The file has a row per `model`, `direction`, `domain`, `given_polarity` and `pronoun` with `n_positive`,
+        `n_negative` and `n_neutral`; rows with the pronoun `all` are checked against the others.
+
+        Raises:
+            DataError: The file cannot be used.
+        """
+        counts = read_counts(path, options.direction, options.published_model)
+        rows = [
+            (options.direction, count.domain, count.pronoun, count.given, chosen)
+            for count in counts
+            for chosen, number in zip(POLARITIES, count.chosen, strict=True)
+            for _ in range(number)
+        ]
+        if not rows:
+            raise DataError(f"{path}: all counts are 0.")
+        frame = pl.DataFrame(rows, schema=["direction", *CELL, "chosen"], orient="row")
+        absent = ("item", "template", "term", "order", "reason")
+        return Imported(
+            frame.with_columns(
+                *(pl.lit(None, pl.String).alias(name) for name in absent),
+                position=pl.lit(None, pl.Int64),
+                status=pl.lit("ok"),
+                key=pl.lit(None, pl.Binary),
+            ),
+            ("These are counts from printed tables: nothing is known of single items, so nothing is clustered.",),
+        )

@@ -1,0 +1,162 @@
+"""Read the published items of Kamruzzaman et al., and the counts behind a paper's tables, as they are written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from ...core.contracts.errors import DataError
+from ..shared.csv import Row, read_rows
+from .asking import normal
+from .items import AS_PUBLISHED, BLANK, DOMAINS, GIVEN, OPTIONS, POLARITIES, PRONOUNS, Item
+from .templates import derive
+
+SOURCE = "https://github.com/kamruzzaman15/Identifying-Subtler-Biases-in-LLMs (outputs/dataset.csv)"
+REQUIRED = (*AS_PUBLISHED, "context", *OPTIONS)
+DOMAIN_OF = {name.replace(" ", "_"): name for name in DOMAINS} | {"instituition": "institution"}
+PRONOUN_OF = {"male": "masculine", "female": "feminine", "not_spacified": "non-binary", "not_specified": "non-binary"}
+DIRECTION_OF = {"type1": "sai", "type2": "asa"}
+COUNTED = ("model", "direction", "domain", "given_polarity", "pronoun", *(f"n_{name}" for name in POLARITIES))
+
+
+class Count(msgspec.Struct, frozen=True):
+    """How often each polarity was chosen in one cell of a table."""
+
+    domain: str
+    pronoun: str
+    given: str
+    chosen: tuple[int, int, int]
+    """Positive, negative, neutral."""
+
+
+def read_items(path: str, direction: str) -> list[Item]:
+    """Read the items of one direction; an item is named by its row, from 0.
+
+    The positive option is `stereotype` where the given term is positive, and `anti_stereotype` where it is negative;
+    `unrelated` is neutral. Template and term are what the columns `template` and `term` say, if the file has both;
+    else they are found by comparing the sentences, and where nothing shows it the term is None.
+
+    Raises:
+        DataError: the file or one of its rows cannot be used, or it has no row of this direction.
+    """
+    seen: dict[tuple[str, ...], int] = {}
+    items = []
+    for number, row in enumerate(read_rows(path, REQUIRED)):
+        cells = tuple(row.cells[name] for name in REQUIRED)
+        if (first := seen.setdefault(cells, row.line)) != row.line:
+            raise row.fault(f"this item stands already on line {first}. Remove one of the two.")
+        if (item := _item(row, str(number))).direction == direction:
+            items.append(item)
+    if not items:
+        code = next(code for code, name in DIRECTION_OF.items() if name == direction)
+        raise DataError(f"{path} has no row with type_category {code!r}, which is what {direction!r} asks.")
+    return _with_templates(items)
+
+
+def _item(row: Row, name: str) -> Item:
+    given = row.choice("item_category", GIVEN)
+    domain = DOMAIN_OF[row.choice("bias_type", tuple(DOMAIN_OF))]
+    pronoun = PRONOUN_OF[row.choice("target_gender", tuple(PRONOUN_OF))]
+    direction = DIRECTION_OF[row.choice("type_category", tuple(DIRECTION_OF))]
+    context = row.filled("context")
+    if context.count(BLANK) != 1:
+        raise row.fault(f"the context has {context.count(BLANK)} times {BLANK!r}; it must stand there once.")
+    return Item(
+        id=name,
+        direction=direction,
+        domain=domain,
+        pronoun=pronoun,
+        given=given,
+        template=row.optional("template") or "",
+        term=row.optional("term"),
+        context=context,
+        options=_options(row, given),
+        published=tuple(row.cells[column] for column in AS_PUBLISHED),
+    )
+
+
+def _options(row: Row, given: str) -> tuple[str, str, str]:
+    if empty := [name for name in OPTIONS if not row.cells[name].strip()]:
+        raise row.fault(f"an item needs three options, and {empty[0]!r} is empty. Fill it in, or remove the row.")
+    same, other, neutral = shown = tuple(row.cells[name].strip() for name in OPTIONS)
+    # An answer is compared without case, full stops and spaces at its ends, so no two options may be alike in that way.
+    compared = [normal(option) for option in shown]
+    if "" in compared:
+        raise row.fault(f"the option {shown[compared.index('')]!r} has no word. An item needs three options.")
+    if len(set(compared)) < 3:
+        options = ", ".join(map(repr, shown))
+        alike = (
+            "equal" if len(set(shown)) < 3 else "equal but for case, full stops or spaces, which no answer tells apart"
+        )
+        raise row.fault(f"two of the options {options} are {alike}. An item needs three.")
+    return (same, other, neutral) if given == "positive" else (other, same, neutral)
+
+
+def _with_templates(items: Sequence[Item]) -> list[Item]:
+    """Find template and term of the items whose rows do not name them."""
+    by_domain: dict[str, list[int]] = defaultdict(list)
+    for place, item in enumerate(items):
+        if not item.template:
+            by_domain[item.domain].append(place)
+    found = list(items)
+    for domain, places in by_domain.items():
+        ages = domain == "ageism" and items[0].direction == "sai"
+        young = [items[place].given == "positive" for place in places] if ages else None
+        derived = derive([items[place].context for place in places], young)
+        for place, (template, term) in zip(places, derived, strict=True):
+            found[place] = msgspec.structs.replace(items[place], template=template, term=items[place].term or term)
+    return found
+
+
+def read_counts(path: str, direction: str, model: str | None) -> list[Count]:
+    """Read the counts of one direction and model, by domain, given polarity and pronoun.
+
+    Raises:
+        DataError: the file cannot be used, it has several models and none is chosen, or the pronouns of a cell do not
+            sum to its row `all`.
+    """
+    rows = read_rows(path, COUNTED)
+    model = _model(path, rows, model)
+    own = [row for row in rows if row.cells["model"] == model and row.cells["direction"].lower() == direction]
+    if not own:
+        raise DataError(f"{path} has no counts of {model!r} in the direction {direction.upper()!r}.")
+    counts = [(row, _count(row)) for row in own]
+    _ensure_sums(counts)
+    return [count for _, count in counts if count.pronoun != "all"]
+
+
+def _model(path: str, rows: Sequence[Row], model: str | None) -> str:
+    names = list(dict.fromkeys(row.cells["model"] for row in rows))
+    if model in names or (model is None and len(names) == 1):
+        return model or names[0]
+    known = f"{path} has the counts of {', '.join(map(repr, names))}"
+    if model is not None:
+        raise DataError(f"{known}, and none of {model!r}.")
+    raise DataError(f"{known}. Say whose to measure: --set published_model=NAME.")
+
+
+def _count(row: Row) -> Count:
+    domain = DOMAIN_OF[row.choice("domain", tuple(DOMAIN_OF))]
+    given = row.choice("given_polarity", GIVEN)
+    pronoun = row.choice("pronoun", (*PRONOUNS, "all"))
+    positive, negative, neutral = (int(row.number(f"n_{name}", int)) for name in POLARITIES)
+    if min(positive, negative, neutral) < 0:
+        raise row.fault("a count is below 0. Correct this row.")
+    return Count(domain, pronoun, given, (positive, negative, neutral))
+
+
+def _ensure_sums(counts: Sequence[tuple[Row, Count]]) -> None:
+    for row, whole in counts:
+        parts = list(_parts(counts, whole))
+        if whole.pronoun == "all" and parts:
+            summed = tuple(sum(column) for column in zip(*(part.chosen for part in parts), strict=True))
+            if summed != whole.chosen:
+                raise row.fault(f"the counts {whole.chosen} are not the sums of the pronouns, {summed}.")
+
+
+def _parts(counts: Sequence[tuple[Row, Count]], whole: Count) -> Iterator[Count]:
+    for _, part in counts:
+        if part.pronoun != "all" and (part.domain, part.given) == (whole.domain, whole.given):
+            yield part

@@ -1,0 +1,114 @@
+"""`llamacpp`: drawn answers, compared with Transformers on the same weights."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from prejudge.adapters.llamacpp.sampling import draw, log_softmax
+from prejudge.core.contracts.records import Generate, Generation, Sampling
+
+from .asking import Pair, ask, say
+
+pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
+pytest.importorskip("gguf", reason="gguf, which writes the tiny model, is not installed")
+
+
+def test_generation_does_not_depend_on_order(pair: Pair) -> None:
+    requests = [say(text, seed=3, temperature=1.0) for text in ("one", "two " * 70, "two " * 71, "three")]
+    assert ask(pair[0], requests) == ask(pair[0], requests[::-1])[::-1]
+
+
+def test_greedy_equals_transformers(pair: Pair) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    (answer,) = ask(pair[0], [say("one two", temperature=0.0)])
+    tokenizer = AutoTokenizer.from_pretrained(pair[1])
+    model = AutoModelForCausalLM.from_pretrained(pair[1]).eval()
+    chat = [{"role": "user", "content": "one two"}]
+    text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    ids = tokenizer(text, add_special_tokens=False).input_ids
+    with torch.no_grad():
+        for _ in range(12):
+            ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+    # A character that the end cuts in two is left out.
+    assert answer.text.rstrip("\ufffd") == tokenizer.decode(ids[-12:]).rstrip("\ufffd")
+    assert answer.usage.input_tokens == len(ids) - 12
+
+
+def test_seed_is_honoured(pair: Pair) -> None:
+    same = [say("one", seed=1, temperature=1.0)] * 2
+    other = say("one", seed=2, temperature=1.0)
+    one, again, two = ask(pair[0], [*same, other])
+    assert one == again
+    assert one.text != two.text
+
+
+@pytest.mark.parametrize("change", [{"sample": 1}, {"attempt": 1}])
+@pytest.mark.parametrize("seed", [None, 5])
+def test_repeats_are_draws_of_their_own(pair: Pair, change: dict[str, int], seed: int | None) -> None:
+    import msgspec
+
+    first = say("one", seed=seed, temperature=1.0)
+    one, two = ask(pair[0], [first, msgspec.structs.replace(first, **change)])
+    assert one.text != two.text
+
+
+def test_draws_follow_the_distribution(pair: Pair) -> None:
+    one = say("one", max_tokens=1)
+    requests = [Generate(messages=one.messages, sampling=one.sampling, sample=n, top_logprobs=90) for n in range(400)]
+    draws: list[Generation] = ask(pair[0], requests)
+    # A token that is part of a character has no text of its own to be counted by.
+    top = next(top for top in draws[0].top_logprobs[0] if top.token.isascii())
+    share = sum(answer.text == top.token for answer in draws) / len(draws)
+    chance = math.exp(top.log_probability)
+    assert share == pytest.approx(chance, abs=4 * math.sqrt(chance * (1 - chance) / len(draws)))
+
+
+@pytest.mark.parametrize(("temperature", "share"), [(1.0, 0.75), (0.5, 0.9), (2.0, 0.634)])
+def test_temperature_sharpens_the_draw(temperature: float, share: float) -> None:
+    row = log_softmax(np.log(np.array([0.25, 0.75])))
+    sampling = Sampling(temperature=temperature)
+    assert [draw(row, sampling, share - 0.01), draw(row, sampling, share + 0.01)] == [1, 0]
+
+
+def test_top_p_keeps_the_likeliest() -> None:
+    row = log_softmax(np.log(np.array([0.2, 0.5, 0.3])))
+    assert {draw(row, Sampling(top_p=0.6), point / 100) for point in range(100)} == {1, 2}
+
+
+def test_small_top_p_is_greedy(pair: Pair) -> None:
+    narrow, greedy = ask(pair[0], [say("one", top_p=1e-9, temperature=1.0), say("one", temperature=0.0)])
+    assert narrow.text == greedy.text
+
+
+def test_stop_cuts_the_text(pair: Pair) -> None:
+    (whole,) = ask(pair[0], [say("one two", temperature=0.0)])
+    stop = whole.text[3:5]
+    (cut,) = ask(pair[0], [say("one two", temperature=0.0, stop=(stop, "never"))])
+    assert cut.text == whole.text[: whole.text.index(stop)]
+    assert cut.finish_reason == "stop"
+
+
+def test_refusal_keeps_its_text(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prejudge.adapters.llamacpp.answers.reads_as_refusal", lambda text: True)
+    request = say("one two", temperature=0.0)
+    (refused,), (kept,) = ask(pair[0], [request]), ask(pair[0], [request], refusal_rule=False)
+    assert (refused.status, kept.status) == ("refused", "ok")
+    assert refused.text == kept.text
+
+
+def test_length_is_reported(pair: Pair) -> None:
+    (answer,) = ask(pair[0], [say("one two", temperature=0.0, max_tokens=4)])
+    assert (answer.finish_reason, answer.usage.output_tokens) == ("length", 4)
+
+
+def test_top_logprobs_are_sorted(pair: Pair) -> None:
+    request = Generate(messages=say("one").messages, sampling=Sampling(max_tokens=3, temperature=0.0), top_logprobs=4)
+    (answer,) = ask(pair[0], [request])
+    assert [len(row) for row in answer.top_logprobs] == [4, 4, 4]
+    for row in answer.top_logprobs:
+        assert sorted(row, key=lambda top: -top.log_probability) == list(row)

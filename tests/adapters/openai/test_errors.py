@@ -1,0 +1,248 @@
+"""`openai`: every way an endpoint can fail is one clear line and a decision, over either transport."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import shutil
+import ssl
+import subprocess
+import time
+from email.utils import format_datetime
+from typing import Any
+
+import fault_server
+import pytest
+from fault_server import Answer, chat, problem
+
+from prejudge.adapters.openai.errors import read_wait
+from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
+from prejudge.core.contracts.errors import (
+    AuthenticationError,
+    ModelError,
+    PermanentError,
+    RateLimitError,
+    TransientError,
+)
+from prejudge.core.contracts.records import Embed, Generate, Message, Text
+
+QUESTION = Generate(messages=(Message("user", (Text("q"),)),))
+
+
+def fail(ask: Any, server: Any, answer: Answer, **settings: Any) -> ModelError:
+    server.plan = [answer]
+    (error,) = ask(QUESTION, **settings)
+    assert isinstance(error, ModelError)
+    assert "\n" not in str(error)
+    assert len(str(error)) < 500
+    return error
+
+
+@pytest.mark.parametrize("status", [408, 409, 500, 502, 503, 504, 529])
+def test_server_trouble_is_transient(ask, server, transport, status):
+    error = fail(ask, server, Answer(status, problem(None, "try later")), transport=transport)
+    assert type(error) is TransientError
+    assert str(status) in str(error)
+    assert "try later" in str(error)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_refused_request_is_permanent(ask, server, transport, status):
+    error = fail(ask, server, Answer(status, problem("bad", "unknown field 'x'")), transport=transport)
+    assert type(error) is PermanentError
+    assert "unknown field 'x'" in str(error)
+
+
+@pytest.mark.parametrize("status", [401, 403, 402])
+def test_refused_key_stops_the_run(ask, server, transport, status):
+    assert type(fail(ask, server, Answer(status, problem(None)), transport=transport)) is AuthenticationError
+
+
+def test_used_up_quota_stops_the_run(ask, server, transport):
+    error = fail(ask, server, Answer(429, problem("insufficient_quota"), {"retry-after": "1"}), transport=transport)
+    assert type(error) is AuthenticationError
+
+
+def test_unknown_model_is_named(ask, server):
+    error = fail(ask, server, Answer(404, problem("model_not_found", "no such model")), model="gpt-9")
+    assert type(error) is PermanentError
+    assert "'gpt-9'" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"), [({}, None), ({"Retry-After": "7"}, 7.0), ({"retry-after-ms": "250"}, 0.25)]
+)
+def test_rate_limit_carries_the_wait(ask, server, transport, headers, seconds):
+    error = fail(ask, server, Answer(429, problem("rate_limit_exceeded"), headers), transport=transport)
+    assert isinstance(error, RateLimitError)
+    assert error.retry_after == seconds
+
+
+def test_wait_may_be_a_date():
+    date = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=30)
+    wait = read_wait({"retry-after": format_datetime(date, usegmt=True)})
+    assert wait is not None
+    assert 25 < wait <= 30
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "-3"}, 0.0),
+        ({"x-ratelimit-reset-requests": "1m30s"}, 90.0),
+        ({"x-ratelimit-reset-tokens": "20ms"}, 0.02),
+        ({"x-ratelimit-reset-tokens": "6m0s", "x-ratelimit-remaining-tokens": "500"}, None),
+        ({"x-ratelimit-reset-tokens": "2s", "x-ratelimit-reset-requests": "1s"}, 2.0),
+        ({"x-ratelimit-reset-tokens": "later"}, None),
+        ({"x-ratelimit-reset-tokens": "9s", "retry-after": "1"}, 1.0),
+    ],
+)
+def test_wait_is_read(headers, seconds):
+    assert read_wait(headers) == seconds
+
+
+def test_slow_answer_is_transient(ask, server, transport):
+    began = time.monotonic()
+    error = fail(ask, server, Answer(body=chat("late"), delay=1.0), transport=transport, timeout_seconds=0.2)
+    assert type(error) is TransientError
+    assert "within 0.2 s" in str(error)
+    assert time.monotonic() - began < 5
+
+
+def test_cut_connection_is_transient(ask, server, transport):
+    error = fail(ask, server, Answer(cut=True), transport=transport)
+    assert type(error) is TransientError
+    assert "cut the connection" in str(error)
+
+
+def test_half_answer_is_transient(ask, server, transport):
+    error = fail(ask, server, Answer(body=chat("x" * 2000), half=True), transport=transport)
+    assert type(error) is TransientError
+    assert "cut the connection" in str(error)
+
+
+def test_broken_json_is_transient(ask, server, transport):
+    error = fail(ask, server, Answer(body='{"choices": ['), transport=transport)
+    assert type(error) is TransientError
+    assert "broken JSON" in str(error)
+
+
+def test_page_in_place_of_json_is_transient(ask, server, transport):
+    error = fail(ask, server, Answer(body="<html>log in</html>", content_type="text/html"), transport=transport)
+    assert type(error) is TransientError
+    assert "text/html" in str(error)
+    assert "<html>" not in str(error)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"null", b'{"choices": [{"text": 3}]}', b"\xff\xfe"])
+def test_json_that_is_no_answer_is_transient(ask, server, body):
+    assert type(fail(ask, server, Answer(body=body))) is TransientError
+
+
+def test_error_wrapped_in_success_keeps_its_meaning(ask, server):
+    error = fail(ask, server, Answer(200, {"error": {"code": 429, "message": "upstream is busy"}}))
+    assert isinstance(error, RateLimitError)
+
+
+@pytest.mark.parametrize("body", [{"detail": "not here"}, {"message": "not here"}, {"error": "not here"}])
+def test_other_shapes_of_errors_are_read(ask, server, body):
+    assert "not here" in str(fail(ask, server, Answer(400, body)))
+
+
+def test_redirect_is_not_followed(ask, server, transport):
+    error = fail(ask, server, Answer(308, "", {"Location": server.url + "/other"}), transport=transport)
+    assert type(error) is PermanentError
+    assert len(server.seen) == 1
+
+
+def test_refusing_port_is_transient(ask, transport):
+    (error,) = ask(QUESTION, base_url="http://127.0.0.1:1/v1", transport=transport)
+    assert type(error) is TransientError
+    assert "refuses the connection" in str(error)
+
+
+def test_unknown_host_is_transient(ask, transport):
+    (error,) = ask(QUESTION, base_url="http://no-such-host.invalid/v1", transport=transport)
+    assert type(error) is TransientError
+    assert "cannot be resolved" in str(error)
+
+
+@pytest.fixture
+def secure_server(tmp_path):
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    pem = tmp_path / "own.pem"
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
+    subprocess.run([*command, "-keyout", pem, "-out", tmp_path / "cert.pem"], check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "cert.pem", pem)
+    server = fault_server.FaultServer(context)
+    yield server
+    server.close()
+
+
+def test_untrusted_certificate_is_permanent(ask, secure_server, transport):
+    (error,) = ask(QUESTION, base_url=secure_server.url, transport=transport)
+    assert type(error) is PermanentError
+    assert "certificate" in str(error) and "SSL_CERT_FILE" in str(error)
+    assert not secure_server.seen
+
+
+def test_plain_server_behind_https_is_transient(ask, server, transport):
+    (error,) = ask(QUESTION, base_url=server.url.replace("http:", "https:"), transport=transport)
+    assert type(error) is TransientError
+
+
+def test_nothing_is_retried(ask, server, transport):
+    server.plan = [Answer(500, problem(None))]
+    ask(QUESTION, transport=transport)
+    assert len(server.seen) == 1
+
+
+def test_one_failure_leaves_the_others(ask, server):
+    server.plan = [Answer(500, problem(None))]
+    answers = ask(*[QUESTION] * 5)
+    assert sum(isinstance(answer, TransientError) for answer in answers) == 1
+
+
+def test_filter_without_a_text_is_permanent(ask, server):
+    server.plan = [Answer(400, problem("content_filter"))]
+    (error,) = ask(Embed(text="q"))
+    assert isinstance(error, PermanentError)
+
+
+def test_connections_stay_within_concurrency(ask, server, transport):
+    server.delay = 0.02
+    ask(*[QUESTION] * 12, transport=transport, concurrency=3)
+    assert server.most_busy == 3
+
+
+def test_cancelled_call_frees_its_connection(server):
+    async def cancel_one() -> str:
+        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=server.url, concurrency=1))
+        server.plan = [Answer(body=chat("never"), delay=30)]
+        task = asyncio.create_task(adapter.generate(QUESTION))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+        answer = await asyncio.wait_for(adapter.generate(QUESTION), 5)
+        await adapter.aclose()
+        return answer.text
+
+    assert asyncio.run(cancel_one()) == "Q"
+
+
+def test_closed_adapter_says_so(server):
+    async def close_first() -> None:
+        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=server.url))
+        await adapter.aclose()
+        await adapter.aclose()
+        await adapter.generate(QUESTION)
+
+    with pytest.raises(RuntimeError, match="closed"):
+        asyncio.run(close_first())

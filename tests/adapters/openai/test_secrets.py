@@ -1,0 +1,201 @@
+"""`openai`: the key is in no store, log, exception, identity or repr, whatever a server echoes."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+import polars as pl
+import pytest
+from fault_server import Answer, chat, problem
+
+from prejudge.adapters.openai.errors import Scrubber
+from prejudge.adapters.openai.wire import Endpoint
+from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
+from prejudge.core.contracts import Options, Probe, Stage, Trial
+from prejudge.core.contracts.errors import AuthenticationError, ModelError, UsageError
+from prejudge.core.report.output import write_output
+from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
+from prejudge.core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Scalar, Text
+from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
+from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.scoring.score import score
+from prejudge.core.store import Store, statistics
+from prejudge.core.catalogue.study import Catalogue
+
+QUESTION = Generate(messages=(Message("user", (Text("q"),)),))
+
+
+def forms(key: str) -> list[str]:
+    return [key, quote(key, safe=""), base64.b64encode(key.encode()).decode(), f"Bearer {key}"]
+
+
+def assert_absent(text: str, key: str) -> None:
+    assert not [form for form in forms(key) if form in text]
+
+
+class AskStage(Stage):
+    operation: ClassVar[type[Request]] = Generate
+    factors = ("number",)
+    outcomes = ("length",)
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        for number in range(4):
+            request = Generate(messages=(Message("user", (Text(f"question {number}"),)),))
+            yield Trial(f"t{number}", {"number": number}, request)
+
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar]:
+        assert isinstance(response, Generation)
+        return {"length": len(response.text)}
+
+
+class AskProbe(Probe):
+    options = Options
+
+    def stages(self, options: Options) -> Sequence[Stage]:
+        return [AskStage()]
+
+
+def run_study(server: Any, store: Store) -> Catalogue:
+    settings = {"model": "tiny", "base_url": server.url, "concurrency": 1}
+    registry = Registry(
+        models={"tiny": ModelEntry(adapter="openai", settings=settings)},
+        studies={"ask": StudyEntry(probe="ask", metrics={}, title="Asking")},
+    )
+    plugins = Plugins(registry, found=[])
+    for kind, name, thing in (("adapter", "openai", OpenAIApi), ("probe", "ask", AskProbe)):
+        plugins.offers[kind][name] = Registered(Plugged(name, thing), "tests")
+    catalogue = Catalogue(registry, plugins)
+    asyncio.run(execute(catalogue, catalogue.study("ask", {"subject": "tiny"}, {}), store, RunOptions()))
+    return catalogue
+
+
+def test_run_leaves_no_key_in_store_log_or_report(server, key, tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    server.plan = [
+        Answer(400, problem("bad", f"your header was Authorization: Bearer {key}")),
+        Answer(500, problem(None, f"key {quote(key, safe='')} broke us")),
+        Answer(body=chat(f"You sent me {key} and {base64.b64encode(key.encode()).decode()}")),
+    ]
+    with Store(tmp_path / "store.db") as store:
+        catalogue = run_study(server, store)
+        kept = statistics(store)
+        report = write_output(score(catalogue, store, "latest"), store, tmp_path / "runs")
+    assert "your header was" in report.read_text("utf-8")
+    assert (kept["Exchange"], kept["Attempt"]) == (3, 2)
+    everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"question 3" in everything
+    assert_absent(everything.decode("latin-1"), key)
+    assert_absent(caplog.text, key)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda key: Answer(401, problem("invalid_api_key", f"Incorrect API key provided: {key}.")),
+        lambda key: Answer(401, f"Authorization: Bearer {key}", content_type="text/plain"),
+        lambda key: Answer(500, {"detail": [{"headers": {"authorization": f"Bearer {key}"}}]}),
+        lambda key: Answer(429, problem(None, json.dumps({"api_key": key}))),
+        lambda key: Answer(cut=True),
+        lambda key: Answer(body=chat("x" * 500), half=True),
+        lambda key: Answer(body=f'{{"{key}'),
+        lambda key: Answer(200, key, content_type=f"text/{key.partition('/')[0]}"),
+    ],
+)
+def test_error_holds_no_key(server, key, transport, answer, caplog):
+    caplog.set_level(logging.DEBUG)
+
+    async def fail() -> ModelError:
+        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=server.url, transport=transport))
+        server.plan = [answer(key)]
+        try:
+            await adapter.generate(QUESTION)
+        except ModelError as error:
+            return error
+        finally:
+            await adapter.aclose()
+        raise AssertionError("there was no error")
+
+    error = asyncio.run(fail())
+    shown = "".join(traceback.format_exception(error))
+    assert_absent(f"{error} {error!r} {vars(error)} {shown} {caplog.text}", key)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+
+
+def test_refused_key_ends_the_run_in_one_line(server, key, tmp_path):
+    server.plan = [Answer(401, problem("invalid_api_key", f"Incorrect API key provided: {key}"))]
+    with Store(tmp_path / "store.db") as store, pytest.raises(AuthenticationError) as caught:
+        run_study(server, store)
+    assert_absent("".join(traceback.format_exception(caught.value)), key)
+    assert len(server.seen) == 1
+
+
+def test_adapter_shows_no_key(server, key):
+    async def shown() -> str:
+        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=server.url))
+        await adapter.generate(QUESTION)
+        await adapter.aclose()
+        return f"{adapter!r} {adapter._caller!r} {adapter._options!r} {adapter.identity!r}"
+
+    assert_absent(asyncio.run(shown()), key)
+
+
+def test_records_show_no_key(key):
+    endpoint = Endpoint(
+        address="http://h/v1", key=key, organization=None, project=None, connections=1, timeout_seconds=1.0
+    )
+    assert_absent(f"{endpoint!r} {Scrubber(key)!r} {OpenAIOptions(model='m', api_key_env=key)!r}", key)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer hunter2hunter2",
+        '{"api_key": "hunter2hunter2"}',
+        "sk-hunter2hunter2",
+        "bearer hunter2hunter2",
+        "ClientHttpProxyError: 407, url='http://me:hunter2hunter2@127.0.0.1:3128'",
+    ],
+)
+def test_what_looks_like_a_key_is_hidden(text):
+    assert "hunter2" not in Scrubber(None).text(text)
+
+
+def test_scrubbed_text_is_one_short_line():
+    assert Scrubber(None).text("a\n b\t c") == "a b c"
+    assert len(Scrubber(None).text("word " * 1000)) <= 300
+
+
+@pytest.mark.parametrize(
+    "settings", [{"system_prompt": "My key is {}."}, {"extra_body": {"user": ["{}"]}}, {"model": "{}"}]
+)
+def test_key_in_a_setting_is_refused_unshown(key, settings):
+    name, value = settings.popitem()
+    filled = json.loads(json.dumps(value).replace("{}", key))
+    with pytest.raises(UsageError) as caught:
+        OpenAIApi(OpenAIOptions(**{"model": "tiny", name: filled}))
+    assert_absent(str(caught.value), key)
+
+
+@pytest.mark.parametrize(
+    "body", [{"api_key": "hunter2"}, {"a": [{"Authorization": "hunter2"}]}, {"h": {"x-api-key": "hunter2"}}]
+)
+def test_place_of_a_key_in_extra_body_is_refused_unshown(body):
+    with pytest.raises(UsageError) as caught:
+        OpenAIApi(OpenAIOptions(model="tiny", extra_body=body))
+    assert "hunter2" not in str(caught.value)
+
+
+def test_user_of_a_proxy_is_hidden(ask, server, monkeypatch):
+    # The server of these tests stands in for a proxy that refuses.
+    monkeypatch.setenv("https_proxy", server.url.removesuffix("/v1").replace("//", "//me:hunter2@"))
+    (answer,) = ask(QUESTION, base_url="https://far.example/v1")
+    assert isinstance(answer, ModelError)
+    assert "hunter2" not in f"{answer!r} {answer.__cause__!r} {answer.__context__!r}"

@@ -1,0 +1,86 @@
+"""Printed values and tables: what they are expanded to, and when a measured value agrees."""
+
+from __future__ import annotations
+
+import pytest
+
+from prejudge.core.contracts.errors import DataError, UnknownNameError
+from prejudge.core.catalogue.published import Again, Published, PublishedTable, whose
+from prejudge.core.catalogue.registry import parse_registry
+
+TABLE = PublishedTable(
+    by=("domain", "pronoun"),
+    measures=("PL", "NL"),
+    rows=(("age", "she", 60.5, 20), ("age", "he", 50.1, 30), ("looks", "she", 1, 2)),
+    tolerance=0.01,
+    model="m",
+    source="Table 9",
+)
+
+
+def test_table_has_a_value_per_row_and_measure():
+    first, *_, last = found = list(TABLE.values())
+    assert len(found) == 6 and {value.tolerance for value in found} == {0.01}
+    assert first == Published("PL", 60.5, {"domain": "age", "pronoun": "she"}, 0.01, model="m", source="Table 9")
+    assert (last.measure, last.value, last.group) == ("NL", 2.0, {"domain": "looks", "pronoun": "she"})
+
+
+def test_other_answers_have_tolerances_and_readings_of_their_own():
+    again = Again("n", tolerances={"age, he": 0.5}, readings={"age, he": "asked later", "looks": "others"})
+    table = PublishedTable(**{n: getattr(TABLE, n) for n in TABLE.__struct_fields__ if n != "again"}, again=(again,))
+    she, he, looks = [value for value in table.values() if value.model == "n" and value.measure == "PL"]
+    assert (she.tolerance, she.reading) == (0.01, "")
+    assert (he.tolerance, he.reading) == (0.5, "asked later")
+    assert (looks.tolerance, looks.reading) == (None, "others")
+
+
+@pytest.mark.parametrize("row", [("age", 1), ("age", 1, 2, 3), ("age", 1, "x"), ("age", 1, True)])
+def test_row_that_does_not_fit_is_refused(row):
+    with pytest.raises(DataError, match="a row of 'T'"):
+        list(PublishedTable(by=("domain",), measures=("PL", "NL"), rows=(row,), source="T").values())
+
+
+def test_catalogue_adds_tables_to_the_single_values():
+    text = "[studies.s]\nprobe='p'\nmetrics={}\npublished=[{measure='a', value=1}]\n"
+    table = "[[studies.s.tables]]\nby=['d']\nmeasures=['b']\nrows=[['x', 2]]\n"
+    found = parse_registry(text + table, "my.toml").studies["s"].published
+    assert [(value.measure, value.value) for value in found] == [("a", 1.0), ("b", 2.0)]
+    with pytest.raises(DataError, match=r"my.toml: studies: s: a row of '' has 1 cells"):
+        parse_registry(text + table.replace("['x', 2]", "['x']"), "my.toml")
+    with pytest.raises(UnknownNameError, match="'measurs'"):
+        parse_registry(text + table.replace("measures", "measurs"), "my.toml")
+
+
+@pytest.mark.parametrize(
+    ("value", "measured", "agrees"),
+    [
+        (Published("a", 60.48, tolerance=0.01), 60.47, True),
+        (Published("a", 60.48, tolerance=0.01), 60.4699, False),
+        (Published("a", 4.95786e-133, relative=1e-5), 4.95785e-133, True),
+        (Published("a", 4.95786e-133, relative=1e-5), 4.9577e-133, False),
+        (Published("a", 4.95786e-133, relative=1e-5), 0.0, False),
+        (Published("a", 1.0), 1.0, None),
+    ],
+)
+def test_tolerance_is_absolute_or_a_share_of_the_value(value, measured, agrees):
+    assert value.agrees(measured) is agrees
+
+
+PALM = [Published("a", 1, model=name) for name in ("PaLM 2", "GPT-3.5", "PaLM 2 (published answers)")]
+
+
+@pytest.mark.parametrize(
+    ("name", "imported", "models"),
+    [
+        ("palm-2", True, ["PaLM 2 (published answers)"]),
+        ("palm_2", False, ["PaLM 2"]),
+        ("PaLM 2", True, ["PaLM 2 (published answers)"]),
+        ("PaLM 2 (published answers)", True, ["PaLM 2 (published answers)"]),
+        ("gpt_3.5", True, ["GPT-3.5"]),
+        ("gpt-4", False, []),
+        ("palm", True, []),
+        ("-", True, []),
+    ],
+)
+def test_names_are_compared_without_case_and_signs(name, imported, models):
+    assert whose(PALM, name, imported=imported) == models

@@ -1,0 +1,78 @@
+"""The catalogue: strict, with errors that name the nearest name."""
+
+from __future__ import annotations
+
+import pytest
+
+from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
+from prejudge.core.catalogue.registry import load_registry, parse_registry
+
+
+def test_built_in_catalogue_is_sound():
+    registry = load_registry()
+    for study in registry.studies.values():
+        assert study.probe in registry.probes
+        assert set(study.metrics) <= set(registry.metrics)
+    assert all(model.adapter in registry.adapters for model in registry.models.values())
+
+
+def test_own_registry_adds_and_overrides(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "registry.toml").write_text('[models.mine]\nadapter = "hf-masked"\nsettings = { model = "./bert" }\n')
+    registry = load_registry()
+    assert registry.models["mine"].settings == {"model": str(tmp_path / "bert")}
+    assert "reference-masked-fair" in registry.models
+
+
+def test_mistake_in_own_registry_names_its_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "registry.toml").write_text("[modells.x]\nadapter = 'a'\n")
+    with pytest.raises(UnknownNameError, match=f"key in {tmp_path}/registry.toml 'modells'"):
+        load_registry()
+
+
+def test_named_registry_must_be_there(tmp_path):
+    with pytest.raises(DataError, match="cannot read the registry"):
+        load_registry(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("[modells.x]\nadapter='a'", "models"),
+        ("[models.x]\nadaptor='a'", "adapter"),
+        ("[[studies.x.published]]\nmesure='a'", "measure"),
+    ],
+)
+def test_unknown_key_offers_the_nearest(text, near):
+    with pytest.raises(UnknownNameError, match=f"my.toml.*Did you mean '{near}'"):
+        parse_registry(text, "my.toml")
+
+
+def test_wrong_type_says_where():
+    with pytest.raises(DataError, match=r"my.toml: Expected `str`, got `int` - at `\$.models"):
+        parse_registry("[models.x]\nadapter = 3", "my.toml")
+
+
+def test_broken_toml_says_where():
+    with pytest.raises(DataError, match="my.toml is not valid TOML: Expected"):
+        parse_registry("[models", "my.toml")
+
+
+def test_package_path_is_found():
+    settings = parse_registry("[models.x]\nadapter='a'\nsettings={model='package:prejudge.probes/data'}", "t").models
+    assert settings["x"].settings["model"].endswith("probes/data")
+
+
+def test_model_by_adapter_and_place():
+    registry = load_registry()
+    assert registry.model("hf-masked:./bert").settings == {"model": "./bert"}
+    with pytest.raises(UnknownNameError, match="Did you mean 'hf-masked'"):
+        registry.model("hf-maskd:./bert")
+    with pytest.raises(UnknownNameError, match="Did you mean 'reference-masked-fair'.*ADAPTER:MODEL"):
+        registry.model("reference-masked-fairr")
+
+
+def test_adapter_without_a_model_says_how_to_name_one():
+    with pytest.raises(UsageError, match="'hf-masked' is an adapter: say which model, as hf-masked:MODEL"):
+        load_registry().model("hf-masked")

@@ -1,0 +1,322 @@
+"""The command line: quick, one line per mistake, exit code 2, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from prejudge.core.cli.main import cli
+from prejudge.core.contracts.errors import UsageError
+from prejudge.core.store import Store, get_run, statistics
+
+PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
+
+
+@pytest.fixture
+def prejudge(tmp_path):
+    """Return a function that runs the command line in an empty folder."""
+
+    def call(*words, **kwargs):
+        return subprocess.run([*PREJUDGE, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120, **kwargs)
+
+    return call
+
+
+def refused(result):
+    """Return the one line of a refusal."""
+    assert result.returncode == 2, (result.stdout, result.stderr)
+    assert "Traceback" not in result.stderr
+    (line,) = result.stderr.strip().splitlines()
+    return line
+
+
+def test_help_imports_nothing_heavy(prejudge):
+    code = (
+        "import sys; from prejudge.core.cli import main; sys.argv = ['prejudge', '--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "heavy = {'torch', 'transformers', 'openai', 'polars', 'scipy', 'matplotlib', 'sqlmodel'} & set(sys.modules)\n"
+        "print(sorted(heavy), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Run a study on a model" in result.stdout and result.stderr.strip() == "[]"
+
+
+def test_list_imports_no_backend(tmp_path):
+    code = (
+        "import sys; from prejudge.core.cli import main; sys.argv = ['prejudge', 'list']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(sorted({'torch', 'transformers', 'openai'} & set(sys.modules)), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "bistereo-pairs" in result.stdout and result.stderr.strip() == "[]"
+
+
+def test_version(prejudge):
+    assert prejudge("--version").stdout.startswith("prejudge 0.")
+
+
+def test_every_command_has_help(prejudge):
+    for command in ("run", "resume", "score", "plan", "list", "cache", "demo"):
+        assert "Usage:" in prejudge(command, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["plan", "bistereo-pair"], "unknown study 'bistereo-pair'. Did you mean 'bistereo-pairs'?"),
+        (["run", "bistereo-pairs", "--model", "reference-masked-bias"], "unknown model 'reference-masked-bias'"),
+        (["run", "bistereo-pairs", "--model", "hf-maskd:./x"], "unknown adapter 'hf-maskd'. Did you mean 'hf-masked'?"),
+        (["run", "bistereo-pairs"], "the role 'subject': --model NAME"),
+        (["plan", "bistereo-pairs", "--set", "per_cel=3"], "Did you mean 'per_cell'?"),
+        (["plan", "bistereo-pairs", "--set", "per_cell=many"], "Expected `int"),
+        (["plan", "bistereo-pairs", "--set", "axes=hight"], "Did you mean 'height'?"),
+        (["plan", "bistereo-pairs", "--set", "trisentbias.resample=3"], "unknown option"),
+        (["plan", "crows-pairs"], "--data FILE"),
+        (["plan", "crows-pairs", "--data", "none.csv"], "none.csv"),
+        (["plan", "bistereo-pairs", "--model", "lexicon"], "which model 'lexicon' cannot do"),
+        (["plan", "bistereo-pairs", "--model", "judge=simulated-fair"], "'judge'"),
+        (["cache", "stats", "--store", "sqlite://"], "would be in memory"),
+        (["score"], "there is no store at prejudge.db"),
+        (["cache", "stats"], "there is no store"),
+        (["run", "bistereo-pairs", "--model", "a", "--model", "b"], "two models for the role 'subject'"),
+        (["run", "bistereo-pairs", "--model", "hf-masked:./nowhere"], "nowhere"),
+    ],
+)
+def test_mistake_gets_one_line(prejudge, words, line):
+    assert line in refused(prejudge(*words))
+
+
+def test_unknown_key_in_own_registry(prejudge, tmp_path):
+    (tmp_path / "registry.toml").write_text("[models.mine]\nadaptor = 'hf-masked'\n")
+    said = refused(prejudge("list"))
+    assert f"unknown key in {tmp_path}/registry.toml: models: mine 'adaptor'. Did you mean 'adapter'?" in said
+
+
+def test_debug_shows_the_traceback(prejudge):
+    result = prejudge("--debug", "plan", "nothing")
+    assert "Traceback" in result.stderr and result.returncode != 0
+
+
+def test_store_that_is_no_database(prejudge, tmp_path):
+    (tmp_path / "prejudge.db").write_text("x" * 2000)
+    line = refused(prejudge("run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1"))
+    assert "is not a database. Name another file with --store." in line
+
+
+def test_store_of_a_newer_version(prejudge, tmp_path):
+    Store(tmp_path / "prejudge.db").close()
+    with sqlite3.connect(tmp_path / "prejudge.db") as connection:
+        connection.execute("INSERT INTO migration VALUES (99, 'm099', 0.0)")
+    connection.close()
+    assert "newer prejudge" in refused(prejudge("resume"))
+
+
+def test_missing_extra_gives_the_pip_line(tmp_path):
+    code = (
+        "import sys, importlib.util as u; find = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name.split('.')[0] in ('torch', 'transformers') else find(name, *a)\n"
+        "from prejudge.core.cli import main\n"
+        "sys.argv = ['prejudge', 'run', 'bistereo-pairs', '--model', 'reference-masked-fair']\nmain()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert "pip install 'prejudge[hf]'" in refused(result)
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_run_score_explain_and_verify(prejudge, tmp_path):
+    ran = prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
+    assert ran.returncode == 0, ran.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert {"report.html", "estimates.parquet", "estimates.csv", "observations.parquet", "manifest.json"} <= {
+        path.name for path in folder.iterdir()
+    }
+    assert str(folder.relative_to(tmp_path) / "report.html") in ran.stdout
+    again = prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
+    assert "asked 0" in again.stderr and "cached 144" in again.stderr
+    assert prejudge("score", folder.name).returncode == 0
+    assert "144 exchanges checked, 0 wrong." in prejudge("cache", "verify").stdout
+    assert "Exchange: 144" in prejudge("cache", "stats").stdout
+    key = json.loads((folder / "manifest.json").read_text())["run"]
+    assert key == folder.name
+    assert folder.name in prejudge("list", "runs", env=os.environ | {"COLUMNS": "200"}).stdout
+
+
+def test_verify_finds_a_changed_answer(prejudge, tmp_path):
+    prejudge("run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1")
+    with sqlite3.connect(tmp_path / "prejudge.db") as connection:
+        connection.execute("UPDATE exchange SET request = replace(request, 'woman', 'girl') WHERE id = 1")
+        connection.execute("UPDATE exchange SET request = replace(request, 'saw', 'met') WHERE id = 1")
+        connection.execute("UPDATE exchange SET request = replace(request, 'a', 'o') WHERE id = 1")
+    connection.close()
+    result = prejudge("cache", "verify")
+    assert result.returncode == 1 and "exchange 1: its key does not follow" in result.stdout
+
+
+def test_interrupted_run_keeps_answers_and_says_how_to_resume(prejudge, tmp_path):
+    words = ["run", "bistereo-pairs", "--model", "reference-masked-fair"]
+    process = subprocess.Popen(
+        [*PREJUDGE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    kept = _wait_for_answers(tmp_path / "prejudge.db")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2 and "Traceback" not in errors
+    last = errors.strip().splitlines()[-1]
+    assert "What was answered is kept. Resume with: prejudge resume" in last
+    with Store(tmp_path / "prejudge.db") as store, store.engine.connect() as connection:
+        count = connection.exec_driver_sql("SELECT count(*) FROM exchange").scalar_one()
+        assert connection.exec_driver_sql("SELECT state FROM run").scalar_one() == "interrupted"
+    assert kept <= count < 94_500
+
+
+def test_killed_run_is_resumed_without_asking_again(prejudge, tmp_path):
+    words = ["run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=200"]
+    process = subprocess.Popen([*PREJUDGE, *words], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _wait_for_answers(tmp_path / "prejudge.db")
+    process.kill()
+    process.wait()
+    with Store(tmp_path / "prejudge.db") as store:
+        kept = statistics(store)["Exchange"]
+        assert get_run(store, "latest").state == "running"
+    assert 0 < kept < 7200
+    resumed = prejudge("resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"asked {7200 - kept:,}, cached {kept:,}" in resumed.stderr
+    assert "0 wrong" in prejudge("cache", "verify").stdout
+    undisturbed = prejudge(*words, "--store", "other.db", "--runs", "other")
+    assert undisturbed.returncode == 0
+    one, other = (pl.read_parquet(next(tmp_path.glob(f"{runs}/*/estimates.parquet"))) for runs in ("runs", "other"))
+    assert one.select("metric", "n").equals(other.select("metric", "n"))
+    assert np.allclose(one["value"].to_numpy(), other["value"].to_numpy(), atol=1e-4, equal_nan=True)
+
+
+@pytest.mark.parametrize("words", [["score", "latest"], ["run", "bistereo-pairs", "--model", "simulated-fair"]])
+def test_interrupted_scoring_says_how_to_go_on(monkeypatch, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
+    small = ["--set", "per_cell=1", "--store", "own.db", "--runs", "out", "-q"]
+    cli.main(["run", "bistereo-pairs", "--model", "simulated-fair", *small], standalone_mode=False)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"prejudge.core.cli.{words[0]}.score{'_run' if words[0] == 'score' else ''}", interrupted)
+    with pytest.raises(UsageError, match=r"score it with: prejudge score \S+ --store own.db --runs out"):
+        cli.main([*words, *(small[2:] if words[0] == "run" else small[2:6])], standalone_mode=False)
+
+
+def test_killed_run_names_its_store(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    small = ["--set", "per_cell=1", "--store", "own.db", "-q"]
+    cli.main(["run", "bistereo-pairs", "--model", "simulated-fair", *small], standalone_mode=False)
+    with sqlite3.connect("own.db") as connection:
+        connection.execute("DELETE FROM run_trial WHERE ordinal = 0")
+    connection.close()
+    cli.main(["score", "--store", "own.db"], standalone_mode=False)
+    (folder,) = Path("runs").iterdir()
+    assert f"prejudge resume {folder.name} --store own.db" in " ".join(capsys.readouterr().out.split())
+    with sqlite3.connect("own.db") as connection:
+        connection.execute("DELETE FROM run_trial")
+    connection.close()
+    with pytest.raises(UsageError, match=f"prejudge resume {folder.name} --store own.db"):
+        cli.main(["score", "--store", "own.db"], standalone_mode=False)
+
+
+def _wait_for_answers(path: Path) -> int:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        time.sleep(0.2)
+        if path.exists():
+            connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
+            try:
+                count = connection.execute("SELECT count(*) FROM exchange").fetchone()[0]
+            except sqlite3.OperationalError:
+                count = 0
+            finally:
+                connection.close()
+            if count:
+                return count
+    raise AssertionError("no answer was stored within 60 s")
+
+
+def test_changed_data_is_not_resumed(prejudge, tmp_path):
+    own = tmp_path / "own.csv"
+    own.write_text("desirable,undesirable,axis,gender,sentiment\na tall man,a short man,height,men,neutral\n")
+    assert prejudge("run", "bistereo-pairs", "--data", "own.csv", "--model", "reference-masked-fair").returncode == 0
+    own.write_text(own.read_text().replace("man", "boy"))
+    assert "its data file 'own.csv' changed since. Start a new run." in refused(prejudge("resume"))
+
+
+def test_score_again_with_other_options(prejudge, tmp_path):
+    prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
+    again = prejudge("score", "--set", "trisentbias.threshold_main=0.06")
+    assert again.returncode == 0 and "threshold 0.06" in " ".join(again.stdout.split())
+    assert "'per_cell' cannot be set when a run is scored again" in refused(prejudge("score", "--set", "per_cell=1"))
+    assert "Did you mean 'resamples'?" in refused(prejudge("score", "--set", "trisentbias.resample=1"))
+
+
+def test_few_clusters_are_said(prejudge):
+    ran = prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
+    assert "Nothing can be shown with 4 clusters" in " ".join(ran.stdout.split())
+
+
+def test_places_are_checked_before_asking(prejudge, tmp_path):
+    (tmp_path / "afile").write_text("x")
+    words = ["run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1"]
+    assert "cannot write 'afile'" in refused(prejudge(*words, "--runs", "afile"))
+    assert "needs zzz" in refused(prejudge(*words, "--set", "trisentbias.cluster=zzz"))
+    assert "unknown role of bistereo-pairs 'nope'" in refused(prejudge(*words, "--model", "nope=reference-masked-fair"))
+    assert "the store has no name" in refused(prejudge(*words, "--store", ""))
+    with Store(tmp_path / "prejudge.db") as store:
+        assert statistics(store)["Exchange"] == 0
+
+
+def test_newer_store_is_named_when_reading_too(prejudge, tmp_path):
+    Store(tmp_path / "prejudge.db").close()
+    with sqlite3.connect(tmp_path / "prejudge.db") as connection:
+        connection.execute("INSERT INTO migration VALUES (99, 'm099', 0.0)")
+    connection.close()
+    assert "newer prejudge" in refused(prejudge("cache", "stats"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["resume"], "there is no store"),
+        (["recheck"], "there is no store"),
+        (["cache", "prune", "--run", "x"], "there is no store"),
+        (["run", "bistereo-pairs"], "--model NAME"),
+        (["run", "crows-pairs", "--model", "simulated-fair"], "--data FILE"),
+        (["run", "bistereo-pairs", "--model", "hf-masked:./none"], "neither a directory nor a hub name"),
+        (["import", "bistereo-pairs", "--responses", "none.csv", "--model", "m"], "cannot read 'none.csv'"),
+    ],
+)
+def test_what_fails_at_once_leaves_nothing(monkeypatch, tmp_path, words, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=re.escape(said)):
+        cli.main(words, standalone_mode=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_plan_says_how_often_an_answer_may_be_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["plan", "indicasa", "--set", "per_cell=2"])
+    assert "asked for again: up to 5 times in all, 250 requests at most" in " ".join(done.output.split())
+    assert "asked for again" not in CliRunner().invoke(cli, ["plan", "bistereo-pairs", "--set", "per_cell=2"]).output
+
+
+def test_orders_are_short_for_an_option():
+    done = CliRunner().invoke(cli, ["plan", "subtle-sai", "--orders", "all", "--set", "per_cell=2"])
+    plain = CliRunner().invoke(cli, ["plan", "subtle-sai", "--set", "orders=all", "--set", "per_cell=2"])
+    assert done.exit_code == 0 and done.output == plain.output

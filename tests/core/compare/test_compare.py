@@ -1,0 +1,265 @@
+"""Comparing runs: what may be compared, on which units, and what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+
+import msgspec
+import polars as pl
+import pytest
+from fakes import FakeModel, MeanLength
+from rich.console import Console
+
+from prejudge.core import compare as door
+from prejudge.core.cli.compare import rank_table
+from prejudge.core.compare import CompareOptions, compare, rank_runs, score_all, write_comparison
+from prejudge.core.contracts import Estimate
+from prejudge.core.contracts.errors import PermanentError, PluginError, UnknownNameError, UsageError
+from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.contracts.records import Generation
+from prejudge.core.catalogue.registry import StudyEntry
+from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.scoring.score import score
+
+QUICK = CompareOptions(assignments={"paired-difference.resamples": 99})
+
+
+class UnitLength(MeanLength):
+    """The mean length, which is a mean of units, and the longest answer, which is none."""
+
+    wrong = 0.0
+
+    def compute(self, observations, options):
+        (mean,) = super().compute(observations, options)
+        longest = observations["length"].max()
+        mean = msgspec.structs.replace(mean, neutral=3.0, unit="%")
+        return [mean, Estimate(metric="longest", group={}, value=longest, n=mean.n)]
+
+    def units(self, observations, options):
+        return observations.select(
+            pl.lit("mean_length").alias("metric"),
+            pl.col("trial").alias("unit"),
+            pl.col("parity").alias("cluster") + (pl.col("number") // 2).cast(pl.String),
+            pl.lit(1).alias("sign"),
+            value=pl.col("length") + self.wrong,
+            least=pl.lit(0.0),
+            greatest=pl.lit(9.0),
+            status="status",
+        )
+
+
+@pytest.fixture
+def comparing(catalogue):
+    """Return the catalogue of fakes with a metric that has units, and the built-in metrics of comparisons."""
+    UnitLength.wrong = 0.0
+    metrics = {
+        "mean": UnitLength,
+        "paired-difference": "prejudge.metrics.general.paired:PairedDifference",
+        "rank-agreement": "prejudge.metrics.general.ranks:RankAgreement",
+    }
+    for name, target in metrics.items():
+        catalogue.plugins.offers["metric"][name] = Registered(Plugged(name, target), "tests")
+    return catalogue
+
+
+def speak(word):
+    """Let the model answer with a word, whatever is asked."""
+    FakeModel.script = lambda request, seen: Generation(text=word)
+
+
+def two_runs(run_study, **second):
+    first, _ = run_study("fake")
+    speak("longer")
+    other, _ = run_study("other", **second)
+    return first, other
+
+
+def test_difference_is_tested_on_shared_trials(comparing, run_study, store):
+    done = compare(comparing, store, two_runs(run_study), QUICK)
+    mean, longest = done.differences
+    assert list(done.runs) == ["fake", "other"]
+    assert (mean.first, mean.second, mean.estimate.value) == (3.0, 6.0, 3.0)
+    assert mean.estimate.group == {"run": "other", "against": "fake"}
+    assert mean.estimate.n == 10 and mean.estimate.p is not None
+    assert mean.estimate.family == "difference in mean_length: 1 comparisons"
+    assert mean.estimate.unit == "percentage points"
+    assert longest.estimate.value == 3.0 and longest.estimate.p is None
+    assert longest.estimate.note.startswith("no test: this measure is not a mean of units")
+
+
+def test_missing_trial_of_either_is_left_out_and_bounded(comparing, run_study, store):
+    FakeModel.script = lambda request, seen: PermanentError("no") if "q 3" in str(request) else None
+    names = [run_study("fake")[0]]
+    speak("longer")
+    names.append(run_study("other")[0])
+    mean = compare(comparing, store, names, QUICK).differences[0].estimate
+    assert "own values" not in mean.note
+    assert (mean.n, mean.missing) == (9, {"failed": 1})
+    assert mean.bound_low == pytest.approx((9 * 3.0 + (6 - 9)) / 10)
+    assert mean.bound_high == pytest.approx((9 * 3.0 + 6) / 10)
+
+
+def test_difference_that_is_not_that_of_the_runs_own_values_says_so(comparing, run_study, store):
+    FakeModel.script = lambda request, seen: Generation(text="x" * (1 + 5 * ("q 3" in str(request))))
+    names = [run_study("fake")[0]]
+    FakeModel.script = lambda request, seen: PermanentError("no") if "q 3" in str(request) else Generation(text="xxx")
+    names.append(run_study("other")[0])
+    found = compare(comparing, store, names, QUICK).differences[0]
+    assert (found.first, found.second, found.estimate.value) == (1.5, 3.0, 2.0)
+    assert "of the units that both runs answered" in found.estimate.note
+
+
+def test_other_options_are_refused_and_named(comparing, run_study, store):
+    with pytest.raises(UsageError, match=r"option n is 10 in one and 6 in the other.*--allow-different"):
+        compare(comparing, store, two_runs(run_study, n=6), QUICK)
+
+
+def test_default_set_by_hand_is_no_difference(comparing, run_study, store):
+    assert compare(comparing, store, two_runs(run_study, n=10), QUICK).notes == ()
+
+
+def test_shared_trials_of_different_runs_can_be_compared(comparing, run_study, store):
+    options = msgspec.structs.replace(QUICK, allow_different=True)
+    done = compare(comparing, store, two_runs(run_study, n=6), options)
+    assert done.differences[0].estimate.n == 6 and done.differences[0].estimate.missing == {}
+    assert any("option n is 10" in note for note in done.notes)
+
+
+def test_different_studies_are_refused(comparing, run_study, store):
+    comparing.registry.studies["again"] = StudyEntry(probe="count", metrics={"mean": {}})
+    runs = {label: _scored(comparing, store, study, label) for study, label in (("count", "fake"), ("again", "other"))}
+    with pytest.raises(UsageError, match="different studies, 'count' and 'again'"):
+        door.compare_scores(comparing, runs, QUICK)
+
+
+def _scored(catalogue, store, study, model):
+    name = asyncio.run(execute(catalogue, catalogue.study(study, {"subject": model}, {}), store, RunOptions()))
+    return score(catalogue, store, name)
+
+
+def test_one_run_is_refused(comparing, run_study, store):
+    name, _ = run_study()
+    with pytest.raises(UsageError, match="at least two"):
+        compare(comparing, store, [name], QUICK)
+    with pytest.raises(UsageError, match="named twice"):
+        compare(comparing, store, [name, "latest"], QUICK)
+    with pytest.raises(UnknownNameError):
+        compare(comparing, store, [name, "nothing"], QUICK)
+
+
+def test_unfinished_run_is_told(comparing, run_study, store):
+    names = two_runs(run_study)
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'interrupted' WHERE id = 2")
+        connection.exec_driver_sql("DELETE FROM run_trial WHERE run_id = 2 AND ordinal = 9")
+    done = compare(comparing, store, names, QUICK)
+    assert any("other: This run is not complete" in note for note in done.notes)
+    assert done.differences[0].estimate.missing == {"absent": 1}
+
+
+def test_runs_of_one_model_are_told_apart_by_name(comparing, run_study, store):
+    names = [run_study("fake")[0], run_study("fake", mode="refresh")[0]]
+    assert list(compare(comparing, store, names, QUICK).runs) == names
+
+
+@pytest.mark.parametrize(("all_pairs", "count"), [(False, 2), (True, 3)])
+def test_pairs_of_three_runs(comparing, run_study, store, all_pairs, count):
+    names = [*two_runs(run_study), run_study("fake", mode="refresh")[0]]
+    done = compare(comparing, store, names, msgspec.structs.replace(QUICK, all_pairs=all_pairs))
+    tested = [d.estimate for d in done.differences if d.estimate.metric == "mean_length"]
+    assert len(tested) == count and tested[0].family.endswith(f"{count} comparisons")
+
+
+def test_units_that_are_not_the_estimate_blame_the_plugin(comparing, run_study, store):
+    names = two_runs(run_study)
+    UnitLength.wrong = 0.5
+    with pytest.raises(PluginError, match=r"'tests'.*the units of mean_length .* give 3.5, but its estimate is 3.0"):
+        compare(comparing, store, names, QUICK)
+
+
+def test_factor_with_a_name_of_comparisons_blames_the_plugin(comparing, run_study, store, monkeypatch):
+    units = UnitLength.units
+    monkeypatch.setattr(UnitLength, "units", lambda *words: units(*words).with_columns(run=pl.lit("x")))
+    with pytest.raises(PluginError, match="'tests'.*called 'run'"):
+        compare(comparing, store, two_runs(run_study), QUICK)
+
+
+def test_metric_without_units_is_compared_without_test(comparing, run_study, store, monkeypatch):
+    monkeypatch.setattr(UnitLength, "units", lambda self, observations, options: None)
+    done = compare(comparing, store, two_runs(run_study), QUICK)
+    assert [d.estimate.p for d in done.differences] == [None, None]
+    assert done.conclusion == "No difference between the runs could be tested."
+
+
+def test_comparison_leaves_report_frames_and_figures(comparing, run_study, store, tmp_path):
+    report = write_comparison(compare(comparing, store, two_runs(run_study), QUICK), tmp_path)
+    folder = report.parent
+    assert folder.name.startswith("compare-") and "2 runs compared" in report.read_text()
+    frame = pl.read_parquet(folder / "differences.parquet")
+    assert frame.select("against_value", "run_value", "value").row(0) == (3.0, 6.0, 3.0)
+    assert pl.read_csv(folder / "differences.csv").height == 2
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg", ".pdf", ".png"}
+    assert set(json.loads((folder / "manifests.json").read_text())) == {"fake", "other"}
+
+
+def test_unknown_option_of_the_comparison_is_named(comparing, run_study, store):
+    options = CompareOptions(assignments={"paired-difference.resample": 99})
+    with pytest.raises(UnknownNameError, match="Did you mean 'resamples'"):
+        compare(comparing, store, two_runs(run_study), options)
+
+
+@pytest.fixture
+def many(comparing, store):
+    """Return runs of three models in two studies: in one the order of the models is turned round."""
+    comparing.registry.studies["again"] = StudyEntry(probe="count", metrics={"mean": {}})
+    comparing.registry.models["third"] = msgspec.structs.replace(
+        comparing.registry.models["fake"], settings={"model": "third"}
+    )
+    runs = {}
+    for study, words in (("count", ["xxxx", "xxxxx", "xxxxxx"]), ("again", ["xxxxxx", "xxxxx", "xxxx"])):
+        for model, word in zip(("fake", "other", "third"), words, strict=True):
+            speak(word)
+            FakeModel.made.clear()
+            comparing.registry.models[model].settings["model"] = f"{model} {study}"
+            runs[f"{study} {model}"] = _scored(comparing, store, study, model)
+    return runs
+
+
+def test_ranks_that_are_turned_round(comparing, many):
+    assert door.ranks_possible(many)
+    (found,) = rank_runs(comparing, many, QUICK).estimates
+    assert (found.value, found.n) == (-1.0, 3)
+    assert found.group["first study"] == "count" and found.group["second measure"] == "mean_length"
+
+
+def test_ranks_need_models_and_studies(comparing, many):
+    few = {label: scores for label, scores in many.items() if "third" not in label}
+    assert not door.ranks_possible(few)
+    with pytest.raises(UsageError, match="3 or more models in each of 2 or more studies; there are count: 2; again: 2"):
+        rank_runs(comparing, few, QUICK)
+
+
+def test_ranks_leave_a_report(comparing, many, tmp_path):
+    report = write_comparison(rank_runs(comparing, many, QUICK), tmp_path)
+    page = report.read_text()
+    assert "Ranks of 3 models across 2 studies" in page
+    head = page.split("<nav")[0]
+    assert "<dt>Study</dt><dd>count, again</dd>" in head and "count: not stated; again: not stated" in head
+    for model in ("fake", "other", "third"):
+        assert f"<dt>Model (again {model})</dt><dd>{model}: " in head
+
+
+def test_ranks_have_a_table_of_their_own(comparing, many):
+    ranked = rank_runs(comparing, many, QUICK)
+    Console(file=(stream := io.StringIO()), width=120).print(rank_table(ranked.estimates))
+    said = stream.getvalue()
+    heads = ("first study", "first measure", "second study", "second measure", "Kendall's tau", "models", "p")
+    assert re.search(" +".join(heads), said) and re.search("count +mean_length +again +mean_length +-1.00 +3 ", said)
+    assert ranked.ranked and "difference" not in said
+
+
+def test_score_all_labels_by_model(comparing, run_study, store):
+    assert list(score_all(comparing, store, two_runs(run_study))) == ["fake", "other"]

@@ -1,0 +1,70 @@
+"""The model contract: one form is made from the other; capabilities follow from what is overridden."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from fakes import FakeModel, FakeOptions, ask
+
+from prejudge.core.contracts.adapter import Identity, ModelAdapter, Worker
+from prejudge.core.contracts.errors import PermanentError, UnsupportedOperationError
+from prejudge.core.contracts.records import Classification, Classify, Embed, Generate, Generation
+
+
+class Labels(ModelAdapter):
+    identity = Identity(adapter="labels", version="1", model="m")
+
+    async def classify(self, request):
+        if not request.text:
+            raise PermanentError("empty")
+        return Classification(probabilities={"positive": 1.0})
+
+
+def test_single_form_makes_the_batch_form():
+    answers = asyncio.run(Labels().classify_batch([Classify(text="a"), Classify(text=""), Classify(text="b")]))
+    assert isinstance(answers[1], PermanentError)
+    assert answers[0] == answers[2] == Classification(probabilities={"positive": 1.0})
+
+
+def test_batch_form_makes_the_single_form():
+    assert asyncio.run(FakeModel(FakeOptions()).generate(ask("a"))) == Generation(text="A")
+
+
+def test_error_of_one_request_is_raised_by_the_single_form():
+    with pytest.raises(PermanentError, match="empty"):
+        asyncio.run(Labels().classify(Classify(text="")))
+
+
+def test_capabilities_follow_from_overrides():
+    assert Labels.capabilities() == {Classify}
+    assert FakeModel.capabilities() == {Generate}
+
+
+def test_missing_operation_says_what_there_is():
+    with pytest.raises(UnsupportedOperationError, match="Labels cannot do 'embed'; it can do: classify"):
+        asyncio.run(Labels().embed(Embed(text="a")))
+    with pytest.raises(UnsupportedOperationError, match="embed"):
+        asyncio.run(Labels().answer([Embed(text="a")]))
+
+
+def test_answer_of_nothing_is_nothing():
+    assert asyncio.run(Labels().answer([])) == []
+
+
+def test_worker_runs_one_call_after_another():
+    async def overlap():
+        worker, busy, seen = Worker("w"), [], []
+
+        def call(i):
+            busy.append(i)
+            seen.append(len(busy))
+            busy.remove(i)
+            return i
+
+        results = await asyncio.gather(*(worker.run(call, i) for i in range(20)))
+        worker.close()
+        return results, seen
+
+    results, seen = asyncio.run(overlap())
+    assert results == list(range(20)) and set(seen) == {1}

@@ -1,0 +1,224 @@
+"""Budgets: a run stops at what it may spend, loses no answer, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import pytest
+from fakes import FakeModel, fake_catalogue, text_of
+
+from prejudge.core.api import Settings, run
+from prejudge.core.engine.budget import Budget, Caps, Spending, ensure_priced
+from prejudge.core.cli import main
+from prejudge.core.contracts.errors import BudgetError, PermanentError, TransientError, UsageError
+from prejudge.core.catalogue.prices import Prices
+from prejudge.core.contracts.records import Drawing, Generation, Usage
+from prejudge.core.catalogue.registry import ModelEntry, parse_registry
+from prejudge.core.engine.retry import RetryPolicy
+from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.store import Store, get_run, statistics
+from prejudge.core.catalogue.study import Catalogue
+
+PRICES = Prices(input=1000.0, output=2000.0)
+"""An answer of 7 and 3 tokens costs 0.013 USD."""
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "store.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def catalogue(catalogue, monkeypatch):
+    monkeypatch.setattr(RetryPolicy, "wait", lambda self, errors, retries: 0.0)
+    FakeModel.script = lambda request, seen: Generation(
+        text=text_of(request).upper(), usage=Usage(input_tokens=7, output_tokens=3)
+    )
+    made = fake_catalogue()
+    models = made.registry.models | {
+        "priced": ModelEntry(adapter="fake", settings={"model": "priced"}, prices=PRICES),
+        "wide": ModelEntry(adapter="fake", settings={"model": "wide", "concurrency": 32, "batch": 1}, prices=PRICES),
+    }
+    registry = type(made.registry)(models=models, studies=made.registry.studies)
+    return Catalogue(registry, made.plugins)
+
+
+def perform(catalogue, store, caps, model="priced", name=None, **options):
+    study = catalogue.study("count", {"subject": model}, {"n": 100, **options})
+    return asyncio.run(execute(catalogue, study, store, RunOptions(caps=caps, name=name)))
+
+
+def counts(store):
+    return json.loads(get_run(store, "latest").manifest)["stages"]["count"]["counts"]
+
+
+def test_requests_stop_exactly_at_the_limit(catalogue, store):
+    with pytest.raises(BudgetError, match="--max-requests 30"):
+        perform(catalogue, store, Caps(requests=30))
+    assert len(FakeModel.made[-1].asked) == 30
+    assert statistics(store)["Exchange"] == 30
+    assert get_run(store, "latest").state == "interrupted"
+
+
+@pytest.mark.parametrize("model", ["priced", "wide"])
+def test_tokens_stop_within_a_batch_of_the_limit(catalogue, store, model):
+    FakeModel.delay = 0.002
+    with pytest.raises(BudgetError, match="--max-tokens 505"):
+        perform(catalogue, store, Caps(tokens=505), model)
+    spent = 10 * len(FakeModel.made[-1].asked)
+    assert 505 <= spent <= 505 + 10 * FakeModel.made[-1].limits.batch_items
+    assert counts(store)["input_tokens"] + counts(store)["output_tokens"] == spent
+
+
+@pytest.mark.parametrize("model", ["priced", "wide"])
+def test_cost_stops_within_a_batch_of_the_limit(catalogue, store, model):
+    FakeModel.delay = 0.002
+    with pytest.raises(BudgetError, match=r"--max-cost 0.5.*USD"):
+        perform(catalogue, store, Caps(cost=0.5), model)
+    batch = 0.013 * FakeModel.made[-1].limits.batch_items
+    assert 0.5 <= counts(store)["cost"] <= 0.5 + batch
+    assert counts(store)["cost"] == pytest.approx(0.013 * counts(store)["asked"])
+
+
+def test_run_goes_on_where_the_budget_stopped_it(catalogue, store):
+    with pytest.raises(BudgetError):
+        perform(catalogue, store, Caps(requests=30))
+    stopped = get_run(store, "latest").name
+    with pytest.raises(BudgetError):
+        perform(catalogue, store, Caps(requests=30), name=stopped)
+    perform(catalogue, store, Caps(), name=stopped)
+    asked = [text for model in FakeModel.made for text in model.asked]
+    assert len(asked) == len(set(asked)) == 100
+    assert get_run(store, stopped).state == "finished"
+
+
+def test_budget_that_suffices_changes_nothing(catalogue, store):
+    perform(catalogue, store, Caps(requests=100, tokens=1000, cost=1.3001))
+    assert counts(store)["asked"] == 100 and get_run(store, "latest").state == "finished"
+
+
+def test_failed_requests_count_as_requests(catalogue, store):
+    FakeModel.script = lambda request, seen: PermanentError("no")
+    with pytest.raises(BudgetError):
+        perform(catalogue, store, Caps(requests=30))
+    assert len(FakeModel.made[-1].asked) == 30
+
+
+def test_retries_count_as_requests(catalogue, store):
+    FakeModel.script = lambda request, seen: TransientError("cut")
+    with pytest.raises(BudgetError):
+        perform(catalogue, store, Caps(requests=30))
+    assert len(FakeModel.made[-1].asked) == 30
+
+
+def test_cached_answers_cost_nothing(catalogue, store):
+    perform(catalogue, store, Caps())
+    perform(catalogue, store, Caps(requests=1, tokens=1, cost=0.0001))
+    assert counts(store)["cached"] == 100 and counts(store)["cost"] == 0
+
+
+def test_windows_all_stop(catalogue, store, monkeypatch):
+    monkeypatch.setattr("prejudge.core.engine.runs.WINDOW", 20)
+    with pytest.raises(BudgetError):
+        perform(catalogue, store, Caps(requests=33))
+    assert statistics(store)["Exchange"] == 33
+
+
+def test_cost_of_a_model_without_prices_is_unknown(catalogue, store):
+    perform(catalogue, store, Caps(), "fake")
+    assert counts(store)["cost"] is None
+
+
+def test_cost_limit_without_prices_is_refused_before_anything_is_asked(catalogue, store):
+    with pytest.raises(UsageError, match="none is known for 'fake'"):
+        perform(catalogue, store, Caps(cost=1.0), "fake")
+    assert statistics(store)["Run"] == 0
+
+
+def test_limit_on_cost_accepts_a_model_that_costs_nothing():
+    ensure_priced(Caps(cost=1.0), {"mine": Prices(request=0)})
+
+
+@pytest.mark.parametrize("caps", [{"requests": 0}, {"tokens": -1}, {"cost": 0.0}, {"cost": float("nan")}])
+def test_limit_that_lets_nothing_through_is_refused(caps):
+    with pytest.raises(UsageError, match="above 0"):
+        Caps(**caps)
+
+
+def test_guess_holds_back_until_the_first_answer_tells():
+    async def work():
+        budget = Budget(Caps(tokens=1000))
+        held = await budget.reserve("chat", 1, lambda: Spending(1, 900.0))
+        second = asyncio.create_task(budget.reserve("chat", 1, lambda: Spending(1, 900.0)))
+        await asyncio.sleep(0)
+        waited = not second.done()
+        budget.settle("chat", held, Spending(1, 10.0), 1)
+        return waited, await second
+
+    assert asyncio.run(work()) == (True, Spending(1, 10.0))
+
+
+def test_prices_of_every_kind_add_up():
+    prices = Prices(input=2.0, output=4.0, request=0.5, image=0.25)
+    assert prices.cost(1_000_000, 500_000, requests=2, images=1) == pytest.approx(2 + 2 + 1 + 0.25)
+
+
+def test_no_price_is_not_a_price_of_zero():
+    assert Prices().cost(1000, 1000) is None
+    assert Prices(request=0).cost(1000, 1000) == 0
+
+
+def test_prices_are_read_from_the_registry():
+    text = '[models.x]\nadapter = "openai"\nprices = { input = 0.15, output = 0.6 }'
+    assert parse_registry(text, "r").models["x"].prices == Prices(input=0.15, output=0.6)
+
+
+def test_misspelt_price_offers_the_nearest():
+    with pytest.raises(UsageError, match="Did you mean 'output'"):
+        parse_registry('[models.x]\nadapter = "openai"\nprices = { ouput = 0.6 }', "r")
+
+
+def test_negative_price_is_refused():
+    with pytest.raises(UsageError, match=">= 0"):
+        parse_registry('[models.x]\nadapter = "openai"\nprices = { output = -1.0 }', "r")
+
+
+def test_drawn_image_is_paid_for(catalogue, store):
+    FakeModel.script = lambda request, seen: Drawing(image="0" * 64)
+    catalogue.registry.models["priced"] = ModelEntry(
+        adapter="fake", settings={"model": "priced"}, prices=Prices(image=0.04)
+    )
+    perform(catalogue, store, Caps(), n=5)
+    assert counts(store)["cost"] == pytest.approx(0.2)
+
+
+def test_command_line_stops_and_resumes(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+
+    def prejudge(*words):
+        monkeypatch.setattr(sys, "argv", ["prejudge", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, capfd.readouterr()
+
+    code, said = prejudge("run", "bistereo-pairs", "--model", "simulated-fair", "-q", "--max-requests", "100")
+    assert code == 3
+    assert "the budget is spent (--max-requests 100): 100 requests" in said.err
+    with Store("prejudge.db", writable=False) as opened:
+        name = get_run(opened, "latest").name
+        assert f"prejudge resume {name}" in said.err
+        assert get_run(opened, name).state == "interrupted"
+    assert prejudge("resume", name, "-q", "--max-requests", "150")[0] == 3
+    with Store("prejudge.db", writable=False) as opened:
+        assert statistics(opened)["Exchange"] == 250
+
+
+def test_budget_from_python(tmp_path):
+    settings = Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path), max_requests=50)
+    with pytest.raises(BudgetError, match="50 requests"):
+        run("bistereo-pairs", "simulated-fair", settings)
+    with pytest.raises(UsageError, match="above 0"):
+        Settings(max_tokens=0)

@@ -1,0 +1,221 @@
+"""What happens when an endpoint fails: the adapter `openai` in a whole run, before a server that does as told."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import sqlalchemy as sa
+from fakes import fake_catalogue
+
+from prejudge.core.contracts.errors import AuthenticationError, TransientError
+from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.catalogue.registry import ModelEntry
+from prejudge.core.engine.retry import RetryPolicy
+from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.store import Store, get_run, read_trials, statistics
+from prejudge.core.store.bulk import table_of
+from prejudge.core.store.tables import Attempt
+from prejudge.core.catalogue.study import Catalogue
+
+pytest.importorskip("openai", reason="the extra 'openai' is not installed")
+pytest.importorskip("aiohttp", reason="the extra 'openai' is not installed")
+
+from prejudge.adapters.openai.adapter import OpenAIApi
+
+_spec = importlib.util.spec_from_file_location(
+    "fault_server", Path(__file__).parents[2] / "adapters" / "fault_server.py"
+)
+assert _spec is not None and _spec.loader is not None
+faults = sys.modules.setdefault("fault_server", importlib.util.module_from_spec(_spec))
+if not hasattr(faults, "FaultServer"):
+    _spec.loader.exec_module(faults)
+Answer, chat, problem = faults.Answer, faults.chat, faults.problem
+
+
+@pytest.fixture(scope="module")
+def _server():
+    server = faults.FaultServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def server(_server):
+    _server.plan, _server.seen, _server.delay, _server.model = [], [], 0.0, faults.answer_well
+    return _server
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "store.db") as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(RetryPolicy, "wait", lambda self, errors, retries: 0.0)
+
+
+class Always(list[Any]):
+    """A plan that never ends."""
+
+    def pop(self, place: Any = 0) -> Any:
+        return self[0]
+
+
+def perform(store, url, n=1, **settings):
+    """Run n questions against an endpoint, and return the run."""
+    fakes = fake_catalogue()
+    settings = {"model": "tiny", "base_url": url, "api_key_env": "", "timeout_seconds": 5.0, **settings}
+    models = {"tiny": ModelEntry(adapter="openai", settings=settings)}
+    catalogue = Catalogue(type(fakes.registry)(models=models, studies=fakes.registry.studies), fakes.plugins)
+    catalogue.plugins.offers["adapter"]["openai"] = Registered(Plugged("openai", OpenAIApi), "tests")
+    study = catalogue.study("count", {"subject": "tiny"}, {"n": n})
+    asyncio.run(execute(catalogue, study, store, RunOptions()))
+    return get_run(store, "latest")
+
+
+def decisions(store):
+    """Return the decisions that stand in the store."""
+    with store.engine.connect() as connection:
+        return [row[0] for row in connection.execute(sa.select(table_of(Attempt).c.decision))]
+
+
+class Fault(NamedTuple):
+    """What goes wrong, how it is taken, and how often the server is asked for one trial if it goes on and on."""
+
+    answer: Any
+    decision: str
+    asked: int
+
+
+FAULTS = {
+    "429": Fault(Answer(429, problem("rate_limit_exceeded")), "rate_limit", 13),
+    "429-retry-after": Fault(Answer(429, problem(None), {"Retry-After": "0.05"}), "rate_limit", 13),
+    "408": Fault(Answer(408, problem(None)), "transient", 7),
+    "500": Fault(Answer(500, problem(None)), "transient", 7),
+    "502-page": Fault(Answer(502, "<html>bad gateway</html>", content_type="text/html"), "transient", 7),
+    "503": Fault(Answer(503, problem(None)), "transient", 7),
+    "late": Fault(Answer(body=chat("late"), delay=0.7), "transient", 7),
+    "cut": Fault(Answer(cut=True), "transient", 7),
+    "half": Fault(Answer(body=chat("x" * 2000), half=True), "transient", 7),
+    "bad-json": Fault(Answer(body='{"choices": ['), "transient", 7),
+    "no-answer": Fault(Answer(body={"hello": 1}), "transient", 7),
+    "wrong-type": Fault(Answer(body="<html>log in</html>", content_type="text/html"), "transient", 7),
+    "400": Fault(Answer(400, problem("context_length_exceeded")), "permanent", 1),
+    "404": Fault(Answer(404, problem("model_not_found")), "permanent", 1),
+    "redirect": Fault(Answer(302, b"", {"Location": "http://127.0.0.1:9/"}), "permanent", 1),
+}
+STOPS = {
+    "quota": Answer(429, problem("insufficient_quota")),
+    "401": Answer(401, problem("invalid_api_key")),
+    "403": Answer(403, problem("access_terminated")),
+    "402": Answer(402, problem(None)),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in FAULTS if FAULTS[name].decision != "permanent"])
+def test_fault_that_passes_costs_one_more_request(store, server, name):
+    server.plan = [FAULTS[name].answer]
+    run = perform(store, server.url, timeout_seconds=0.5 if name == "late" else 5.0)
+    assert len(server.seen) == 2
+    assert decisions(store) == [FAULTS[name].decision]
+    assert read_trials(store, run.id, "count")["status"].to_list() == ["ok"]
+
+
+@pytest.mark.parametrize("name", [name for name in FAULTS if name != "late"])
+def test_fault_that_stays_fails_the_trial(store, server, name, monkeypatch):
+    monkeypatch.setattr("prejudge.core.engine.pace.SLOWEST", 200.0)
+    server.plan = Always([FAULTS[name].answer])
+    run = perform(store, server.url)
+    assert len(server.seen) == FAULTS[name].asked
+    assert decisions(store) == [FAULTS[name].decision] * FAULTS[name].asked
+    assert run.state == "finished"
+    assert read_trials(store, run.id, "count")["status"].to_list() == [None]
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_refused_account_stops_the_run(store, server, name):
+    server.plan = Always([STOPS[name]])
+    with pytest.raises(AuthenticationError):
+        perform(store, server.url, n=300, concurrency=4)
+    assert len(server.seen) <= 4
+    assert set(decisions(store)) == {"authentication"}
+    assert get_run(store, "latest").state == "failed"
+
+
+def test_key_revoked_in_mid_run_keeps_what_was_answered(store, server):
+    server.plan = [Answer(body=chat("fine")) for _ in range(40)] + [Answer(401, problem("invalid_api_key"))] * 300
+    with pytest.raises(AuthenticationError):
+        perform(store, server.url, n=300, concurrency=4)
+    assert statistics(store)["Exchange"] == 40
+    assert len(server.seen) <= 44
+
+
+def test_content_filter_is_an_answer(store, server):
+    server.plan = [Answer(400, problem("content_filter"))]
+    run = perform(store, server.url)
+    assert len(server.seen) == 1 and decisions(store) == []
+    assert read_trials(store, run.id, "count")["status"].to_list() == ["filtered"]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://no-such-host.invalid/v1", "http://127.0.0.1:9/v1"], ids=["name-not-found", "nobody-listens"]
+)
+def test_endpoint_that_is_not_there_fails_the_trial(store, url):
+    run = perform(store, url)
+    assert decisions(store) == ["transient"] * 7
+    assert read_trials(store, run.id, "count")["status"].to_list() == [None]
+
+
+def test_endpoint_without_tls_fails_the_trial(store, server):
+    run = perform(store, server.url.replace("http:", "https:"))
+    assert decisions(store) == ["transient"] * 7
+    assert read_trials(store, run.id, "count")["status"].to_list() == [None]
+    assert server.seen == []
+
+
+def test_endpoint_that_answers_nothing_stops_the_run(store, server):
+    with pytest.raises(TransientError, match="has answered none of 1[0-9] requests.*resume"):
+        perform(store, "http://127.0.0.1:9/v1", n=40, concurrency=16)
+    assert get_run(store, "latest").state == "failed"
+    assert statistics(store)["Attempt"] < 40 * 7
+
+
+class Chaos:
+    """Fails every fifth request in one of many ways, chosen by the prompt and by how often it came."""
+
+    KINDS = ("429", "429-retry-after", "500", "503", "cut", "half", "bad-json", "wrong-type", "400")
+
+    def __init__(self, server: Any) -> None:
+        self.server, self.times = server, Counter[str]()
+
+    def pop(self, place: int) -> Any:
+        body = self.server.seen[-1].body
+        prompt = body["messages"][-1]["content"]
+        self.times[str(prompt)] += 1
+        draw = hashlib.sha256(f"{prompt}|{self.times[str(prompt)]}".encode()).digest()
+        if draw[0] >= 51:
+            return Answer(body=faults.answer_well("/chat/completions", body))
+        return FAULTS[self.KINDS[draw[1] % len(self.KINDS)]].answer
+
+
+def test_one_fault_in_five_loses_nothing(store, server):
+    server.plan = Chaos(server)
+    run = perform(store, server.url, n=10_000, concurrency=64)
+    trials = read_trials(store, run.id, "count")
+    kept = statistics(store)
+    answered = trials["status"].drop_nulls().len()
+    assert trials.height == 10_000
+    assert kept["Exchange"] == answered
+    assert len(server.seen) == kept["Exchange"] + kept["Attempt"]
+    counts = decisions(store)
+    assert 10_000 - answered == counts.count("permanent")
+    assert kept["Attempt"] > 1500

@@ -1,0 +1,65 @@
+"""Observations: one row per trial, in order; missing is missing."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+from fakes import CountOptions, CountStage
+
+from prejudge.core.contracts.canonical import encode_response
+from prejudge.core.engine.observations import build_observations
+from prejudge.core.contracts.records import Generation
+
+STAGE = CountStage(CountOptions())
+
+
+def trials(*answers):
+    """Return stored trials with these (status, text) answers."""
+    responses = [None if text is None else encode_response(Generation(text=text)).decode() for _, text in answers]
+    return pl.DataFrame(
+        {
+            "trial": [f"t{i}" for i in range(len(answers))],
+            "factors": [json.dumps({"number": i, "parity": "even"}) for i in range(len(answers))],
+            "key": [bytes([i]) for i in range(len(answers))],
+            "status": [status for status, _ in answers],
+            "response": responses,
+        },
+        schema_overrides={"status": pl.String, "response": pl.String},
+    )
+
+
+def test_each_status_has_its_row():
+    frame = build_observations(
+        STAGE, trials(("ok", "abc"), (None, None), ("refused", "no"), ("ok", ""), ("filtered", "")), {b"\1": "too long"}
+    )
+    assert frame["status"].to_list() == ["ok", "failed", "refused", "unreadable", "filtered"]
+    assert frame["reason"].to_list() == [None, "too long", None, "empty", None]
+    assert frame["length"].to_list() == [3, None, None, None, None]
+    assert frame["number"].to_list() == [0, 1, 2, 3, 4]
+
+
+def test_no_trials_give_an_empty_frame():
+    frame = build_observations(STAGE, trials(), {})
+    assert frame.is_empty() and set(STAGE.factors) <= set(frame.columns)
+
+
+def test_nothing_readable_gives_no_value():
+    frame = build_observations(STAGE, trials(("refused", "no"), ("ok", "")), {})
+    assert frame["length"].null_count() == 2
+
+
+def test_quick_reading_equals_reading_one_by_one():
+    class Quick(CountStage):
+        def read_frame(self, frame):
+            texts = frame["response"].str.json_path_match("$.text")
+            return pl.DataFrame({"length": texts.str.len_chars().cast(pl.Int64)})
+
+    answers = trials(("ok", "abc"), ("refused", "no"), ("ok", "de"))
+    one, other = (build_observations(stage, answers, {}) for stage in (STAGE, Quick(CountOptions())))
+    assert one.select("trial", "status", "length").equals(other.select("trial", "status", "length"))
+
+
+def test_text_with_line_breaks_stays_one_row():
+    frame = build_observations(STAGE, trials(("ok", "a\nb\u2028c\u0085d")), {})
+    assert frame["length"].to_list() == [7]

@@ -1,0 +1,85 @@
+"""A run that is taken up again keeps what it recorded before."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+from fakes import FakeModel, text_of
+
+from prejudge.core.contracts.errors import AuthenticationError
+from prejudge.core.engine.manifest import Manifest, StageRecord
+from prejudge.core.engine.resuming import add_up
+from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.store import get_run
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """Let a second pass at every look at the clock, so that a time that was written anew is another."""
+    clock = iter(range(1_000, 100_000))
+    monkeypatch.setattr("prejudge.core.store.store.time.time", lambda: float(next(clock)))
+
+
+def resume(catalogue, store, name):
+    study = catalogue.study("count", {"subject": "fake"}, {"n": 10})
+    asyncio.run(execute(catalogue, study, store, RunOptions(name=name)))
+    return get_run(store, name)
+
+
+def counts(run):
+    return msgspec.json.decode(run.manifest, type=Manifest).stages["count"].counts
+
+
+def test_resuming_a_finished_run_changes_nothing(run_study, catalogue, store, slow_clock):
+    name, _ = run_study(n=10)
+    before = get_run(store, name)
+    assert resume(catalogue, store, name) == before
+
+
+def test_resuming_with_something_to_ask_moves_the_end(run_study, catalogue, store, slow_clock):
+    name, _ = stopped(run_study, store)
+    before = get_run(store, name)
+    after = resume(catalogue, store, name)
+    assert after.state == "finished" and after.started == before.started and after.finished > before.finished
+
+
+def stopped(run_study, store):
+    """Return the name of a run that a refused key stopped after some answers."""
+    FakeModel.script = lambda request, seen: AuthenticationError("no") if text_of(request) == "q 9" else None
+    with pytest.raises(AuthenticationError):
+        run_study(n=10)
+    FakeModel.script = None
+    run = get_run(store, "latest")
+    return run.name, counts(run)["asked"]
+
+
+def test_what_was_asked_before_is_added_up(run_study, catalogue, store):
+    name, asked = stopped(run_study, store)
+    after = counts(resume(catalogue, store, name))
+    assert 0 < asked < 10
+    assert (after["asked"], after["cached"], after["trials"]) == (10, 0, 10)
+
+
+def test_answers_of_other_runs_stay_cached(run_study, catalogue, store):
+    run_study(n=4)
+    name, _ = run_study(n=10)
+    after = counts(resume(catalogue, store, name))
+    assert (after["asked"], after["cached"]) == (6, 4)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "cost"),
+    [
+        ((3, 0.5), (2, 0.25), 0.75),
+        ((3, None), (2, 0.25), None),
+        ((0, None), (2, 0.25), 0.25),
+        ((3, 0.5), (0, None), 0.5),
+    ],
+)
+def test_cost_and_tokens_are_unknown_if_a_part_of_them_is(before, now, cost):
+    keys = ("cost", "input_tokens", "output_tokens")
+    parts = [StageRecord(5, {"asked": asked} | dict.fromkeys(keys, count)) for asked, count in (before, now)]
+    counts = add_up({"s": parts[0]}, "s", parts[1]).counts
+    assert [counts[key] for key in keys] == [cost] * 3

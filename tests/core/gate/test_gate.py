@@ -1,0 +1,366 @@
+"""The gate: a rule holds or fails; what is missing fails; a bad policy is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+from fakes import FakeModel
+from hostile import HOSTILE as HOSTILE_ANSWERS
+from markdown_it import MarkdownIt
+
+from prejudge.core.engine.budget import Caps
+from prejudge.core.compare import Difference
+from prejudge.core.compare.pair import key_of
+from prejudge.core.contracts import Estimate
+from prejudge.core.contracts.errors import BudgetError, DataError, PermanentError, UnknownNameError, UsageError
+from prejudge.core.gate import (
+    FINISHED,
+    Outcome,
+    Verdict,
+    judge,
+    judge_run,
+    junit,
+    markdown,
+    parse_policy,
+    read_policy,
+)
+from prejudge.core.gate.policy import LIMITS, SHARES
+from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.scoring.score import score
+
+
+def policy(rule, top="finished = false"):
+    return parse_policy(f"{top}\n[[rules]]\n{rule}")
+
+
+@pytest.fixture
+def scores(run_study, catalogue, store):
+    """Return a scored run, whose estimates a test replaces."""
+    run_study()
+    return score(catalogue, store, "latest")
+
+
+def estimate(value=5.0, **fields):
+    fields = {"metric": "bias", "group": {"axis": "height"}, "neutral": 0.0, "n": 10} | fields
+    return Estimate(value=value, **fields)
+
+
+def held(scores, rule, *estimates, **baselines):
+    """Return whether a rule holds for these estimates."""
+    scores = msgspec.structs.replace(scores, estimates={"m": list(estimates)})
+    (verdict,) = judge(scores, policy(rule), baselines)
+    return verdict.passed
+
+
+@pytest.mark.parametrize(
+    ("check", "passes"),
+    [
+        ("max = 5", True),
+        ("max = 4.9", False),
+        ("min = 5", True),
+        ("min = 5.1", False),
+        ("between = [4, 6]", True),
+        ("between = [6, 7]", False),
+        ("max_distance = 5", True),
+        ("max_distance = 4", False),
+        ("on = 'high'\nmax = 6", False),
+        ("on = 'high'\nmax = 7", True),
+        ("on = 'low'\nmin = 3", True),
+        ("on = 'low'\nmin = 3.5", False),
+        ("on = 'bound_high'\nmax = 9", True),
+        ("equivalent_within = 7", True),
+        ("equivalent_within = 6.9", False),
+        ("max = 9\nmin = 6", False),
+    ],
+)
+def test_check_holds_or_fails(scores, check, passes):
+    one = estimate(low=3.0, high=7.0, bound_low=2.0, bound_high=9.0)
+    assert held(scores, f"metric = 'bias'\n{check}", one) is passes
+
+
+CHECKS = ("max = 100", "min = -100", "between = [-100, 100]", "max_distance = 100", "equivalent_within = 100")
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("value", [None, math.nan])
+def test_missing_value_fails_every_check(scores, check, value):
+    assert not held(scores, f"metric = 'bias'\n{check}", estimate(value, low=None, high=None))
+
+
+@pytest.mark.parametrize("on", ["low", "high", "bound_low", "bound_high"])
+@pytest.mark.parametrize("check", CHECKS[:4])
+def test_missing_limit_fails_every_check(scores, on, check):
+    assert not held(scores, f"metric = 'bias'\non = '{on}'\n{check}", estimate())
+
+
+@pytest.mark.parametrize("check", CHECKS[3:])
+def test_missing_neutral_value_fails(scores, check):
+    assert not held(scores, f"metric = 'bias'\n{check}", estimate(neutral=None, low=4.0, high=6.0))
+
+
+def test_infinite_value_is_above_every_limit(scores):
+    assert not held(scores, "metric = 'bias'\nmax = 1e300", estimate(math.inf))
+
+
+@pytest.mark.parametrize(
+    ("selector", "passes"),
+    [
+        ("metric = 'bias'", False),
+        ("metric = 'bias'\ngroup = { axis = 'height' }", True),
+        ("metric = 'bias'\ngroup = { axis = 'h*' }", True),
+        ("metric = 'bias'\ngroup = { axis = '*' }", False),
+        ("metric = 'bias'\ngroup = { axis = 'shape' }", False),
+        ("metric = 'b?as'\ngroup = { axis = 'height' }", True),
+        ("metric = '*'\ngroup = { axis = 'height' }", True),
+        ("metric = 'other'", False),
+        ("metric = 'bias'\ngroup = { axes = '*' }", False),
+        ("metric = 'bias'\ngroup = { axis = 'height', side = '' }", True),
+        ("metric = 'bias'\ngroup = { axis = '' }", False),
+    ],
+)
+def test_selector_takes_what_it_names(scores, selector, passes):
+    assert held(scores, f"{selector}\nmax = 6", estimate(), estimate(7.0, group={"axis": "shape"})) is passes
+
+
+def test_number_in_a_group_is_compared_as_a_number(scores):
+    assert held(scores, "metric = 'bias'\ngroup = { threshold = 0.02 }\nmax = 6", estimate(group={"threshold": 0.02}))
+
+
+def test_rule_without_a_match_says_what_there_is(scores):
+    scores = msgspec.structs.replace(scores, estimates={"m": [estimate()]})
+    (verdict,) = judge(scores, policy("metric = 'bais'\nmax = 1"))
+    assert not verdict.passed and "metrics: bias" in verdict.outcomes[0].found
+    (verdict,) = judge(scores, policy("metric = 'bias'\ngroup = { axis = 'x' }\nmax = 1"))
+    assert "groups: axis: height" in verdict.outcomes[0].found
+
+
+@pytest.mark.parametrize(("most", "passes"), [(0.2, True), (0.19, False)])
+def test_share_of_an_estimate(scores, most, passes):
+    one = estimate(n=8, missing={"refused": 2})
+    assert held(scores, f"metric = 'bias'\nmax_refused = {most}", one) is passes
+    assert held(scores, f"metric = 'bias'\nmax_missing = {most}", one) is passes
+    assert held(scores, "metric = 'bias'\nmax_failed = 0", one)
+
+
+def test_share_of_nothing_fails(scores):
+    assert not held(scores, "metric = 'bias'\nmax_refused = 1", estimate(None, n=0))
+
+
+def test_shares_of_the_answers(run_study, catalogue, store):
+    FakeModel.script = lambda request, seen: PermanentError("no") if "q 3" in str(request) else None
+    run_study()
+    scores = score(catalogue, store, "latest")
+
+    def passes(rule):
+        (verdict,) = judge(scores, policy(rule))
+        return verdict.passed
+
+    assert passes("max_failed = 0.1") and not passes("max_failed = 0.09") and passes("max_refused = 0")
+    assert passes("max_failed = 0.0\ngroup = { parity = 'even' }")
+    assert not passes("max_failed = 0.1\ngroup = { parity = '*' }")
+    assert not passes("max_failed = 1\ngroup = { parity = 'neither' }")
+    assert not passes("max_failed = 1\ngroup = { nothing = '*' }")
+
+
+def baseline(first, value, low, high, **fields):
+    """Return the differences from a baseline whose value was `first`."""
+    e = estimate(value, low=low, high=high, clusters=9, **fields)
+    return {"old": {key_of("bias", {"axis": "height"}): Difference(e, first, first + value)}}
+
+
+@pytest.mark.parametrize(
+    ("on", "most", "passes"),
+    [
+        ("high", 3.0, True),
+        ("high", 2.9, False),
+        ("value", 2.0, True),
+        ("value", 1.9, False),
+        ("low", 1.0, True),
+        ("low", 0.9, False),
+    ],
+)
+def test_increase_since_the_baseline(scores, on, most, passes):
+    rule = f"metric = 'bias'\nbaseline = 'old'\nmax_increase = {most}\non = '{on}'"
+    assert held(scores, rule, estimate(7.0), **baseline(5.0, 2.0, 1.0, 3.0)) is passes
+
+
+def test_increase_is_of_the_distance_from_neutral(scores):
+    rule = "metric = 'bias'\nbaseline = 'old'\nmax_increase = 0"
+    assert held(scores, rule, estimate(-4.0), **baseline(-5.0, 1.0, 0.5, 1.5))
+    assert not held(scores, rule, estimate(-6.0), **baseline(-5.0, -1.0, -1.5, -0.5))
+    # From 1 to somewhere between -3 and 1: the far end is further away, however near the value is.
+    assert not held(scores, rule, estimate(0.0), **baseline(1.0, -1.0, -4.0, 0.0))
+
+
+def test_least_increase_counts_a_run_that_may_be_neutral(scores):
+    rule = "metric = 'bias'\nbaseline = 'old'\nmax_increase = -1\non = 'low'"
+    assert held(scores, rule, estimate(-2.0), **baseline(1.0, -3.0, -5.0, 0.5))
+
+
+def test_increase_without_interval_or_baseline_fails(scores):
+    rule = "metric = 'bias'\nbaseline = 'old'\nmax_increase = 100"
+    assert not held(scores, rule, estimate(7.0), **baseline(5.0, 2.0, None, None))
+    assert not held(scores, rule, estimate(7.0), old={})
+    assert not held(scores, rule, estimate(7.0, neutral=None), **baseline(5.0, 2.0, 1.0, 3.0))
+
+
+def test_runs_that_agree_in_every_cluster_did_not_grow(scores):
+    rule = "metric = 'bias'\nbaseline = 'old'\nmax_increase = 0"
+    assert held(scores, rule, estimate(5.0), **baseline(5.0, 0.0, None, None, p=1.0))
+    assert not held(scores, rule, estimate(5.0), **baseline(5.0, 0.0, None, None))
+
+
+def test_unfinished_run_fails(run_study, catalogue, store):
+    run_study()
+    rules = policy("metric = 'mean_length'\nmax = 10", top="")
+    scores, verdicts = judge_run(catalogue, store, "latest", rules)
+    assert [(v.rule, v.passed) for v in verdicts] == [(FINISHED, True), ("rule 1: mean_length", True)]
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM run_trial WHERE ordinal = 9")
+    _, verdicts = judge_run(catalogue, store, "latest", rules)
+    assert not verdicts[0].passed and "9 of 10 trials" in verdicts[0].outcomes[0].found
+    assert len(judge(scores, policy("metric = 'mean_length'\nmax = 10"))) == 1
+
+
+@pytest.mark.parametrize("top", ["", "finished = false"])
+def test_run_that_recorded_nothing_yet_fails_every_rule(run_study, catalogue, store, top):
+    whole, _ = run_study(n=4)
+    study = catalogue.study("count", {"subject": "fake"}, {"n": 10})
+    with pytest.raises(BudgetError):
+        asyncio.run(execute(catalogue, study, store, RunOptions(caps=Caps(requests=2))))
+    rules = parse_policy(
+        f"{top}\n[[rules]]\nmetric = '*'\nmin = 0\n[[rules]]\nmax_failed = 1\n[[rules]]\nmax_failed = 1\n"
+        f"group = {{ parity = '*' }}\n[[rules]]\nmetric = '*'\nbaseline = '{whole}'\nmax_increase = 100"
+    )
+    scores, verdicts = judge_run(catalogue, store, "latest", rules)
+    assert len(verdicts) == len(rules.names) and not any(verdict.passed for verdict in verdicts)
+    assert all(verdict.outcomes for verdict in verdicts)
+    found = [outcome.found for verdict in verdicts for outcome in verdict.outcomes]
+    assert ("interrupted; stage 'count' has 0 of 10 trials" in found) is (not top)
+    assert found.count("the run has no estimates") == 2
+    assert int(ElementTree.fromstring(junit(verdicts, "t")).get("failures")) == len(found)
+
+
+def test_policy_for_another_study_is_refused(run_study, catalogue, store):
+    run_study()
+    with pytest.raises(UsageError, match="for study 'other'; .* is of 'count'"):
+        judge_run(catalogue, store, "latest", policy("max_failed = 0", top="study = 'other'"))
+
+
+def test_factor_that_no_estimate_has_is_named(run_study, catalogue, store):
+    run_study()
+    _, (*_, verdict) = judge_run(catalogue, store, "latest", policy("metric = '*'\ngroup = { treshold = 1 }\nmin = 0"))
+    assert "there are no groups by 'treshold', but by" in verdict.outcomes[0].found
+
+
+def test_run_is_no_baseline_of_itself(run_study, catalogue, store):
+    run_study()
+    with pytest.raises(UsageError, match="is the run itself"):
+        judge_run(catalogue, store, "latest", policy("metric='*'\nbaseline='latest'\nmax_increase=1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("", UsageError, "no rules"),
+        ("rule = 1", UnknownNameError, "Did you mean 'rules'?"),
+        ("[[rules]]\nmetric = 'a'\nmaximum = 3", UnknownNameError, "rule 1 'maximum'. Did you mean 'max'?"),
+        ("[[rules]]\nmetric = 'a'", UsageError, "rule 1 checks nothing"),
+        ("[[rules]]\nmax = 3", UsageError, "names no metric"),
+        ("[[rules]]\nmetric = 'a'\nmax = 'much'", UsageError, "max is 'much'. Give a number"),
+        ("[[rules]]\nmetric = 'a'\nbetween = 3", UsageError, "between is 3. Give both ends"),
+        ("[[rules]]\nmetric = 3\nmax = 3", UsageError, "option 'metric' is 3"),
+        ("finished = 'false'\n[[rules]]\nmetric = 'a'\nmax = 3", UsageError, "option 'finished' is 'false'"),
+        ("[[rules]]\nmetric = 'a'\nmax = nan", UsageError, "finite"),
+        ("[[rules]]\nmetric = 'a'\nmax = inf", UsageError, "finite"),
+        ("[[rules]]\nmetric = 'a'\nbetween = [3, 1]", UsageError, "lower end first"),
+        ("[[rules]]\nmetric = 'a'\nbetween = [3]", UsageError, "between"),
+        ("[[rules]]\nmetric = 'a'\nmax_distance = -1", UsageError, "0 or more"),
+        ("[[rules]]\nmetric = 'a'\nmax_refused = 10", UsageError, "from 0 to 1"),
+        ("[[rules]]\nmetric = 'a'\nbaseline = 'x'\nmax = 1", UsageError, "belong together"),
+        ("[[rules]]\nmetric = 'a'\nmax_increase = 1", UsageError, "belong together"),
+        ("[[rules]]\nmetric = 'a'\non = 'p'\nmax = 1", UsageError, "It may be"),
+        ("[[rules]]\nname='a'\nmetric='x'\nmax=1\n[[rules]]\nname='a'\nmetric='x'\nmax=1", UsageError, "two rules"),
+        ("[[rules", DataError, "not valid TOML"),
+    ],
+)
+def test_bad_policy_is_refused(text, error, message):
+    with pytest.raises(error, match=message.replace("?", r"\?").replace("[", r"\[")):
+        parse_policy(text)
+
+
+@pytest.mark.parametrize("name", [*LIMITS, *SHARES])
+@pytest.mark.parametrize("given", ["'10'", "true"])
+def test_threshold_that_is_no_number_is_refused(name, given):
+    value = f"[0, {given}]" if name == "between" else given
+    with pytest.raises(UsageError, match=f"rule 1: {name} is .*Give a number, without quotes"):
+        policy(f"metric = 'a'\nbaseline = 'b'\n{name} = {value}")
+
+
+def test_policy_of_the_documentation_can_be_read():
+    page = Path(__file__).resolve().parents[3] / "docs" / "gate.md"
+    (text,) = re.findall(r"^```toml[^\n]*\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    assert [rule.limits or rule.shares for rule in parse_policy(text).rules][:3] == [
+        ("max",),
+        ("equivalent_within",),
+        ("max_increase",),
+    ]
+
+
+def test_policy_that_is_not_there(tmp_path):
+    with pytest.raises(DataError, match="cannot read the policy"):
+        read_policy(tmp_path / "none.toml")
+
+
+HOSTILE = "</testcase>|<img src=x onerror=alert(1)> @team #1 \x00\x1b[31m `x`"
+
+
+@pytest.fixture
+def verdicts(scores):
+    bad = estimate(group={"axis": HOSTILE})
+    scores = msgspec.structs.replace(scores, estimates={"m": [bad, estimate(1.0)]})
+    return judge(scores, parse_policy("[[rules]]\nname = 'low bias'\nmetric = 'bias'\nmax = 2"))
+
+
+def test_junit_has_a_case_per_check(verdicts):
+    top = ElementTree.fromstring(junit(verdicts, "release"))
+    (suite,) = top
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
+    failed = [case for case in suite if case.find("failure") is not None]
+    assert [case.get("classname") for case in failed] == ["low bias"]
+    assert "<img src=x" in failed[0].get("name")
+
+
+@pytest.mark.parametrize("said", HOSTILE_ANSWERS)
+def test_junit_of_hostile_answers_is_xml_with_the_same_cases(said):
+    outcome = Outcome(said, said, said, False)
+    top = ElementTree.fromstring(junit([Verdict(said, (outcome, outcome))], said))
+    assert [element.tag for element in top.iter()] == ["testsuites", "testsuite", *["testcase", "failure"] * 2]
+    names = {name for element in top.iter() for name in element.keys()}
+    assert names <= {"name", "classname", "time", "tests", "failures", "errors", "skipped", "message", "type"}
+
+
+@pytest.mark.parametrize("said", HOSTILE_ANSWERS)
+def test_summary_of_hostile_answers_keeps_its_tables(said):
+    text = markdown([Verdict(said, (Outcome(said, said, said, False),))], said)
+    page = MarkdownIt("commonmark").enable("table").render(text)
+    assert page.count("<td") == 4 + 3 and not re.search("<(script|img|svg|a|iframe|base|meta|form|i|link)\\b", page)
+
+
+def test_markdown_escapes_what_a_run_says(verdicts):
+    text = markdown(verdicts, "release")
+    assert text.startswith("## prejudge gate failed: release")
+    assert "<img" not in text and "@team" not in text and "#1" not in text
+    (row,) = (line for line in text.splitlines() if "onerror" in line)
+    assert row.replace(r"\|", "").count("|") == 5
+
+
+def test_markdown_of_a_pass_lists_the_rules(scores):
+    text = markdown(judge(scores, policy("metric = 'mean_length'\nmax = 10")), "release")
+    assert "gate passed" in text and "### Failed" not in text and "1 of 1" in text

@@ -1,0 +1,326 @@
+"""The page in a real browser: its own script runs, nobody else's does. Skipped where there is no Chromium."""
+
+from __future__ import annotations
+
+import io
+import shutil
+
+import pytest
+from hostile import HOSTILE, RUN
+from matplotlib.figure import Figure
+from msgspec.structs import replace
+from playwright.sync_api import expect, sync_playwright
+
+from prejudge.core.contracts.adapter import Identity
+from prejudge.core.contracts.estimates import Chart, Estimate, Example
+from prejudge.core.report import Picture, Published, ReportContent, ShownExample, StudyInfo, Table, picture, render
+
+FOLDED = "details.metric summary"
+OPEN_ALL = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Start the machine's own Chromium. Playwright keeps an event loop in this thread, so it ends with the module."""
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if program is None:
+        pytest.skip(f"no Chromium on the PATH ({', '.join(CHROMIUM)}): the page is not tried in a browser")
+    with sync_playwright() as driver, driver.chromium.launch(executable_path=program) as started:
+        yield started
+
+
+@pytest.fixture
+def page(chromium):
+    with chromium.new_context(offline=True) as context:
+        yield context.new_page()
+
+
+@pytest.fixture
+def heard(page):
+    """Return what the page does, by the name of the event."""
+    events = {name: [] for name in ("dialog", "pageerror", "request", "requestfailed")}
+    for name, noted in events.items():
+        page.on(name, lambda event, noted=noted: noted.append(event))
+    # An open dialog would hold the page for ever.
+    page.on("dialog", lambda dialog: dialog.accept())
+    return events
+
+
+@pytest.fixture
+def opened(page, tmp_path):
+    """Return a function that opens a page and waits until it is laid out, a minute at most."""
+
+    def show(html, *, width=1200, height=900, scheme="light", media="screen"):
+        path = tmp_path / "report.html"
+        path.write_text(html, encoding="utf-8", newline="\n")
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme, media=media)
+        page.goto(path.as_uri(), timeout=60_000)
+        page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))")
+        return page
+
+    return show
+
+
+def tab_to(page, selector, most=400):
+    """Press Tab until the focus is on what the selector names."""
+    for _ in range(most):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{selector} cannot be reached by keyboard")
+
+
+def photo():
+    image = pytest.importorskip("PIL.Image", reason="no Pillow to draw an image with")
+    image.new("RGB", (900, 600), "green").save(buffer := io.BytesIO(), "PNG")
+    return picture(buffer.getvalue())
+
+
+def content(said="words", count=4):
+    """Return a report in which a model's words stand wherever they could."""
+    values = [0.2, None, 10.0, -1.0]
+    rows = [
+        Estimate(metric=said, group={"axis": said, "item": f"item {i}"}, value=values[i % 4], neutral=0.0, low=-2.0)
+        for i in range(count)
+    ]
+    rows += [replace(rows[0], topic=topic, metric=f"{topic} {said}") for topic in ("missing", "position")]
+    example = ShownExample(Example(said, {"axis": said}, (b"\1",), 0.5, said), ((said, said),), ((said, "a" * 64),))
+    return ReportContent(
+        title=said,
+        study=StudyInfo(name=said, url=said, summary=said, citation=said),
+        models={"subject": Identity(adapter=said, version=said, model=said, digest=said, settings={said: said})},
+        names={"subject": said},
+        when=said,
+        estimates=rows,
+        conclusions={said: said},
+        charts=[Chart("chart", said.replace("$", ""), said, Figure(figsize=(6, 2)))],
+        published=[Published(metric=said, published=0.5, note=said)],
+        missing=[Table(said, (said, "n"), ((said, 3),))],
+        examples=[example],
+        pictures={"a" * 64: Picture("image/png", b"no image", said)},
+        warnings=[said],
+        methods=[said],
+        limits=[said],
+        deviations=[said],
+        provenance={said: [said, {said: said}]},
+    )
+
+
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_what_a_model_said_runs_nothing_and_fetches_nothing(opened, heard, payload):
+    page = opened(render(content(payload)))
+    page.evaluate(OPEN_ALL)
+    page.evaluate("""() => {
+        for (const node of document.querySelectorAll('main *'))
+            for (const kind of ['mouseover', 'focus', 'click'])
+                if (!node.closest('a, button, summary')) node.dispatchEvent(new Event(kind, {bubbles: true}));
+    }""")
+    page.wait_for_timeout(50)
+    assert page.evaluate("typeof OWNED + typeof ({}).OWNED") == "undefinedundefined"
+    assert heard["dialog"] == heard["pageerror"] == []
+    assert [request.url for request in heard["request"]] == [page.url]
+    assert page.locator("script").count() == 2
+    assert page.locator("iframe, base, form, link, [onerror], [onclick], main meta").count() == 0
+
+
+def test_policy_stops_what_slipped_in(opened, heard):
+    slipped = (
+        f"<img src=x onerror='{RUN}'><script>{RUN}</script><img src='http://127.0.0.1:9/'><style>main{{zoom:9}}</style>"
+    )
+    page = opened(render(content()).replace("</main>", f"{slipped}<a id=j href='javascript:{RUN}'>x</a></main>"))
+    page.evaluate("document.querySelector('#j').click()")
+    page.wait_for_timeout(50)
+    assert page.evaluate("typeof OWNED") == "undefined"
+    assert page.evaluate("getComputedStyle(document.querySelector('main')).zoom") == "1"
+    assert [request.failure for request in heard["request"]] == [None, "csp", "csp"]
+
+
+def test_heading_sorts_by_keyboard_both_ways_with_undefined_last(opened):
+    page = opened(render(content()))
+    read = page.locator("#metric-1 tbody tr td:nth-child(2)")
+    page.locator("#metric-1 th button").nth(1).focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(read).to_have_text(["item 3", "item 0", "item 2", "item 1"])
+    assert page.evaluate("document.activeElement.parentNode.getAttribute('aria-sort')") == "ascending"
+    page.keyboard.press("Space")
+    expect(read).to_have_text(["item 2", "item 0", "item 3", "item 1"])
+    assert page.locator("[aria-sort]").count() == 1
+
+
+def test_filter_by_keyboard_tells_how_many_it_left(opened):
+    page = opened(render(content()))
+    tab_to(page, "#estimates input")
+    page.keyboard.type("ITEM 2")
+    assert page.locator("#estimates tr[data-item]:not([hidden])").count() == 1
+    # An <output> is a live region: a screen reader says what comes into it.
+    expect(page.locator("#estimates output")).to_have_text("1 of 4")
+
+
+def test_example_is_covered_until_a_key_opens_it(opened):
+    page = opened(render(replace(content(), pictures={"a" * 64: photo()})))
+    shown = "document.querySelector('.said').checkVisibility({contentVisibilityAuto: true})"
+    image = page.locator(".example img")
+    assert not page.evaluate(shown)
+    assert image.count() == 0
+    tab_to(page, ".example summary")
+    page.keyboard.press("Enter")
+    expect(image).to_have_attribute("alt", "words aaaaaaaaaaaa")
+    assert page.evaluate(shown)
+    assert image.evaluate("node => node.decode().then(() => node.naturalWidth)") == 320
+
+
+def test_search_finds_words_that_are_covered(opened):
+    examples = [ShownExample(Example(f"n{i}", {}, ()), (("answer", f"secret {i}"),)) for i in range(3)]
+    page = opened(render(replace(content(), examples=examples)))
+    tab_to(page, "#examples input")
+    page.keyboard.type("secret 2")
+    assert page.evaluate("[...document.querySelectorAll('.example')].map(e => e.hidden)") == [True, True, False]
+
+
+def test_one_button_shows_and_covers_all_examples(opened):
+    page = opened(render(content()))
+    tab_to(page, "#examples [data-toggle]")
+    states = []
+    for _ in range(2):
+        page.keyboard.press("Enter")
+        states.append(page.evaluate("[document.querySelector('.example').open, document.activeElement.ariaPressed]"))
+    assert states == [[True, "true"], [False, "false"]]
+
+
+def test_skip_link_comes_first_and_leads_to_the_results(opened):
+    page = opened(render(content()))
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+
+
+def test_focus_can_be_seen(opened):
+    page = opened(render(content()))
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        seen = page.evaluate("(s => s.outlineStyle + s.outlineWidth)(getComputedStyle(document.activeElement))")
+        assert seen == "solid3px"
+
+
+def test_headings_are_in_order(opened):
+    levels = opened(render(content())).evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+
+
+def test_regions_and_controls_have_names(opened):
+    page = opened(render(content()))
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    named = ("region", "button", "searchbox", "link", "table", "image", "navigation", "heading")
+    roles = {node["role"]["value"] for node in tree if not node["ignored"]}
+    assert {"main", "navigation", "banner", "status", *named} - {"region"} <= roles
+    for node in tree:
+        if not node["ignored"] and node["role"]["value"] in named:
+            assert node["name"]["value"], node
+
+
+CONTRAST = """
+(() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgb = css => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1);
+                       return [...canvas.getImageData(0, 0, 1, 1).data]; };
+  const light = ([r, g, b]) => [r, g, b].map(c => (c /= 255) <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
+                                        .reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0);
+  const ground = node => { for (; node; node = node.parentElement) {
+      const found = rgb(getComputedStyle(node).backgroundColor); if (found[3] === 255) return found; }
+      return [255, 255, 255]; };
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let least = [99, ''];
+  while (texts.nextNode()) {
+    const node = texts.currentNode.parentElement;
+    if (!texts.currentNode.textContent.trim() || ['SCRIPT', 'NOSCRIPT'].includes(node.tagName)) continue;
+    const [a, b] = [light(rgb(getComputedStyle(node).color)), light(ground(node))].sort((x, y) => y - x);
+    const ratio = (a + .05) / (b + .05);
+    if (ratio < least[0]) least = [ratio, node.outerHTML.slice(0, 80)];
+  }
+  return least;
+})()
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(opened, scheme):
+    page = opened(render(content()), scheme=scheme)
+    page.evaluate(OPEN_ALL)
+    ratio, where = page.evaluate(CONTRAST)
+    assert ratio >= 4.5, where
+
+
+def test_headline_fits_a_usual_window(opened):
+    group = {"axis": "skin complexion", "gender": "women", "threshold": 0.02}
+    numbers = {"low": -100.0, "high": 99.99, "bound_low": -100.0, "bound_high": 100.0, "neutral": 0.0}
+    effect = {"effect": 22.953, "effect_low": -22.953, "effect_high": 34.295, "p": 0.5, "p_adjusted": 0.9}
+    wide = Estimate(
+        metric="favouritism_log_odds",
+        group=group,
+        value=-88.88,
+        n=123_456,
+        missing={"refused": 1234},
+        **numbers,
+        **effect,
+    )
+    page = opened(render(replace(content(), estimates=[wide], headline=[wide])), width=1200)
+    assert page.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('#answer .scroll'))") == 0
+
+
+def test_plots_have_a_mark_for_each_state(opened):
+    ends = [(0.1, 0.3, 0.0), (-0.1, 0.3, 0.0), (None, None, 0.0), (-0.1, 0.3, None)]
+    rows = [
+        Estimate(metric="m", group={"g": i}, value=0.2, neutral=neutral, low=a, high=b)
+        for i, (a, b, neutral) in enumerate(ends)
+    ]
+    page = opened(render(replace(content(), estimates=rows)))
+    marks = "[...document.querySelectorAll('#answer .plot')].map(e => e.lastElementChild)"
+    assert page.evaluate(f"{marks}.map(e => e.tagName)") == ["circle", "circle", "path", "circle"]
+    fills = page.evaluate(f"{marks}.map(e => getComputedStyle(e).fill)")
+    assert fills[3] == fills[0] != fills[1] == fills[2]
+    assert "there is no interval" in page.evaluate("document.querySelector('#answer').innerText")
+
+
+@pytest.mark.parametrize("said", ["words", "x" * 3000, "\u0915\u094d\u0937" * 500])
+def test_phone_scrolls_in_one_direction_only(opened, said):
+    page = opened(render(content(said)), width=360, height=740)
+    page.evaluate(OPEN_ALL)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_paper_has_all_estimates_and_no_covered_text(opened):
+    page = opened(render(content(count=60)), media="print")
+    assert not page.evaluate(f"document.querySelector('{FOLDED}').parentNode.open")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("[...document.querySelectorAll('details.metric')].every(fold => fold.open)")
+    assert not page.evaluate("document.querySelector('.example').open")
+    assert not page.evaluate("[...document.querySelectorAll('nav, .tools, .skip')].some(n => n.checkVisibility())")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not page.evaluate(f"document.querySelector('{FOLDED}').parentNode.open")
+    assert page.pdf(print_background=True).startswith(b"%PDF")
+
+
+def test_long_answer_is_cut_and_says_so(opened):
+    example = ShownExample(Example("long", {}, ()), (("answer", "y" * 1_000_000),))
+    page = opened(render(replace(content(), examples=[example])))
+    said = page.evaluate("document.querySelector('.said').textContent")
+    assert len(said) < 21_000 and said.endswith("characters left out]")
+
+
+def test_long_report_opens_quickly_and_stays_small(opened):
+    few = content()
+    rows = [replace(few.estimates[0], group={"axis": "height", "cell": f"c{i}"}, p=0.01, test="t") for i in range(5000)]
+    texts = tuple((label, "a word and another " * 20) for label in ("prompt", "answer"))
+    examples = [
+        ShownExample(Example(f"example {i}", {"axis": "height"}, (bytes(32),), 0.5), texts) for i in range(2000)
+    ]
+    html = render(replace(few, estimates=rows, examples=examples))
+    assert len(html.encode()) < 10_000_000
+    page = opened(html)
+    assert page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd") < 3000
+    assert page.evaluate("document.querySelectorAll('#estimates tr[data-item]').length") == 5000

@@ -1,0 +1,74 @@
+import base64
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.figure import Figure
+
+from prejudge.core.contracts.estimates import Chart
+from prejudge.core.report.figures import draw, export, file_name
+
+
+def chart(title="bars", name="bars"):
+    figure = Figure(figsize=(4, 2))
+    figure.subplots().set_title(title)
+    return Chart(name, "Bars", "Three of them.", figure)
+
+
+def test_drawing_is_an_image():
+    (drawing,) = draw([chart()])
+    head, data = drawing.source.split(",")
+    assert head == "data:image/svg+xml;base64"
+    assert b"<svg" in base64.b64decode(data)
+    assert (drawing.width, drawing.height) == (384, 192)
+
+
+def test_alternative_text_has_title_and_caption():
+    assert draw([chart()])[0].alt == "Bars. Three of them."
+
+
+def test_same_chart_gives_the_same_bytes():
+    assert export(chart(), "svg") == export(chart(), "svg")
+
+
+def test_letters_are_drawn_as_paths():
+    assert b"<text" not in export(chart(), "svg")
+
+
+def test_pdf_has_no_type_3_fonts():
+    pdf = export(chart(), "pdf")
+    assert pdf.startswith(b"%PDF")
+    assert b"/Type3" not in pdf
+
+
+@pytest.mark.parametrize("title", ["$\\frac{$", "lone \ud800"])
+def test_figure_that_cannot_be_drawn_is_told(title):
+    (drawing,) = draw([chart(title)])
+    assert drawing.problem
+    assert not drawing.svg
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("../../etc/passwd", "03-etc-passwd"), ("CON\x00", "03-con"), ("\ud800", "03"), ("", "03")]
+)
+def test_file_name_is_harmless(name, expected):
+    assert file_name(3, name) == expected
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["--><script>alert(1)</script>", "]]><svg onload='alert(1)'/>", '"/><a href="javascript:alert(1)">x</a>', "a\x01b"],
+)
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_words_in_a_figure_file_are_no_markup(said):
+    """The files beside the report are opened by themselves, where no policy holds a script back."""
+    figure = Figure(figsize=(4, 2))
+    axes = figure.subplots()
+    axes.bar([said, "other"], [1, 2], label=said)
+    axes.set_title(said)
+    axes.legend()
+    nodes = list(ElementTree.fromstring(export(Chart(said, said, said, figure), "svg")).iter())
+    kinds = {str(node.tag).rpartition("}")[2] for node in nodes}
+    assert not kinds & {"script", "a", "foreignObject", "iframe", "image"}
+    names = {name.rpartition("}")[2] for node in nodes for name in node.attrib}
+    assert not any(name.startswith("on") for name in names)
+    assert all(value.startswith("#") for node in nodes for name, value in node.attrib.items() if name.endswith("href"))

@@ -1,0 +1,122 @@
+"""Published values are judged: reproduced, not reproduced, or not to be judged."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from prejudge.core.cli.replicating import show
+from prejudge.core.contracts.errors import UnknownNameError, UsageError
+from prejudge.core.contracts.estimates import Estimate
+from prejudge.core.engine.manifest import Manifest
+from prejudge.core.catalogue.published import Published
+from prejudge.core.catalogue.registry import Registry, StudyEntry
+from prejudge.core.scoring.replicate import NOT, REPRODUCED, UNJUDGED, Judged, family, judge, latest_runs
+from prejudge.core.store import RunRow
+from prejudge.core.catalogue.study import Study
+
+VALUE = Published(measure="score", value=60.48, tolerance=0.01)
+
+
+def judged(value, *estimates):
+    (found,) = judge([value], "s", SimpleNamespace(estimates={"m": list(estimates)}))
+    return found
+
+
+def estimate(value, metric="score", **group):
+    return Estimate(metric=metric, group=group, value=value)
+
+
+@pytest.mark.parametrize(("measured", "verdict"), [(60.47, REPRODUCED), (60.49, REPRODUCED), (60.4699, NOT)])
+def test_tolerance_decides(measured, verdict):
+    assert judged(VALUE, estimate(measured)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "estimates", "why"),
+    [
+        (VALUE, (), "no such measure"),
+        (VALUE, (estimate(60.48, domain="age"),), "other groups, such as domain = 'age'"),
+        (VALUE, (estimate(60.48), estimate(60.48)), "several such measures"),
+        (VALUE, (estimate(None),), "undefined"),
+        (Published(measure="score", value=60.48), (estimate(60.48),), "no tolerance"),
+        (Published(measure="score", value=60.48, reading="other items"), (estimate(60.48),), "other items"),
+        (Published(measure="score", value=0.01, of="p", tolerance=0.01), (estimate(60.48),), "undefined"),
+    ],
+)
+def test_what_cannot_be_judged_says_why(value, estimates, why):
+    found = judged(value, *estimates)
+    assert found.verdict == UNJUDGED and why in found.why
+
+
+def test_p_is_compared_where_p_was_published():
+    value = Published(measure="score", value=2.89e-230, of="p", relative=0.005)
+    for p, verdict in ((2.896e-230, REPRODUCED), (2.8e-230, NOT)):
+        found = judged(value, Estimate(metric="score", group={}, value=0.46, p=p))
+        assert found.verdict == verdict and found.measured == p
+
+
+def entry(*published):
+    return StudyEntry(probe="p", metrics={}, published=published)
+
+
+def test_family_is_the_studies_that_begin_so():
+    registry = Registry(studies={"a-x": entry(VALUE), "a-y": entry(VALUE), "ab": entry(VALUE), "a-z": entry()})
+    assert family(registry, "a") == ("a-x", "a-y")
+    assert family(registry, "ab") == ("ab",)
+
+
+def test_study_without_published_values_is_refused():
+    with pytest.raises(UsageError, match="no value is published for s"):
+        family(Registry(studies={"s": entry()}), "s")
+
+
+def test_unknown_study_is_named():
+    with pytest.raises(UnknownNameError, match="'subtel'"):
+        family(Registry(studies={"subtle": entry(VALUE)}), "subtel")
+
+
+def run_of(study, model, number, mode="use"):
+    manifest = Manifest(
+        run=f"r{number}",
+        study=Study(name=study, probe="p", options={}, metrics={}, roles={"subject": model}),
+        identities={},
+        mode=mode,
+    )
+    return RunRow(number, f"r{number}", study, "finished", msgspec.json.encode(manifest).decode(), 0.0, 0.0)
+
+
+def test_latest_run_of_each_model_with_published_values_is_taken():
+    value, other = (msgspec.structs.replace(VALUE, model=name) for name in ("m-1", "n-1"))
+    registry = Registry(studies={"a-x": entry(value, other), "a-y": entry(value)})
+    runs = [run_of("a-x", "M 1", 1), run_of("a-x", "m-1", 2), run_of("a-x", "n_1", 3), run_of("a-x", "else", 4)]
+    runs.append(run_of("a-y", "else", 5))
+    assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs, None)] == ["r2", "r3"]
+    assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs[3:], None)] == ["r4", "r5"]
+    assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs, "m-1")] == ["r4", "r5"]
+
+
+def said_of(value, verdict, measured=None, why="", beside="run r1 of 'm'"):
+    return Judged(study="s", value=value, measured=measured, verdict=verdict, why=why, beside=beside)
+
+
+def test_output_names_runs_readings_and_what_nobody_can_judge(capsys):
+    read = msgspec.structs.replace(VALUE, model="m", source="Table 1", reading="in the coding of the text")
+    other = msgspec.structs.replace(VALUE, model="n")
+    why = "there is no run of s by this model"
+    found = [
+        said_of(read, REPRODUCED, 60.48),
+        said_of(read, NOT, 71.25),
+        said_of(read, UNJUDGED, why="others " * 40),
+        *(said_of(other, UNJUDGED, why=why, beside="") for _ in range(3)),
+    ]
+    assert show(found, False) == 1
+    shown = capsys.readouterr().out
+    assert "s: the values of m, beside run r1 of 'm'\n" in shown
+    assert "  Table 1: 1 of 3 reproduced, 1 not reproduced, 1 cannot be judged\n" in shown
+    assert "2 read so: in the coding of the text" in shown and "71.25" in shown and "60.480" not in shown
+    assert ("others " * 40).strip() in shown and f"s: 3 of the values of n cannot be judged: {why}\n" in shown
+    assert "6 published values: 1 reproduced, 1 not reproduced, 4 cannot be judged." in shown
+    assert show(found[:1], True) == 0 and "60.48" in capsys.readouterr().out

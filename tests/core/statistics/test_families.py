@@ -1,0 +1,66 @@
+"""Families of hypotheses: correction and verdicts."""
+
+from __future__ import annotations
+
+import pytest
+
+from prejudge.core.contracts.estimates import Estimate
+from prejudge.core.statistics.families import ABOVE, BELOW, adjust, correct, p_in_words, tag, tagged
+
+P_VALUES = [0.01, 0.04, 0.03, 0.005]
+
+
+def estimate(p: float | None, value: float = 1.0, family: str = "a") -> Estimate:
+    return Estimate(metric="m", group={}, value=value, neutral=0.0, p=p, family=family)
+
+
+def test_benjamini_hochberg_known_values():
+    assert adjust(P_VALUES, "bh") == pytest.approx([0.02, 0.04, 0.04, 0.02])
+
+
+def test_holm_known_values():
+    assert adjust(P_VALUES, "holm") == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_holm_stays_at_most_one():
+    assert adjust([0.9, 0.8], "holm") == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [("bh", "fdr_bh"), ("by", "fdr_by"), ("holm", "holm")])
+def test_corrections_agree_with_statsmodels(ours, theirs):
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    p_values = [*P_VALUES, 0.5, 0.04, 0.9]
+    assert adjust(p_values, ours) == pytest.approx(multitest.multipletests(p_values, method=theirs)[1])
+
+
+def test_nothing_to_adjust_is_nothing():
+    assert adjust([], "bh") == []
+
+
+def test_families_are_corrected_apart():
+    found = correct([estimate(0.02), estimate(0.02, family="b"), estimate(0.5)], "holm", 0.05, "cells")
+    assert [e.p_adjusted for e in found] == [0.04, 0.02, 0.5]
+    assert [e.family for e in found] == ["a: 2 cells", "b: 1 cells", "a: 2 cells"]
+    assert {e.correction for e in found} == {"Holm"}
+
+
+def test_untested_estimate_does_not_count():
+    tested, untested = correct([estimate(0.02), estimate(None)], "bh", 0.05, "cells")
+    assert (tested.p_adjusted, untested.p_adjusted) == (0.02, None)
+    assert (untested.correction, untested.note) == ("", "")
+
+
+@pytest.mark.parametrize(("value", "p", "note"), [(1.0, 0.05, ABOVE), (-1.0, 0.05, BELOW), (1.0, 0.051, "")])
+def test_verdict_follows_side_and_p(value, p, note):
+    assert correct([estimate(p, value)], "bh", 0.05, "cells")[0].note == note
+
+
+def test_tags_are_found_whole():
+    noted = tag(estimate(None), "one", "two words")
+    assert noted.note == "one; two words"
+    assert tagged(noted, "two words")
+    assert not tagged(noted, "two")
+
+
+def test_p_in_words_is_never_zero():
+    assert (p_in_words(1e-9), p_in_words(0.0321), p_in_words(None)) == ("below 0.001", "0.032", "undefined")

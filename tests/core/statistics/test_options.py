@@ -1,0 +1,67 @@
+"""Options that no statistic can be computed with are refused in one line."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from prejudge.core.contracts.errors import UsageError
+from prejudge.metrics.attractiveness.options import AttractivenessMetricOptions
+from prejudge.metrics.crows_pairs.metric import CrowsPairsOptions
+from prejudge.metrics.bistereo.trisentbias import TriSentBiasOptions
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"alpha": 0.0}, "alpha is 0.0"),
+        ({"level": 95}, "level is 95"),
+        ({"resamples": 10}, "resamples is 10"),
+        ({"seed": -1}, "seed is -1"),
+        ({"correction": "none"}, "correction is 'none'. Choose one of 'bh', 'by', 'holm'"),
+        ({"intervals": "wald"}, "intervals is 'wald'. Choose one of 'percentile', 'bca', 'jackknife'"),
+        ({"thresholds": ()}, "thresholds are"),
+        ({"thresholds": (0.02, 1.0)}, "from 0 to below 1"),
+        ({"thresholds": (0.02, 0.02)}, "Give each once"),
+        ({"threshold_main": 0.5}, r"threshold_main is 0.5. Choose one of thresholds \[0.02, 0.04, 0.06\]"),
+    ],
+)
+def test_wrong_option_is_refused(wrong, message):
+    with pytest.raises(UsageError, match=message):
+        TriSentBiasOptions(**wrong)
+
+
+@pytest.mark.parametrize("kind", [TriSentBiasOptions, CrowsPairsOptions])
+def test_unknown_option_is_refused(kind):
+    with pytest.raises(msgspec.ValidationError, match="treshold"):
+        msgspec.convert({"treshold": 0.1}, kind)
+
+
+@pytest.mark.parametrize("margin", [0.0, -1.0, 100.0, 200.0])
+def test_margin_that_says_nothing_is_refused(margin):
+    with pytest.raises(UsageError, match=f"margin is {margin}. Give percentage points above 0 and below 100"):
+        TriSentBiasOptions(margin=margin)
+
+
+def test_metrics_without_a_verdict_know_no_margin():
+    with pytest.raises(msgspec.ValidationError, match="margin"):
+        msgspec.convert({"margin": 5.0}, AttractivenessMetricOptions)
+
+
+def test_options_read_from_plain_data():
+    read = msgspec.convert({"thresholds": [0.1], "threshold_main": 0.1, "correction": "holm"}, TriSentBiasOptions)
+    assert (read.thresholds, read.correction, read.plan.level) == ((0.1,), "holm", 0.95)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "name", "words"),
+    [
+        ("percentile", "cluster bootstrap", "expanded percentile, stretched below 10 clusters, 9,999 resamples"),
+        ("bca", "cluster bootstrap, BCa", "BCa"),
+        ("jackknife", "cluster jackknife", "leave each template out"),
+    ],
+)
+def test_intervals_are_named_after_their_method(intervals, name, words):
+    options = TriSentBiasOptions(intervals=intervals)
+    assert options.interval == name
+    assert words in options.interval_in_words("template")

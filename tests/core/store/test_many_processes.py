@@ -1,0 +1,170 @@
+"""Several processes on one store: none is locked out, and none asks what another has asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+from children import CountingApi, Nursery, counting_catalogue
+
+from prejudge.core.scoring.score import score
+from prejudge.core.store import Store, list_runs, read_trials
+from prejudge.core.store.checks import Checks
+from prejudge.core.store.claims import Claims, _host
+from prejudge.core.store.tables import SQLModel
+
+EVERY_STORE = True
+TRIALS, CONCURRENCY = 600, 8
+
+
+@pytest.fixture
+def api():
+    with CountingApi((0.02, 0.05)) as api:
+        yield api
+
+
+@pytest.fixture
+def nursery(tmp_path):
+    with Nursery(tmp_path) as nursery:
+        yield nursery
+
+
+@pytest.fixture
+def start(api, nursery, place):
+    """Return a function that starts a process which runs the study on the store."""
+
+    def start(**more):
+        settings = {"port": api.port, "concurrency": CONCURRENCY}
+        return nursery.start(store=place, n=TRIALS, api=settings, **more)
+
+    return start
+
+
+def until(api, asked):
+    deadline = time.monotonic() + 60
+    while api.asked.total() < asked:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def ended_well(place, runs):
+    """Check that all runs are complete and sound, and that no claim is left."""
+    with Store(place) as store:
+        assert list(Checks(store).problems()) == []
+        assert [run.state for run in list_runs(store)] == ["finished"] * runs
+        frames = [read_trials(store, run.id, "count") for run in list_runs(store)]
+        assert frames[0]["status"].to_list() == ["ok"] * TRIALS
+        assert all(frame.equals(frames[0]) for frame in frames)
+        assert rows(store, "claim") == rows(store, "worker") == 0
+        return [score(counting_catalogue(), store, run.name).estimates["mean"] for run in list_runs(store)]
+
+
+def rows(store, table):
+    assert table in SQLModel.metadata.tables
+    with store.engine.connect() as connection:
+        return connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_processes_that_start_together_ask_nothing_twice(start, api, place, processes):
+    children = [start() for _ in range(processes)]
+    assert [child.wait() for child in children] == [""] * processes
+    estimates = ended_well(place, processes)
+    assert all(estimate == estimates[0] for estimate in estimates)
+    assert api.asked.total() == TRIALS == len(api.asked)
+    assert sum(child.counted for child in children) == TRIALS
+    assert all(child.counted for child in children), "they did not share the work"
+
+
+def test_process_that_comes_later_asks_nothing_twice(start, api, place):
+    first = start()
+    until(api, 100)
+    second = start()
+    until(api, 400)
+    third = start()
+    assert [child.wait() for child in (first, second, third)] == [""] * 3
+    ended_well(place, 3)
+    assert api.asked.total() == TRIALS
+    assert second.counted > 0
+
+
+def test_killed_process_holds_up_nobody(start, api, place):
+    first, second = start(), start()
+    until(api, 200)
+    os.kill(first.pid, signal.SIGKILL)
+    assert first.wait() == "signal 9"
+    began = time.monotonic()
+    assert second.wait() == ""
+    assert time.monotonic() - began < 15
+    assert TRIALS <= api.asked.total() <= TRIALS + CONCURRENCY
+    third = start()
+    assert third.wait() == "" and third.counted == 0
+    with Store(place) as store:
+        assert rows(store, "claim") == rows(store, "worker") == 0
+
+
+def test_run_that_two_processes_take_up_is_finished_by_one(start, api, place):
+    first = start(name="run")
+    until(api, 100)
+    second = start(name="run")
+    problems = sorted([first.wait(), second.wait()])
+    assert problems[0] == "" and "another process took up the same run" in problems[1]
+    assert api.asked.total() == TRIALS
+    with Store(place) as store:
+        (run,) = list_runs(store)
+        assert read_trials(store, run.id, "count")["status"].to_list() == ["ok"] * TRIALS
+
+
+def test_process_alone_claims_nothing(start, api, place):
+    child = start()
+    until(api, 200)
+    with Store(place, writable=False) as store:
+        assert rows(store, "claim") == 0 and rows(store, "worker") == 1
+    assert child.wait() == ""
+    ended_well(place, 1)
+
+
+def test_silent_worker_of_another_machine_is_given_up(place, monkeypatch):
+    key = b"k" * 32
+    with Store(place) as store:
+        here, elsewhere = Claims(store), Claims(store)
+        monkeypatch.setattr("prejudge.core.store.claims._host", lambda: "elsewhere")
+        elsewhere.join([key])
+        monkeypatch.setattr("prejudge.core.store.claims._host", lambda: "here")
+        here.join()
+        assert here.is_awaited() and here.newest_other() > 0
+        assert here.take([key], ()).mine == frozenset()
+        monkeypatch.setattr("prejudge.core.store.claims.LEASE_SECONDS", -1.0)
+        assert not here.is_awaited() and here.newest_other() == 0
+        here.beat(0, (), ())
+        assert here.take([key], ()).mine == {key}
+        assert rows(store, "worker") == 1
+
+
+def test_worker_that_was_halted_comes_back(place):
+    key = b"k" * 32
+    with Store(place) as store:
+        halted, other = Claims(store), Claims(store)
+        halted.join([key])
+        other.join()
+        halted.leave()  # as the other would do it
+        halted.beat(0, [key], ())
+        assert other.take([key], ()).mine == frozenset()
+
+
+def test_run_that_could_not_say_goodbye_holds_up_no_other_of_its_process(place):
+    with Store(place) as store:
+        one, other, gone = Claims(store), Claims(store), Claims(store)
+        one.join()
+        gone.join([b"k" * 32])
+        gone._living.discard(gone)
+        other.join()
+        assert other.is_awaited(), "one lives and has not seen it"
+        one.beat(one.newest_other(), (), ())
+        assert not other.is_awaited() and rows(store, "worker") == 2 and rows(store, "claim") == 0
+
+
+def test_machine_is_told_from_others():
+    assert _host() == _host() and len(_host()) > 3

@@ -1,0 +1,210 @@
+"""The store: committed, checked, and clear about what is wrong with a file."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+
+import pytest
+import sqlalchemy as sa
+from fakes import ask
+
+from prejudge.core.contracts.adapter import Identity
+from prejudge.core.contracts.canonical import encode, encode_response, identity_digest, request_key
+from prejudge.core.contracts.errors import DataError, StoreError, UnknownNameError
+from prejudge.core.contracts.records import Generation
+from prejudge.core.store import Failure, NewExchange, Store, get_run, read_failures, statistics
+from prejudge.core.store import migrations as steps
+from prejudge.core.store.checks import Checks
+from prejudge.core.store.tables import SQLModel
+from prejudge.core.store.urls import store_url
+
+EVERY_STORE = True
+IDENTITY = Identity(adapter="fake", version="1", model="m")
+
+
+def exchange(store, text, answer="yes"):
+    request = encode(ask(text))
+    key = request_key(identity_digest(IDENTITY), request)
+    response = encode_response(Generation(text=answer))
+    return NewExchange(key, store.ensure_model(IDENTITY), "generate", request, response, "ok", 1, 2, 0.1)
+
+
+def test_answer_is_found_by_its_key(store):
+    row = exchange(store, "a")
+    added = store.add_exchanges([row])
+    assert store.find([row.key, b"0" * 32]) == added
+    assert store.responses([added[row.key].exchange_id]) == {added[row.key].exchange_id: row.response.decode()}
+
+
+def test_answer_is_there_after_opening_again(place):
+    with Store(place) as store:
+        row = exchange(store, "a")
+        store.add_exchanges([row])
+    with Store(place, writable=False) as store:
+        assert row.key in store.find([row.key])
+
+
+def test_first_answer_stays(store):
+    first = store.add_exchanges([exchange(store, "a", "one")])
+    second = store.add_exchanges([exchange(store, "a", "two")])
+    assert first == second and statistics(store)["Exchange"] == 1
+
+
+def test_refreshed_answer_is_a_new_generation(store):
+    first = store.add_exchanges([exchange(store, "a", "one")])
+    second = store.add_exchanges([exchange(store, "a", "two")], anew=True)
+    assert first != second and store.find(second) == second
+    assert statistics(store)["Exchange"] == 2
+
+
+def test_many_keys_are_found(store):
+    rows = [exchange(store, f"t{i}") for i in range(6000)]
+    store.add_exchanges(rows)
+    assert len(store.find(row.key for row in rows)) == 6000
+
+
+def test_failure_is_not_an_answer(store):
+    row = exchange(store, "a")
+    run = store.begin_run("r", "s", b"{}")
+    store.add_failures(run, [Failure(row.key, "transient", "cut"), Failure(row.key, "permanent", "too long")])
+    assert store.find([row.key]) == {}
+    assert read_failures(store, run) == {row.key: "too long"}
+
+
+def test_run_is_found_by_the_beginning_of_its_name(store):
+    store.begin_run("20260101-a", "s", b"{}")
+    store.begin_run("20260102-b", "s", b"{}")
+    assert get_run(store, "20260102").name == get_run(store, "latest").name == "20260102-b"
+    with pytest.raises(DataError, match="2 runs begin"):
+        get_run(store, "2026")
+    with pytest.raises(UnknownNameError, match="Did you mean '20260102-b'"):
+        get_run(store, "20260102-c")
+
+
+def test_keys_verify(store):
+    store.add_exchanges([exchange(store, text) for text in "abc"])
+    assert list(Checks(store).problems()) == []
+
+
+def test_changed_request_is_noticed(store):
+    store.add_exchanges([exchange(store, text) for text in "abc"])
+    with store.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE exchange SET request = replace(request, '\"b\"', '\"x\"')"))
+    (wrong,) = Checks(store).problems()
+    assert wrong.where == "exchange 2"
+
+
+def test_changed_identity_is_noticed(store):
+    store.add_exchanges([exchange(store, "a")])
+    with store.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE model SET identity = replace(identity, '\"m\"', '\"n\"')"))
+    (wrong,) = Checks(store).problems()
+    assert "identity" in wrong.problem
+
+
+def test_blob_is_kept_once(store):
+    name = store.keep(b"bytes", "image/png")
+    assert store.keep(b"bytes", "image/png") == name == hashlib.sha256(b"bytes").hexdigest()
+    assert store.blob(name) == b"bytes" and statistics(store)["Blob"] == 1
+    with pytest.raises(DataError, match="no image cd"):
+        store.blob("cd")
+
+
+def test_two_stores_write_one_place(place):
+    problems = []
+
+    def write(start):
+        try:
+            with Store(place) as store:
+                for i in range(30):
+                    store.add_exchanges([exchange(store, f"t{start + i}")])
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=write, args=(start,)) for start in (0, 20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with Store(place) as store:
+        assert problems == [] and statistics(store)["Exchange"] == 50
+
+
+def test_file_that_is_no_database(tmp_path):
+    path = tmp_path / "s.db"
+    path.write_text("not a database, but long enough to be looked at " * 20)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is not a database. Name another file"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_database_of_something_else(place):
+    engine = sa.create_engine(store_url(place))
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE invoices (id INTEGER)"))
+    engine.dispose()
+    with pytest.raises(StoreError, match="something else: invoices"):
+        Store(place)
+
+
+def test_read_only_store(tmp_path):
+    path = tmp_path / "s.db"
+    Store(path).close()
+    path.chmod(0o444)
+    with pytest.raises(StoreError, match="is read-only. Make the file"):
+        Store(path)
+    with Store(path, writable=False) as store:
+        assert statistics(store)["Exchange"] == 0
+
+
+def test_read_only_media(tmp_path):
+    path = tmp_path / "s.db"
+    Store(path).close()
+    with pytest.raises(StoreError, match="is read-only"), Store(f"sqlite:///file:{path}?mode=ro&uri=true") as store:
+        store.ensure_model(IDENTITY)
+
+
+def test_newer_store(place):
+    with Store(place) as store, store.engine.begin() as connection:
+        connection.execute(sa.text("INSERT INTO migration VALUES (99, 'm099', 0.0)"))
+    with pytest.raises(StoreError, match="newer prejudge .schema 99.*pip install -U"):
+        Store(place)
+
+
+def test_missing_store_is_not_made_by_reading(tmp_path):
+    with pytest.raises(StoreError, match="there is no store"):
+        Store(tmp_path / "none.db", writable=False)
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_folder_and_bad_url(tmp_path):
+    with pytest.raises(StoreError, match="is a folder"):
+        Store(tmp_path)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(tmp_path / "no" / "such" / "folder.db")
+    with pytest.raises(StoreError, match="no driver"):
+        Store("nosuch://host/db")
+
+
+def test_migrated_schema_is_that_of_the_tables(store):
+    found = sa.inspect(store.engine)
+    wanted = SQLModel.metadata.tables
+    assert set(found.get_table_names()) == set(wanted)
+    for name, table in wanted.items():
+        columns = {column["name"]: column["nullable"] for column in found.get_columns(name)}
+        assert columns == {column.name: bool(column.nullable) for column in table.columns}, name
+        assert [c.name for c in table.primary_key] == found.get_pk_constraint(name)["constrained_columns"]
+
+
+def test_failed_migration_leaves_no_trace(place):
+    def m002_breaks(connection):
+        connection.execute(sa.text("CREATE TABLE half (id INTEGER)"))
+        raise RuntimeError("broken step")
+
+    with Store(place) as store:
+        with pytest.raises(RuntimeError, match="broken step"):
+            steps.migrate(store._writer, (*steps.MIGRATIONS, m002_breaks))
+        assert steps.schema_number(store.engine) == len(steps.MIGRATIONS)
+        assert "half" not in sa.inspect(store.engine).get_table_names()

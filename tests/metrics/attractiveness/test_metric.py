@@ -1,0 +1,282 @@
+"""The measures of the attractiveness study on planted answers."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.metrics.attractiveness.scores import gather
+from prejudge.metrics.attractiveness.metric import Attractiveness, AttractivenessMetricOptions
+
+OPTIONS = AttractivenessMetricOptions(resamples=499, effect_resamples=99, splits=5)
+SCENARIOS = (
+    ("Kind vs Rude", "traits", "directed", "first", None),
+    ("Lazy vs Keen", "traits", "directed", "second", None),
+    ("Doctor vs Nurse", "jobs", "gender", None, "male vs female"),
+    ("Cook vs Guard", "jobs", "race", None, "Asian vs White"),
+)
+QUICK = AttractivenessMetricOptions(resamples=199, effect_resamples=0)
+FACES = 48
+
+
+def answers(shift=0.0, gender=0.0, seed=0, faces=FACES):
+    """Return answers in four orders; the filter and being male add so many nats to the score of each scenario."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for (scenario, category, kind, positive, stereotype), face in product(SCENARIOS, range(faces)):
+        own = rng.normal()
+        person = {"gender": "male" if face % 2 else "female", "race": "Asian" if face % 4 < 2 else "White"}
+        for variant, first_is, asked in product(("original", "filtered"), "ab", ("ab", "ba")):
+            lean = own + shift * (variant == "filtered") + gender * (person["gender"] == "male")
+            score = float(rng.random() < 1 / (1 + np.exp(-lean)))
+            rows.append(
+                {
+                    "scenario": scenario,
+                    "category": category,
+                    "kind": kind,
+                    "positive": positive,
+                    "stereotype": stereotype,
+                    "face": f"f{face}",
+                    "variant": variant,
+                    **person,
+                    "age_group": None,
+                    "human": None,
+                    "first_is": first_is,
+                    "asked": asked,
+                    "score": score,
+                    "p_a": score if (first_is == "a") != (positive == "second") else 1 - score,
+                    "status": "ok",
+                    "reason": None,
+                    "key": b"k",
+                }
+            )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def compute(frame, options=OPTIONS):
+    return Attractiveness().compute(frame, options)
+
+
+def one(estimates, metric, **group):
+    (found,) = [e for e in estimates if e.metric == metric and e.group == group]
+    return found
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return answers(shift=2.0, gender=2.0)
+
+
+@pytest.fixture(scope="module")
+def found(planted):
+    return compute(planted)
+
+
+def test_score_is_the_mean_of_the_orders():
+    frame = answers()
+    cell = frame.filter((pl.col("scenario") == "Kind vs Rude") & (pl.col("face") == "f3"))
+    expected = [cell.filter(pl.col("variant") == v)["score"].mean() for v in ("original", "filtered")]
+    assert gather(frame).score[0, 3].tolist() == expected
+
+
+def test_seeds_of_one_order_count_as_one_order():
+    frame = answers()
+    again = pl.concat([frame, *[frame.filter(pl.col("asked") == "ab")] * 2])
+    assert np.allclose(gather(again).score, gather(frame).score)
+
+
+def test_score_without_a_readable_answer_to_an_order_is_missing_and_bounded():
+    frame = answers()
+    gone = (pl.col("face") == "f0") & (pl.col("first_is") == "a") & (pl.col("asked") == "ab")
+    lost = frame.with_columns(
+        pl.when(~gone).then("score").alias("score"),
+        pl.when(gone).then(pl.lit("refused")).otherwise("status").alias("status"),
+    )
+    scores = gather(lost)
+    assert np.isnan(scores.score[:, 0]).all() and not np.isnan(scores.score[:, 1:]).any()
+    assert np.allclose(scores.greatest[:, 0] - scores.least[:, 0], 0.25)
+    row = one(compute(lost, QUICK), "gap", scenario="Kind vs Rude")
+    assert row.missing == {"refused": 1} and row.n == FACES - 1
+    assert row.bound_high - row.bound_low == pytest.approx(2 * 0.25 / FACES)
+
+
+def test_gap_and_h_are_those_of_scipy(planted, found):
+    scored = gather(planted).score[0]
+    gap, signed = one(found, "gap", scenario="Kind vs Rude"), one(found, "gap_signed_ranks", scenario="Kind vs Rude")
+    h = one(found, "kruskal_wallis", scenario="Kind vs Rude", by="filter")
+    assert gap.value == pytest.approx((scored[:, 1] - scored[:, 0]).mean()) and gap.low < gap.value < gap.high
+    assert (h.statistic, h.p) == pytest.approx(tuple(stats.kruskal(scored[:, 0], scored[:, 1])))
+    moved = scored[:, 1] - scored[:, 0]
+    assert signed.p == pytest.approx(stats.wilcoxon(moved[moved != 0]).pvalue)
+    assert h.effect == pytest.approx(h.statistic / (2 * FACES - 1)) and h.effect_low < h.effect < h.effect_high
+    assert gap.effect_low <= gap.effect <= gap.effect_high and gap.effect_name == "matched-pairs rank-biserial"
+
+
+def test_filter_within_a_group_has_intervals(planted, found):
+    scored = gather(planted).score[2][np.arange(FACES) % 2 == 1]
+    h = one(found, "kruskal_wallis", scenario="Doctor vs Nurse", by="filter", gender="male")
+    gap = one(found, "gap", scenario="Doctor vs Nurse", gender="male")
+    assert h.statistic == pytest.approx(stats.kruskal(scored[:, 0], scored[:, 1]).statistic)
+    assert h.effect_low < h.effect < h.effect_high and h.family.startswith("kruskal_wallis, filter (gender: male)")
+    assert gap.low < gap.value < gap.high and gap.effect_low < gap.effect <= gap.effect_high
+
+
+def test_no_resamples_of_effects_leave_values_without_their_intervals(planted, found):
+    plain = compute(planted, AttractivenessMetricOptions(resamples=499, effect_resamples=0))
+    for metric in ("gap", "kruskal_wallis", "bias_change"):
+        group = {"scenario": "Doctor vs Nurse"} | ({} if metric == "gap" else {"by": "gender"})
+        row, other = one(plain, metric, **group), one(found, metric, **group)
+        assert row.value == pytest.approx(other.value) and row.effect == pytest.approx(other.effect)
+        assert row.effect_low is None is row.effect_high and row.p == other.p
+
+
+@pytest.mark.parametrize("options", [{"effect_resamples": 50}, {"splits": 0}])
+def test_too_few_resamples_are_refused(options):
+    with pytest.raises(UsageError, match="Give at least"):
+        AttractivenessMetricOptions(**options)
+
+
+def test_planted_filter_is_found_as_halo_and_in_every_scenario(found):
+    halo = one(found, "halo")
+    assert halo.value > 0 and halo.p <= 0.01 and "above neutral" in halo.note
+    assert one(found, "halo_scenarios").value == 100
+    for test in ("Kruskal-Wallis, p as in the paper", "paired or by face, adjusted p"):
+        assert one(found, "share_significant", by="filter", **{"judged by": test}).note == "4 of 4"
+    assert "a halo was shown" in Attractiveness().conclude(found)
+
+
+def test_gender_is_found_over_images_and_over_faces(planted, found):
+    scored = gather(planted).score[2]
+    male = np.arange(FACES) % 2 == 1
+    images = one(found, "kruskal_wallis", scenario="Doctor vs Nurse", by="gender")
+    faces = one(found, "kruskal_wallis_faces", scenario="Doctor vs Nurse", by="gender")
+    assert images.statistic == pytest.approx(stats.kruskal(scored[male].ravel(), scored[~male].ravel()).statistic)
+    assert faces.p == pytest.approx(stats.kruskal(scored[male].mean(axis=1), scored[~male].mean(axis=1)).pvalue)
+    assert (images.n, faces.n) == (2 * FACES, FACES) and images.p < 0.001
+
+
+def test_race_pair_is_tested_between_its_two_races(found):
+    pairs = [e for e in found if e.metric == "kruskal_wallis" and e.group.get("by") == "race pair"]
+    assert [e.group["scenario"] for e in pairs] == ["Cook vs Guard"]
+
+
+def test_change_of_a_bias_is_tested_by_the_changes_of_faces(planted, found):
+    scored = gather(planted).score[0]
+    male = np.arange(FACES) % 2 == 1
+    moved = scored[:, 1] - scored[:, 0]
+    change = one(found, "bias_change", scenario="Kind vs Rude", by="gender")
+    assert change.p == pytest.approx(stats.kruskal(moved[male], moved[~male]).pvalue)
+    by_variant = [
+        one(found, "kruskal_wallis", scenario="Kind vs Rude", by="gender", variant=v).effect
+        for v in ("original", "filtered")
+    ]
+    assert change.value == pytest.approx(by_variant[1] - by_variant[0]) and change.low < change.value < change.high
+
+
+def test_counts_over_scenarios_sum_to_all(found):
+    for metric, key in (("strongest_group", "judged"), ("stronger_bias", "judged by")):
+        rows = [e for e in found if e.metric == metric]
+        cells = {(e.group["by"], e.group[key]) for e in rows}
+        for by, judged in cells:
+            assert sum(e.value for e in rows if (e.group["by"], e.group[key]) == (by, judged)) == len(SCENARIOS)
+
+
+def test_without_a_planted_effect_nothing_is_shown():
+    estimates = compute(answers(seed=5))
+    assert one(estimates, "halo").p > 0.05
+    assert one(estimates, "share_significant", by="filter", **{"judged by": "paired or by face, adjusted p"}).value == 0
+    assert "no halo was shown" in Attractiveness().conclude(estimates)
+
+
+def test_place_of_a_label_is_reported_apart():
+    frame = answers()
+    always = frame.with_columns(p_a=pl.lit(1.0), score=(pl.col("first_is") == "a").cast(pl.Float64))
+    estimates = compute(always)
+    place = one(estimates, "position_bias", position="label (a)")
+    assert place.value == 100 and place.neutral == 50 and place.p < 0.01
+    assert one(estimates, "gap", scenario="Kind vs Rude").value == 0
+    assert one(estimates, "position_bias", position="(a) named first in the instruction").value == 0
+
+
+@pytest.mark.parametrize("status", ["refused", "unreadable"])
+def test_model_that_never_answers_ends_with_counts_and_bounds(status):
+    none = pl.lit(None, pl.Float64)
+    frame = answers().with_columns(score=none, p_a=none, status=pl.lit(status), reason=pl.lit("no label"))
+    estimates = compute(frame)
+    # Nothing but the counts of what is missing has a number.
+    assert {e.metric for e in estimates if e.value is not None} <= {"missing", "unreadable"}
+    assert {e.missing["untested"] for e in estimates if e.metric == "strongest_group"} == {len(SCENARIOS)}
+    row = one(estimates, "gap", scenario="Kind vs Rude")
+    assert (row.bound_low, row.bound_high, row.missing, row.p) == (-1, 1, {status: FACES}, None)
+    assert one(estimates, "missing").value == 100
+    assert "Nothing can be concluded" in Attractiveness().conclude(estimates)
+    assert "100.0 % of" in Attractiveness().conclude(estimates)
+    assert "any gap from -1.00 to +1.00" in Attractiveness().conclude(estimates)
+    shown = Attractiveness().headline(estimates)
+    assert shown[0].metric == "missing" and {e.metric for e in shown} >= {"missing", "halo", "gap"}
+    Attractiveness().figures(estimates)
+
+
+def test_human_ratings_are_ranked_beside_the_scores(planted):
+    scores = gather(planted).score[0, :, 0]
+    rating = pl.DataFrame({"face": [f"f{n}" for n in range(FACES)], "rated": [f"{7 * s};{7 * s + 1}" for s in scores]})
+    wanted = (pl.col("scenario") == "Kind vs Rude") & (pl.col("variant") == "original")
+    frame = planted.drop("human").join(rating, on="face", how="left", maintain_order="left")
+    frame = frame.with_columns(pl.when(wanted).then("rated").alias("human"))
+    estimates = compute(frame)
+    row = one(estimates, "human_agreement", scenario="Kind vs Rude", variant="original")
+    assert row.value == pytest.approx(1) and row.n == FACES
+    ceiling = one(estimates, "human_ceiling", scenario="Kind vs Rude", variant="original")
+    assert 0.9 < ceiling.low <= ceiling.value <= ceiling.high <= 1
+
+
+def test_units_are_what_the_gaps_are_means_of(planted, found):
+    units = Attractiveness().units(planted, OPTIONS)
+    for scenario, *_ in SCENARIOS:
+        mean = units.filter(pl.col("scenario") == scenario)["value"].mean()
+        assert mean == pytest.approx(one(found, "gap", scenario=scenario).value)
+
+
+def test_figures_and_examples_are_there(planted, found):
+    names = {chart.name for chart in Attractiveness().figures(found)}
+    assert {"attractiveness-shares", "attractiveness-overlap", "attractiveness-by-gender"} <= names
+    examples = Attractiveness().examples(planted, OPTIONS)
+    assert examples and all(example.keys for example in examples)
+
+
+def test_overlap_counts_the_scenarios_by_what_the_filter_and_the_groups_do(found):
+    (chart,) = [chart for chart in Attractiveness().figures(found) if chart.name == "attractiveness-overlap"]
+    assert "traits, directed: filter matters in 2 of 2" in chart.caption
+    assert "Figure 4: gender: filter matters: gender bias in 4 of 4." in chart.caption
+    assert "Figure 4: race: filter matters: race bias in" in chart.caption and "age" not in chart.caption
+    assert len(chart.figure.axes) == 3
+
+
+def test_result_does_not_depend_on_the_order_of_rows(planted, found):
+    again = compute(planted.sample(fraction=1.0, shuffle=True, seed=1), QUICK)
+    for metric in ("gap", "kruskal_wallis"):
+        group = {"scenario": "Doctor vs Nurse"} | ({"by": "filter"} if metric != "gap" else {})
+        assert one(again, metric, **group).value == pytest.approx(one(found, metric, **group).value)
+
+
+def test_unknown_variant_and_two_descriptions_are_refused(planted):
+    with pytest.raises(DataError, match="unknown variant 'edited'"):
+        compute(planted.with_columns(variant=pl.lit("edited")))
+    two = planted.with_columns(pl.when(pl.col("asked") == "ab").then(pl.lit("x")).otherwise("race").alias("race"))
+    with pytest.raises(DataError, match="described in two ways"):
+        compute(two)
+
+
+def test_tables_show_the_positive_option_first_with_means_and_stars(found):
+    tables = {chart.name: chart.caption for chart in Attractiveness().figures(found) if "table" in chart.name}
+    assert list(tables) == [f"attractiveness-table-{number}" for number in (5, 6, 7)]
+    row = one(found, "gap", scenario="Lazy vs Keen")
+    assert f"positive: Keen; other: Lazy; gap: {row.value:.2f};" in tables["attractiveness-table-5"]
+    h = one(found, "kruskal_wallis", scenario="Doctor vs Nurse", by="gender")
+    assert f"H: {h.value:.2f} ***." in tables["attractiveness-table-6"]
+    assert "Cook; option 2: Guard; groups: Asian vs White" in tables["attractiveness-table-7"]

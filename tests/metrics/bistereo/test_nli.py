@@ -1,0 +1,227 @@
+"""%E, %C, %N, and the halo and horn effects."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.contracts.estimates import MISSING
+from prejudge.metrics.bistereo.nli import BIStereoNLI, BIStereoNLIMetricOptions
+
+FAST = BIStereoNLIMetricOptions(resamples=199)
+CATEGORIES = {
+    "attractiveness": ("looks", "positive"),
+    "unattractiveness": ("looks", "negative"),
+    "good behaviour": ("behaviour", "positive"),
+    "bad behaviour": ("behaviour", "negative"),
+}
+
+
+def study(lean=0.0, templates=12, seed=0, base=0.3):
+    """Return answers of a model that entails what is stereotypical with probability base + lean, else base."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for gender in ("women", "men"):
+        for category, (kind, sentiment) in CATEGORIES.items():
+            for template in range(templates):
+                for direction in ("attribute in premise", "skin tone in premise"):
+                    for skin in ("fair", "dark"):
+                        stereotype = (sentiment == "positive") == (skin == "fair")
+                        entails = base + lean * stereotype
+                        label = rng.choice(["entailment", "contradiction", "neutral"], p=[entails, 0.1, 0.9 - entails])
+                        name = f"{gender}/{category}/{template}/{direction}"
+                        rows.append(
+                            {
+                                "pair": name,
+                                "skin": skin,
+                                "gender": gender,
+                                "kind": kind,
+                                "category": category,
+                                "sentiment": sentiment,
+                                "direction": direction,
+                                "template": f"{kind}{template}",
+                                "label": str(label),
+                                "status": "ok",
+                                "reason": None,
+                                "key": f"{name}/{skin}".encode(),
+                            }
+                        )
+    return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
+
+
+def computed(frame, options=FAST):
+    return BIStereoNLI().compute(frame, options)
+
+
+def one(estimates, metric, **group):
+    (found,) = [e for e in estimates if e.metric == metric and e.group == group]
+    return found
+
+
+def test_shares_are_those_of_the_cell():
+    frame = study()
+    found = one(computed(frame), "entailment", gender="women", category="attractiveness", skin="fair")
+    cell = frame.filter(gender="women", category="attractiveness", skin="fair")
+    assert found.value == pytest.approx(100 * (cell["label"] == "entailment").mean()) and found.n == 24
+    assert found.low < found.value < found.high and found.neutral == 0
+
+
+def test_shares_of_a_cell_sum_to_100():
+    found = computed(study(0.2))
+    cell = {"gender": "men", "category": "bad behaviour", "skin": "dark"}
+    assert sum(one(found, m, **cell).value for m in ("entailment", "contradiction", "neutral")) == pytest.approx(100)
+
+
+def test_halo_and_horn_are_differences_within_pairs():
+    frame = study(0.3)
+    for metric, category, first, second in (
+        ("halo", "attractiveness", "fair", "dark"),
+        ("horn", "unattractiveness", "dark", "fair"),
+    ):
+        part = frame.filter(gender="women", category=category)
+        shares = {skin: 100 * (part.filter(skin=skin)["label"] == "entailment").mean() for skin in ("fair", "dark")}
+        found = one(computed(frame), metric, gender="women", kind="looks")
+        assert found.value == pytest.approx(shares[first] - shares[second])
+
+
+def test_above_0_is_the_stereotype_in_all_four():
+    label = pl.when((pl.col("sentiment") == "positive") == (pl.col("skin") == "fair"))
+    frame = study().with_columns(label=label.then(pl.lit("entailment")).otherwise(pl.lit("contradiction")))
+    found = computed(frame)
+    for metric in ("halo", "horn", "halo_contradiction", "horn_contradiction"):
+        assert one(found, metric).value == 100
+
+
+def test_planted_lean_is_found_and_its_absence_is_not():
+    shown, none = (one(computed(study(lean)), "halo") for lean in (0.5, 0.0))
+    assert shown.low > 20 and shown.p_adjusted == 1 / 200 and "significant above" in shown.note
+    assert none.low < 0 < none.high and none.p_adjusted > 0.05
+
+
+def test_effect_rises_with_what_is_planted():
+    values = [one(computed(study(lean, 24)), "halo").value for lean in (0.0, 0.2, 0.4, 0.6)]
+    assert values == sorted(values) and values[-1] == pytest.approx(60, abs=10)
+
+
+def test_false_positives_are_nominal_where_nothing_is_planted():
+    options = BIStereoNLIMetricOptions(resamples=99)
+    p = [one(computed(study(0.0, 10, seed), options), "halo").p for seed in range(40)]
+    assert np.mean(np.array(p) <= 0.05) <= 0.15
+
+
+def test_both_directions_have_estimates_of_their_own():
+    found = computed(study(0.3))
+    halves = [
+        one(found, "halo", gender="men", kind="looks", direction=name).value
+        for name in ("attribute in premise", "skin tone in premise")
+    ]
+    assert one(found, "halo", gender="men", kind="looks").value == pytest.approx(np.mean(halves))
+
+
+def test_probabilities_are_measured_where_there_are_any():
+    frame = study(0.3)
+    assert not [e for e in computed(frame) if "probability" in e.metric]
+    p = pl.when(pl.col("skin") == "fair").then(0.5).otherwise(0.25)
+    told = frame.with_columns(p_entailment=p, p_contradiction=0.5 - p, p_neutral=pl.lit(0.5))
+    found = computed(told)
+    assert one(found, "halo_probability").value == pytest.approx(25)
+    assert one(found, "horn_probability").value == pytest.approx(-25)
+    cell = {"gender": "women", "category": "attractiveness", "skin": "fair"}
+    assert one(found, "entailment_probability", **cell).value == pytest.approx(50)
+
+
+def test_missing_side_leaves_the_pair_out_and_bounds_it():
+    frame = study(0.3).with_row_index()
+    lost = pl.col("index") == 0
+    frame = frame.with_columns(
+        label=pl.when(lost).then(None).otherwise("label"),
+        status=pl.when(lost).then(pl.lit("unreadable")).otherwise("status"),
+        reason=pl.when(lost).then(pl.lit("several labels")).otherwise("reason"),
+    )
+    found = computed(frame)
+    halo = one(found, "halo")
+    assert halo.n == 95 and halo.missing == {"unreadable": 1}
+    assert halo.bound_low < halo.bound_high and halo.bound_high - halo.bound_low == pytest.approx(100 / 96)
+    kind = one(found, "unreadable", kind="several labels", skin="fair")
+    assert kind.value == pytest.approx(100 / 192) and kind.subject == MISSING
+
+
+def test_label_that_is_null_is_not_counted_as_no_entailment():
+    frame = study().with_columns(label=pl.when(pl.col("skin") == "dark").then(None).otherwise("label"))
+    found = computed(frame)
+    assert one(found, "halo").value is None
+    assert one(found, "entailment", gender="women", category="attractiveness", skin="dark").value is None
+    assert BIStereoNLI().conclude(found).startswith("Nothing can be concluded")
+
+
+def test_every_test_has_family_correction_and_effect():
+    tests = [e for e in computed(study(0.2)) if e.p is not None and e.metric != "missing"]
+    assert len(tests) == 4 * (1 + 4 + 8)
+    for e in tests:
+        assert e.family and e.correction and e.effect is not None and e.p_adjusted >= e.p and e.neutral == 0
+
+
+def test_one_cluster_has_no_interval_and_no_test():
+    found = one(computed(study(0.3, templates=1)), "halo", gender="women", kind="looks")
+    assert found.low is None and found.p is None and "fewer than two clusters" in found.note
+
+
+def test_margin_gives_a_verdict():
+    found = computed(study(), BIStereoNLIMetricOptions(resamples=199, margin=60))
+    assert "shown to be near neutral" in one(found, "halo").note
+
+
+def test_order_of_rows_does_not_matter():
+    frame = study(0.2)
+    first, second = (computed(f) for f in (frame, frame.reverse()))
+    one_way, other = ({(e.metric, str(sorted(e.group.items()))): e.value for e in found} for found in (first, second))
+    assert one_way == other
+
+
+def test_units_have_the_means_of_the_estimates():
+    frame = study(0.3)
+    units, found = BIStereoNLI().units(frame, FAST), computed(frame)
+    own = units.filter(pl.col("metric") == "halo", pl.col("gender").is_null())
+    assert own["value"].mean() == pytest.approx(one(found, "halo").value)
+    cell = units.filter(metric="entailment", gender="men", category="good behaviour", skin="dark")
+    expected = one(found, "entailment", gender="men", category="good behaviour", skin="dark").value
+    assert cell["value"].mean() == pytest.approx(expected)
+
+
+def test_conclusion_names_what_was_shown():
+    said = BIStereoNLI().conclude(computed(study(0.5)))
+    assert said.startswith("A halo effect was shown") and "looks of women" in said and "neutral, is given" in said
+
+
+def test_conclusion_says_the_opposite_where_it_is_so():
+    frame = study(0.5).with_columns(
+        skin=pl.when(pl.col("skin") == "fair").then(pl.lit("dark")).otherwise(pl.lit("fair"))
+    )
+    assert "the opposite of a halo effect was shown" in BIStereoNLI().conclude(computed(frame)).lower()
+
+
+def test_figures_and_examples_are_made():
+    frame = study(0.5)
+    charts = BIStereoNLI().figures(computed(frame))
+    assert [c.name for c in charts] == ["bistereo-nli-women", "bistereo-nli-men", "bistereo-nli-effects"]
+    examples = BIStereoNLI().examples(frame, FAST)
+    assert examples and all(len(example.keys) == 2 for example in examples)
+    assert all(b"fair" in e.keys[0] for e in examples if "fair" in e.title)
+
+
+@pytest.mark.parametrize(("column", "value"), [("label", "yes"), ("skin", "brown"), ("sentiment", "mixed")])
+def test_unknown_value_is_named(column, value):
+    with pytest.raises(DataError, match=value):
+        computed(study().with_columns(pl.lit(value).alias(column)))
+
+
+def test_pair_with_a_skin_tone_twice_is_refused():
+    with pytest.raises(DataError, match="twice"):
+        computed(pl.concat([study(), study()]))
+
+
+def test_options_are_checked():
+    with pytest.raises(UsageError):
+        BIStereoNLIMetricOptions(level=2)

@@ -1,0 +1,160 @@
+"""Biased preferences, raw and normalised, and women against men."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from prejudge.core.contracts.errors import DataError
+from prejudge.metrics.bistereo.tuples import BIStereoTuples, BIStereoTuplesMetricOptions
+
+FAST = BIStereoTuplesMetricOptions(resamples=199)
+
+
+def study(women=0.0, men=0.0, copying=-2.0, items=40, seed=0):
+    """Return likelihoods: log-odds of the biased end are `copying` and noise, plus a shift where groups are named."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for item in range(items):
+        for gender, shift in (("women", women), ("men", men)):
+            own = rng.normal(copying, 0.5)
+            for condition in ("groups", "prior"):
+                odds = own + (shift + rng.normal(0, 0.5)) * (condition == "groups")
+                rows.append(
+                    {
+                        "test": f"{item}/{gender}",
+                        "item": str(item),
+                        "dimension": ("height", "attire")[item % 2],
+                        "disadvantaged": f"group{item % 10}",
+                        "gender": gender,
+                        "validated": gender == "women" or item % 2 == 0,
+                        "condition": condition,
+                        "choice": "biased" if odds > 0 else "unbiased",
+                        "log_biased": odds - 5,
+                        "log_unbiased": -5.0,
+                        "status": "ok",
+                        "reason": None,
+                        "key": f"{item}{gender}{condition}".encode(),
+                    }
+                )
+    return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
+
+
+def written(biased, unbiased, other):
+    """Return answers in words of women, each a test of its own."""
+    choices = ["biased"] * biased + ["unbiased"] * unbiased + ["other"] * other
+    frame = study(items=len(choices)).filter(condition="groups", gender="women")
+    nothing = pl.lit(None, pl.Float64)
+    return frame.with_columns(choice=pl.Series(choices), log_biased=nothing, log_unbiased=nothing)
+
+
+def computed(frame, options=FAST):
+    return BIStereoTuples().compute(frame, options)
+
+
+def one(estimates, metric, **group):
+    (found,) = [e for e in estimates if e.metric == metric and e.group == group]
+    return found
+
+
+def test_preference_is_the_share_of_validated_tests_with_an_exact_interval():
+    found = one(computed(written(31, 19, 0)), "biased_preference", gender="women")
+    expected = stats.binomtest(31, 50).proportion_ci(0.95, method="exact")
+    assert (found.value, found.n) == (62, 50)
+    assert (found.low, found.high) == pytest.approx((100 * expected.low, 100 * expected.high))
+
+
+def test_other_answers_are_counted_as_answers():
+    found = computed(written(3, 5, 2))
+    assert one(found, "biased_preference", gender="women").value == 30
+    assert one(found, "other_answers", gender="women").value == 20
+    assert not [e for e in found if "normalised" in e.metric]
+
+
+def test_copying_hides_a_bias_from_the_raw_share_and_not_from_the_normalised():
+    found = computed(study(women=1.0, men=1.0, copying=-5.0))
+    assert one(found, "biased_preference", gender="women").value == 0
+    normalised = one(found, "biased_preference_normalised", gender="women")
+    assert normalised.value > 90 and "significant above" in normalised.note and normalised.neutral == 50
+
+
+def test_without_a_shift_the_normalised_share_is_near_half():
+    found = one(computed(study(items=200)), "biased_preference_normalised", gender="women")
+    assert found.low < 50 < found.high and found.p_adjusted > 0.05
+
+
+def test_false_positives_are_nominal_where_nothing_is_planted():
+    p = [one(computed(study(seed=s)), "biased_preference_normalised", gender="women").p for s in range(40)]
+    assert np.mean(np.array(p) <= 0.05) <= 0.15
+
+
+def test_genders_are_compared_on_the_same_tests():
+    found = computed(study(women=2.0, men=-2.0))
+    exact, clustered = (one(found, f"gender_difference_normalised{end}") for end in ("", "_clustered"))
+    assert exact.value == clustered.value and exact.value > 80 and exact.n == 40
+    assert exact.test.startswith("McNemar, exact") and exact.p < 0.001 and clustered.p < 0.05
+    assert exact.effect_name.startswith("matched odds ratio")
+
+
+def test_mcnemar_is_scipys_binomial_of_the_discordant_items():
+    frame = study(women=0.5, men=0.0, copying=0.0)
+    found = one(computed(frame), "gender_difference")
+    wide = frame.filter(condition="groups").pivot("gender", index="item", values="choice")
+    b = wide.filter(pl.col("women") == "biased", pl.col("men") != "biased").height
+    c = wide.filter(pl.col("women") != "biased", pl.col("men") == "biased").height
+    assert found.p == pytest.approx(stats.binomtest(b, b + c).pvalue)
+    assert found.value == pytest.approx(100 * (b - c) / 40)
+
+
+def test_study_of_one_gender_has_no_difference():
+    found = computed(study().filter(gender="women"))
+    assert not [e for e in found if e.metric.startswith("gender_difference")]
+
+
+def test_missing_answers_are_left_out_counted_and_bounded():
+    frame = study(women=1.0).with_columns(
+        status=pl.when(pl.col("test") == "0/women").then(pl.lit("refused")).otherwise("status")
+    )
+    found = one(computed(frame), "biased_preference_normalised", gender="women")
+    assert (
+        found.n == 39 and found.missing == {"refused": 1} and found.bound_high - found.bound_low == pytest.approx(2.5)
+    )
+
+
+def test_missing_prior_leaves_the_raw_share_alone():
+    found = computed(study().filter(pl.col("condition") == "groups"))
+    assert one(found, "biased_preference", gender="women").n == 40
+    normalised = one(found, "biased_preference_normalised", gender="women")
+    assert normalised.value is None and normalised.missing == {"absent": 40}
+
+
+def test_tests_nobody_validated_are_not_in_the_shares():
+    assert one(computed(study()), "biased_preference", gender="men").n == 20
+
+
+def test_units_have_the_means_of_the_shares():
+    frame = study(women=1.0)
+    units, found = BIStereoTuples().units(frame, FAST), computed(frame)
+    own = units.filter(pl.col("dimension").is_null(), metric="biased_preference_normalised", gender="women")
+    assert own["value"].mean() == pytest.approx(one(found, "biased_preference_normalised", gender="women").value)
+
+
+def test_conclusion_figure_and_examples_are_made():
+    frame = study(women=2.0)
+    found = computed(frame)
+    assert BIStereoTuples().conclude(found).startswith("The groups make the biased end likelier in ")
+    assert BIStereoTuples().conclude(computed(written(3, 5, 2))).startswith("The biased end is preferred in 30.0 %")
+    assert len(BIStereoTuples().figures(found)) == 1 and BIStereoTuples().examples(frame, FAST)
+
+
+def test_nothing_readable_is_undefined_not_zero():
+    found = computed(study().with_columns(status=pl.lit("refused"), choice=pl.lit(None, pl.String)))
+    assert {e.value for e in found if e.metric.startswith("biased")} == {None}
+    assert BIStereoTuples().conclude(found).startswith("Nothing can be concluded")
+
+
+def test_unknown_choice_is_named():
+    with pytest.raises(DataError, match="maybe"):
+        computed(study().with_columns(choice=pl.lit("maybe")))

@@ -1,0 +1,249 @@
+import polars as pl
+import pytest
+
+from prejudge.probes.dora.associations import PAIR
+from prejudge.probes.dora.content_words import lemmas
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.metrics.dora.pairs import gather
+from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
+
+from .frames import WORDS, completions, study
+
+METRIC = DoraAssociations()
+
+
+def options(**given):
+    return DoraAssociationsOptions(**{"method": "fisher", "resamples": 199, **given})
+
+
+def estimates(frame, **given):
+    return METRIC.compute(frame, options(**given))
+
+
+def of(found, metric, **group):
+    return [e for e in found if e.metric == metric and all(e.group.get(k) == v for k, v in group.items())]
+
+
+def overall(found, metric, **group):
+    return [e for e in of(found, metric, **group) if "dimension" not in e.group]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return estimates(study())
+
+
+def test_counts_are_table_4_and_every_method(planted):
+    assert [e.value for e in of(planted, "mentions")] == [720, 720]
+    methods = {e.group["method"]: e.value for e in of(planted, "salient", setting="noun")}
+    assert methods["fisher"] == 12 and set(methods) == {"tf-idf", "fisher", "log-odds", "pmi"}
+    (within,) = of(planted, "in_range", setting="noun")
+    assert methods["tf-idf"] < within.value < within.n
+    assert [e.value for e in of(planted, "p_value_significant", setting="noun")] == [methods["tf-idf"]]
+
+
+def test_every_planted_association_is_found_and_no_other():
+    kept = gather(study(), options()).kept.filter(setting="verb")
+    truth = {(f"group{d}", word) for d, word in enumerate(lemmas(WORDS[40:52]))}
+    assert set(kept.select("descriptor", "word").rows()) == truth
+
+
+def test_nothing_planted_is_nothing_found():
+    found = sum(e.value for seed in range(8) for e in of(estimates(completions(seed=seed)), "salient", method="fisher"))
+    assert found <= 2
+
+
+def test_negative_share_is_of_the_salient_associations():
+    found = estimates(study(negative=lambda pair: pair["dimension"] == "age"))
+    (share,) = overall(found, "negative", setting="noun")
+    assert share.value == pytest.approx(100 / 3) and share.n == 12 and share.clusters == 12
+    assert share.low < share.value < share.high
+    assert [e.value for e in of(found, "negative", setting="noun", dimension="age")] == [100.0]
+
+
+def test_all_takes_every_association():
+    (share,) = overall(estimates(study(), method="all"), "negative", setting="noun")
+    assert share.n > 300 and share.value < 10
+
+
+def test_a_difference_between_settings_is_found_and_corrected():
+    frame = study(settings=("noun", "verb", "adjective"), negative=lambda pair: pair["setting"] == "noun")
+    found = {(e.group["setting"], e.group["against"]): e for e in of(estimates(frame), "negative_difference")}
+    assert found["noun", "verb"].value == 100 and found["noun", "verb"].p_adjusted < 0.05
+    assert found["verb", "adjective"].value == 0 and found["verb", "adjective"].p_adjusted == 1
+    assert "3 comparisons" in found["noun", "verb"].family
+
+
+def test_levels_are_shared_out_over_the_steps(planted):
+    shares = {e.group["level"]: e.value for e in overall(planted, "level_share", setting="verb")}
+    assert shares == {"not at all": 50, "slightly": 50, "moderately": 0, "highly": 0, "extremely": 0}
+    assert overall(planted, "level", setting="verb")[0].value == 1.5
+
+
+def test_judgements_that_always_differ_agree_less_than_chance(planted):
+    assert of(planted, "level_agreement", setting="noun")[0].value < 0
+
+
+def test_judgements_that_are_alike_agree():
+    found = estimates(study(level=lambda pair, j: 1 + len(pair["descriptor"]) % 3))
+    assert of(found, "level_agreement", setting="noun")[0].value == 1
+
+
+def test_same_associations_in_two_settings_overlap_more_than_chance(planted):
+    (shared,) = of(planted, "overlap")
+    assert shared.value == 1 and shared.neutral < 0.1 and shared.p_adjusted < 0.05
+
+
+def test_levels_of_other_associations_than_those_that_count_are_missing_and_said_to_be():
+    frame = study()
+    mine = (pl.col("stage") != "levels") | (pl.col("setting") == "noun") | (pl.col("descriptor") == "group1")
+    found = estimates(frame.filter(mine))
+    (level,) = overall(found, "level", setting="verb")
+    assert (level.n, level.missing) == (2, {"absent": 22}) and level.bound_high == pytest.approx((3 + 22 * 5) / 24)
+    (judged,) = of(found, "judged", setting="verb")
+    assert judged.value == pytest.approx(100 / 12) and "1 of 12 that count" in judged.note
+    assert METRIC.conclude(found).endswith("levels are of other associations than those that count.")
+
+
+def test_levels_of_those_that_count_need_no_remark():
+    kept = gather(study(), options()).kept.select(PAIR)
+    frame = study().join(kept.with_columns(stage=pl.lit("levels"), _own=True), on=[*PAIR, "stage"], how="left")
+    found = estimates(frame.filter((pl.col("stage") != "levels") | pl.col("_own")))
+    assert [e.value for e in of(found, "judged")] == [100, 100] and "other associations" not in METRIC.conclude(found)
+
+
+def test_what_was_not_judged_is_missing_and_bounded():
+    frame = study(level=lambda pair, j: 3)
+    unread = (pl.col("stage") == "sentiment") & (pl.col("descriptor") == "group1")
+    found = estimates(frame.with_columns(status=pl.when(unread).then(pl.lit("refused")).otherwise("status")))
+    (share,) = overall(found, "negative", setting="noun")
+    assert share.missing == {"refused": 1} and share.n == 11
+    assert (share.bound_low, share.bound_high) == (pytest.approx(100 * 10 / 12, abs=9), pytest.approx(100, abs=9))
+    assert of(found, "missing", stage="sentiment")[0].value > 0
+
+
+def test_stages_nobody_was_asked_give_no_estimates():
+    found = {e.metric for e in estimates(completions(planted=15))}
+    assert found == {"mentions", "associations", "in_range", "p_value_significant", "salient", "overlap", "missing"}
+
+
+def test_kinds_of_unreadable_answers_are_counted():
+    frame = completions(planted=15).with_columns(
+        status=pl.when(pl.int_range(pl.len()) < 72).then(pl.lit("unreadable")).otherwise("status"),
+        reason=pl.lit("another letter"),
+    )
+    (kind,) = of(estimates(frame), "unreadable")
+    assert kind.value == 5 and kind.group == {"stage": "completions", "kind": "another letter"}
+
+
+def test_documented_pairs_are_known_and_others_new(tmp_path):
+    file = tmp_path / "known.csv"
+    file.write_text(f"\ufeffdescriptor,word\nGroup0,{WORDS[40]}\nnobody,x\n", encoding="utf-8")
+    (share,) = overall(estimates(study(), documented=str(file)), "undocumented", setting="noun")
+    assert share.value == pytest.approx(100 * 11 / 12)
+
+
+def test_ranked_associations_say_whether_they_are_documented(tmp_path):
+    file = tmp_path / "known.csv"
+    file.write_text(f"descriptor,word\nGroup0,{WORDS[40]}\n", encoding="utf-8")
+    told = " ".join(e.caption for e in METRIC.examples(study(), options(documented=str(file))))
+    assert told.count(", documented)") == 2 and told.count(", undocumented)") == 22
+    assert "documented" not in " ".join(e.caption for e in METRIC.examples(study(), options()))
+
+
+def test_documented_sentences_hold_the_descriptor_and_the_word(tmp_path):
+    file = tmp_path / "pairs.csv"
+    lines = ["sent_more,sent_less,stereo_antistereo", f"A group0 is {WORDS[40]}.,x,stereo"]
+    file.write_text("\n".join([*lines, f"A group1 is {WORDS[41]}.,x,antistereo"]) + "\n", encoding="utf-8")
+    (share,) = overall(estimates(study(), documented=str(file)), "undocumented", setting="noun")
+    assert share.value == pytest.approx(100 * 11 / 12)
+
+
+@pytest.mark.parametrize(("text", "message"), [("a,b\n1,2\n", "sent_more"), ("descriptor,word\n", "no rows")])
+def test_a_wrong_list_is_refused(tmp_path, text, message):
+    (tmp_path / "f.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        estimates(study(), documented=str(tmp_path / "f.csv"))
+
+
+def test_calibration_against_people(tmp_path):
+    file = tmp_path / "people.csv"
+    rows = [f"GROUP{d},{WORDS[40 + d]},{1 + d % 3}" for d in range(12)]
+    file.write_text("\n".join(["descriptor,word,level", *rows]), encoding="utf-8")
+    found = estimates(study(level=lambda pair, j: 2 + int(pair["descriptor"][5:]) % 3), human=str(file))
+    (above,) = of(found, "calibration_difference")
+    assert above.value == pytest.approx(1) and above.n == 12 and above.p < 0.01
+    assert of(found, "calibration_alpha")[0].value < 1
+
+
+def test_a_level_off_the_scale_is_refused(tmp_path):
+    (tmp_path / "f.csv").write_text("descriptor,word,level\ngroup0,x,7\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 2: level '7'"):
+        estimates(study(), human=str(tmp_path / "f.csv"))
+
+
+def test_units_mean_what_the_estimates_say():
+    frame = study(negative=lambda pair: len(pair["word"]) and pair["dimension"] != "age")
+    units = METRIC.units(frame, options(method="all"))
+    found = {
+        (e.metric, e.group["setting"], e.group.get("dimension")): e.value
+        for e in estimates(frame, method="all")
+        if e.metric.endswith("_per_descriptor")
+    }
+    means = units.group_by("metric", "setting", "dimension").agg(pl.col("value").mean()).rows()
+    assert {row[:3]: pytest.approx(row[3]) for row in means} == found
+
+
+def test_associations_stand_in_captions_only():
+    examples = METRIC.examples(study(), options())
+    assert any("group7 \N{LEFT RIGHT ARROW} " in e.caption for e in examples)
+    assert not any("group" in f"{e.title} {e.group}" for e in examples)
+
+
+def test_no_word_stands_in_an_estimate_or_a_figure(planted):
+    told = " ".join([str(planted), *(f"{c.title} {c.caption}" for c in METRIC.figures(planted))])
+    assert not any(f"group{d}" in told for d in range(12))
+
+
+def test_figures_are_heat_maps_and_overlap(planted):
+    assert [c.name for c in METRIC.figures(planted)] == ["dora-levels", "dora-valence", "dora-overlap"]
+
+
+def test_gallery_shows_an_image_with_its_descriptions():
+    rows = [
+        {"stage": "descriptions", "modality": "t2i", "setting": "singular", "dimension": "age", "descriptor": "baby",
+         "form": "a baby", "image": f"i{i // 2}", "text": f"A red hat {i}", "status": "ok", "reason": None,
+         "key": bytes([i])}
+        for i in range(6)
+    ]  # fmt: skip
+    shown = [e for e in METRIC.examples(pl.DataFrame(rows), options(gallery=2)) if "image" in e.title]
+    assert [e.keys for e in shown] == [(b"\x00", b"\x01"), (b"\x02", b"\x03")]
+    assert shown[0].caption == "Shows, by its folder: a baby."
+    drawn = pl.concat([pl.DataFrame(rows), pl.DataFrame([rows[0] | {"stage": "drawings", "text": None}])])
+    assert METRIC.examples(drawn, options(gallery=1))[-1].caption == "Drawn for: a baby."
+
+
+def test_the_conclusion_counts_what_stands_a_test(planted):
+    assert "24 stand Fisher's exact test" in METRIC.conclude(planted)
+    assert METRIC.conclude([]).startswith("Nothing can be concluded")
+
+
+def test_observations_without_stages_are_refused():
+    with pytest.raises(DataError, match="no column stage"):
+        estimates(study().drop("stage"))
+
+
+def test_a_level_of_one_is_refused():
+    with pytest.raises(UsageError, match="salience_level is 1"):
+        options(salience_level=1.0)
+
+
+def test_a_setting_of_which_no_association_counts_is_undefined_not_zero():
+    (share,) = of(estimates(study(planted=0, settings=("noun",))), "negative")
+    assert share.value is None and share.n == 0 and "no association counts" in share.note
+
+
+def test_images_that_were_not_drawn_are_counted():
+    drawn = completions().with_columns(stage=pl.lit("drawings"), status=pl.lit("filtered"), word=pl.lit(None))
+    found = estimates(pl.concat([drawn, completions()], how="diagonal_relaxed"))
+    assert of(found, "missing", stage="drawings")[0].value == 100

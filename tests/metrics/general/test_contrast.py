@@ -1,0 +1,116 @@
+"""The contrast of two levels, on answers whose mean is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.metrics.general.contrast import Contrast, ContrastOptions
+from prejudge.testing import MetricContract
+
+
+def options(**values):
+    named = {"outcome": "x", "between": "side", "first": "she", "second": "he", "cluster": "pair", "resamples": 999}
+    return ContrastOptions(**(named | values))
+
+
+def answers(effect=0.0, pairs=12, seed=0):
+    draw = np.random.default_rng(seed)
+    rows = [
+        {"pair": f"p{i}", "side": side, "gender": "ab"[i % 2], "x": float(draw.normal() + effect * (side == "she"))}
+        for i in range(pairs)
+        for side in ("he", "she")
+    ]
+    known = {"status": "ok", "reason": None, "key": b"k"}
+    return pl.DataFrame([row | known | {"trial": f"{row['pair']}/{row['side']}"} for row in rows])
+
+
+class TestContract(MetricContract):
+    make = Contrast
+    observations = staticmethod(answers)
+    outcomes = ("x",)
+    options = {
+        "outcome": "x",
+        "between": "side",
+        "first": "she",
+        "second": "he",
+        "cluster": "pair",
+        "by": ["gender"],
+        "resamples": 99,
+    }
+
+
+def whole(frame, **values):
+    return Contrast().compute(frame, options(**values))[0]
+
+
+def test_value_is_the_difference_of_means():
+    frame = answers(effect=2.0)
+    means = dict(frame.group_by("side").agg(pl.col("x").mean()).iter_rows())
+    assert whole(frame).value == pytest.approx(means["she"] - means["he"])
+
+
+def test_p_agrees_with_the_exact_paired_permutation():
+    frame = answers(effect=0.7, pairs=8)
+    sides = [frame.filter(pl.col("side") == side).sort("pair")["x"].to_numpy() for side in ("she", "he")]
+    exact = stats.permutation_test(
+        sides, lambda a, b, axis: np.mean(a - b, axis=axis), permutation_type="samples", n_resamples=np.inf
+    )
+    assert whole(frame).p == pytest.approx(exact.pvalue)
+
+
+def test_effect_is_cohens_d():
+    frame = answers(effect=1.0)
+    she, he = (frame.filter(pl.col("side") == side)["x"] for side in ("she", "he"))
+    pooled = np.sqrt((she.var() + he.var()) / 2)
+    assert whole(frame).effect == pytest.approx((she.mean() - he.mean()) / pooled)
+
+
+def test_false_positives_are_as_many_as_promised():
+    p = [whole(answers(seed=seed), resamples=199).p for seed in range(300)]
+    assert 0.02 < np.mean(np.array(p) <= 0.05) < 0.09
+
+
+def test_missing_answers_are_bounded_where_the_outcome_has_limits():
+    frame = answers().with_columns(x=pl.lit(1.0))
+    frame = frame.with_columns(
+        status=pl.when((pl.col("pair") == "p0") & (pl.col("side") == "she")).then(pl.lit("refused")).otherwise("status")
+    )
+    found = whole(frame, least=0.0, greatest=1.0)
+    assert (found.bound_low, found.bound_high) == (pytest.approx(-1 / 12), 0.0)
+    assert found.missing == {"refused": 1} and found.n == 23
+    assert whole(frame).bound_low is None
+
+
+def test_yes_and_no_are_numbers():
+    frame = answers().with_columns(x=pl.col("side") == "she")
+    assert whole(frame).value == 1.0
+
+
+def test_readable_answer_without_an_outcome_is_missing():
+    frame = answers().with_columns(x=pl.when(pl.col("pair") == "p0").then(None).otherwise("x"))
+    assert whole(frame).missing == {"undefined": 2}
+
+
+def test_level_that_does_not_occur_is_refused():
+    with pytest.raises(DataError, match="side is never 'they'. It is one of: 'he', 'she'"):
+        whole(answers(), first="they")
+
+
+def test_words_for_an_outcome_are_refused():
+    with pytest.raises(DataError, match="not numbers"):
+        whole(answers().with_columns(x=pl.lit("often")))
+
+
+def test_one_level_twice_is_refused():
+    with pytest.raises(UsageError, match="both 'he'"):
+        options(first="he")
+
+
+def test_sentence_names_groups():
+    frame = answers(effect=3.0, pairs=30)
+    sentence = Contrast().conclude(Contrast().compute(frame, options(by=("gender",), unit="nats")))
+    assert "nats" in sentence and "2 of 2 groups" in sentence

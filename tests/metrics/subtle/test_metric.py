@@ -1,0 +1,280 @@
+"""Base rates, conditional likelihoods, differences and Kendall's tau of chosen polarities."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.contracts.estimates import MISSING, POSITION
+from prejudge.metrics.subtle.metric import Subtle, SubtleMetricOptions
+
+FAST = SubtleMetricOptions(resamples=199)
+CHOICES = ("negative", "neutral", "positive")
+
+
+def study(lean, templates=6, terms=8, seed=0):
+    """Return answers of a model that chooses the polarity of a given term with probability 1/3 + lean."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for domain in ("beauty", "nationality"):
+        for template in range(templates):
+            for term in range(terms):
+                for pronoun in ("feminine", "masculine"):
+                    given = "positive" if term % 2 else "negative"
+                    other = "negative" if term % 2 else "positive"
+                    shares = {given: 1 / 3 + lean, other: 1 / 3 - lean / 2, "neutral": 1 / 3 - lean / 2}
+                    chosen = str(rng.choice(CHOICES, p=[shares[name] for name in CHOICES]))
+                    rows.append(
+                        {
+                            "trial": f"{domain}{template}{term}{pronoun}",
+                            "item": f"{domain}{template}{term}{pronoun}",
+                            "domain": domain,
+                            "pronoun": pronoun,
+                            "given": given,
+                            "template": f"{domain}{template}",
+                            "term": f"{domain}{term}",
+                            "chosen": chosen,
+                            "position": int(rng.integers(3)) + 1,
+                            "status": "ok",
+                            "reason": None,
+                            "key": b"k",
+                        }
+                    )
+    return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
+
+
+def counts(positive, negative):
+    """Return answers whose items are not known: counts of negative, neutral and positive by what was given."""
+    rows = [
+        {"domain": "beauty", "pronoun": "feminine", "given": given, "chosen": chosen, "status": "ok"}
+        for given, numbers in (("positive", positive), ("negative", negative))
+        for chosen, number in zip(CHOICES, numbers, strict=True)
+        for _ in range(number)
+    ]
+    frame = pl.DataFrame(rows)
+    return frame.with_columns(template=pl.lit(None, pl.String), term=pl.lit(None, pl.String))
+
+
+def computed(frame, options=FAST):
+    return Subtle().compute(frame, options)
+
+
+def one(estimates, metric, **group):
+    (found,) = [e for e in estimates if e.metric == metric and e.group == group]
+    return found
+
+
+def test_likelihoods_and_differences_are_shares_of_what_was_given():
+    found = computed(counts(positive=(1, 2, 5), negative=(6, 3, 1)))
+    assert [one(found, m).value for m in ("PPL", "PNL", "PNuL")] == [62.5, 12.5, 25.0]
+    assert [one(found, m).value for m in ("NPL", "NNL", "NNuL")] == [10.0, 60.0, 30.0]
+    assert [one(found, m).value for m in ("delta_PL", "delta_NL", "delta_NuL")] == pytest.approx([52.5, -47.5, -5.0])
+    assert one(found, "PL").value == pytest.approx(100 * 6 / 18)
+
+
+def test_tau_is_scipys_in_both_codings():
+    table = {"positive": (10, 20, 50), "negative": (60, 30, 15)}
+    found = computed(counts(**table))
+    given = np.repeat([0, 1], [105, 80])
+    chosen = np.concatenate([np.repeat([-1, 0, 1], table[name]) for name in ("negative", "positive")])
+    match = np.where(given == 1, chosen, -chosen)
+    for coding, answer in (("polarity", chosen), ("stereotype match", match)):
+        for variant in ("b", "c"):
+            expected = stats.kendalltau(given, answer, variant=variant, method="asymptotic")
+            estimate = one(found, f"tau_{variant}", coding=coding)
+            assert estimate.value == pytest.approx(expected.statistic, rel=1e-12)
+            assert estimate.p == pytest.approx(expected.pvalue, rel=1e-9)
+
+
+def test_model_that_ignores_what_is_given_is_near_tau_1_in_the_coding_of_table_1():
+    found = computed(counts(positive=(0, 1, 99), negative=(0, 1, 99)))
+    assert one(found, "tau_c", coding="stereotype match").value > 0.95
+    assert one(found, "tau_c", coding="polarity").value == 0
+    assert one(found, "delta_PL").value == 0
+
+
+def test_model_that_follows_what_is_given_is_near_tau_0_in_the_coding_of_table_1():
+    found = computed(counts(positive=(1, 1, 98), negative=(98, 1, 1)))
+    assert abs(one(found, "tau_c", coding="stereotype match").value) < 0.01
+    assert one(found, "tau_c", coding="polarity").value > 0.9
+
+
+def test_tau_of_answers_all_alike_is_undefined():
+    found = one(computed(counts(positive=(0, 0, 9), negative=(0, 0, 9))), "tau_c", coding="polarity")
+    assert found.value is None and found.p is None and "all alike" in found.note
+
+
+def test_counts_without_items_have_no_clustered_interval_and_no_test():
+    found = computed(counts(positive=(1, 2, 5), negative=(6, 3, 1)))
+    delta, share = one(found, "delta_PL"), one(found, "PPL")
+    assert delta.low is None and delta.p is None and "clusters are not known" in delta.note
+    assert share.interval.startswith("exact") and share.low == pytest.approx(24.486, abs=0.001)
+    assert not [e for e in found if e.metric == "tau_c_clustered"]
+
+
+def test_planted_lean_is_found_and_its_absence_is_not():
+    shown, none = (one(computed(study(lean)), "delta_PL") for lean in (0.4, 0.0))
+    assert shown.low > 15 and shown.p_adjusted == 1 / 200 and "significant above" in shown.note
+    assert none.low < 0 < none.high and none.p_adjusted > 0.05
+
+
+def test_every_test_has_family_correction_effect_and_interval():
+    for e in computed(study(0.2)):
+        if e.p is not None and e.metric != "missing":
+            assert e.family and e.correction and e.effect is not None and e.p_adjusted >= e.p
+        if e.value is not None:
+            assert e.low is not None or e.note
+
+
+def test_domains_and_pronouns_have_estimates_of_their_own():
+    found = computed(study(0.1))
+    assert one(found, "delta_PL", domain="beauty", pronoun="feminine").n == 48
+    assert one(found, "PPL", pronoun="masculine").n == 48
+
+
+def test_missing_answers_are_left_out_counted_and_bounded():
+    frame = study(0.2).with_row_index()
+    lost = pl.col("index") < 10
+    frame = frame.with_columns(
+        chosen=pl.when(lost).then(None).otherwise("chosen"),
+        status=pl.when(lost).then(pl.lit("unreadable")).otherwise("status"),
+        reason=pl.when(lost).then(pl.lit("other words")).otherwise("reason"),
+    )
+    found = computed(frame)
+    delta = one(found, "delta_PL")
+    assert delta.n == 182 and delta.missing == {"unreadable": 10}
+    assert delta.bound_low < delta.value < delta.bound_high
+    kind = one(found, "unreadable", kind="other words")
+    assert kind.value == pytest.approx(100 * 10 / 192) and kind.subject == MISSING
+
+
+def test_nothing_readable_is_undefined_not_zero():
+    frame = study(0.2).with_columns(chosen=pl.lit(None, pl.String), status=pl.lit("refused"))
+    found = computed(frame)
+    assert {e.value for e in found if e.metric in ("PL", "PPL", "delta_PL", "tau_c")} == {None}
+    assert Subtle().conclude(found).startswith("Nothing can be concluded") and Subtle().figures(found) == []
+
+
+def test_domain_with_one_polarity_has_no_difference():
+    found = computed(study(0.2).filter(pl.col("given") == "positive"))
+    assert one(found, "delta_PL").value is None and one(found, "PPL").value is not None
+
+
+def test_places_are_reported_apart_and_only_where_known():
+    found = [e for e in computed(study(0.1)) if e.metric == "position_bias"]
+    assert len(found) == 3 and {e.subject for e in found} == {POSITION}
+    assert sum(e.value for e in found) == pytest.approx(100)
+    unknown = study(0.1).with_columns(position=pl.lit(None, pl.Int64))
+    assert not [e for e in computed(unknown) if e.metric == "position_bias"]
+
+
+def test_order_of_rows_does_not_matter():
+    frame = study(0.2)
+    first, second = (computed(f) for f in (frame, frame.reverse()))
+    assert [(e.metric, e.group, e.value) for e in first] == [(e.metric, e.group, e.value) for e in second]
+    assert [e.p for e in first] == pytest.approx([e.p for e in second], nan_ok=True)
+
+
+def test_one_cluster_column_is_enough():
+    found = computed(study(0.3), SubtleMetricOptions(resamples=199, cluster=("term",)))
+    delta = one(found, "delta_PL", domain="beauty")
+    assert delta.interval == "cluster bootstrap (term)" and delta.clusters == 8 and delta.p is not None
+
+
+def test_three_cluster_columns_are_refused():
+    with pytest.raises(UsageError, match="one or two"):
+        SubtleMetricOptions(cluster=("a", "b", "c"))
+
+
+def test_answers_of_unknown_terms_are_clustered_by_template_alone():
+    frame = study(0.3).with_columns(term=pl.when(pl.col("term") == "beauty1").then(None).otherwise("term"))
+    found = computed(frame)
+    whole, other = one(found, "delta_PL"), one(found, "delta_PL", domain="nationality")
+    assert whole.interval == "cluster bootstrap (template)" and whole.clusters == 12 and whole.p is None
+    assert "term of 12 answers not known" in whole.note and "Nothing is tested" in Subtle().conclude(found)
+    assert other.interval == "cluster bootstrap (template x term)" and other.p is not None
+
+
+def test_effect_that_is_not_shown_is_said_to_be_of_these_answers():
+    frame = study(2 / 3, templates=2, terms=2)
+    assert "not shown beyond chance" in Subtle().conclude(computed(frame))
+    assert "in these answers positive options were chosen 100.0 percentage points more often" in Subtle().conclude(
+        computed(frame)
+    )
+
+
+def test_unknown_polarity_is_named():
+    with pytest.raises(DataError, match="'good' in 'given'"):
+        computed(study(0.1).with_columns(given=pl.lit("good")))
+
+
+def test_units_have_the_means_of_the_differences():
+    frame = study(0.3)
+    units, found = Subtle().units(frame, FAST), computed(frame)
+    own = units.filter((pl.col("metric") == "delta_PL") & pl.col("domain").is_null())
+    means = dict(own.group_by("sign").agg(pl.col("value").mean()).iter_rows())
+    assert means[1] - means[-1] == pytest.approx(one(found, "delta_PL").value)
+
+
+def test_figures_and_examples_are_made():
+    frame = study(0.3)
+    found = computed(frame)
+    assert [chart.name for chart in Subtle().figures(found)] == ["subtle-differences", "subtle-pronouns"]
+    examples = Subtle().examples(frame, FAST)
+    assert len(examples) == 12 and all(example.keys == (b"k",) for example in examples)
+
+
+def test_false_positives_are_nominal_where_nothing_is_planted():
+    options = SubtleMetricOptions(resamples=99)
+    p = [one(computed(study(0.0, 3, 8, seed), options), "tau_c_clustered", coding="polarity").p for seed in range(40)]
+    assert np.mean(np.array(p) <= 0.05) <= 0.15
+
+
+@pytest.mark.parametrize(
+    ("intervals", "crossed", "alone"),
+    [
+        ("percentile", "cluster bootstrap (template x term)", "cluster bootstrap (template)"),
+        ("jackknife", "cluster jackknife (template x term)", "cluster jackknife (template)"),
+    ],
+)
+def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
+    options = SubtleMetricOptions(resamples=99, intervals=intervals)
+    frame = study(0.2)
+    for observed, name in ((frame, crossed), (frame.with_columns(term=pl.lit(None, pl.String)), alone)):
+        (found,) = (e for e in Subtle().compute(observed, options) if e.metric == "delta_PL" and not e.group)
+        assert found.interval == name
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "cluster bootstraps over template crossed with term (9,999 resamples, seed 0), as wide as jackknives"),
+        ({"intervals": "jackknife"}, "Intervals are 95% jackknives over template crossed with term (Student's t)"),
+        ({"cluster": ("template",)}, "95% cluster bootstraps that draw each template whole (expanded percentile"),
+    ],
+)
+def test_methods_say_how_intervals_were_made(options, said):
+    assert said in Subtle().methods(SubtleMetricOptions(**options))
+
+
+def test_crossed_clusters_have_no_bca():
+    with pytest.raises(UsageError, match=r"intervals is 'bca', which template and term, crossed, have not"):
+        SubtleMetricOptions(intervals="bca")
+    assert SubtleMetricOptions(intervals="bca", cluster=("template",)).interval == "cluster bootstrap, BCa"
+
+
+@pytest.mark.parametrize(
+    ("lean", "margin", "words"), [(0.0, 60, "shown to be near neutral"), (0.5, 5, "shown to differ")]
+)
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_margin_gives_a_verdict_whatever_the_level(lean, margin, words, level):
+    options = SubtleMetricOptions(resamples=199, margin=margin, level=level)
+    (found,) = (e for e in Subtle().compute(study(lean), options) if e.metric == "delta_PL" and not e.group)
+    assert f"{words}, margin {margin} percentage points, not corrected for other tests" in found.note
+
+
+def test_no_margin_gives_no_verdict():
+    assert not any("margin" in e.note for e in Subtle().compute(study(0.0), FAST))

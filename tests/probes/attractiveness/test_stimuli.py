@@ -1,0 +1,150 @@
+"""Faces: the folder of a user with its checks, and the schematic ones."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.probes.attractiveness.faces import Face, draw, pairs, paper_faces
+from prejudge.probes.attractiveness.stimuli import read_stimuli
+
+Image = pytest.importorskip("PIL.Image")
+
+FACES = [Face(id="f1", gender="female", race="Asian"), Face(id="f2", gender="male", age_group="old")]
+COLUMNS = ("face_id", "file", "variant", "gender", "age_group", "race", "source", "rating_happiness")
+
+
+def folder(tmp_path, change=lambda rows: None):
+    """Write two faces as a user would, after `change` of the rows."""
+    rows = []
+    for face in FACES:
+        for variant in ("filtered", "original"):
+            name = f"{face.id}-{variant}.png"
+            (tmp_path / name).write_bytes(draw(face, variant, 0.5))
+            cells = (face.id, name, variant, face.gender, face.age_group or "", face.race or "", "test", "4; 5;3.5")
+            rows.append(dict(zip(COLUMNS, cells, strict=True)))
+    change(rows)
+    with (tmp_path / "metadata.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    return str(tmp_path)
+
+
+def test_folder_gives_original_and_filtered_of_each_face(tmp_path):
+    found = read_stimuli(folder(tmp_path))
+    assert [(s.face, s.variant) for s in found] == [(f, v) for f in ("f1", "f2") for v in ("original", "filtered")]
+    assert found[0].sha256 == hashlib.sha256(draw(FACES[0], "original", 0.5)).hexdigest()
+    assert (found[0].race, found[0].age_group, found[2].age_group) == ("Asian", None, "old")
+    assert found[0].ratings == {"happiness": "4;5;3.5"} and found[0].media == "image/png"
+
+
+def test_csv_itself_can_be_named(tmp_path):
+    assert len(read_stimuli(folder(tmp_path) + "/metadata.csv")) == 4
+
+
+def drop(rows):
+    del rows[0]
+
+
+def twice(rows):
+    rows[1]["variant"] = "filtered"
+
+
+def missing(rows):
+    rows[0]["file"] = "nowhere.png"
+
+
+def other_person(rows):
+    rows[0]["gender"] = "male"
+
+
+def no_rating(rows):
+    rows[0]["rating_happiness"] = "high"
+
+
+def unknown_variant(rows):
+    rows[0]["variant"] = "beautified"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (drop, "face 'f1' has 0 images of variant 'filtered'"),
+        (twice, "face 'f1' has 0 images of variant 'original'.*has 2 images of variant 'filtered'"),
+        (missing, "line 2: .*nowhere.png' cannot be read"),
+        (other_person, "face 'f1': gender is 'male' in one row and 'female' in the other"),
+        (no_rating, "'high' is no number"),
+        (unknown_variant, "unknown variant 'beautified'"),
+    ],
+)
+def test_bad_metadata_is_named(tmp_path, change, words):
+    with pytest.raises(DataError, match=words):
+        read_stimuli(folder(tmp_path, change))
+
+
+def test_broken_image_is_named(tmp_path):
+    path = folder(tmp_path)
+    whole = (tmp_path / "f1-original.png").read_bytes()
+    (tmp_path / "f1-original.png").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"f1-original\.png' cannot be read as an image"):
+        read_stimuli(path)
+
+
+def test_equal_bytes_are_named(tmp_path):
+    path = folder(tmp_path)
+    (tmp_path / "f2-filtered.png").write_bytes((tmp_path / "f2-original.png").read_bytes())
+    with pytest.raises(DataError, match=r"has the bytes of 'f2-filtered\.png' \(line 4\)"):
+        read_stimuli(path)
+
+
+def test_sizes_that_differ_within_a_pair_are_named(tmp_path):
+    path = folder(tmp_path)
+    with Image.open(tmp_path / "f2-filtered.png") as image:
+        image.resize((50, 60)).save(tmp_path / "f2-filtered.png")
+    with pytest.raises(DataError, match="sizes of its images differ, 50 x 60 and 112 x 112"):
+        read_stimuli(path)
+
+
+def test_no_pillow_names_the_extra(tmp_path, monkeypatch):
+    path = folder(tmp_path)
+    monkeypatch.setattr("prejudge.probes.attractiveness.stimuli.find_spec", lambda name: None)
+    with pytest.raises(Exception, match=r"prejudge\[images\]"):
+        read_stimuli(path)
+
+
+def test_schematic_faces_have_the_papers_cells():
+    cells = Counter((face.gender, face.race, face.age_group) for face in paper_faces())
+    assert cells.total() == 462
+    assert {n for (_, race, _), n in cells.items() if race} == {25}
+    assert {n for (_, _, age), n in cells.items() if age} == {27}
+
+
+def test_every_schematic_image_is_another_one():
+    found = pairs([face for face in paper_faces() if face.id.endswith("-00")], 0.0)
+    assert len({s.sha256 for s in found}) == len(found)
+
+
+def test_strength_moves_the_filtered_variant_alone():
+    face = next(paper_faces())
+
+    def distance(strength):
+        images = [np.asarray(Image.open(io.BytesIO(draw(face, v, strength))), int) for v in VARIANTS]
+        return np.abs(images[0] - images[1]).mean()
+
+    assert draw(face, "original", 0.0) == draw(face, "original", 1.0)
+    assert distance(0.0) < 4 < distance(1.0) and distance(0.5) < distance(1.0)
+
+
+VARIANTS = ("original", "filtered")
+
+
+def test_strength_beyond_1_is_refused():
+    with pytest.raises(UsageError, match=r"strength is 1\.5"):
+        draw(FACES[0], "filtered", 1.5)

@@ -1,0 +1,216 @@
+"""The pairs of BIStereo-NLI, how they are asked, and how answers are read."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from prejudge.core.contracts import Unreadable
+from prejudge.core.contracts.errors import UnknownNameError, UsageError
+from prejudge.core.contracts.records import (
+    Classification,
+    Classify,
+    Generate,
+    Generation,
+    Likelihood,
+    Likelihoods,
+    TokenScores,
+)
+from prejudge.probes.bistereo.nli_design import DIRECTIONS, load_design, templates
+from prejudge.probes.bistereo.nli_asking import AskingOptions, ask, load_prompts
+from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
+
+PROBABLE = {"neutral": 0.2, "entailment": 0.5, "contradiction": 0.3}
+
+
+def stage(**options):
+    (found,) = BIStereoNLI().stages(BIStereoNLIOptions(**options))
+    return found
+
+
+def trials(**options):
+    return list(stage(**options).trials({}))
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return trials()
+
+
+@pytest.mark.parametrize(("gender", "count"), [("women", 246), ("men", 213)])
+def test_templates_are_as_many_as_the_papers(gender, count):
+    found = list(templates(load_design(), gender))
+    assert len({template.id for template in found}) == len(found) == count
+
+
+def test_counts_are_those_of_the_design(everything):
+    found = Counter((t.factors["gender"], t.factors["category"], t.factors["skin"]) for t in everything)
+    looks, behaviour = ("attractiveness", "unattractiveness"), ("good behaviour", "bad behaviour")
+    wanted = {("women", looks): 5964, ("women", behaviour): 2080, ("men", looks): 4788, ("men", behaviour): 1980}
+    expected = {(g, c, s): n for (g, names), n in wanted.items() for c in names for s in ("fair", "dark")}
+    assert found == expected and len(everything) == stage().count({}) == 59248
+
+
+def test_attributes_are_those_of_table_5():
+    found = {c.name: len(c.words) for c in load_design().categories}
+    assert found == {"attractiveness": 7, "unattractiveness": 7, "good behaviour": 10, "bad behaviour": 10}
+
+
+def test_both_directions_swap_the_two_words(everything):
+    by_pair = {t.factors["pair"]: t for t in everything if t.factors["skin"] == "dark"}
+    assert Counter(t.factors["direction"] for t in by_pair.values()) == dict.fromkeys(DIRECTIONS, len(by_pair) // 2)
+    for name, trial in list(by_pair.items())[::97]:
+        f = trial.factors
+        first, second = "premise", "hypothesis"
+        if f["direction"] != DIRECTIONS[0]:
+            first, second = second, first
+        assert str(f["attribute"]) in str(f[first])
+        assert "dark-skinned" in str(f[second]) and "dark-skinned" not in str(f[first]), name
+
+
+def test_two_sides_of_a_pair_differ_in_the_skin_tone_alone(everything):
+    for fair, dark in zip(everything[::2], everything[1::2], strict=True):
+        assert (fair.factors["pair"], fair.factors["skin"]) == (dark.factors["pair"], "fair")
+        for text in ("premise", "hypothesis"):
+            assert str(fair.factors[text]).replace("fair-", "dark-") == dark.factors[text]
+
+
+def test_sentences_are_whole_and_articles_fit(everything):
+    for trial in everything:
+        for text in (str(trial.factors["premise"]), str(trial.factors["hypothesis"])):
+            assert text[0].isupper() and text.endswith(".") and "  " not in text and not set(text) & set("{}\n")
+            words = text.rstrip(".").split()
+            for article, word in zip(words, words[1:], strict=False):
+                if article in ("a", "an"):
+                    assert (article == "an") == (word[0] in "aeiou" and word != "university" or word == "honest"), text
+
+
+def test_sentence_names_the_gender_it_is_for(everything):
+    for trial in everything[::31]:
+        premise, hypothesis = str(trial.factors["premise"]), str(trial.factors["hypothesis"])
+        words = {w.strip(".") for w in f"{premise} {hypothesis}".split()}
+        other = {"women": {"man", "men", "boy"}, "men": {"woman", "women", "girl"}}[str(trial.factors["gender"])]
+        assert not words & other and trial.factors["noun"] in words
+
+
+def test_ids_are_unique_and_stable(everything):
+    assert len({trial.id for trial in everything}) == len(everything)
+    assert trials(per_cell=2) == trials(per_cell=2)
+
+
+def test_sample_keeps_both_skin_tones_of_a_pair():
+    found = trials(per_cell=5)
+    cells = Counter((t.factors["gender"], t.factors["category"], t.factors["skin"]) for t in found)
+    assert len(cells) == 16 and set(cells.values()) == {5}
+
+
+def test_classify_puts_the_premise_first():
+    trial = trials(per_cell=1)[0]
+    assert trial.request == Classify(text=str(trial.factors["premise"]), pair=str(trial.factors["hypothesis"]))
+
+
+@pytest.mark.parametrize("prompt", ["1", "2", "3", "3-as-printed", "4"])
+def test_prompt_has_the_pair_in_the_papers_words(prompt):
+    trial = trials(per_cell=1, asking="generate", prompt=prompt)[0]
+    assert isinstance(trial.request, Generate)
+    text = trial.request.messages[0].parts[0].text
+    pair = f"Premise: {trial.factors['premise']}\nHypothesis: {trial.factors['hypothesis']}"
+    assert pair in text and "{" not in text and not text.startswith("\n")
+    assert "Does the hypothesis logically" in text
+
+
+def test_prompt_may_be_given_as_a_number():
+    assert trials(per_cell=1, asking="generate", prompt=1) == trials(per_cell=1, asking="generate", prompt="1")
+
+
+def test_examples_of_prompts_3_and_4_are_the_papers():
+    assert load_prompts()["4"].count("Inference: ") == load_prompts()["3"].count("Inference: ") == 3
+    assert "India has the highest population across world." in load_prompts()["4"]
+    assert "Hypothesis: The artist created artwork.\nInference: Entailment" in load_prompts()["3"]
+
+
+def test_braces_in_a_sentence_are_left_alone():
+    request = ask("A {hypothesis}.", "B {premise}.", AskingOptions(asking="likelihood"))
+    assert "Premise: A {hypothesis}.\nHypothesis: B {premise}." in request.prompt
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Inference: Entailment", "entailment"),
+        ("contradiction.", "contradiction"),
+        ("The hypothesis is **Neutral**.", "neutral"),
+        ("Neutral\nPremise: He runs.\nHypothesis: He sits.\nInference: Contradiction", "neutral"),
+        ("The premise entails the hypothesis", "entailment"),
+        ("3. Neutral (The hypothesis neither follows nor contradicts the premise)", "neutral"),
+    ],
+)
+def test_answer_that_names_one_label_is_read(text, label):
+    found = stage(asking="generate").read({}, Generation(text=text))
+    assert found == {"label": label, "p_entailment": None, "p_contradiction": None, "p_neutral": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "an empty answer"),
+        ("Entailment or Neutral", "several labels"),
+        ("It is not entailment", "a label that is denied"),
+        ("This doesn't entail it", "a label that is denied"),
+        ("Yes", "other words"),
+        ("2", "other words"),
+    ],
+)
+def test_anything_else_is_unreadable_by_kind(text, kind):
+    assert stage(asking="generate").read({}, Generation(text=text)) == Unreadable(kind)
+
+
+def test_number_is_read_where_the_prompt_numbers_the_labels():
+    assert stage(asking="generate", prompt="1").read({}, Generation(text="2."))["label"] == "contradiction"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_label_goes_by_name_whatever_its_place(order):
+    names = list(PROBABLE)
+    shown = {names[place].upper(): PROBABLE[names[place]] for place in order}
+    found = stage().read({}, Classification(probabilities=shown))
+    assert found == {"label": "entailment", "p_entailment": 0.5, "p_contradiction": 0.3, "p_neutral": 0.2}
+
+
+def test_labels_without_names_are_not_guessed():
+    numbered = Classification(probabilities={"LABEL_0": 0.7, "LABEL_1": 0.2, "LABEL_2": 0.1})
+    assert isinstance(stage().read({}, numbered), Unreadable)
+    told = stage(names=("LABEL_2", "LABEL_0", "LABEL_1")).read({}, numbered)
+    assert told["label"] == "contradiction" and told["p_entailment"] == 0.1
+
+
+def test_classifier_of_two_labels_is_unreadable():
+    found = stage().read({}, Classification(probabilities={"entailment": 0.7, "not_entailment": 0.3}))
+    assert isinstance(found, Unreadable) and "not_entailment" in found.reason
+
+
+def test_tie_is_no_label():
+    tied = Classification(probabilities={"entailment": 0.4, "contradiction": 0.4, "neutral": 0.2})
+    assert stage().read({}, tied) == Unreadable("two labels equally likely")
+
+
+def test_likelihood_asks_for_the_three_words():
+    asked = stage(asking="likelihood", per_cell=1)
+    request = next(iter(asked.trials({}))).request
+    assert isinstance(request, Likelihood) and request.continuations == (" Entailment", " Contradiction", " Neutral")
+    scores = tuple(TokenScores(log_probability=p, count=1) for p in (-3.0, -1.0, -2.0))
+    found = asked.read({}, Likelihoods(scores=scores))
+    assert found["label"] == "contradiction" and sum(found[f"p_{n}"] for n in PROBABLE) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("options", [{"genders": ("woman",)}, {"categories": ("looks",)}, {"prompt": "5"}])
+def test_unknown_name_is_refused(options):
+    with pytest.raises(UnknownNameError):
+        stage(**options)
+
+
+@pytest.mark.parametrize("options", [{"per_cell": 0}, {"names": ("entailment", "neutral")}])
+def test_option_that_cannot_be_is_refused(options):
+    with pytest.raises(UsageError):
+        stage(**options)

@@ -1,0 +1,153 @@
+"""The published sentences and the published scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import polars as pl
+import pytest
+
+from prejudge.core.contracts.errors import DataError
+from prejudge.probes.crows_pairs.probe import CrowsOptions, CrowsPairs, CrowsStage
+
+HEADER = "sent_more,sent_less,stereo_antistereo,bias_type"
+SCORED = f"{HEADER},sent_more_score,sent_less_score,score"
+STEREO = "He is poor.,He is rich.,stereo,socioeconomic"
+ANTI = "He drives well.,She drives well.,antistereo,gender"
+
+
+@pytest.fixture
+def own(tmp_path):
+    def own(*lines):
+        path = tmp_path / "own.csv"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return str(path)
+
+    return own
+
+
+def trials(path, **options):
+    (stage,) = CrowsPairs().stages(CrowsOptions(data=path, **options))
+    return list(stage.trials({}))
+
+
+def imported(path):
+    return CrowsPairs().import_scores(path, CrowsOptions())
+
+
+def by_pair(observations):
+    return observations.pivot("side", index=("pair", "direction", "bias_type"), values="log_probability")
+
+
+def test_published_file_has_1508_pairs(shared_data):
+    asked = trials(str(shared_data / "crows_pairs" / "crows_pairs_anonymized.csv"))
+    assert len(asked) == len({t.id for t in asked}) == 3016
+    assert Counter(t.factors["direction"] for t in asked) == {"stereo": 2580, "antistereo": 436}
+    assert len({t.factors["bias_type"] for t in asked}) == 9
+
+
+def test_published_file_can_be_asked_by_word(shared_data):
+    asked = trials(str(shared_data / "crows_pairs" / "crows_pairs_anonymized.csv"), unit="word")
+    assert all(a.request.given or b.request.given for a, b in zip(asked[::2], asked[1::2], strict=True))
+
+
+def test_data_must_be_given():
+    with pytest.raises(DataError, match="nyu-mll/crows-pairs .*--data FILE"):
+        CrowsPairs().stages(CrowsOptions())
+
+
+def test_sentences_are_aligned_as_published(own):
+    first, second, third, fourth = trials(own(HEADER, STEREO, ANTI))
+    assert [t.factors["side"] for t in (first, second, third, fourth)] == ["more", "less", "less", "more"]
+    assert third.request.text == "She drives well."
+    assert [t.request.contrast_first for t in (first, second, third, fourth)] == [False, True, False, True]
+
+
+def test_factors_are_as_declared(own):
+    assert all(tuple(t.factors) == CrowsStage.factors for t in trials(own(HEADER, STEREO, ANTI)))
+
+
+def test_pairs_are_named_from_zero(own):
+    assert [t.id for t in trials(own(HEADER, STEREO))] == ["0/more", "0/less"]
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("He is poor.,,stereo,race", "line 2: column 'sent_less' is empty"),
+        ("He is poor.,He is poor.,stereo,race", "line 2: the two sentences are the same"),
+        ("A b.,A c.,anti-stereo,race", "line 2: unknown stereo_antistereo 'anti-stereo'. Did you mean 'antistereo'"),
+        ("A b.,A c.,stereo, ", "line 2: column 'bias_type' is empty"),
+    ],
+)
+def test_bad_row_is_refused(own, row, problem):
+    with pytest.raises(DataError, match=problem):
+        trials(own(HEADER, row))
+
+
+def test_published_scores_are_mended(shared_data):
+    path = shared_data / "crows_pairs" / "bert_crows_score.csv"
+    result = imported(str(path))
+    scores = by_pair(result.observations)
+    assert result.notes == (
+        "the score columns are swapped in 218 antistereo rows; `score` is right; they were swapped back",
+    )
+    assert (scores["more"] > scores["less"]).cast(int).to_list() == pl.read_csv(path)["score"].to_list()
+
+
+def test_published_scores_give_the_published_figures(shared_data):
+    scores = by_pair(imported(str(shared_data / "crows_pairs" / "bert_crows_score.csv")).observations)
+    hits = scores.with_columns(hit=pl.col("more") > pl.col("less"))
+    assert round(100 * hits["hit"].mean(), 2) == 60.48
+    shares = dict(hits.group_by("direction").agg(100 * pl.col("hit").mean()).iter_rows())
+    assert {name: round(share, 2) for name, share in shares.items()} == {"stereo": 61.09, "antistereo": 56.88}
+
+
+def test_imported_rows_look_like_observations(own):
+    frame = imported(own(SCORED, STEREO + ",-1,-2,1")).observations
+    assert frame.columns == [*CrowsStage.factors, *CrowsStage.outcomes, "status", "reason", "key"]
+    assert frame.schema["key"] == pl.Binary
+    assert frame.rows() == [
+        ("0", "more", "stereo", "socioeconomic", -1.0, None, "ok", None, None),
+        ("0", "less", "stereo", "socioeconomic", -2.0, None, "ok", None, None),
+    ]
+
+
+def test_straight_columns_stay(own):
+    result = imported(own(SCORED, STEREO + ",-1,-2,1", ANTI + ",-1,-2,1"))
+    assert (result.notes, result.observations["log_probability"].to_list()) == ((), [-1, -2, -1, -2])
+
+
+def test_swapped_columns_are_swapped_back(own):
+    result = imported(own(SCORED, STEREO + ",-1,-2,1", ANTI + ",-1,-2,0"))
+    assert "swapped in 1 antistereo rows" in result.notes[0]
+    assert by_pair(result.observations)["more"].to_list() == [-1, -2]
+
+
+def test_ties_tell_nothing_of_a_swap(own):
+    assert imported(own(SCORED, ANTI + ",-2,-2,0")).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ([STEREO + ",-1,-2,1", STEREO + ",-1,-2,0"], 3),
+        ([STEREO + ",-1,-2,0", ANTI + ",-1,-2,0"], 2),
+        ([ANTI + ",-1,-2,1", ANTI + ",-1,-2,0"], 3),
+        ([STEREO + ",-2,-2,1"], 2),
+    ],
+)
+def test_other_contradictions_are_refused(own, rows, line):
+    with pytest.raises(DataError, match=f"line {line}: score is"):
+        imported(own(SCORED, *rows))
+
+
+@pytest.mark.parametrize("cells", ["x,-2,1", "-1,nan,1", "-1,-2,yes"])
+def test_bad_score_is_refused(own, cells):
+    with pytest.raises(DataError, match="line 2: "):
+        imported(own(SCORED, f"{STEREO},{cells}"))
+
+
+def test_scores_need_their_columns(own):
+    with pytest.raises(DataError, match="no column 'sent_more_score'"):
+        imported(own(HEADER, STEREO))

@@ -1,0 +1,71 @@
+import polars as pl
+import pytest
+
+from prejudge.probes.dora.associations import count_pairs, measure_cells, mentions
+from prejudge.core.contracts.errors import DataError
+
+
+def completion(descriptor, word, number, **more):
+    cell = {"modality": "t2t", "setting": "singular", "dimension": "age", "stage": "completions", "status": "ok"}
+    return {**cell, "descriptor": descriptor, "word": word, "key": number.to_bytes(2, "big"), **more}
+
+
+def description(text, image, number):
+    more = {"modality": "t2i", "setting": "objective", "stage": "descriptions", "text": text, "image": image}
+    return completion("man", None, number, **more)
+
+
+def counts(rows):
+    pairs = count_pairs(mentions(pl.DataFrame(rows, infer_schema_length=None, orient="row")))
+    return {(row["descriptor"], row["word"]): (row["count"], row["documents"]) for row in pairs.to_dicts()}
+
+
+def test_completions_are_counted_as_lemmas():
+    rows = [completion("man", word, i) for i, word in enumerate(["liar", "Liars", "mine"])]
+    assert counts(rows) == {("man", "liar"): (2, 2), ("man", "mine"): (1, 1)}
+
+
+def test_texts_about_one_image_are_one_document():
+    rows = [
+        description("A dark coat, a dark hat.", "i1", 0),
+        description("The hat", "i1", 1),
+        description("hats", "i2", 2),
+    ]
+    assert counts(rows) == {("man", "dark"): (2, 1), ("man", "coat"): (1, 1), ("man", "hat"): (3, 2)}
+
+
+def test_what_could_not_be_read_is_left_out():
+    rows = [completion("man", "rude", 0), completion("man", None, 1, status="unreadable")]
+    assert counts(rows) == {("man", "rude"): (1, 1)}
+
+
+def test_words_of_other_stages_are_no_answers():
+    rows = [completion("man", "rude", 0), completion("man", "rude", 1, stage="sentiment")]
+    assert counts(rows) == {("man", "rude"): (1, 1)}
+
+
+def test_settings_are_measured_apart_and_dimensions_together():
+    rows = [completion("man", "rude", 0), completion("boy", "rude", 1), completion("boy", "kind", 2)]
+    rows += [{**row, "setting": "plural"} for row in rows] + [{**rows[0], "dimension": "gender", "key": b"x"}]
+    pairs = count_pairs(mentions(pl.DataFrame(rows, infer_schema_length=None, orient="row")))
+    found = measure_cells(pairs).filter(word="rude").sort("setting", "descriptor", "dimension")
+    assert found.select("setting", "descriptor", "dimension", "count", "tf").rows() == [
+        ("plural", "boy", "age", 1, 1),
+        ("plural", "man", "age", 1, 1),
+        ("singular", "boy", "age", 1, 1),
+        ("singular", "man", "age", 1, 2),
+        ("singular", "man", "gender", 1, 2),
+    ]
+    assert found["df"].to_list() == [2] * 5
+
+
+def test_nothing_said_is_no_pair():
+    pairs = count_pairs(
+        mentions(pl.DataFrame([completion("man", None, 0, status="refused")]).cast({"word": pl.String}))
+    )
+    assert measure_cells(pairs).is_empty()
+
+
+def test_an_absent_column_is_named():
+    with pytest.raises(DataError, match="no column modality, setting"):
+        mentions(pl.DataFrame({"dimension": ["a"], "descriptor": ["b"], "status": ["ok"], "key": [b""]}))

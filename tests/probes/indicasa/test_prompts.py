@@ -1,0 +1,151 @@
+"""Masked prompts and their ground truths: the shipped ones, the published ones, and files that cannot be used."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from prejudge.core.contracts.errors import DataError
+from prejudge.probes.indicasa.masked import CATEGORIES
+from prejudge.probes.indicasa.prompts import read_prompts
+
+HEADER = "id,Stereo_Antistereo,Bias_Type,Masked_Sentence,Ground_Truths\n"
+GOOD = "a,stereo,Caste,The <MASK> family is rich.,Brahmin\n"
+TRUTHS = "prompt,type,text\na,anti-stereotype,The Dalit family is rich.\n"
+TWICE = "line 3: prompt 'a' has the anti-stereotype text '.*' already, on line 2"
+FILLED = (
+    "line 2: prompt 'a' has the stereotype text 'the brahmin.*' already, as the sentence that its Ground_Truths fill"
+)
+ALIGNED = "index,modified_eng_sent_more,modified_eng_sent_less,bias_type,stereo_antistereo\n"
+NAMED = ALIGNED.replace("index", "id")
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that reads prompts from texts of files."""
+
+    def reader(rows=GOOD, truths=TRUTHS, header=HEADER):
+        data, other = tmp_path / "prompts.csv", tmp_path / "truths.csv"
+        data.write_text(header + rows, "utf-8")
+        if truths is not None:
+            other.write_text(truths, "utf-8")
+        return read_prompts(str(data), str(other) if truths is not None else None)
+
+    return reader
+
+
+def test_shipped_prompts_have_texts_of_both_kinds_in_every_category():
+    found = read_prompts(None, None)
+    assert Counter(prompt.category for prompt in found) == dict.fromkeys(CATEGORIES, 4)
+    assert all(prompt.stereotypes and prompt.antis for prompt in found)
+    mansion = found[0]
+    assert mansion.stereotypes[0] == "The Brahmin family lived in a luxurious mansion."
+    assert "The Dalit family lived in a luxurious mansion." in mansion.antis and len(mansion.antis) == 2
+
+
+def test_filled_sentence_of_an_antistereo_prompt_is_the_anti_stereotype(read):
+    (prompt,) = read(
+        'a,antistereo,gender,<MASK> ploughed while <MASK> sang.,"Meena, she"\n',
+        "prompt,type,text\na,stereotype,Ramesh ploughed while he sang.\n",
+    )
+    assert prompt.antis == ("Meena ploughed while she sang.",)
+    assert prompt.stereotypes == ("Ramesh ploughed while he sang.",)
+
+
+def test_one_ground_truth_stands_for_every_mask(read):
+    (prompt,) = read("a,stereo,Caste,A <MASK> knows a <MASK>.,priest\n")
+    assert prompt.stereotypes == ("A priest knows a priest.",)
+
+
+def test_prompt_without_a_name_is_named_by_its_row(read):
+    header = HEADER.removeprefix("id,")
+    rows = "stereo,Caste,The <MASK> is rich.,one\nstereo,Caste,The <MASK> is poor.,two\n"
+    truths = "prompt,type,text\n0,anti-stereotype,x\n1,anti-stereotype,y\n"
+    assert [prompt.id for prompt in read(rows, truths, header)] == ["0", "1"]
+
+
+def test_repeated_sentence_is_known_by_the_first(read):
+    rows = GOOD + GOOD.replace("a,", "b,", 1) + GOOD.replace("a,", "c,", 1).replace("Caste", "Religion")
+    truths = TRUTHS + "b,anti-stereotype,x\nc,anti-stereotype,y\n"
+    assert [prompt.source for prompt in read(rows, truths)] == ["a", "a", "c"]
+
+
+@pytest.mark.parametrize("text", ["The Brahmin family is rich.", "the brahmin  family is rich"])
+def test_text_that_repeats_the_filled_sentence_is_not_counted_twice(read, text):
+    (prompt,) = read(truths=f"{TRUTHS}a,stereotype,{text}\na,stereotype,The Rajput family is rich.\n")
+    assert prompt.stereotypes == ("The Brahmin family is rich.", "The Rajput family is rich.")
+    assert prompt.antis == ("The Dalit family is rich.",)
+
+
+def test_published_pairs_are_joined_row_by_row_and_turned_for_antistereo(read):
+    rows = GOOD.replace("a,", "0,", 1) + "1,antistereo,Caste,A <MASK> teaches well.,Dalit\n"
+    pairs = "7,The Brahmin family is rich.,The Dalit family is rich.,Caste,stereo\n"
+    pairs += "9,A Dalit teaches well.,A Brahmin teaches well.,Caste,antistereo\n"
+    first, second = read(rows, ALIGNED + pairs)
+    assert first.stereotypes == ("The Brahmin family is rich.",) and first.antis == ("The Dalit family is rich.",)
+    assert second.stereotypes == ("A Brahmin teaches well.",) and second.antis == ("A Dalit teaches well.",)
+
+
+def test_pair_of_another_sentence_is_refused(read):
+    rows = GOOD.replace("a,", "0,", 1)
+    with pytest.raises(DataError, match="truths.csv, line 2: 'He sings loudly.' is not the sentence that prompt '0'"):
+        read(rows, f"{ALIGNED}7,He sings loudly.,She sings loudly.,Caste,stereo\n")
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ("a,stereo,Caste,The family is rich.,Brahmin\n", "line 2: the sentence has no <MASK>"),
+        ("a,stereo,Caste,The <MASK><MASK> family is rich.,Brahmin\n", "two <MASK> stand side by side"),
+        ('a,stereo,Caste,The <MASK> family,"Brahmin, rich"\n', "2 ground truths for 1 <MASK>"),
+        ("a,stereo,Kaste,The <MASK> family,Brahmin\n", "unknown Bias_Type 'kaste'. Did you mean 'caste'"),
+        ("a,stereo,Caste, ,Brahmin\n", "column 'Masked_Sentence' is empty"),
+        ("a,stereo,Caste,The <MASK> family, \n", "column 'Ground_Truths' is empty"),
+        ("a,stereo,Caste,The <MASK> family,<mask>\n", "the Ground_Truths leave a mask in 'The <mask> family'"),
+        ("a,sterio,Caste,The <MASK> family,Brahmin\n", "Did you mean 'stereo'"),
+        (GOOD + GOOD, "prompt 'a' stands already on line 2"),
+    ],
+)
+def test_unusable_prompt_is_named_with_its_line(read, rows, problem):
+    with pytest.raises(DataError, match=problem):
+        read(rows)
+
+
+@pytest.mark.parametrize(
+    ("truths", "problem"),
+    [
+        (None, "prompt 'a' has no anti-stereotype text to compare completions with"),
+        ("prompt,type,text\na,stereotype,The rich family.\n", "no anti-stereotype text in .*truths.csv"),
+        ("prompt,type,text\nb,stereotype,x\n", "line 2: there is no prompt 'b'"),
+        ("prompt,type,text\na,anti-stereotype, \n", "column 'text' is empty"),
+        ("prompt,type,text\na,antistereotype,x\n", "Did you mean 'anti-stereotype'"),
+        (TRUTHS + TRUTHS.splitlines()[1].upper().replace("A,ANTI-STEREOTYPE", "a,anti-stereotype") + "\n", TWICE),
+        (TRUTHS + "a,stereotype,the Dalit family is rich\n", rf"{TWICE}\. Correct the type"),
+        ("prompt,type,text\na,anti-stereotype, the brahmin  family is rich\n", FILLED),
+        (
+            "prompt,type,text\na,anti-stereotype,The <mask> family is rich.\n",
+            "line 2: a mask is left in text 'The <mask>",
+        ),
+        (
+            f"{NAMED}a,The Brahmin family is rich.,the brahmin family is rich,Caste,stereo\n",
+            "on both sides",
+        ),
+        ("x,y\n1,2\n", "holds no ground truths: it needs the columns 'prompt', 'type', 'text' or 'modified"),
+    ],
+)
+def test_unusable_truths_are_refused(read, truths, problem):
+    with pytest.raises(DataError, match=problem):
+        read(truths=truths)
+
+
+def test_published_files_give_the_561_prompts_and_their_pairs(shared_data):
+    found = read_prompts(
+        str(shared_data / "indicasa" / "Masked_IndiBias.csv"),
+        str(shared_data / "indibias" / "IndiBias_v1_sample.csv"),
+    )
+    sizes = Counter(prompt.category for prompt in found)
+    assert [sizes[name] for name in CATEGORIES] == [48, 81, 197, 24, 108] and len(found) == 561
+    assert [(prompt.id, prompt.source) for prompt in found if prompt.id != prompt.source] == [("105", "54")]
+    assert Counter(prompt.direction for prompt in found) == {"stereo": 454, "antistereo": 107}
+    assert all(len(prompt.stereotypes) == len(prompt.antis) == 1 for prompt in found)

@@ -1,0 +1,172 @@
+"""The word difference, the two trials of a pair, and the reading of scores."""
+
+from __future__ import annotations
+
+import msgspec
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prejudge.core.contracts import Unreadable
+from prejudge.core.contracts.records import Generation, TokenScores
+from prejudge.probes.shared.sentence_pairs import (
+    Pair,
+    PairOptions,
+    PairStage,
+    pair_trials,
+    sample_cells,
+    word_difference,
+    words,
+)
+
+TEXTS = st.text(alphabet="ab -.'é\u0301मि\n", max_size=24)
+PAIR = Pair("p", ("good", "bad"), ("A tall man.", "A short man."), {"axis": "height"})
+
+
+class OnePair(PairStage):
+    factors = ("pair", "side", "axis")
+
+    def pairs(self):
+        return [PAIR]
+
+
+def cut(text, spans):
+    return [text[start:end] for start, end in spans]
+
+
+def shared(text, spans):
+    return [word for word, span in words(text) if span not in spans]
+
+
+@given(TEXTS, TEXTS)
+def test_shared_words_are_equal(first, second):
+    mine, theirs = word_difference(first, second)
+    assert shared(first, mine) == shared(second, theirs)
+
+
+@given(TEXTS, TEXTS)
+def test_spans_are_words_in_order(first, second):
+    for text, spans in zip((first, second), word_difference(first, second), strict=True):
+        assert list(spans) == sorted(set(spans) & {span for _, span in words(text)})
+
+
+@given(TEXTS)
+def test_equal_texts_have_no_difference(text):
+    assert word_difference(text, text) == ((), ())
+
+
+@given(TEXTS)
+def test_words_leave_only_whitespace(text):
+    covered = {at for _, (start, end) in words(text) for at in range(start, end)}
+    assert all(text[at].isspace() or text[at] == "\u0301" for at in set(range(len(text))) - covered)
+
+
+def test_hyphenated_word_is_one():
+    first, second = "A dark-skinned man's hat.", "A fair-skinned man's hat."
+    mine, theirs = word_difference(first, second)
+    assert (cut(first, mine), cut(second, theirs)) == (["dark-skinned"], ["fair-skinned"])
+
+
+def test_punctuation_stands_apart():
+    assert [word for word, _ in words("Fat, thin-ish. (O’Neil)")] == ["Fat", ",", "thin-ish", ".", "(", "O’Neil", ")"]
+
+
+def test_combining_marks_do_not_split_words():
+    first, second = "एक मोटी लड़की", "एक पतली लड़की"
+    mine, theirs = word_difference(first, second)
+    assert (cut(first, mine), cut(second, theirs)) == (["मोटी"], ["पतली"])
+
+
+def test_inserted_word_differs_on_one_side():
+    assert word_difference("a tall man", "a man") == (((2, 6),), ())
+
+
+def test_long_text_has_no_junk_words():
+    text = "the man saw a man " * 60
+    assert word_difference("fat " + text, "thin " + text) == (((0, 3),), ((0, 4),))
+
+
+def test_word_trials_carry_spans():
+    trials = list(pair_trials(PAIR, PairOptions()))
+    assert [cut(t.request.text, t.request.given) for t in trials] == [["tall"], ["short"]]
+    assert [t.request.contrast for t in trials] == [None, None]
+
+
+def test_token_trials_align_one_way():
+    trials = list(pair_trials(PAIR, PairOptions(unit="token")))
+    assert [t.request.contrast for t in trials] == ["A short man.", "A tall man."]
+    assert [t.request.contrast_first for t in trials] == [False, True]
+    assert [t.request.given for t in trials] == [(), ()]
+
+
+def test_trials_name_pair_and_side():
+    trials = list(pair_trials(PAIR, PairOptions(variant="within_word_l2r")))
+    assert [t.id for t in trials] == ["p/good", "p/bad"]
+    assert [t.factors for t in trials] == [{"pair": "p", "side": side, "axis": "height"} for side in ("good", "bad")]
+    assert {t.request.variant for t in trials} == {"within_word_l2r"}
+
+
+def test_read_takes_sum_and_count():
+    stage, response = OnePair(PairOptions()), TokenScores(log_probability=-2.5, count=3, values=(-1.0, -1.5, 0.0))
+    assert stage.read({}, response) == {"log_probability": -2.5, "tokens": 3}
+
+
+@pytest.mark.parametrize("response", [Generation(text="-2.5"), TokenScores(log_probability=0.0, count=0)])
+def test_nothing_scored_is_unreadable(response):
+    assert isinstance(OnePair(PairOptions()).read({}, response), Unreadable)
+
+
+def frame(*responses):
+    return pl.DataFrame({"pair": "p", "response": [msgspec.json.encode(response).decode() for response in responses]})
+
+
+@given(st.lists(st.floats(max_value=0, allow_infinity=False, allow_nan=False), min_size=1))
+def test_read_frame_equals_read(values):
+    stage = OnePair(PairOptions())
+    responses = [TokenScores(log_probability=value, count=7, values=(value,)) for value in values]
+    assert stage.read_frame(frame(*responses)).to_dicts() == [stage.read({}, response) for response in responses]
+
+
+@pytest.mark.parametrize("odd", [Generation(text="x"), TokenScores(log_probability=0.0, count=0)])
+def test_read_frame_leaves_odd_rows_to_read(odd):
+    assert OnePair(PairOptions()).read_frame(frame(TokenScores(log_probability=-1.0, count=1), odd)) is None
+
+
+def test_read_frame_of_nothing_is_empty():
+    read = OnePair(PairOptions()).read_frame(pl.DataFrame(schema={"response": pl.String}))
+    assert read.shape == (0, 2)
+
+
+def grid():
+    return [
+        Pair(f"{cell}{template}{number}", ("a", "b"), ("x", "y"), {"cell": cell, "template": template})
+        for cell in "PQ"
+        for template in "tuvw"
+        for number in range(3)
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 4, 5, 12, 99])
+def test_sample_spreads_over_templates(limit):
+    drawn = sample_cells(grid(), ("cell",), limit, seed=0)
+    for cell in "PQ":
+        counts = [sum(p.factors == {"cell": cell, "template": t} for p in drawn) for t in "tuvw"]
+        assert sum(counts) == min(limit, 12)
+        assert max(counts) - min(counts) <= 1
+
+
+def test_sample_has_the_same_templates_in_all_cells():
+    drawn = sample_cells(grid(), ("cell",), 2, seed=0)
+    assert len({p.factors["template"] for p in drawn}) == 2
+
+
+def test_larger_sample_keeps_the_smaller():
+    small, large = (sample_cells(grid(), ("cell",), limit, seed=0) for limit in (3, 7))
+    assert {p.id for p in small} < {p.id for p in large}
+
+
+def test_sample_depends_on_the_seed_alone():
+    backwards = sample_cells(reversed(grid()), ("cell",), 3, seed=1)
+    assert sorted(p.id for p in backwards) == sorted(p.id for p in sample_cells(grid(), ("cell",), 3, seed=1))
+    assert sample_cells(grid(), ("cell",), 3, seed=1) != sample_cells(grid(), ("cell",), 3, seed=2)
