@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
     from .core.api import (
         Compared,
         Detectable,
@@ -24,8 +23,10 @@ if TYPE_CHECKING:
         score,
         smallest_effects,
     )
+    from .core.catalogue.plugins import Plugged, hookimpl
     from .core.compare import CompareOptions
     from .core.contracts import Imported, Metric, Options, Probe, Stage, Trial, Unreadable
+    from .core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
     from .core.contracts.errors import (
         AuthenticationError,
         DataError,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
         UsageError,
     )
     from .core.contracts.estimates import Chart, Estimate, Example
-    from .core.catalogue.plugins import Plugged, hookimpl
     from .core.contracts.records import (
         Classification,
         Classify,

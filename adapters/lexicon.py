@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from ..core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
 from ..core.contracts import Options
+from ..core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
 from ..core.contracts.errors import MissingExtraError, ModelError, PermanentError
 from ..core.contracts.records import Classification, Classify
 from .hf.files import digest_files

@@ -30,8 +30,10 @@ from typing import Any, ClassVar
 import polars as pl
 
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
-from prejudge.core.contracts import Options, Probe, Stage, Trial
 from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
+from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts import Options, Probe, Stage, Trial
 from prejudge.core.contracts.records import (
     AnyResponse,
     Generate,
@@ -42,10 +44,8 @@ from prejudge.core.contracts.records import (
     Scalar,
     Text,
 )
-from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, statistics
-from prejudge.core.catalogue.study import Catalogue
 
 CONNECTIONS = 64
 KEY = "none"

@@ -23,10 +23,10 @@ from scipy import stats
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts import Trial, Unreadable
-from prejudge.metrics.attractiveness.filter import column_sums
-from prejudge.metrics.attractiveness.scores import rounded
 from prejudge.core.statistics.cluster import Resampling
 from prejudge.core.statistics.permutation import flip_test
+from prejudge.metrics.attractiveness.filter import column_sums
+from prejudge.metrics.attractiveness.scores import rounded
 from prejudge.probes.attractiveness.probe import AttractivenessOptions, LikelihoodStage
 
 Numbers = npt.NDArray[np.float64]

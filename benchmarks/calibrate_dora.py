@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.adapters.simulated.completions import Completions, begun
 from prejudge.adapters.simulated.noise import Noise
 from prejudge.adapters.simulated.words import words_of
-from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
-from prejudge.probes.dora.associations import count_pairs, measure_cells, mentions
 from prejudge.core.contracts import Trial
 from prejudge.core.contracts.records import Generate
+from prejudge.probes.dora.associations import count_pairs, measure_cells, mentions
 from prejudge.probes.dora.salience import METHODS
 from prejudge.probes.dora.t2t import DoraT2T, DoraT2TOptions
 

@@ -23,9 +23,9 @@ from aiohttp import web
 
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.core.contracts.canonical import identity_digest
+from prejudge.core.contracts.records import Generate, Message, Text
 from prejudge.core.engine.ledger import Ledger
 from prejudge.core.engine.limiter import Limiters, describe
-from prejudge.core.contracts.records import Generate, Message, Text
 from prejudge.core.engine.scheduler import Scheduler
 from prejudge.core.store import Store
 

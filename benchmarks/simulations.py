@@ -16,9 +16,9 @@ from prejudge.core.statistics.arrays import Array, ratio
 from prejudge.core.statistics.cluster import Method, Resampling, bootstrap
 from prejudge.core.statistics.crossed import crossed_bootstrap
 from prejudge.core.statistics.effects import odds_ratio, risk_difference
-from prejudge.core.statistics.intervals import FREE, Ranges
 from prejudge.core.statistics.equivalence import Margin, Verdict, equivalence
 from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
+from prejudge.core.statistics.intervals import FREE, Ranges
 from prejudge.core.statistics.matched import mcnemar, wilcoxon
 from prejudge.core.statistics.permutation import flip_test, swap_test
 from prejudge.core.statistics.tally import (

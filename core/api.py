@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import msgspec
 import polars as pl
 
-from .engine.budget import Caps
+from .catalogue.study import SUBJECT, Catalogue, Study
 from .compare import (
     CompareOptions,
     Comparison,
@@ -23,19 +23,19 @@ from .compare import (
     write_comparison,
 )
 from .contracts.errors import UnknownNameError, UsageError
-from .report.results import load, plotted
-from .report.output import write_output
+from .engine.budget import Caps
 from .engine.plan import StagePlan
 from .engine.plan import plan as plan_study
 from .engine.progress import Progress
 from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
+from .report.output import write_output
+from .report.results import load, plotted
 from .scoring.score import Scores, estimates_frame, score_published
 from .scoring.score import score as score_run
 from .scoring.sensitivity import ASSUMED, Assumed, Detectable, ensure_apart
 from .scoring.sensitivity import smallest_effects as find_smallest
 from .store import Store
-from .catalogue.study import SUBJECT, Catalogue, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

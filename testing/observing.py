@@ -10,9 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from ..core.contracts.canonical import encode, encode_response, request_key
 from ..core.contracts import Probe
-from ..core.engine.observations import gather_observations
+from ..core.contracts.canonical import encode, encode_response, request_key
 from ..core.contracts.records import (
     AnyRequest,
     AnyResponse,
@@ -29,6 +28,7 @@ from ..core.contracts.records import (
     PseudoLikelihood,
     TokenScores,
 )
+from ..core.engine.observations import gather_observations
 
 Answer = Callable[[AnyRequest], AnyResponse]
 WORDS = ("yes", "no", "(a)", "(b)", "1", "2", "3", "positive", "negative", "neutral")

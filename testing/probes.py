@@ -16,9 +16,9 @@ from unittest import SkipTest
 import msgspec
 import polars as pl
 
+from ..core.contracts import Options, Probe, Stage, Trial, Unreadable
 from ..core.contracts.adapter import OPERATIONS
 from ..core.contracts.canonical import decode_request, encode, encode_response
-from ..core.contracts import Options, Probe, Stage, Trial, Unreadable
 from ..core.contracts.options import build_options
 from ..core.contracts.records import AnyResponse, Scalar
 from ._hostile import HOSTILE

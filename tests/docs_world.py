@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from prejudge.adapters.simulated.adapter import Simulated
+from prejudge.core.catalogue.registry import ModelEntry, PluginEntry, Registry, load_registry
 from prejudge.core.contracts.errors import ModelError
 from prejudge.core.contracts.records import Classification, Classify, Generate, Generation, Text
-from prejudge.core.catalogue.registry import ModelEntry, PluginEntry, Registry, load_registry
 
 FEW: dict[str, dict[str, Any]] = {
     "bistereo-pairs": {"per_cell": 3, "axes": ["height"]},

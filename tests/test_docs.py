@@ -18,15 +18,15 @@ from typing import Any
 import click
 import pytest
 
-from prejudge.core.cli.main import cli
-from prejudge.core.gate.policy import parse_policy
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry, parse_registry
-from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.scoring.score import score
-from prejudge.core.store import Store, list_runs
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.validation import problems_of
+from prejudge.core.cli.main import cli
+from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.gate.policy import parse_policy
+from prejudge.core.scoring.score import score
+from prejudge.core.store import Store, list_runs
 
 from .docs_pages import PAGES, ROOT, SHELL, Block, blocks, blocks_of, lines_of, name_of, told_commands
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
 from prejudge.core.store import Store, list_runs
-from prejudge.core.catalogue.study import Catalogue
 
 from . import docs_files as made
 from . import docs_world as world

@@ -136,6 +136,8 @@ def test_bad_pairs_leave_no_run(settings, tmp_path):
 
 
 def test_model_that_cannot_do_it_is_refused(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("prejudge.adapters.hf.masked.adapter.HFMasked.capabilities", classmethod(lambda cls: frozenset()))
+    monkeypatch.setattr(
+        "prejudge.adapters.hf.masked.adapter.HFMasked.capabilities", classmethod(lambda cls: frozenset())
+    )
     with pytest.raises(UnsupportedOperationError, match="needs 'pseudo_likelihood', which model"):
         prejudge.run("bistereo-pairs", "reference-masked-fair", settings)

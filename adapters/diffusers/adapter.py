@@ -8,15 +8,15 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts import Options
+from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import ModelError, PermanentError
 from ...core.contracts.records import Draw, Drawing
+from ..shared.threaded import ThreadedAdapter
+from ..shared.torch import DType, release_memory
 from .drawer import Drawer, Filtered, Outcome, Style
 from .files import components, find_part, find_pipeline
 from .model import Loaded, Recipe, check_scheduler, load_pipeline, require_diffusers
-from ..shared.threaded import ThreadedAdapter
-from ..shared.torch import DType, release_memory
 
 VERSION = "1"
 Positive = Annotated[int, msgspec.Meta(ge=1)]

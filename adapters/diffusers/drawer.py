@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from ...core.contracts.errors import ModelError, PermanentError
 from ...core.contracts.records import Draw
-from .model import Loaded, quiet_diffusers
 from ..hf.hub import one_line
 from ..shared.torch import is_out_of_memory, release_memory
+from .model import Loaded, quiet_diffusers
 
 _SEEDS = range(-(1 << 63), 1 << 64)
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.contracts.errors import MissingExtraError, ModelLoadError, UnknownNameError, UsageError
-from .files import components, fetch_files
 from ..hf.files import CONFIG, Source
 from ..hf.hub import one_line
 from ..shared.torch import DType, choose_device, quiet_loading, require_torch
+from .files import components, fetch_files
 
 EXTRA = "diffusion"
 NEEDED = ("prompt", "generator", "width", "height", "num_inference_steps", "guidance_scale", "output_type")

@@ -7,13 +7,13 @@ from typing import Annotated, Generic, Protocol, TypeVar
 
 import msgspec
 
-from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts import Options
+from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.records import Scalar
-from .files import Source, find_source
-from .kinds import Kind, check_kind
 from ..shared.threaded import ThreadedAdapter
 from ..shared.torch import DType, choose_device, release_memory
+from .files import Source, find_source
+from .kinds import Kind, check_kind
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 E = TypeVar("E")

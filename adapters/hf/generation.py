@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .files import Source, find_file, read_config
 from ..shared.sampling import Defaults
+from .files import Source, find_file, read_config
 
 SETTINGS = "generation_config.json"
 

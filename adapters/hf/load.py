@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ...core.contracts.errors import ModelLoadError
+from ..shared.torch import DType
 from .files import Source
 from .hub import one_line
-from ..shared.torch import DType
 
 LOG = logging.getLogger(__name__)
 

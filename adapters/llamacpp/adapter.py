@@ -11,16 +11,16 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 
 import msgspec
 
-from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts import Options
+from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar
+from ..shared.refusals import RULE_VERSION
+from ..shared.threaded import ThreadedAdapter
 from .answers import Answers, Asking
 from .chat import FILE, PLAIN, check_builtin
 from .gguf import GGUF, find_gguf
 from .model import Engine, Setup, default_threads, find_library
-from ..shared.refusals import RULE_VERSION
-from ..shared.threaded import ThreadedAdapter
 
 VERSION = "1"
 Positive = Annotated[int, msgspec.Meta(ge=1)]

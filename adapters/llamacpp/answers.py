@@ -23,11 +23,11 @@ from ...core.contracts.records import (
     TopToken,
     Usage,
 )
+from ..shared.refusals import reads_as_refusal
 from .chat import FILE, PLAIN, Rendered, read_turns, render_builtin, render_jinja, render_plain, render_text
 from .model import Engine
 from .sampling import Row, draw, seed_of, uniform
 from .split import first_scored
-from ..shared.refusals import reads_as_refusal
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from typing import Any
 
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Generate, Generation, Image, Message, ResponseStatus, TopToken
+from ..shared.refusals import reads_as_refusal
 from .options import OPENAI_URL, OpenAIOptions
 from .replies import ChatChoice, ChatReply, usage_of
-from ..shared.refusals import reads_as_refusal
 
 JOINT = "\n\n"
 Urls = Callable[[str], str]

@@ -18,6 +18,7 @@ from ...core.contracts.records import (
     Sampling,
     Text,
 )
+from ..shared.refusals import reads_as_refusal
 from .call import Caller
 from .chat import ChatBodies, read_generation
 from .errors import FilteredError
@@ -25,7 +26,6 @@ from .labels import one_hot, read_label
 from .likelihood import Scorer
 from .options import OpenAIOptions, prompt_of
 from .replies import ChatReply, DecisionReply, usage_of
-from ..shared.refusals import reads_as_refusal
 
 _FIELD = re.compile(r"\{(text|pair|labels)\}")
 _NAME = "label"

@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ...core.contracts.adapter import Identity
 from ...core.contracts import Options
+from ...core.contracts.adapter import Identity
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Scalar
+from ..shared.refusals import RULE_VERSION
 from .labels import RULE_VERSION as LABEL_RULE
 from .labels import bare_label
-from ..shared.refusals import RULE_VERSION
 
 VERSION = "1"
 OPENAI_URL = "https://api.openai.com/v1"

@@ -20,8 +20,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from .causal_corpus import causal_lines
 from .corpus import vocabulary
-from .training import Schedule, asked, fit
 from .train_masked import build_tokenizer
+from .training import Schedule, asked, fit
 
 POSITIONS = 128
 BEGIN, END = "[CLS]", "[SEP]"

@@ -14,8 +14,8 @@ from typing import Annotated, ClassVar, TypeVar
 
 import msgspec
 
-from ...core.contracts.adapter import Identity, Limits, ModelAdapter
 from ...core.contracts import Options
+from ...core.contracts.adapter import Identity, Limits, ModelAdapter
 from ...core.contracts.errors import ModelError, ModelLoadError, PermanentError
 from ...core.contracts.records import (
     Classification,

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pluggy
 
-from ..contracts.adapter import ModelAdapter
 from ..contracts import Metric, Probe
+from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import PluginError, PrejudgeError, UnknownNameError
 from .registry import Registry
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ..contracts.adapter import ModelAdapter
 from ..contracts import Metric, Options, Probe, Stage
+from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import PluginError, UsageError
 from ..contracts.options import build_options
 from .plugins import Plugins

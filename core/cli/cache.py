@@ -8,13 +8,13 @@ import json
 import click
 from rich.table import Table
 
-from .console import terminal
-from ..store.explain import Parts, differences, find_parts, nearest
 from ..store import Store, exchanges_by_model, get_run, statistics
 from ..store.checks import Checks
+from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go
 from .bundles import export, import_, merge_
 from .completing import complete_run
+from .console import terminal
 from .shared import ensure_there, store_option
 
 SHOWN = 20

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from ..report.card import write_card
+from ..catalogue.study import Catalogue
 from ..engine.manifest import in_words, remeasured_in
+from ..report.card import write_card
 from ..scoring.score import score
 from ..store import Store, get_run
-from ..catalogue.study import Catalogue
 from .shared import read_assignments, registry_option, run_argument, runs_option, set_option, store_option
 
 

@@ -10,6 +10,7 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from ..catalogue.study import Catalogue
 from ..compare import (
     CompareOptions,
     Comparison,
@@ -20,12 +21,11 @@ from ..compare import (
     score_all,
     write_comparison,
 )
-from .console import terminal
 from ..contracts.estimates import Estimate
 from ..report.output import ensure_writable
 from ..store import Store
-from ..catalogue.study import Catalogue
 from .completing import complete_run
+from .console import terminal
 from .results import ADJUSTED, UNITS, levels, number, p_value
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
 

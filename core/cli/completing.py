@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from ..contracts.errors import PrejudgeError
 from ..catalogue.registry import Registry, load_registry
+from ..contracts.errors import PrejudgeError
 from ..store import Store, list_runs
 from ..store.urls import DEFAULT
 

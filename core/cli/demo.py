@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ..engine.runs import RunOptions
 from ..catalogue.study import Catalogue
+from ..engine.runs import RunOptions
 from .run import perform
 from .shared import quiet_option, runs_option, store_option
 

@@ -10,15 +10,15 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from ..contracts.adapter import OPERATIONS, ModelAdapter
-from .console import terminal
-from ..doctor.model import Check, examine
-from ..contracts.errors import UsageError
-from ..doctor.installation import Fact, look_around
-from ..contracts.records import Request
-from ..store import Store
 from ..catalogue.study import Catalogue
+from ..contracts.adapter import OPERATIONS, ModelAdapter
+from ..contracts.errors import UsageError
+from ..contracts.records import Request
+from ..doctor.installation import Fact, look_around
+from ..doctor.model import Check, examine
+from ..store import Store
 from .completing import complete_model
+from .console import terminal
 from .shared import registry_option, store_option
 
 BY_NAME = {name: operation for operation, name in OPERATIONS.items()}

@@ -11,11 +11,11 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from .console import terminal
-from ..gate import Verdict, judge_run, junit, markdown, read_policy
-from ..store import Store
 from ..catalogue.study import Catalogue
+from ..gate import Verdict, judge_run, junit, markdown, read_policy
 from ..report.export import write_bytes
+from ..store import Store
+from .console import terminal
 from .shared import (
     read_assignments,
     registry_option,

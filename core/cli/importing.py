@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
+from ..catalogue.study import Catalogue
 from ..importing.answers import parse_columns
 from ..importing.imported import ImportOptions, import_answers
 from ..report.output import ensure_writable
 from ..store import Store
 from ..store.urls import hide_password
-from ..catalogue.study import Catalogue
 from .results import finish
 from .shared import (
     data_option,

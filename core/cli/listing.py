@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
-from .console import terminal
-from ..store import Store, list_runs
 from ..catalogue.study import Catalogue
+from ..store import Store, list_runs
+from .console import terminal
 from .shared import registry_option, store_option
 
 KINDS = ("studies", "models", "probes", "metrics", "adapters", "runs", "plugins")

@@ -24,9 +24,15 @@ COMMANDS = {
     "compare": ("compare:compare", "Compare runs of one study unit by unit, or the ranks of models across studies."),
     "gate": ("gate:gate", "Hold a run against a policy: exit code, JUnit XML, a summary for a pull request."),
     "export": ("tables:export", "Write estimates or observations as Parquet, CSV, JSON or LaTeX."),
-    "associations": ("prejudge.probes.dora.command:associations", "Show what a run of a study dora-* found: which words, of whom."),
+    "associations": (
+        "prejudge.probes.dora.command:associations",
+        "Show what a dora-* run found: which words, of whom.",
+    ),
     "card": ("card:card", "Write a model card and a data sheet of a run."),
-    "tuples": ("prejudge.probes.bistereo.command:tuples", "Annotation sheets of drafted tuples, and tuples of the sheets people filled in."),
+    "tuples": (
+        "prejudge.probes.bistereo.command:tuples",
+        "Annotation sheets of drafted tuples, and tuples of the sheets people filled in.",
+    ),
     "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
     "import": ("importing:import_responses", "Take answers somebody else collected into the store, and score them."),
     "replicate": ("replicating:replicate", "Compare a study with the values that were published."),

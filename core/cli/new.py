@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from ..catalogue.study import Catalogue
 from ..contracts.errors import UsageError
 from ..scaffold import KINDS, write_package
 from ..scaffold.write import check_name
-from ..catalogue.study import Catalogue
 from .shared import registry_option
 
 NEXT = {

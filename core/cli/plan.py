@@ -8,14 +8,14 @@ from typing import Any
 import click
 from rich.table import Table
 
-from .console import terminal
+from ..catalogue.study import Catalogue, Study
 from ..engine.plan import StagePlan
 from ..engine.plan import plan as plan_study
 from ..scoring.score import score
 from ..scoring.sensitivity import Assumed, Detectable, ensure_apart, smallest_effects
 from ..store import Store
-from ..catalogue.study import Catalogue, Study
 from .completing import complete_run
+from .console import terminal
 from .shared import (
     data_option,
     model_option,

@@ -10,14 +10,14 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from .console import terminal
+from ..catalogue.study import Catalogue
 from ..scoring.drift import Drift
 from ..scoring.recheck import RecheckOptions
 from ..scoring.recheck import recheck as ask_again
 from ..store import Store
 from ..store.urls import hide_password
-from ..catalogue.study import Catalogue
 from .completing import complete_run
+from .console import terminal
 from .results import number, p_value
 from .shared import ensure_there, registry_option, store_option
 

@@ -13,13 +13,13 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from .console import terminal
 from ..catalogue.published import Published
+from ..catalogue.study import Catalogue
 from ..scoring.replicate import NOT, REPRODUCED, UNJUDGED, Judged, ReplicateOptions
 from ..scoring.replicate import replicate as replicate_study
 from ..store import Store
-from ..catalogue.study import Catalogue
 from .completing import complete_run, complete_study
+from .console import terminal
 from .shared import read_assignments, registry_option, set_option, store_option
 
 

@@ -10,14 +10,14 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from .console import terminal
+from ..catalogue.study import Catalogue
 from ..contracts import Estimate
 from ..contracts.errors import UsageError
 from ..report.output import warnings_of, write_output
 from ..scoring.score import Scores, score
 from ..store import Store
 from ..store.urls import option_words
-from ..catalogue.study import Catalogue
+from .console import terminal
 from .shared import again_words
 
 UNITS = {"percentage points": "pp"}

@@ -12,16 +12,16 @@ from typing import Any, cast, get_args
 import click
 import msgspec
 
-from ..engine.budget import Caps
+from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import BudgetError, UsageError
+from ..engine.budget import Caps
 from ..engine.manifest import Manifest, digest_data
-from ..report.output import ensure_writable
 from ..engine.runs import RunOptions, execute
 from ..engine.scheduler import Mode
+from ..report.output import ensure_writable
 from ..scoring.score import score
 from ..store import Store, get_run
 from ..store.urls import hide_password
-from ..catalogue.study import Catalogue, Study
 from .progress import make_progress
 from .results import deliver, scored_again
 from .shared import (

@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
+from ..catalogue.study import Catalogue
 from ..scoring.score import score as score_run
 from ..scoring.score import score_published
 from ..store import Store
 from ..store.unbundle import Bundle, import_bundle
-from ..catalogue.study import Catalogue
 from .results import deliver, scored_again
 from .shared import (
     leave_out_option,

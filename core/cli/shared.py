@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from ..contracts.errors import DataError, StoreError, UsageError
-from ..engine.manifest import in_words, remeasured_in
 from ..contracts.options import parse_assignments
+from ..engine.manifest import in_words, remeasured_in
 from ..store.engine import lacks_file
 from ..store.urls import DEFAULT, option_words, store_url
 from .completing import complete_file, complete_model, complete_run, complete_study

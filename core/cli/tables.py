@@ -7,11 +7,11 @@ from typing import Any, cast, get_args
 
 import click
 
+from ..catalogue.study import Catalogue
 from ..contracts.errors import UsageError
+from ..report.export import ENDINGS, Format, encode, latex_table, write_bytes
 from ..scoring.score import Scores, estimates_frame, score
 from ..store import Store
-from ..catalogue.study import Catalogue
-from ..report.export import ENDINGS, Format, encode, latex_table, write_bytes
 from .shared import (
     read_assignments,
     registry_option,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 import msgspec
 
-from ..contracts.errors import UsageError
 from ..catalogue.study import Catalogue
 from ..catalogue.studyfile import read_study_file
 from ..catalogue.validation import problems_of, study_schema
+from ..contracts.errors import UsageError
 from .completing import complete_file
 from .shared import registry_option
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
+from ..catalogue.study import Catalogue
 from ..contracts import Options
 from ..contracts.errors import UsageError
 from ..report.output import warnings_of
 from ..scoring.score import Scores
-from ..catalogue.study import Catalogue
 
 PATHS = ("data",)
 """Options of probes that name a file; what is compared is its sha256."""

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
+from ..catalogue.plugins import blamed
+from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts import Chart, Estimate, Metric
 from ..contracts.errors import UsageError
 from ..contracts.options import build_options
-from ..catalogue.plugins import blamed
 from ..scoring.score import Scores, score
 from ..store import Store, get_run
-from ..catalogue.study import SUBJECT, Catalogue
 from .check import ensure_comparable
 from .pair import Units, families, groups_in, key_of, pair, units_of
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from ..catalogue.plugins import blamed
+from ..catalogue.study import Catalogue
 from ..contracts import UNIT_COLUMNS
 from ..contracts.errors import PluginError
 from ..contracts.estimates import Estimate
-from ..catalogue.plugins import blamed
 from ..scoring.score import Scores
-from ..catalogue.study import Catalogue
 
 ABSENT = "absent"
 """Status of a unit that stands in one run only."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 
+from ..catalogue.plugins import blamed
+from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts import Metric
 from ..contracts.errors import UsageError
-from ..catalogue.plugins import blamed
 from ..scoring.score import Scores
-from ..catalogue.study import SUBJECT, Catalogue
 from .check import ensure_comparable
 from .compare import CompareOptions, Comparison, Difference
 from .pair import key_of

@@ -9,11 +9,11 @@ from typing import TypeVar
 import msgspec
 import polars as pl
 
+from ..catalogue.study import SUBJECT
 from ..engine.manifest import Manifest, new_name
 from ..report import ReportContent, StudyInfo, write
-from ..scoring.score import estimates_frame
-from ..catalogue.study import SUBJECT
 from ..report.export import encode, write_bytes
+from ..scoring.score import estimates_frame
 from .compare import Comparison
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""What a plugin may rely on: records, errors, `ModelAdapter`, `Probe`, `Metric`, estimates, options, canonical encoding."""
+"""All a plugin may import of the core besides statistics and charts: records, errors, adapter, probe, metric, options."""
 
 from .adapter import Identity, Limits, ModelAdapter
 from .estimates import Chart, Estimate, Example

@@ -1,4 +1,4 @@
-"""`Probe`: an instrument as stages of trials. Pure: it turns parameters into requests, reads responses, knows no adapter."""
+"""`Probe`: an instrument as stages of trials. Pure: parameters to requests, responses to observations; no adapter."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ from pathlib import Path
 import msgspec
 from packaging.requirements import Requirement
 
-from ..contracts.errors import PrejudgeError
 from ..catalogue.plugins import Plugins
+from ..contracts.errors import PrejudgeError
+from ..contracts.version import VERSION
 from ..store import Store, list_runs
 from ..store.engine import lacks_file
 from ..store.urls import show, store_url
-from ..contracts.version import VERSION
 
 PACKAGE = "prejudge"
 NOT_FOR_USERS = ("all", "dev", "docs")

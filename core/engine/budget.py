@@ -13,8 +13,8 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from ..contracts.errors import BudgetError, UsageError
 from ..catalogue.prices import Prices
+from ..contracts.errors import BudgetError, UsageError
 
 Whole = Annotated[int, msgspec.Meta(ge=1)]
 Dollars = Annotated[float, msgspec.Meta(gt=0)]

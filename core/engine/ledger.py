@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import ParamSpec, TypeVar
 
 from ..contracts.adapter import Identity, Worker
-from .claiming import Sharing
 from ..store import Failure, Found, NewExchange, NewTrial, Store
 from ..store.claims import Claimed
+from .claiming import Sharing
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
+from ..catalogue.study import Study
 from ..contracts.adapter import Identity, ModelAdapter
 from ..contracts.errors import DataError
 from ..contracts.records import Scalar
-from ..catalogue.study import Study
 from ..contracts.version import VERSION
 
 LOG = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ from io import BytesIO
 
 import polars as pl
 
-from ..contracts.canonical import decode_response
-from ..contracts import Stage, Unreadable
-from ..contracts.records import Scalar
 from ..catalogue.study import ALWAYS, STAGE
+from ..contracts import Stage, Unreadable
+from ..contracts.canonical import decode_response
+from ..contracts.records import Scalar
 
 
 def gather_observations(

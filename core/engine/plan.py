@@ -7,15 +7,15 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..contracts.canonical import encode, identity_digest, request_key
 from ..catalogue.capabilities import ensure_named_capable
-from ..contracts import Stage
 from ..catalogue.prices import Prices
-from ..contracts.records import AnyRequest, Scalar
 from ..catalogue.registry import Published
+from ..catalogue.study import Catalogue, Study
+from ..contracts import Stage
+from ..contracts.canonical import encode, identity_digest, request_key
+from ..contracts.records import AnyRequest, Scalar
 from ..store import Store
 from ..store.bulk import batched
-from ..catalogue.study import Catalogue, Study
 from .tokens import RULE_OF_THUMB, Rates, Tokens, guess_cost, learn
 
 PART = 4096

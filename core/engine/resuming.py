@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from .manifest import Manifest, StageRecord
-from ..store import RunRow, Store, list_runs
 from ..catalogue.study import Study
+from ..store import RunRow, Store, list_runs
+from .manifest import Manifest, StageRecord
 
 ADDED = ("asked", "retried")
 """Counts of what was done, each time the run was taken up; the others say how the trials stand."""

@@ -11,24 +11,24 @@ from typing import NamedTuple
 import msgspec
 import polars as pl
 
-from ..contracts.adapter import OPERATIONS, ModelAdapter
-from .budget import Budget, Caps, ensure_priced
-from ..contracts.canonical import decode_response, encode, identity_digest
 from ..catalogue.capabilities import ensure_capable
+from ..catalogue.plugins import blamed
+from ..catalogue.prices import Prices
+from ..catalogue.study import Catalogue, Instrument, Study
 from ..contracts import Stage, Trial, Unreadable
+from ..contracts.adapter import OPERATIONS, ModelAdapter
+from ..contracts.canonical import decode_response, encode, identity_digest
 from ..contracts.errors import BudgetError, ReplayMissError, UnsupportedOperationError
+from ..store import Found, NewTrial, Store, read_failures, stream_trials
+from ..store.bulk import batched
+from .budget import Budget, Caps, ensure_priced
 from .ledger import Ledger
 from .limiter import Limiters, describe
 from .manifest import Manifest, StageRecord, describe_machine, digest_data, new_name, set_settings
 from .observations import gather_observations
-from ..catalogue.plugins import blamed
-from ..catalogue.prices import Prices
 from .progress import Progress, Silent
 from .resuming import add_up, find_earlier
 from .scheduler import Keyed, Mode, Scheduler
-from ..store import Found, NewTrial, Store, read_failures, stream_trials
-from ..store.bulk import batched
-from ..catalogue.study import Catalogue, Instrument, Study
 
 WINDOW = 4096
 """Trials planned at a time."""

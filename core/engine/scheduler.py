@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from ..catalogue.prices import Prices
 from ..contracts.adapter import OPERATIONS, ModelAdapter
-from .budget import Budget, Spending
 from ..contracts.canonical import encode, encode_response, request_key
 from ..contracts.errors import (
     AuthenticationError,
@@ -24,12 +24,12 @@ from ..contracts.errors import (
     RetryDecision,
     TransientError,
 )
+from ..contracts.records import AnyRequest, AnyResponse, Drawing
+from ..store import Failure, Found, NewExchange
+from .budget import Budget, Spending
 from .ledger import Ledger
 from .limiter import Limiter
-from ..catalogue.prices import Prices
-from ..contracts.records import AnyRequest, AnyResponse, Drawing
 from .retry import RetryPolicy
-from ..store import Failure, Found, NewExchange
 from .tokens import RULE_OF_THUMB, Tokens, guess_cost
 
 LOG = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from ..catalogue.prices import Prices
 from ..contracts.adapter import OPERATIONS, Identity
 from ..contracts.canonical import decode_request, identity_digest
-from ..catalogue.prices import Prices
 from ..contracts.records import (
     AnyRequest,
     Classify,

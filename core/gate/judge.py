@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..catalogue.study import Catalogue
 from ..compare import CompareOptions, Difference, compare_scores
 from ..compare.pair import key_of
 from ..contracts.errors import UsageError
@@ -16,7 +17,6 @@ from ..contracts.estimates import Estimate
 from ..report.text import group_words
 from ..scoring.score import Scores, score
 from ..store import Store, get_run
-from ..catalogue.study import Catalogue
 from .checks import Check, check_estimate, check_share
 from .policy import FINISHED, Policy, Rule
 

@@ -14,22 +14,22 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from ..contracts.adapter import OPERATIONS, Identity
-from .answers import FIELDS, PROBABILITY, Answers, NoAnswer, Row, read_answer, read_answers
-from ..contracts.canonical import encode, encode_response, identity_digest, request_key
-from ..contracts import Stage, Trial
-from ..contracts.errors import DataError
-from ..engine.manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_data, new_name
-from .matching import Contradiction, Matcher
-from ..engine.observations import gather_observations
 from ..catalogue.plugins import blamed
+from ..catalogue.study import Catalogue, Study
+from ..contracts import Stage, Trial
+from ..contracts.adapter import OPERATIONS, Identity
+from ..contracts.canonical import encode, encode_response, identity_digest, request_key
+from ..contracts.errors import DataError
 from ..contracts.records import Likelihood, PseudoLikelihood
+from ..engine.manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_data, new_name
+from ..engine.observations import gather_observations
 from ..store import Store
 from ..store.bulk import batched
 from ..store.content import Facts, Failed, Sent, Tried, writing
 from ..store.intake import Intake
 from ..store.reading import TRIAL_SCHEMA
-from ..catalogue.study import Catalogue, Study
+from .answers import FIELDS, PROBABILITY, Answers, NoAnswer, Row, read_answer, read_answers
+from .matching import Contradiction, Matcher
 
 ADAPTER = "imported"
 VERSION = "1"

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .answers import Answers, Row
-from ..contracts.canonical import encode
 from ..contracts import Stage, Trial
+from ..contracts.canonical import encode
 from ..contracts.errors import DataError
 from ..contracts.records import AnyRequest, Draw, Generate
+from .answers import Answers, Row
 
 TRIAL = "trial"
 SHOWN = 5

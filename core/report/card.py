@@ -13,15 +13,15 @@ from typing import Any
 
 import polars as pl
 
-from ..contracts.adapter import OPERATIONS, Identity
+from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
+from ..contracts.adapter import OPERATIONS, Identity
+from ..scoring.score import Scores
+from .export import write_bytes
 from .markdown import bullets, escape, table
 from .output import warnings_of
 from .provenance import chosen_words
 from .text import decimals_for, defined, group_words, number, p_value
-from ..scoring.score import Scores
-from ..catalogue.study import SUBJECT
-from .export import write_bytes
 
 ROWS = 60
 """Estimates a card shows; all of them are in estimates.parquet."""

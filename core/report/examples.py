@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..contracts.canonical import decode_request, decode_response
 from ..contracts import Example
+from ..contracts.canonical import decode_request, decode_response
 from ..contracts.errors import DataError
 from ..contracts.records import AnyRequest, AnyResponse
+from ..store import Store, used_answers
 from . import MOST_EXAMPLES, Picture, ShownExample, picture, within
 from .exchanges import show_images, show_request, show_response
-from ..store import Store, used_answers
 
 Exchange = tuple[AnyRequest, AnyResponse]
 

@@ -10,18 +10,18 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..contracts import Estimate, Stage
-from ..contracts.errors import UnknownNameError, UsageError
-from .examples import show_examples, show_pictures
-from ..engine.manifest import IMPORTED, MANIFEST, in_words
-from .provenance import chosen_words, design_words, provenance, when
 from ..catalogue.published import Published as PublishedValue
 from ..catalogue.published import whose
-from . import Published, ReportContent, StudyInfo, Table, write
+from ..catalogue.study import SUBJECT, Study
+from ..contracts import Estimate, Stage
+from ..contracts.errors import UnknownNameError, UsageError
+from ..engine.manifest import IMPORTED, MANIFEST, in_words
 from ..scoring.score import Scores, estimates_frame
 from ..store import Store
-from ..catalogue.study import SUBJECT, Study
+from . import Published, ReportContent, StudyInfo, Table, write
+from .examples import show_examples, show_pictures
 from .export import encode
+from .provenance import chosen_words, design_words, provenance, when
 
 AGAIN = "Scored again with {options}: the numbers may not be those of the run's own options."
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..contracts.adapter import OPERATIONS
 from ..contracts import Stage
+from ..contracts.adapter import OPERATIONS
 from ..engine.manifest import Manifest, StageRecord, in_words
 from ..scoring.score import Scores
 from ..store import RunRow, Store

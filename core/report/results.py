@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, overload
 
 import polars as pl
 
+from ..catalogue.study import Catalogue
 from ..contracts import Chart
 from ..contracts.errors import DataError, UnknownNameError
 from ..engine.manifest import Manifest, in_words, read_manifest
-from .figures import export
 from ..scoring.score import Scores, estimates_frame, measure_frame, score
 from ..store import Store
 from ..store.urls import DEFAULT
-from ..catalogue.study import Catalogue
+from .figures import export
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

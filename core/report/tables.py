@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ..contracts.estimates import Estimate
 from ..catalogue.published import within
+from ..contracts.estimates import Estimate
 from .content import Published
 from .fields import Field, fields_for, number_cell, scale_of
 from .grid import Cell, Column, Grid, label_cell

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
+from ..catalogue.study import STAGE
 from ..contracts import Metric, Stage
 from .enlarging import enlarge, untold
-from ..catalogue.study import STAGE
 
 if TYPE_CHECKING:
     from .score import Scores

@@ -15,24 +15,24 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
+from ..catalogue.plugins import blamed
+from ..catalogue.study import Catalogue
+from ..contracts import Stage, Unreadable
 from ..contracts.adapter import Identity, ModelAdapter
 from ..contracts.canonical import decode_request, decode_response, encode, identity_digest
-from ..contracts import Stage, Unreadable
-from .drift import Drift, Outcomes, Pair, compare
 from ..contracts.errors import DataError, UsageError
+from ..contracts.records import AnyResponse, Scalar
 from ..engine.ledger import Ledger
 from ..engine.limiter import Limiters
 from ..engine.manifest import Manifest, StageRecord, describe_machine, new_name
-from ..catalogue.plugins import blamed
-from ..contracts.records import AnyResponse, Scalar
 from ..engine.scheduler import Scheduler
 from ..store import NewTrial, RunRow, Store, get_run, list_runs
 from ..store.bulk import table_of
 from ..store.content import snapshot
+from ..store.reachable import READ
 from ..store.reading import RECHECK
 from ..store.tables import RunTrial
-from ..store.reachable import READ
-from ..catalogue.study import Catalogue
+from .drift import Drift, Outcomes, Pair, compare
 
 SETTING = "recheck"
 

@@ -7,16 +7,16 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..catalogue.published import Published, whose
+from ..catalogue.registry import Registry
+from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts import Estimate
 from ..contracts.errors import DataError, UnknownNameError, UsageError
-from ..engine.manifest import IMPORTED, Manifest
-from ..catalogue.published import Published, whose
 from ..contracts.records import Scalar
-from ..catalogue.registry import Registry
-from .score import Scores, score, score_published
+from ..engine.manifest import IMPORTED, Manifest
 from ..store import RunRow, Store, get_run
 from ..store.reading import list_runs
-from ..catalogue.study import SUBJECT, Catalogue
+from .score import Scores, score, score_published
 
 Verdict = Literal["reproduced", "not reproduced", "cannot be judged"]
 REPRODUCED: Verdict = "reproduced"

@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..catalogue.plugins import blamed
+from ..catalogue.study import STAGE, Catalogue, Instrument, Study
 from ..contracts import Chart, Estimate, Example, Metric, Probe, Stage
 from ..contracts.errors import DataError, UsageError
 from ..engine.manifest import Manifest, describe_machine, digest_files, new_name
 from ..engine.observations import gather_observations, stack, unstack
-from ..catalogue.plugins import blamed
 from ..store import RunRow, Store, get_run, read_failures, stream_trials
 from ..store.urls import option_words
-from ..catalogue.study import STAGE, Catalogue, Instrument, Study
 
 
 class Scores(msgspec.Struct, frozen=True, dict=True):

@@ -9,15 +9,15 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..catalogue.plugins import blamed
+from ..catalogue.study import Catalogue, Instrument, Study
 from ..contracts import Metric
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate
 from ..contracts.options import build_options
 from .planned_units import PLANNED, ComparedUnits, PlannedDesign, compared_units, planned_design
-from ..catalogue.plugins import blamed
 from .score import Scores, estimates_frame
 from .sensitivity_words import heading, in_lines
-from ..catalogue.study import Catalogue, Instrument, Study
 
 SMALLEST = "smallest-effect"
 ALPHA = 0.05

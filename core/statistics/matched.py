@@ -14,8 +14,8 @@ from .arrays import Array, Codes, Flags
 from .cluster import Resampling
 from .effects import ODDS_RATIO, Effect, Tested, cohens_g, effects, matched_difference, matched_odds_ratio, p_of
 from .permutation import flip_test
-from .signed_ranks import signed_ranks
 from .rank_tables import level_counts, rank_biserial
+from .signed_ranks import signed_ranks
 
 
 def wilcoxon(differences: Array, clusters: Codes, plan: Resampling) -> Tested:

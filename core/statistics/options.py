@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..contracts import Options
 from ..contracts.errors import UsageError
 from .cluster import METHODS, Method, Resampling
-from .intervals import FEWEST
 from .families import NAMES, Correction
+from .intervals import FEWEST
 
 PERCENTILES = {
     "percentile": f"expanded percentile, stretched below {FEWEST} clusters",

@@ -13,10 +13,10 @@ from ..contracts.adapter import OPERATIONS, Identity
 from ..contracts.canonical import decode_request, decode_response, identity_digest, request_key
 from .bulk import table_of
 from .content import Sent, snapshot, stream_exchanges
+from .reachable import READ, images_in
 from .reading import runs_of
 from .store import Store
 from .tables import Blob, Exchange, Model, Part, RunTrial
-from .reachable import READ, images_in
 
 
 class Problem(NamedTuple):

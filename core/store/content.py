@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from .bulk import table_of
 from .engine import translated
 from .parts import unpack
+from .reachable import READ, gather_uses, images_in, names_image, stream_texts
 from .reading import RunRow
 from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, RunTrial
-from .reachable import READ, gather_uses, images_in, names_image, stream_texts
 
 Places = NDArray[np.int64]
 """Number of an exchange elsewhere, by its number here; 8 bytes for each, where a dictionary takes a hundred."""

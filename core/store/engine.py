@@ -19,8 +19,8 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from ..contracts.errors import DataError, StoreError
-from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
 from .file_watch import watch
+from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
 from .urls import show, store_url
 
 LOG = logging.getLogger(__name__)

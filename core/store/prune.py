@@ -12,10 +12,10 @@ from .bulk import LOOKUP, batched, table_of
 from .content import writing
 from .engine import translated
 from .parts import part_numbers
+from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
 from .reading import RunRow
 from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, Part, Run, RunTrial
-from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
 
 T = TypeVar("T", int, str)
 

@@ -10,15 +10,15 @@ import polars as pl
 from ...core.contracts.estimates import POSITION, Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array
-from .filter import column_sums, mean
-from .options import AttractivenessMetricOptions
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined, p_of
-from ...core.statistics.intervals import CONTRAST
 from ...core.statistics.families import correct
+from ...core.statistics.intervals import CONTRAST
 from ...core.statistics.missing import Group, missing_estimates
 from ...core.statistics.permutation import flip_test
 from ...core.statistics.unreadable import unreadable_kinds
+from .filter import column_sums, mean
+from .options import AttractivenessMetricOptions
 
 LABEL, INSTRUCTION = "label (a)", "(a) named first in the instruction"
 

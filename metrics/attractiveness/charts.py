@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from ...core.charts.forest import INK, MEDIUM, SMALL, Column, columns
 from ...core.contracts.estimates import Chart, Estimate
 from .filter import FILTER, KRUSKAL
 from .flows import WORDS, draw_overlap
 from .scores import LABELS
 from .shares import JUDGED, PAPER, SHARE
 from .tables import draw_tables
-from ...core.charts.forest import INK, MEDIUM, SMALL, Column, columns
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 MARKS = "os^Dv*"

@@ -13,15 +13,15 @@ from scipy import stats
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, Flags, ratio
-from .options import AttractivenessMetricOptions
-from .scores import VARIANTS, Scenario, Scores
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import Effect, defined, effects, p_of
-from ...core.statistics.intervals import CONTRAST
 from ...core.statistics.families import tag
+from ...core.statistics.intervals import CONTRAST
 from ...core.statistics.permutation import flip_test
-from ...core.statistics.signed_ranks import signed_ranks
 from ...core.statistics.rank_tables import epsilon_squared, level_counts, rank_biserial
+from ...core.statistics.signed_ranks import signed_ranks
+from .options import AttractivenessMetricOptions
+from .scores import VARIANTS, Scenario, Scores
 
 KRUSKAL = "kruskal_wallis"
 GAP, WILCOXON = "gap", "gap_signed_ranks"

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from matplotlib.figure import Figure
 
+from ...core.charts.flows import Flows, draw_flows
+from ...core.charts.forest import GREY, MEDIUM, SKY
 from ...core.contracts.estimates import Chart, Estimate
 from .filter import CATEGORY, FILTER, KRUSKAL
 from .scores import LABELS
-from ...core.charts.forest import GREY, MEDIUM, SKY
-from ...core.charts.flows import Flows, draw_flows
 
 WORDS = {"gender": "gender", "age_group": "age group", "race": "race"}
 MATTERS, NOT = "filter matters", "filter does not"

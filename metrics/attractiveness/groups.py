@@ -10,6 +10,11 @@ from scipy import stats
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, Codes
+from ...core.statistics.cluster import bootstrap
+from ...core.statistics.effects import Effect, defined, effects, p_of
+from ...core.statistics.families import tag
+from ...core.statistics.intervals import SHARE
+from ...core.statistics.rank_tables import epsilon_squared, level_counts
 from .filter import (
     KRUSKAL,
     STEREOTYPE,
@@ -23,11 +28,6 @@ from .filter import (
 )
 from .options import AttractivenessMetricOptions
 from .scores import LABELS, VARIANTS, Scores, rounded
-from ...core.statistics.cluster import bootstrap
-from ...core.statistics.effects import Effect, defined, effects, p_of
-from ...core.statistics.intervals import SHARE
-from ...core.statistics.families import tag
-from ...core.statistics.rank_tables import epsilon_squared, level_counts
 
 CHANGE = "bias_change"
 BY_FACE = "kruskal_wallis_faces"

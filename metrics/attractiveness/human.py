@@ -11,10 +11,10 @@ from scipy import stats
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, ratio
-from .options import AttractivenessMetricOptions
-from .scores import VARIANTS, Scores
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.intervals import percentiles
+from .options import AttractivenessMetricOptions
+from .scores import VARIANTS, Scores
 
 AGREEMENT, CEILING = "human_agreement", "human_ceiling"
 FEWEST = 4

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
+from ...core.statistics.families import correct
 from .artifacts import missing_answers, position_estimates
 from .charts import draw
 from .designs import designs
@@ -23,7 +24,6 @@ from .options import AttractivenessMetricOptions
 from .scores import NEEDS, gather
 from .shares import halo_estimate, share_estimates, stronger_estimates, strongest_estimates
 from .words import conclude, examples_of, headline, methods, units
-from ...core.statistics.families import correct
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,16 +9,16 @@ import numpy as np
 
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
+from ...core.statistics.cluster import bootstrap
+from ...core.statistics.effects import defined, p_of
+from ...core.statistics.families import ABOVE, tagged
+from ...core.statistics.intervals import CONTRAST
+from ...core.statistics.permutation import flip_test
+from ...core.statistics.proportions import share
 from .filter import FILTER, GAP, KRUSKAL, column_sums, mean
 from .groups import BY_FACE, CHANGE
 from .options import AttractivenessMetricOptions
 from .scores import LABELS, VARIANTS, Scenario, Scores
-from ...core.statistics.cluster import bootstrap
-from ...core.statistics.effects import defined, p_of
-from ...core.statistics.intervals import CONTRAST
-from ...core.statistics.families import ABOVE, tagged
-from ...core.statistics.permutation import flip_test
-from ...core.statistics.proportions import share
 
 PAPER = "Kruskal-Wallis, p as in the paper"
 ADJUSTED = "Kruskal-Wallis, adjusted p"

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
+from ...core.charts.forest import GREY, MEDIUM, SMALL
 from ...core.contracts.estimates import Chart, Estimate
 from .filter import FILTER, GAP, KRUSKAL, POSITIVE, STEREOTYPE
 from .groups import PAIR
 from .scores import VARIANTS
-from ...core.charts.forest import GREY, MEDIUM, SMALL
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """The paper's, of p that is not corrected."""

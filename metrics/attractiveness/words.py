@@ -9,11 +9,11 @@ import polars as pl
 
 from ...core.contracts import HEADLINE
 from ...core.contracts.estimates import Estimate, Example
+from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
 from .filter import FILTER, GAP
 from .options import AttractivenessMetricOptions
 from .scores import Scores
 from .shares import HALO, HALO_SHARE, JUDGED, PAPER, ROBUST, SHARE, STRONGER, STRONGEST
-from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
 
 
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...core.contracts.estimates import Chart, Estimate
-from .nli_pairs import CONTEXT, SKINS
 from ...core.charts.forest import INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest
+from ...core.contracts.estimates import Chart, Estimate
 from ...core.statistics.families import ABOVE, BELOW, tagged
+from .nli_pairs import CONTEXT, SKINS
 
 LOOKS = {"fair": (SKY, ""), "dark": (ORANGE, "//")}
 SHOWN = ("contradiction", "entailment")

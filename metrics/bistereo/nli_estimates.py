@@ -10,17 +10,17 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array, ratio
-from .nli_pairs import CELL, GROUPINGS, LABELS, NEUTRAL, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
-from .unreadable import missing
 from ...core.statistics.blocks import POINTS, Block, merge, number
 from ...core.statistics.bounds import mean_bounds, paired_bounds
 from ...core.statistics.cluster import bootstrap
-from ...core.statistics.intervals import FREE
 from ...core.statistics.equivalence import Margin, equivalence
 from ...core.statistics.families import correct
+from ...core.statistics.intervals import FREE
 from ...core.statistics.pairs import missing_by_status
 from ...core.statistics.permutation import flip_test, smallest_p
 from ...core.statistics.tally import cell_statistics
+from .nli_pairs import CELL, GROUPINGS, LABELS, NEUTRAL, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
+from .unreadable import missing
 
 PERCENT, POINT_GAP = (0.0, 100.0), (-100.0, 100.0)
 

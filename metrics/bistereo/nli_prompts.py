@@ -10,12 +10,12 @@ import polars as pl
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Estimate
-from .unreadable import missing
 from ...core.statistics.families import NAMES, correct, p_in_words
 from ...core.statistics.matched import mcnemar
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.pairs import missing_by_status, require_columns
 from ...core.statistics.proportions import scaled, share, worst_case
+from .unreadable import missing
 
 if TYPE_CHECKING:
     from ...core.statistics.arrays import Array

@@ -17,6 +17,7 @@ from ...core.statistics.tally import FIRST, Tally, cell_ranges, cell_statistics,
 
 
 def cell_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estimate]:
+    """Yield the estimates of every cell."""
     sums = counts.sums[:, :, None]
     totals = counts.sums.sum(axis=0)
     low, high = bootstrap(sums, cell_statistics, options.plan, cell_ranges(sums.shape[-1]))

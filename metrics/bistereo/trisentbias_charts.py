@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.contracts.estimates import Chart, Estimate
 from ...core.charts.forest import GREY, ORANGE, SKY, Bar, Layer, Panel, Point, forest, stacked_bars
+from ...core.contracts.estimates import Chart, Estimate
 from ...core.statistics.families import ABOVE, BELOW, tagged
 from .trisentbias_estimates import MAIN, STAR_BINOMIAL, STAR_CLUSTER
 

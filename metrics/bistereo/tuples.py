@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from ...core.contracts import Metric, Options
-from ...core.contracts.estimates import Chart, Estimate, Example
-from .tuples_estimates import GROUPINGS, estimate_all
-from .tuples_tests import NEEDS, SCORINGS, BIStereoTuplesMetricOptions, has_likelihoods, tests_of
 from ...core.charts.forest import Column
 from ...core.charts.forest import columns as bars
+from ...core.contracts import Metric, Options
+from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
 from ...core.statistics.units import Measure, unit_rows
+from .tuples_estimates import GROUPINGS, estimate_all
+from .tuples_tests import NEEDS, SCORINGS, BIStereoTuplesMetricOptions, has_likelihoods, tests_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

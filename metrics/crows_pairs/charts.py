@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.contracts.estimates import Chart, Estimate
 from ...core.charts.forest import Column, columns
+from ...core.contracts.estimates import Chart, Estimate
 from ...core.statistics.families import ABOVE, BELOW, tagged
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, ClassVar
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Chart, Estimate, Example
+from ...core.statistics.options import CrowsPairsOptions
+from ...core.statistics.pairs import pair_up, with_keys
 from .charts import draw
 from .estimates import estimate_all
 from .units import units
 from .words import conclude, examples_of, methods
-from ...core.statistics.options import CrowsPairsOptions
-from ...core.statistics.pairs import pair_up, with_keys
 
 if TYPE_CHECKING:
     import polars as pl

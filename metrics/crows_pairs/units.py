@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from .estimates import compared
 from ...core.statistics.options import CrowsPairsOptions
 from ...core.statistics.units import Measure, percent, unit_rows
+from .estimates import compared
 
 
 def units(pairs: pl.DataFrame, options: CrowsPairsOptions) -> pl.DataFrame:

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from ...core.contracts.estimates import Chart, Estimate
 from ...core.charts.forest import BLUE, INK, MEDIUM, SMALL, Panel, Point, forest
+from ...core.contracts.estimates import Chart, Estimate
 from .counts import OVERLAP
 from .levels import SHARE, STEPS
 from .valence import VALENCES

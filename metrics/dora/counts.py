@@ -8,14 +8,14 @@ from itertools import combinations
 import msgspec
 import polars as pl
 
-from ...probes.dora.associations import CELL
 from ...core.contracts.estimates import Estimate
-from ...probes.dora.overlap import overlap
 from ...core.contracts.records import Scalar
+from ...core.statistics.missing import Group, missing_estimates
+from ...probes.dora.associations import CELL
+from ...probes.dora.overlap import overlap
 from ...probes.dora.salience import METHODS
 from .options import DoraAssociationsOptions
 from .pairs import Associations
-from ...core.statistics.missing import Group, missing_estimates
 
 TOTAL, DISTINCT, SALIENT = "mentions", "associations", "salient"
 IN_RANGE, IN_RANGE_P = "in_range", "p_value_significant"

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ...probes.dora.associations import PLACE
-from ...probes.dora.content_words import lemmas
-from ...probes.dora.documented import PAIRS, mark_documented, read_table
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.agreement import agreement
 from ...core.statistics.arrays import Array, ratio
 from ...core.statistics.cluster import bootstrap
-from .means import Measure
-from .options import DoraAssociationsOptions
-from .pairs import Associations
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.intervals import FREE
 from ...core.statistics.permutation import flip_test
+from ...probes.dora.associations import PLACE
+from ...probes.dora.content_words import lemmas
+from ...probes.dora.documented import PAIRS, mark_documented, read_table
+from .means import Measure
+from .options import DoraAssociationsOptions
+from .pairs import Associations
 
 UNDOCUMENTED = "undocumented"
 

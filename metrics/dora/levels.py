@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ...probes.dora.associations import CELL, PAIR, PLACE
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.agreement import agreement, rating_table
+from ...core.statistics.units import percent
+from ...probes.dora.associations import CELL, PAIR, PLACE
 from .means import Measure
 from .options import DoraAssociationsOptions
 from .pairs import Associations
-from ...core.statistics.units import percent
 
 MEND = "Set the metric's method, salience_level and salience_keep to the study's salience, -_level and -_keep."
 STEPS = ("not at all", "slightly", "moderately", "highly", "extremely")

@@ -11,16 +11,16 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...probes.dora.associations import CELL, PLACE
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, ratio
 from ...core.statistics.blocks import few_clusters
 from ...core.statistics.bounds import Limits, mean_bounds
 from ...core.statistics.cluster import bootstrap
-from .options import DoraAssociationsOptions
 from ...core.statistics.effects import defined
 from ...core.statistics.intervals import FREE
+from ...probes.dora.associations import CELL, PLACE
+from .options import DoraAssociationsOptions
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):

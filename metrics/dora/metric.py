@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from ...probes.dora.associations import PLACE
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Chart, Estimate, Example
+from ...core.statistics.families import correct
+from ...probes.dora.associations import PLACE
 from .charts import draw
 from .counts import count_estimates, missing_by_stage, overlap_estimates, unreadable_kinds
 from .designs import designs
@@ -25,7 +26,6 @@ from .options import DoraAssociationsOptions
 from .pairs import Associations, gather
 from .valence import differences, measures, unit_frame, valued
 from .words import conclude, examples_of, headline, methods
-from ...core.statistics.families import correct
 
 if TYPE_CHECKING:
     from .means import Measure

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from ...core.contracts.errors import UsageError
-from ...probes.dora.salience import Reading
 from ...core.statistics.options import TestingOptions
+from ...probes.dora.salience import Reading
 
 Kept = Literal["tf-idf", "fisher", "log-odds", "pmi", "all"]
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ...probes.dora.associations import PLACE
 from ...core.contracts.estimates import Estimate
-from .means import Measure, by_descriptor
-from .options import DoraAssociationsOptions
-from .pairs import Associations
 from ...core.statistics.effects import Tested
 from ...core.statistics.independent import Answers, mann_whitney, two_shares
 from ...core.statistics.units import percent
+from ...probes.dora.associations import PLACE
+from .means import Measure, by_descriptor
+from .options import DoraAssociationsOptions
+from .pairs import Associations
 
 VALENCES = {"negative": ("sentiment", "negative"), "toxic": ("toxicity", "toxic")}
 """Each measure: the stage it is read from, and the label it counts."""

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from ...core.contracts.estimates import Estimate, Example
+from ...core.statistics.families import NAMES
 from ...probes.dora.associations import CELL, ranked
 from ...probes.dora.documented import mark_documented
-from ...core.contracts.estimates import Estimate, Example
 from ...probes.dora.salience import METHODS
 from .counts import DISTINCT, SALIENT
 from .known import UNDOCUMENTED
@@ -16,7 +17,6 @@ from .levels import JUDGED, OTHERS
 from .options import DoraAssociationsOptions
 from .pairs import Associations
 from .valence import EACH, LEVEL, VALENCES
-from ...core.statistics.families import NAMES
 
 LISTED = 20
 """Associations in a ranked list."""

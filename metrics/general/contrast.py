@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
+from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.estimates import Chart, Estimate
@@ -20,7 +21,6 @@ from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array
 from ...core.statistics.blocks import Block, merge, number
 from ...core.statistics.bounds import Limits, difference_bounds, mean_bounds
-from ...core.charts.forest import Panel, Point, forest
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.families import ABOVE, BELOW, NAMES, correct, p_in_words, tagged
 from ...core.statistics.missing import Group, missing_estimates

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ...core.charts.levels import draw_levels
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.statistics.blocks import Block, merge, number
 from ...core.statistics.cluster import bootstrap
-from ...core.statistics.intervals import within
 from ...core.statistics.families import NAMES, correct
-from ...core.charts.levels import draw_levels
+from ...core.statistics.intervals import within
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
-from .paired_words import conclude, draw
 from ...core.statistics.permutation import flip_test, smallest_p
 from ...core.statistics.tally import cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
+from .paired_words import conclude, draw
 
 if TYPE_CHECKING:
     import polars as pl

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.records import Scalar
-from ...core.charts.forest import Panel, Point, forest
 from ...core.statistics.families import ABOVE, BELOW, p_in_words, tagged
 
 ROWS = 60

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy import stats
 
+from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.charts.forest import Panel, Point, forest
 from ...core.statistics.families import Correction, correct, p_in_words
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import polars as pl
 
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array
-from .correction import Errors
-from .votes import ENCODER
 from ...core.statistics.missing import Group
 from ...core.statistics.pairs import missing_by_status
+from .correction import Errors
+from .votes import ENCODER
 
 
 class Cell(msgspec.Struct, frozen=True):

@@ -14,17 +14,17 @@ from ...core.statistics.arrays import Array
 from ...core.statistics.blocks import few_clusters, number
 from ...core.statistics.bounds import Bounds
 from ...core.statistics.cluster import bootstrap
-from ...core.statistics.intervals import SHARE
 from ...core.statistics.families import correct
+from ...core.statistics.intervals import SHARE
+from ...core.statistics.permutation import flip_test
+from ...core.statistics.proportions import Share, share, worst_case
 from .cells import Cell, alone, cells_of, side_by_side
 from .corrected import corrected
-from .quality import counted, skipped
 from .options import IndiCASAMetricOptions
+from .quality import counted, skipped
 from .region import least_distances
 from .scores import bias_score, by_chance, chance_p, folded, folded_bounds, kl_score, mean_of, scores
 from .shares import shares
-from ...core.statistics.permutation import flip_test
-from ...core.statistics.proportions import Share, share, worst_case
 
 MEASURES = ("stereotype_probability", "bias_score", "kl_bias_score")
 UNITS = ("", "", "nats")

@@ -8,10 +8,10 @@ import msgspec
 import polars as pl
 
 from ...core.contracts.estimates import MISSING, Estimate
-from .cells import Cell
-from .votes import TIED
 from ...core.statistics.missing import missing_estimates
 from ...core.statistics.proportions import scaled, share
+from .cells import Cell
+from .votes import TIED
 
 ANSWERS = "exact (Clopper-Pearson), completions"
 PROMPTS = "exact (Clopper-Pearson), prompts"

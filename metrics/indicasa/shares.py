@@ -12,11 +12,11 @@ from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array, ratio
 from ...core.statistics.blocks import few_clusters, number
 from ...core.statistics.cluster import bootstrap
-from ...core.statistics.intervals import SHARE
 from ...core.statistics.families import correct
+from ...core.statistics.intervals import SHARE
+from ...core.statistics.permutation import flip_test
 from .cells import Cell, alone, side_by_side
 from .options import IndiCASAMetricOptions
-from ...core.statistics.permutation import flip_test
 
 METRIC = "stereotype_share"
 

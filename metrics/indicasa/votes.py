@@ -16,9 +16,9 @@ import polars as pl
 
 from ...core.contracts.errors import DataError, UsageError
 from ...core.statistics.arrays import Array
-from .options import IndiCASAMetricOptions
 from ...core.statistics.pairs import require_columns
 from ...core.statistics.permutation import SLACK
+from .options import IndiCASAMetricOptions
 
 KEEP = ("prompt", "source", "category")
 KINDS = ("stereotype", "anti-stereotype")

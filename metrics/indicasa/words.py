@@ -8,8 +8,8 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate, Example
 from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
-from .options import IndiCASAMetricOptions
 from ...core.statistics.units import Measure, unit_rows
+from .options import IndiCASAMetricOptions
 
 MAIN = "stereotype_probability"
 

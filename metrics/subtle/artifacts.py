@@ -9,8 +9,8 @@ from ...core.contracts.estimates import POSITION, Estimate
 from ...core.statistics.effects import p_of
 from ...core.statistics.families import correct
 from ...core.statistics.missing import Group, missing_estimates
-from .options import SubtleMetricOptions
 from ...core.statistics.unreadable import unreadable_kinds
+from .options import SubtleMetricOptions
 
 EXACT = "exact (Clopper-Pearson), answers"
 PLACES = (1, 2, 3)
@@ -54,6 +54,7 @@ def positions(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[
 
 
 def missing(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[Estimate]:
+    """Return how many answers are missing, by domain and what was given."""
     cells = observations.partition_by("domain", "given", as_dict=True, maintain_order=True)
     groups = []
     for (domain, given), part in cells.items():

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from ...core.contracts.estimates import Chart, Estimate
 from ...core.charts.forest import BLUE, INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest
+from ...core.contracts.estimates import Chart, Estimate
 from ...core.statistics.families import ABOVE, BELOW, tagged
 from .cells import DELTAS
 

@@ -8,9 +8,9 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate, Example
 from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
+from ...core.statistics.units import Measure, percent, unit_rows
 from .cells import DELTAS
 from .options import SubtleMetricOptions
-from ...core.statistics.units import Measure, percent, unit_rows
 
 CHOICES = ("positive", "negative", "neutral")
 

@@ -32,11 +32,11 @@ from ...core.contracts.records import (
     Scalar,
     Text,
 )
+from ..shared.sampling import ensure_drawable
 from .asking import LABELS, ORDERS, Articles, prompt_of, read_label, score_of, share_of_a
 from .faces import draw, pairs, paper_faces
 from .scenarios import Scenario, load_scenarios
 from .stimuli import Stimulus, read_stimuli
-from ..shared.sampling import ensure_drawable
 
 DESIGN = ("scenario", "category", "kind", "positive", "stereotype")
 PERSON = ("gender", "age_group", "race", "source")

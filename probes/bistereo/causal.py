@@ -25,8 +25,8 @@ import polars as pl
 from ...core.contracts import Stage, Trial, Unreadable
 from ...core.contracts.errors import DataError
 from ...core.contracts.records import AnyResponse, Likelihood, Likelihoods, Scalar
-from .frames import CELL, FACTORS
 from ..shared.sentence_pairs import Pair, Spans, word_difference
+from .frames import CELL, FACTORS
 
 if TYPE_CHECKING:
     from ...core.contracts.records import Request

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
+from ...core.catalogue.study import Catalogue
+from ...core.cli.shared import registry_option, run_argument, store_option
 from ...core.contracts.errors import UsageError
+from ...core.report.export import write_bytes
 from ...core.scoring.score import score
 from ...core.store import Store
-from ...core.catalogue.study import Catalogue
-from ...core.report.export import write_bytes
-from ...core.cli.shared import registry_option, run_argument, store_option
 
 # Named, not imported: the core does not know its plugins.
 SHEETS, AGREEMENT = "prejudge.probes.bistereo.tuples_sheet", "prejudge.metrics.bistereo.tuples_agreement"

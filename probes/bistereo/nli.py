@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Classify, Generate, Likelihood, Request, Scalar
-from .nli_design import CELL, FACTORS, SIDES, generate, load_design
-from .nli_asking import OUTCOMES, AskingOptions, ask, read
 from ..shared.sentence_pairs import Pair, sample_cells
+from .nli_asking import OUTCOMES, AskingOptions, ask, read
+from .nli_design import CELL, FACTORS, SIDES, generate, load_design
 
 if TYPE_CHECKING:
     import polars as pl

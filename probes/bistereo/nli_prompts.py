@@ -14,8 +14,8 @@ from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Likelihood, Request, Scalar
 from ..shared.csv import Row, read_rows
-from .nli_asking import LABELS, OUTCOMES, AskingOptions, ask, load_prompts, read
 from ..shared.sampling import ensure_drawable
+from .nli_asking import LABELS, OUTCOMES, AskingOptions, ask, load_prompts, read
 
 if TYPE_CHECKING:
     import polars as pl

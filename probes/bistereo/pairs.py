@@ -13,10 +13,10 @@ from typing import ClassVar
 from ...core.contracts import Options, Probe, Stage
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import Scalar
-from .frames import CELL, FACTORS, Position, Selection, generate, load_design
-from .causal import AlternativesStage, JointStage, LeftToRightStage, Scoring
 from ..shared.csv import Row, read_rows
 from ..shared.sentence_pairs import Pair, PairOptions, PairStage, Spans, checked_difference, sample_cells, words
+from .causal import AlternativesStage, JointStage, LeftToRightStage, Scoring
+from .frames import CELL, FACTORS, Position, Selection, generate, load_design
 
 SENTIMENTS = ("positive", "negative", "neutral")
 REQUIRED = ("desirable", "undesirable", *CELL)

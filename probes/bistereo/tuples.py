@@ -25,8 +25,8 @@ from ...core.contracts.records import (
     Scalar,
     Text,
 )
-from .tuples_tests import ANNOTATORS, FACTORS, Test, build, read_tuples
 from ..shared.sampling import ensure_drawable
+from .tuples_tests import ANNOTATORS, FACTORS, Test, build, read_tuples
 
 if TYPE_CHECKING:
     import polars as pl

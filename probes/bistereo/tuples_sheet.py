@@ -18,8 +18,8 @@ import msgspec
 import polars as pl
 
 from ...core.contracts.errors import DataError
-from .tuples_tests import REQUIRED, SENTIMENTS, STANDINGS, TERMS, Tuple, build, read_tuples
 from ..shared.csv import Row, read_rows
+from .tuples_tests import REQUIRED, SENTIMENTS, STANDINGS, TERMS, Tuple, build, read_tuples
 
 NAME = ("dimension", "descriptor", "term", "attribute", "sentiment")
 """What makes a tuple this tuple."""

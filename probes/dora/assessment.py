@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from .associations import PAIR
 from ...core.contracts import Stage, Trial, Unreadable
 from ...core.contracts.records import (
     AnyResponse,
@@ -25,6 +24,7 @@ from ...core.contracts.records import (
     Text,
 )
 from .association_stages import Associations
+from .associations import PAIR
 from .options import DoraOptions
 
 if TYPE_CHECKING:

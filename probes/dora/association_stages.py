@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import polars as pl
 
 from .associations import PAIR, count_pairs, measure_cells, mentions
-from .salience import METHODS, Reading
 from .options import DoraOptions
+from .salience import METHODS, Reading
 
 
 class Associations:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from .content_words import content_words, lemmas
 from ...core.contracts.errors import DataError
+from .content_words import content_words, lemmas
 from .salience import STRENGTH, Reading, measure
 
 STAGES = ("completions", "descriptions", "impressions")
@@ -61,7 +61,7 @@ def count_pairs(said: pl.DataFrame) -> pl.DataFrame:
 
 
 def measure_cells(pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = None) -> pl.DataFrame:
-    """Return every pair with what each method says of it (`prejudge.probes.dora.salience.measure`), by modality and setting.
+    """Return every pair with what each method says of it (`salience.measure`), by modality and setting.
 
     A descriptor that stands in two dimensions is one descriptor: what was said of it is measured together, and the
     row of each dimension has the result, with its own `count` and `documents`.

@@ -13,20 +13,20 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from .associations import CELL, PAIR
-from ...core.cli.console import terminal
-from .discovered import ALL, Discovered, discover, examples_of, shared_by
-from .documented import mark_documented
-from ...core.contracts.errors import UsageError
-from .overlap import adjusted
-from ...core.report.text import clean
-from .salience import METHODS, Reading
-from ...core.store import Store
 from ...core.catalogue.study import Catalogue
-from ...core.report.export import Format, encode, write_bytes
 from ...core.cli.completing import complete_run
+from ...core.cli.console import terminal
 from ...core.cli.results import number, p_value
 from ...core.cli.shared import registry_option, store_option
+from ...core.contracts.errors import UsageError
+from ...core.report.export import Format, encode, write_bytes
+from ...core.report.text import clean
+from ...core.store import Store
+from .associations import CELL, PAIR
+from .discovered import ALL, Discovered, discover, examples_of, shared_by
+from .documented import mark_documented
+from .overlap import adjusted
+from .salience import METHODS, Reading
 
 KINDS = {".parquet": "parquet", ".csv": "csv", ".json": "json"}
 

@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from .associations import CELL, STAGES, count_pairs, measure_cells, mentions, ranked, with_answers
+from ...core.catalogue.study import Catalogue
 from ...core.contracts.canonical import decode_request, decode_response
 from ...core.contracts.errors import DataError, UnknownNameError
 from ...core.engine.manifest import Manifest
 from ...core.engine.observations import gather_observations, stack
-from .overlap import Overlap, overlap
-from .salience import METHODS, Reading
 from ...core.report.exchanges import show_request, show_response
 from ...core.store import Store, get_run, read_failures, stream_trials, used_answers
-from ...core.catalogue.study import Catalogue
+from .associations import CELL, STAGES, count_pairs, measure_cells, mentions, ranked, with_answers
+from .overlap import Overlap, overlap
+from .salience import METHODS, Reading
 
 ALL = "all"
 

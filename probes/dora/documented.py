@@ -9,8 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
-from .content_words import content_words, lemmas
 from ...core.contracts.errors import DataError
+from .content_words import content_words, lemmas
 
 PEOPLE = frozenset({"person", "people", "man", "woman"})
 """Words that many descriptors end in; a sentence need not have them."""

@@ -29,12 +29,12 @@ from ...core.contracts.records import (
     Scalar,
     Text,
 )
+from ..shared.sampling import ensure_drawable
 from .asking import Hint, changes_sentence, prompt_of, read_answer
 from .confusion import COUNTS, SEVERAL, read_confusion, read_several
 from .masked import CATEGORIES, KNOWN
 from .prompts import Prompt, read_prompts
 from .published import LOST, NOTES, read_counts
-from ..shared.sampling import ensure_drawable
 
 CELL = ("prompt", "source", "category", "direction")
 COMPLETION = "completion"

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from prejudge.core.catalogue.plugins import load_target
 from prejudge.core.contracts.adapter import ModelAdapter
 from prejudge.core.contracts.options import build_options
-from prejudge.core.catalogue.plugins import load_target
 from prejudge.testing import AdapterContract
 
 from .cases import CASES, Case

@@ -8,10 +8,10 @@ import hashlib
 import pytest
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
-from prejudge.core.contracts.adapter import ModelAdapter
-from prejudge.core.doctor.model import examine
-from prejudge.core.contracts.records import Generation, TokenScores
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts.adapter import ModelAdapter
+from prejudge.core.contracts.records import Generation, TokenScores
+from prejudge.core.doctor.model import examine
 
 
 def failures(adapter: ModelAdapter) -> list[str]:

@@ -12,8 +12,8 @@ from unittest import SkipTest
 
 import pytest
 
-from prejudge.core.contracts.adapter import Identity, ModelAdapter
 from prejudge.core.contracts import Options
+from prejudge.core.contracts.adapter import Identity, ModelAdapter
 from prejudge.core.contracts.errors import ModelError, PermanentError
 from prejudge.core.contracts.records import Embedding, PseudoLikelihood, TokenScores
 from prejudge.testing import AdapterContract

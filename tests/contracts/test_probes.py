@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prejudge.core.contracts.options import build_options
 from prejudge.core.catalogue.registry import load_registry
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts.options import build_options
 from prejudge.testing import MetricContract, ProbeContract, guesses, observe
 
 from .instruments import INSTRUMENTS, Instrument

@@ -23,10 +23,10 @@ from typing import Any
 import fakes
 import msgspec
 
+from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
 from prejudge.core.contracts.canonical import encode, identity_digest, request_key
 from prejudge.core.contracts.errors import PrejudgeError, TransientError
-from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.contracts.records import Generate, Generation
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.engine.scheduler import Counts

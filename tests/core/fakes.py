@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 import msgspec
 import polars as pl
 
-from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
-from prejudge.core.contracts import Estimate, Metric, Options, Probe, Stage, Trial, Unreadable
-from prejudge.core.contracts.errors import ModelError
 from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
+from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts import Estimate, Metric, Options, Probe, Stage, Trial, Unreadable
+from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
+from prejudge.core.contracts.errors import ModelError
 from prejudge.core.contracts.records import (
     AnyResponse,
     Generate,
@@ -23,8 +25,6 @@ from prejudge.core.contracts.records import (
     Scalar,
     Text,
 )
-from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
-from prejudge.core.catalogue.study import Catalogue
 
 
 def ask(text: str, **fields: Any) -> Generate:

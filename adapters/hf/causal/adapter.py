@@ -21,17 +21,17 @@ from ....core.contracts.records import (
     TopToken,
     Usage,
 )
-from .decoder import Decoder, Task, Written
-from .model import CAUSAL, Loaded, load_causal
-from .prompt import Chat, Rendered, choose_style
-from .scorer import CausalScorer, Values
+from ...shared.refusals import RULE_VERSION, mark_refusal
+from ...shared.sampling import Defaults, answer_length, choose, cut_at
+from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, open_source
 from ..checks import check_known, not_finite, too_large
 from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
 from ..text import Encoder, Row
-from ...shared.refusals import RULE_VERSION, mark_refusal
-from ...shared.sampling import Defaults, answer_length, choose, cut_at
-from ...shared.torch import require_torch
+from .decoder import Decoder, Task, Written
+from .model import CAUSAL, Loaded, load_causal
+from .prompt import Chat, Rendered, choose_style
+from .scorer import CausalScorer, Values
 
 NAMING = Naming("hf-causal", "2")
 _MORE = (SETTINGS, "chat_template*")

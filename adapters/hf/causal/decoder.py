@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from .model import FAILURES, Head, take_rows
 from ...shared.sampling import Choice, pick
 from ...shared.torch import Stopped, attempt
+from .model import FAILURES, Head, take_rows
 
 Tops = list[tuple[int, float]]
 

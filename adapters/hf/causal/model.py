@@ -7,10 +7,10 @@ import inspect
 from typing import Any, NamedTuple
 
 from ....core.contracts.errors import ModelLoadError
+from ...shared.torch import BUDGET, BUDGET_CPU, DType, agree, choose_device, quiet_loading
 from ..files import Source, fetch
 from ..kinds import Kind
 from ..load import load_tokenizer, load_weights, most_tokens
-from ...shared.torch import BUDGET, BUDGET_CPU, DType, agree, choose_device, quiet_loading
 
 MAX_LOGITS, MAX_LOGITS_CPU = 1 << 27, 1 << 23
 """Most logits of one pass, so that a large vocabulary does not undo the token budget."""

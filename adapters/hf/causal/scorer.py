@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...shared.torch import Stopped, attempt
+from ..text import Row
 from .model import FAILURES, Head, take_rows
 from .tree import LEAST_SHARED, Node, join_leaves, share_beginnings
-from ..text import Row
-from ...shared.torch import Stopped, attempt
 
 Values = npt.NDArray[np.float64]
 SLACK = 16

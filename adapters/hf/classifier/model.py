@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any, NamedTuple
 
-from .labels import CLASSIFIER, read_labels
+from ...shared.torch import DType, choose_device, quiet_loading
 from ..files import Source, fetch
 from ..load import load_tokenizer, load_weights, most_tokens
-from ...shared.torch import DType, choose_device, quiet_loading
+from .labels import CLASSIFIER, read_labels
 
 
 class Classifier(NamedTuple):

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from ....core.contracts.errors import PermanentError
 from ....core.contracts.records import Classify
+from ..checks import check_known
 from .labels import Activation
 from .model import Classifier
 from .passes import Key, Passes, Row
-from ..checks import check_known
 
 
 class Encoded(NamedTuple):

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ....core.contracts.errors import ModelLoadError
+from ...shared.torch import DType, choose_device, quiet_loading
 from ..classifier.passes import Passes, Row
-from .files import EncoderSource, fetch_encoder, read_prompts
 from ..hub import one_line
 from ..load import dtype_name, truly_missing
-from ...shared.torch import DType, choose_device, quiet_loading
+from .files import EncoderSource, fetch_encoder, read_prompts
 
 
 class Encoder(NamedTuple):

@@ -12,13 +12,13 @@ import numpy as np
 
 from ....core.contracts.errors import ModelError, PermanentError
 from ....core.contracts.records import Embed, Embedding, PseudoLikelihood, TokenScores, Usage
+from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, open_source
 from ..checks import check_known, not_finite, too_large
 from .embed import Vector, mean_states
 from .model import MASKED, Loaded, encode, load_masked
-from .scorer import MaskedScorer, Values
 from .pll import Sentence, Tokens, plan_sentence
-from ...shared.torch import require_torch
+from .scorer import MaskedScorer, Values
 
 NAMING = Naming("hf-masked", "1")
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ....core.contracts.errors import ModelLoadError
+from ...shared.torch import DType, choose_device, quiet_loading
 from ..files import Source, fetch
 from ..kinds import Kind
 from ..load import load_tokenizer, load_weights, most_tokens
 from .pll import Tokens
-from ...shared.torch import DType, choose_device, quiet_loading
 
 
 def _fits(architecture: str) -> bool:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .pll import Sentence
 from ...shared.torch import BUDGET, BUDGET_CPU, Stopped, agree, attempt
+from .pll import Sentence
 
 Values = npt.NDArray[np.float64]
 MAX_LOGITS, MAX_LOGITS_CPU = 1 << 27, 1 << 22

@@ -13,12 +13,12 @@ import msgspec
 from ....core.contracts.errors import ModelError
 from ....core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
 from ...shared.border import check_continuations
-from ..base import HFAdapter, HFOptions, Naming, Positive, open_source
-from ..checks import not_finite
-from ..kinds import Kind
 from ...shared.images import require_pillow
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.torch import require_torch
+from ..base import HFAdapter, HFOptions, Naming, Positive, open_source
+from ..checks import not_finite
+from ..kinds import Kind
 from .answers import Wish
 from .engine import Asked, Engine
 from .groups import Held, Work, by_image

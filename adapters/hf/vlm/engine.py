@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from ..checks import too_large
 from ...shared.sampling import pick
 from ...shared.torch import Stopped, attempt
+from ..checks import too_large
 from .answers import Answer, Wish
 from .cache import Batch, Stem, Stems, open_rows, select_rows, step_rows
 from .model import Loaded

@@ -6,13 +6,13 @@ import json
 from typing import Any, NamedTuple
 
 from ....core.contracts.errors import ModelLoadError
+from ...shared.sampling import Defaults
+from ...shared.torch import DType, choose_device, quiet_loading
 from ..files import Source, fetch, find_file
 from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
 from ..hub import one_line
 from ..load import check_fast, load_weights
 from ..text import Encoder
-from ...shared.sampling import Defaults
-from ...shared.torch import DType, choose_device, quiet_loading
 
 MAX_TOKENS = 256
 """Longest answer in tokens where neither the request nor the model names one."""

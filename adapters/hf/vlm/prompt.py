@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ....core.contracts.errors import PermanentError
 from ....core.contracts.records import Generate, Image, Message, Prompt, Text
-from ..hub import one_line
 from ...shared.sampling import answer_length, choose
+from ..hub import one_line
 from .answers import Wish
 from .model import Loaded
 

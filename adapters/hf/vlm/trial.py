@@ -6,8 +6,8 @@ from typing import Any
 
 from ....core.contracts.errors import ModelError, ModelLoadError
 from ....core.contracts.records import Image, Message, Text
-from ..hub import one_line
 from ...shared.torch import agree
+from ..hub import one_line
 from .cache import Unshareable, encode_stem, open_rows, select_rows, step_rows
 from .model import Loaded
 from .plain import logits_plainly

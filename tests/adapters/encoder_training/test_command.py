@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
-from prejudge.adapters.encoder_training import write as _write, command
+from prejudge.adapters.encoder_training import command
+from prejudge.adapters.encoder_training import write as _write
 from prejudge.adapters.encoder_training.figures import delta_bars
 from prejudge.adapters.encoder_training.results import read_beside, told_apart
 from prejudge.adapters.encoder_training.write import COLUMNS

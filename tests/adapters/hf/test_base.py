@@ -5,15 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from prejudge.adapters.hf.causal.model import CAUSAL
-from prejudge.adapters.hf.classifier.labels import CLASSIFIER
 from prejudge.adapters.hf.base import HFAdapter, HFOptions, Naming
-from prejudge.adapters.hf.kinds import check_kind
-from prejudge.adapters.hf.masked.model import MASKED
 from prejudge.adapters.hf.causal.adapter import HFCausal
+from prejudge.adapters.hf.causal.model import CAUSAL
 from prejudge.adapters.hf.classifier.adapter import HFClassifier
+from prejudge.adapters.hf.classifier.labels import CLASSIFIER
 from prejudge.adapters.hf.encoder.adapter import HFEncoder
+from prejudge.adapters.hf.kinds import check_kind
 from prejudge.adapters.hf.masked.adapter import HFMasked
+from prejudge.adapters.hf.masked.model import MASKED
 from prejudge.adapters.hf.vlm.adapter import HFVLM, KIND
 from prejudge.core.contracts.errors import ModelLoadError
 

@@ -15,8 +15,8 @@ import fault_server
 import pytest
 from fault_server import Answer, chat, problem
 
-from prejudge.adapters.openai.errors import read_wait
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
+from prejudge.adapters.openai.errors import read_wait
 from prejudge.core.contracts.errors import (
     AuthenticationError,
     ModelError,

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from prejudge.adapters.openai import wire as _openai_wire
-from prejudge.adapters.openai.options import find_key
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
+from prejudge.adapters.openai.options import find_key
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode
 from prejudge.core.contracts.errors import MissingExtraError, UsageError

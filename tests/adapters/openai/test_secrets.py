@@ -15,19 +15,19 @@ import polars as pl
 import pytest
 from fault_server import Answer, chat, problem
 
+from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.adapters.openai.errors import Scrubber
 from prejudge.adapters.openai.wire import Endpoint
-from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
+from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
+from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Options, Probe, Stage, Trial
 from prejudge.core.contracts.errors import AuthenticationError, ModelError, UsageError
-from prejudge.core.report.output import write_output
-from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
 from prejudge.core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Scalar, Text
-from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.report.output import write_output
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, statistics
-from prejudge.core.catalogue.study import Catalogue
 
 QUESTION = Generate(messages=(Message("user", (Text("q"),)),))
 

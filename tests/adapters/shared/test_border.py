@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.adapters.shared.border import check_continuations, first_beyond
 from prejudge.adapters.llamacpp.split import first_scored
+from prejudge.adapters.shared.border import check_continuations, first_beyond
 from prejudge.core.contracts.errors import PermanentError
 
 # Texts cut into tokens at will, and the first token of the continuation.

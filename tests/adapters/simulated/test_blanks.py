@@ -8,12 +8,12 @@ from functools import cache
 import polars as pl
 import pytest
 
-from prejudge.adapters.simulated.blanks import NAMES, read_blanks
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
+from prejudge.adapters.simulated.blanks import NAMES, read_blanks
+from prejudge.core.catalogue.registry import load_registry
 from prejudge.core.contracts import Estimate, Stage, Trial
 from prejudge.core.contracts.errors import ModelLoadError
 from prejudge.core.contracts.records import Generate, Message, Text
-from prejudge.core.catalogue.registry import load_registry
 from prejudge.metrics.subtle.metric import Subtle as SubtleMetric
 from prejudge.metrics.subtle.metric import SubtleMetricOptions
 from prejudge.probes.subtle.probe import Subtle, SubtleOptions

@@ -11,9 +11,9 @@ from statistics import fmean, stdev
 
 import pytest
 
+from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.adapters.simulated.choices import listed
 from prejudge.adapters.simulated.faces import SIGNATURE, Face, face_in
-from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts.records import Generate, Image, Likelihood, Message, Sampling, Text
 
 PLAIN = {"noise": 0.0, "spread": 0.0}

@@ -9,9 +9,9 @@ from types import ModuleType
 import pytest
 from fakes import CountProbe
 
-from prejudge.core.contracts.errors import PluginError, UnknownNameError
 from prejudge.core.catalogue.plugins import Plugged, Plugins, found_plugins, hookimpl, load_target
 from prejudge.core.catalogue.registry import Registry, load_registry
+from prejudge.core.contracts.errors import PluginError, UnknownNameError
 
 
 def entry(name, **hooks):

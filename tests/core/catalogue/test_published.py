@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.core.contracts.errors import DataError, UnknownNameError
 from prejudge.core.catalogue.published import Again, Published, PublishedTable, whose
 from prejudge.core.catalogue.registry import parse_registry
+from prejudge.core.contracts.errors import DataError, UnknownNameError
 
 TABLE = PublishedTable(
     by=("domain", "pronoun"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.catalogue.registry import load_registry, parse_registry
+from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 
 
 def test_built_in_catalogue_is_sound():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from prejudge.core.contracts.estimates import Estimate
 from prejudge.core.charts.levels import ROWS, draw_levels
+from prejudge.core.contracts.estimates import Estimate
 
 
 def estimate(value, gender="women", **fields):

@@ -9,9 +9,9 @@ import sys
 import pytest
 from click.shell_completion import CompletionItem, ShellComplete
 
+from prejudge.core.catalogue.registry import load_registry
 from prejudge.core.cli import completing
 from prejudge.core.cli.main import COMMANDS, LazyGroup, cli
-from prejudge.core.catalogue.registry import load_registry
 from prejudge.core.store import Store
 
 

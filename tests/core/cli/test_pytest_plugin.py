@@ -32,7 +32,9 @@ max = 2
 @pytest.fixture
 def gated(pytester, run_study, catalogue, store, monkeypatch):
     """Return a function that runs pytest on a policy in a folder of its own."""
-    monkeypatch.setattr("prejudge.core.catalogue.study.Catalogue.load", classmethod(lambda cls, registry=None: catalogue))
+    monkeypatch.setattr(
+        "prejudge.core.catalogue.study.Catalogue.load", classmethod(lambda cls, registry=None: catalogue)
+    )
     run_study()
     pytester.makefile(".toml", policy=POLICY)
     pytester.makepyfile("def test_other(): pass")

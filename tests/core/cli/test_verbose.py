@@ -12,9 +12,9 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from prejudge.core.contracts.adapter import Limits
 from prejudge.core.cli.main import cli
 from prejudge.core.cli.verbose import LOGGER, hide_secrets, speak
+from prejudge.core.contracts.adapter import Limits
 from prejudge.core.contracts.errors import RateLimitError, TransientError
 from prejudge.core.engine.limiter import Limiter
 from prejudge.core.engine.retry import RetryPolicy

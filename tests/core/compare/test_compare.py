@@ -14,13 +14,13 @@ from fakes import FakeModel, MeanLength
 from rich.console import Console
 
 from prejudge.core import compare as door
+from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.cli.compare import rank_table
 from prejudge.core.compare import CompareOptions, compare, rank_runs, score_all, write_comparison
 from prejudge.core.contracts import Estimate
 from prejudge.core.contracts.errors import PermanentError, PluginError, UnknownNameError, UsageError
-from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.contracts.records import Generation
-from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
 

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
-from prejudge.core.doctor import installation as installed
 from prejudge.core.cli.main import cli
+from prejudge.core.doctor import installation as installed
 from prejudge.core.doctor.installation import Fact, devices, lack_of, look_around, requirements_of
 from prejudge.core.store import Store
 

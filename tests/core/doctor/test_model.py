@@ -8,7 +8,6 @@ import hashlib
 import pytest
 
 from prejudge.core.contracts.adapter import Identity, ModelAdapter
-from prejudge.core.doctor.model import CONTINUED, LIKELY, examine, square
 from prejudge.core.contracts.errors import ModelLoadError, PermanentError, TransientError
 from prejudge.core.contracts.records import (
     Classification,
@@ -23,6 +22,7 @@ from prejudge.core.contracts.records import (
     Likelihoods,
     TokenScores,
 )
+from prejudge.core.doctor.model import CONTINUED, LIKELY, examine, square
 
 GOOD = {sentence for sentence, _ in LIKELY} | {likely for _, likely, _ in CONTINUED}
 

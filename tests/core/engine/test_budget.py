@@ -10,16 +10,16 @@ import pytest
 from fakes import FakeModel, fake_catalogue, text_of
 
 from prejudge.core.api import Settings, run
-from prejudge.core.engine.budget import Budget, Caps, Spending, ensure_priced
+from prejudge.core.catalogue.prices import Prices
+from prejudge.core.catalogue.registry import ModelEntry, parse_registry
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli import main
 from prejudge.core.contracts.errors import BudgetError, PermanentError, TransientError, UsageError
-from prejudge.core.catalogue.prices import Prices
 from prejudge.core.contracts.records import Drawing, Generation, Usage
-from prejudge.core.catalogue.registry import ModelEntry, parse_registry
+from prejudge.core.engine.budget import Budget, Caps, Spending, ensure_priced
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, get_run, statistics
-from prejudge.core.catalogue.study import Catalogue
 
 PRICES = Prices(input=1000.0, output=2000.0)
 """An answer of 7 and 3 tokens costs 0.013 USD."""

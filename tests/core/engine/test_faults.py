@@ -14,15 +14,15 @@ import pytest
 import sqlalchemy as sa
 from fakes import fake_catalogue
 
-from prejudge.core.contracts.errors import AuthenticationError, TransientError
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import ModelEntry
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts.errors import AuthenticationError, TransientError
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, get_run, read_trials, statistics
 from prejudge.core.store.bulk import table_of
 from prejudge.core.store.tables import Attempt
-from prejudge.core.catalogue.study import Catalogue
 
 pytest.importorskip("openai", reason="the extra 'openai' is not installed")
 pytest.importorskip("aiohttp", reason="the extra 'openai' is not installed")

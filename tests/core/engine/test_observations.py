@@ -8,8 +8,8 @@ import polars as pl
 from fakes import CountOptions, CountStage
 
 from prejudge.core.contracts.canonical import encode_response
-from prejudge.core.engine.observations import build_observations
 from prejudge.core.contracts.records import Generation
+from prejudge.core.engine.observations import build_observations
 
 STAGE = CountStage(CountOptions())
 

@@ -7,14 +7,14 @@ import asyncio
 import pytest
 from fakes import FakeModel, ask, fake_catalogue, text_of
 
-from prejudge.core.engine.plan import plan
 from prejudge.core.catalogue.prices import Prices
-from prejudge.core.contracts.records import Embed, Generation, Image, Likelihood, Message, Text, Usage
 from prejudge.core.catalogue.registry import ModelEntry
-from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.store import Store
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts.records import Embed, Generation, Image, Likelihood, Message, Text, Usage
+from prejudge.core.engine.plan import plan
+from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.engine.tokens import ANSWER_TOKENS, IMAGE_TOKENS, RULE_OF_THUMB, learn, weigh
+from prejudge.core.store import Store
 
 
 @pytest.fixture

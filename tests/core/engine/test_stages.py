@@ -8,14 +8,14 @@ import msgspec
 import polars as pl
 import pytest
 
+from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.contracts import Estimate, Metric, Probe, Trial
 from prejudge.core.contracts.errors import UnknownNameError, UsageError
-from prejudge.core.report.results import load
-from prejudge.core.report.output import write_output
-from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.contracts.records import Generation
-from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.report.output import write_output
+from prejudge.core.report.results import load
 from prejudge.core.scoring.score import score
 
 from ..fakes import CountOptions, CountStage, FakeModel, ask, fake_catalogue

@@ -14,11 +14,12 @@ from fakes import FakeModel
 from hostile import HOSTILE as HOSTILE_ANSWERS
 from markdown_it import MarkdownIt
 
-from prejudge.core.engine.budget import Caps
 from prejudge.core.compare import Difference
 from prejudge.core.compare.pair import key_of
 from prejudge.core.contracts import Estimate
 from prejudge.core.contracts.errors import BudgetError, DataError, PermanentError, UnknownNameError, UsageError
+from prejudge.core.engine.budget import Caps
+from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.gate import (
     FINISHED,
     Outcome,
@@ -31,7 +32,6 @@ from prejudge.core.gate import (
     read_policy,
 )
 from prejudge.core.gate.policy import LIMITS, SHARES
-from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
 
 

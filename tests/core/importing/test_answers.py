@@ -7,7 +7,6 @@ import json
 import pytest
 from fakes import ask
 
-from prejudge.core.importing.answers import NoAnswer, parse_columns, read_answer, read_answers
 from prejudge.core.contracts.errors import DataError
 from prejudge.core.contracts.records import (
     Classification,
@@ -18,6 +17,7 @@ from prejudge.core.contracts.records import (
     PseudoLikelihood,
     TokenScores,
 )
+from prejudge.core.importing.answers import NoAnswer, parse_columns, read_answer, read_answers
 
 TWO = Likelihood(prompt="p", continuations=("a", "b"))
 

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import pytest
 from fakes import CountOptions, CountStage, ask, fake_catalogue
 
+from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.contracts import Probe, Stage, Trial
 from prejudge.core.contracts.errors import DataError
+from prejudge.core.contracts.records import Embed, Request
 from prejudge.core.importing.imported import ImportOptions, import_answers
 from prejudge.core.report.output import warnings_of
-from prejudge.core.catalogue.plugins import Plugged, Registered
-from prejudge.core.contracts.records import Embed, Request
-from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.scoring.score import score
 from prejudge.core.store import list_runs, statistics
 from prejudge.core.store.checks import Checks

@@ -11,10 +11,10 @@ from fakes import FakeModel
 from hostile import HOSTILE as HOSTILE_ANSWERS
 from markdown_it import MarkdownIt
 
-from prejudge.core.contracts.adapter import Identity
-from prejudge.core.report.card import data_sheet, model_card, write_card
 from prejudge.core.contracts import Estimate
+from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.errors import PermanentError
+from prejudge.core.report.card import data_sheet, model_card, write_card
 from prejudge.core.scoring.score import score
 
 HOSTILE = "<script>alert(1)</script> | [x](javascript:y) @team"

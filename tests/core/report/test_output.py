@@ -15,15 +15,15 @@ from fakes import FakeModel, fake_catalogue
 from rich.console import Console
 
 from prejudge.core import api
+from prejudge.core.catalogue.registry import Published, StudyEntry
 from prejudge.core.cli.results import estimates_table, levels
 from prejudge.core.contracts.errors import MOST_NAMED, DataError, PermanentError, UnknownNameError, UsageError
 from prejudge.core.contracts.estimates import Estimate
-from prejudge.core.store.explain import differences, find_parts, nearest
-from prejudge.core.report.output import build_content, warnings_of, write_output
 from prejudge.core.engine.plan import plan
-from prejudge.core.catalogue.registry import Published, StudyEntry
+from prejudge.core.report.output import build_content, warnings_of, write_output
 from prejudge.core.scoring.score import estimates_frame, score, score_published
 from prejudge.core.store import Store
+from prejudge.core.store.explain import differences, find_parts, nearest
 
 
 def test_output_has_all_files(run_study, catalogue, store, tmp_path):

@@ -9,18 +9,18 @@ import pytest
 from fakes import FakeModel
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
-from prejudge.core.report.card import model_card
+from prejudge.core.catalogue.study import Study
 from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.contracts.estimates import Example
-from prejudge.core.report.examples import show_examples, show_pictures
+from prejudge.core.contracts.records import Drawing, Generate, Generation, Image, Likelihood, Message, Text
 from prejudge.core.engine.manifest import Manifest, StageRecord, set_settings
+from prejudge.core.report import Picture, ShownExample, render
+from prejudge.core.report.card import model_card
+from prejudge.core.report.examples import show_examples, show_pictures
+from prejudge.core.report.exchanges import show_images
 from prejudge.core.report.output import build_content
 from prejudge.core.report.provenance import chosen_words, cost_words
-from prejudge.core.contracts.records import Drawing, Generate, Generation, Image, Likelihood, Message, Text
-from prejudge.core.report import Picture, ShownExample, render
 from prejudge.core.scoring.score import score
-from prejudge.core.report.exchanges import show_images
-from prejudge.core.catalogue.study import Study
 
 STUDY = Study(name="s", probe="p", options={}, metrics={}, roles={})
 

@@ -7,12 +7,12 @@ from fakes import MeanLength
 from matplotlib.figure import Figure
 
 from prejudge.core import api
+from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.contracts import Options
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.contracts.estimates import Chart, Estimate
-from prejudge.core.report.results import load
 from prejudge.core.engine.manifest import MANIFEST, remeasured_in
-from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.report.results import load
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.scoring.drift import Pair, compare
 from prejudge.core.contracts.records import Generation, TokenScores, Usage
+from prejudge.core.scoring.drift import Pair, compare
 
 
 def pair(before, after, outcome="label"):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fakes import MeanLength
 
+from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.compare import CompareOptions, compare
 from prejudge.core.contracts import Options
 from prejudge.core.contracts.errors import UsageError
-from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.scoring.score import score
 
 LIST = "mean.known"

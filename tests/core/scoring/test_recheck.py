@@ -9,8 +9,8 @@ from fakes import FakeModel
 
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.errors import DataError, PermanentError, UsageError
-from prejudge.core.scoring.recheck import RecheckOptions, recheck
 from prejudge.core.contracts.records import Generation
+from prejudge.core.scoring.recheck import RecheckOptions, recheck
 from prejudge.core.scoring.score import score
 from prejudge.core.store import get_run, list_runs, statistics
 from prejudge.core.store.checks import Checks

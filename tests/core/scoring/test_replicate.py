@@ -7,15 +7,15 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from prejudge.core.catalogue.published import Published
+from prejudge.core.catalogue.registry import Registry, StudyEntry
+from prejudge.core.catalogue.study import Study
 from prejudge.core.cli.replicating import show
 from prejudge.core.contracts.errors import UnknownNameError, UsageError
 from prejudge.core.contracts.estimates import Estimate
 from prejudge.core.engine.manifest import Manifest
-from prejudge.core.catalogue.published import Published
-from prejudge.core.catalogue.registry import Registry, StudyEntry
 from prejudge.core.scoring.replicate import NOT, REPRODUCED, UNJUDGED, Judged, family, judge, latest_runs
 from prejudge.core.store import RunRow
-from prejudge.core.catalogue.study import Study
 
 VALUE = Published(measure="score", value=60.48, tolerance=0.01)
 

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from fakes import CountProbe, CountStage, FakeModel, MeanLength, text_of
 
 import prejudge
+from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts import Estimate, Options
 from prejudge.core.contracts.errors import UsageError
-from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.contracts.records import Generation
 from prejudge.core.scoring.score import score
 from prejudge.core.scoring.sensitivity import Assumed, Detectable, smallest_effects

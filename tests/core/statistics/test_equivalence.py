@@ -9,8 +9,8 @@ import pytest
 from prejudge.core.statistics.arrays import ratio
 from prejudge.core.statistics.cluster import Resampling
 from prejudge.core.statistics.equivalence import Margin, Verdict, equivalence, judge_intervals, tost_flips, tost_t
-from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
+from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 
 PLAN = Resampling(resamples=1999)
 

@@ -7,8 +7,8 @@ import pytest
 
 from prejudge.core.contracts.errors import UsageError
 from prejudge.metrics.attractiveness.options import AttractivenessMetricOptions
-from prejudge.metrics.crows_pairs.metric import CrowsPairsOptions
 from prejudge.metrics.bistereo.trisentbias import TriSentBiasOptions
+from prejudge.metrics.crows_pairs.metric import CrowsPairsOptions
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from prejudge.metrics.general.paired import PairedDifference, PairedDifferenceOptions
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
+from prejudge.metrics.general.paired import PairedDifference, PairedDifferenceOptions
 
 METRIC = PairedDifference()
 QUICK = PairedDifferenceOptions(resamples=999)

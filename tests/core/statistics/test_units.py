@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts import UNIT_COLUMNS
-from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
+from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 
 QUICK = TriSentBiasOptions(resamples=99)
 

@@ -137,7 +137,8 @@ def test_keys_are_the_same_in_every_process():
     many = [Likelihood(prompt=text, continuations=tuple(texts[:3])) for text in texts]
     many += [Draw(prompt=text, guidance=chance.random() * 10, seed=chance.getrandbits(40)) for text in texts]
     code = (
-        "import sys, json; from prejudge.core.contracts.canonical import *; from prejudge.core.contracts.adapter import Identity\n"
+        "import sys, json; from prejudge.core.contracts.canonical import *\n"
+        "from prejudge.core.contracts.adapter import Identity\n"
         "model = identity_digest(Identity(adapter='fake', version='1', model='m'))\n"
         "print([request_key(model, encode(decode_request(line))).hex() for line in sys.stdin.buffer])"
     )

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import any_text, is_sound, requests, responses, sound_text
 
+from prejudge.core.contracts import Trial
 from prejudge.core.contracts.adapter import OPERATIONS, Identity
 from prejudge.core.contracts.canonical import (
     decode_request,
@@ -20,7 +21,6 @@ from prejudge.core.contracts.canonical import (
     identity_digest,
     request_key,
 )
-from prejudge.core.contracts import Trial
 from prejudge.core.contracts.errors import DataError, PermanentError, StoreError
 from prejudge.core.contracts.records import Generation, Likelihood, Likelihoods, TokenScores, TopToken, Usage
 from prejudge.core.scoring.score import score

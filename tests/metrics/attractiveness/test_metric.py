@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UsageError
-from prejudge.metrics.attractiveness.scores import gather
 from prejudge.metrics.attractiveness.metric import Attractiveness, AttractivenessMetricOptions
+from prejudge.metrics.attractiveness.scores import gather
 
 OPTIONS = AttractivenessMetricOptions(resamples=499, effect_resamples=99, splits=5)
 SCENARIOS = (

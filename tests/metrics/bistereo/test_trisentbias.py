@@ -11,8 +11,8 @@ import pytest
 
 from prejudge.core.contracts.errors import DataError
 from prejudge.core.statistics.families import ABOVE, tagged
-from prejudge.metrics.bistereo.trisentbias_estimates import MAIN
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
+from prejudge.metrics.bistereo.trisentbias_estimates import MAIN
 
 METRIC = TriSentBias()
 QUICK = TriSentBiasOptions(resamples=499)

@@ -12,9 +12,9 @@ from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.metrics.indicasa.correction import Errors, correct_share
+from prejudge.metrics.indicasa.metric import IndiCASA, IndiCASAMetricOptions
 from prejudge.metrics.indicasa.region import least_distances
 from prejudge.metrics.indicasa.scores import by_chance, chance_p, folded, folded_bounds
-from prejudge.metrics.indicasa.metric import IndiCASA, IndiCASAMetricOptions
 
 FAST = IndiCASAMetricOptions(resamples=199)
 S, A, NEITHER = (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)

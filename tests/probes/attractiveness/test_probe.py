@@ -8,8 +8,8 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from prejudge.core.contracts.canonical import encode
 from prejudge.core.contracts import Unreadable
+from prejudge.core.contracts.canonical import encode
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Generate, Generation, Image, Likelihood, Likelihoods, TokenScores
 from prejudge.probes.attractiveness.asking import read_label

@@ -17,9 +17,9 @@ from prejudge.core.contracts.records import (
     Likelihoods,
     TokenScores,
 )
-from prejudge.probes.bistereo.nli_design import DIRECTIONS, load_design, templates
-from prejudge.probes.bistereo.nli_asking import AskingOptions, ask, load_prompts
 from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
+from prejudge.probes.bistereo.nli_asking import AskingOptions, ask, load_prompts
+from prejudge.probes.bistereo.nli_design import DIRECTIONS, load_design, templates
 
 PROBABLE = {"neutral": 0.2, "entailment": 0.5, "contradiction": 0.3}
 

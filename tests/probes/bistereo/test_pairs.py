@@ -14,8 +14,8 @@ import pytest
 
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.probes.bistereo import frames as _bistereo
-from prejudge.probes.shared.sentence_pairs import word_difference
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs, BIStereoStage
+from prejudge.probes.shared.sentence_pairs import word_difference
 
 PAPER = {
     # Table 3 of the BIStereo paper: pairs by axis, gender and sentiment.

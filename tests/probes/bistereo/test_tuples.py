@@ -7,8 +7,8 @@ import pytest
 from prejudge.core.contracts import Unreadable
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Generate, Generation, Likelihood, Likelihoods, TokenScores
-from prejudge.probes.bistereo.tuples_tests import build, read_tuples
 from prejudge.probes.bistereo.tuples import BIStereoTuples, BIStereoTuplesOptions
+from prejudge.probes.bistereo.tuples_tests import build, read_tuples
 
 HEADER = "dimension,descriptor,term,attribute,sentiment,score,opposite,standing\n"
 

@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 import msgspec
 import polars as pl
 
-from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
-from prejudge.core.contracts import Estimate, Metric
 from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.catalogue.registry import ModelEntry, StudyEntry
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts import Estimate, Metric
+from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
 from prejudge.core.contracts.records import (
     Classification,
     Classify,
@@ -23,11 +25,9 @@ from prejudge.core.contracts.records import (
     Image,
     Text,
 )
-from prejudge.core.catalogue.registry import ModelEntry, StudyEntry
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store
-from prejudge.core.catalogue.study import Catalogue
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

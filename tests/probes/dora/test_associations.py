@@ -1,8 +1,8 @@
 import polars as pl
 import pytest
 
-from prejudge.probes.dora.associations import count_pairs, measure_cells, mentions
 from prejudge.core.contracts.errors import DataError
+from prejudge.probes.dora.associations import count_pairs, measure_cells, mentions
 
 
 def completion(descriptor, word, number, **more):

@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner
 from fakes import FakeModel, ask, fake_catalogue
 
-from prejudge.probes.dora.associations import PLACE
-from prejudge.probes.dora.command import associations
+from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.catalogue.registry import StudyEntry
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Metric, Options, Probe, Stage, Trial
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
-from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.contracts.records import Generate, Generation
-from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.catalogue.study import Catalogue
+from prejudge.probes.dora.associations import PLACE
+from prejudge.probes.dora.command import associations
 
 GROUPS = tuple(f"Group {letter}" for letter in "abcdef")
 COMMON = ("kind", "loud", "tall", "calm", "shy", "warm")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from prejudge.core.compare import CompareOptions, compare
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import ModelEntry, StudyEntry
-from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.compare import CompareOptions, compare
+from prejudge.core.engine.runs import RunOptions, execute
 
 from .models import Scripted
 

@@ -2,8 +2,8 @@ import sys
 
 import pytest
 
-from prejudge.probes.dora.content_words import content_words, lemmas
 from prejudge.core.contracts.errors import MissingExtraError, UsageError
+from prejudge.probes.dora.content_words import content_words, lemmas
 
 
 def test_content_words_are_lemmas_without_stop_words_in_order_with_repeats():

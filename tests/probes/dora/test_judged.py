@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.probes.dora.associations import PAIR
 from prejudge.core.engine.observations import stack
-from prejudge.metrics.dora.pairs import gather
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
+from prejudge.metrics.dora.pairs import gather
+from prejudge.probes.dora.associations import PAIR
 
 from .models import run_study
 

@@ -7,12 +7,12 @@ import math
 import pytest
 
 from prejudge.core.contracts.errors import UsageError
-from prejudge.probes.dora.options import DoraOptions
-from prejudge.probes.bistereo.nli_asking import AskingOptions
 from prejudge.probes.attractiveness.probe import AttractivenessOptions
+from prejudge.probes.bistereo.nli_asking import AskingOptions
 from prejudge.probes.bistereo.nli_prompts import NLIPromptsOptions
 from prejudge.probes.bistereo.tuples import BIStereoTuplesOptions
 from prejudge.probes.bistereo.tuples_draft import TuplesDraftOptions
+from prejudge.probes.dora.options import DoraOptions
 from prejudge.probes.indicasa.probe import IndiCASAOptions
 from prejudge.probes.subtle.probe import SubtleOptions
 

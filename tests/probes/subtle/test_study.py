@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import prejudge
-from prejudge.core.engine.plan import plan
 from prejudge.core.catalogue.published import Published
 from prejudge.core.catalogue.registry import load_registry
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.engine.plan import plan
 from prejudge.probes.subtle.design import load_design
 
 SMALL = {"per_cell": 12, "subtle.resamples": 199}

@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from prejudge.adapters.hf.causal.tree import LEAST_SHARED, Node, share_beginnings
 from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
+from prejudge.adapters.hf.causal.tree import LEAST_SHARED, Node, share_beginnings
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import Likelihood, Likelihoods, Message, Text
 

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from prejudge.adapters.shared import torch as _torch
 from prejudge.adapters.hf.classifier.scorer import ClassifierScorer
+from prejudge.adapters.shared import torch as _torch
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError
 
 from .asking import SINGLES, ask, build, change

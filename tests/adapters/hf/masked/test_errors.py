@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from prejudge.adapters.shared import torch as _torch
 from prejudge.adapters.hf.masked.adapter import HFMasked, HFMaskedOptions
+from prejudge.adapters.shared import torch as _torch
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.contracts.records import PseudoLikelihood, TokenScores
 

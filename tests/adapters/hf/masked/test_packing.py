@@ -4,8 +4,8 @@ import pytest
 
 from prejudge.adapters.hf.files import find_source
 from prejudge.adapters.hf.masked.model import encode, load_masked
-from prejudge.adapters.hf.masked.scorer import MaskedScorer
 from prejudge.adapters.hf.masked.pll import plan_sentence
+from prejudge.adapters.hf.masked.scorer import MaskedScorer
 from prejudge.core.contracts.records import PseudoLikelihood
 
 FAMILIES = ("bert", "roberta", "distilbert", "albert", "electra", "modernbert", "deberta-v2", "xlm-roberta")

@@ -17,9 +17,12 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("PIL")
 
-from prejudge.adapters.shared import images as _images, refusals as _refusals
-from prejudge.adapters.hf.vlm import cache as _vlm_cache, engine as _vlm_engine, adapter as hf_vlm
+from prejudge.adapters.hf.vlm import adapter as hf_vlm
+from prejudge.adapters.hf.vlm import cache as _vlm_cache
+from prejudge.adapters.hf.vlm import engine as _vlm_engine
 from prejudge.adapters.hf.vlm.adapter import HFVLM, HFVLMOptions
+from prejudge.adapters.shared import images as _images
+from prejudge.adapters.shared import refusals as _refusals
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.contracts.records import Generate, Likelihood, Message, Sampling, Text
 
