@@ -1,4 +1,4 @@
-"""All a plugin may import of the core beside statistics and charts: records, errors, adapter, probe, metric, options."""
+"""What plugins may import of the core besides statistics and charts: records, errors, adapter, probe, metric."""
 
 from .adapter import Identity, Limits, ModelAdapter
 from .estimates import Chart, Estimate, Example
