@@ -25,8 +25,18 @@ from __future__ import annotations
 from ._garbage import GARBAGE
 from ._hostile import HOSTILE
 from .adapters import AdapterContract
+from .errors import raises_code
 from .metrics import MetricContract
 from .observing import guesses, observe
 from .probes import ProbeContract
 
-__all__ = ["GARBAGE", "HOSTILE", "AdapterContract", "MetricContract", "ProbeContract", "guesses", "observe"]
+__all__ = [
+    "GARBAGE",
+    "HOSTILE",
+    "AdapterContract",
+    "MetricContract",
+    "ProbeContract",
+    "guesses",
+    "observe",
+    "raises_code",
+]

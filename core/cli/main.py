@@ -108,7 +108,7 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback and the code of an error.")
 @click.option(
     "--verbose", "-v", count=True, help="Say on standard error what is read, retried and held back; -vv what is loaded."
 )
@@ -137,6 +137,7 @@ def main() -> None:
         sys.exit(2)
     except PrejudgeError as error:
         if debug:
+            error.add_note(f"code: {error.code}")
             raise
         click.echo(f"prejudge: {error}", err=True)
         sys.exit(2)
