@@ -230,7 +230,9 @@ def plan(
     resolved = _resolve(catalogue, study, model, options)
     own = catalogue.plugins.load("probe", resolved.probe).options.__struct_fields__
     if named := [name for name in ASSUMED if name in options and name not in own]:
-        raise UsageError(f"plan counts, and has no {named[0]!r}. Give it to smallest_effects({study!r}, ...).")
+        raise UsageError(
+            f"plan counts, and has no {named[0]!r}. Give it to smallest_effects({study!r}, ...).", code="plan.choice"
+        )
     if model is None or not ("://" in settings.store or Path(settings.store).exists()):
         return plan_study(catalogue, resolved)
     with Store(settings.store, writable=False) as store:

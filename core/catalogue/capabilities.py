@@ -18,7 +18,10 @@ def ensure_capable(catalogue: Catalogue, study: Study, instrument: Instrument) -
     for stage in instrument.stages():
         if stage.role not in study.roles:
             named = "NAME" if stage.role == SUBJECT else f"{stage.role}=NAME"
-            raise UsageError(f"study {study.name!r} needs a model for the role {stage.role!r}: --model {named}.")
+            raise UsageError(
+                f"study {study.name!r} needs a model for the role {stage.role!r}: --model {named}.",
+                code="study.role-missing",
+            )
     ensure_named_capable(catalogue, study, instrument)
 
 
@@ -39,7 +42,8 @@ def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrum
             able = [n for n in catalogue.registry.models if _can(catalogue, n, stage.operation)]
             raise UnsupportedOperationError(
                 f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}, which model {model!r} cannot do. "
-                f"Models that can: {', '.join(sorted(able)) or 'none in the registry'}."
+                f"Models that can: {', '.join(sorted(able)) or 'none in the registry'}.",
+                code="study.operation",
             )
 
 

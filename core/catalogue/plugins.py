@@ -115,7 +115,9 @@ class Plugins:
         LOG.debug("%s %s is %s of plugin %s", kind, name, plugged.target, plugin)
         contract = KINDS[kind]
         if contract is not None and not (isinstance(target, type) and issubclass(target, contract)):
-            raise PluginError(plugin, f"{kind} {name!r} is {target!r}, not a subclass of {contract.__name__}.")
+            raise PluginError(
+                plugin, f"{kind} {name!r} is {target!r}, not a subclass of {contract.__name__}.", code="plugin.contract"
+            )
         return target
 
     def _add(self, plugin: str, load: Callable[[], Any]) -> None:
@@ -149,7 +151,9 @@ def blamed(plugin: str, what: str) -> Iterator[None]:
     except PrejudgeError:
         raise
     except Exception as error:
-        raise PluginError(plugin, f"{what} failed: {type(error).__name__}: {error}. See --debug.") from error
+        raise PluginError(
+            plugin, f"{what} failed: {type(error).__name__}: {error}. See --debug.", code="plugin.failed"
+        ) from error
 
 
 def found_plugins(environment: Mapping[str, str] = os.environ) -> list[EntryPoint]:
@@ -170,7 +174,7 @@ def load_target(target: str, plugin: str) -> Any:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         mend = "" if not isinstance(error, ModuleNotFoundError) else " Install it, or name its folder in PYTHONPATH."
-        raise PluginError(plugin, f"cannot load {target!r}: {error}.{mend}") from error
+        raise PluginError(plugin, f"cannot load {target!r}: {error}.{mend}", code="plugin.load") from error
 
 
 def _ask(module: Any, plugin: str) -> dict[str, list[Plugged]]:

@@ -95,10 +95,14 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         levels, cells = row[: len(self.by)], row[len(self.by) :]
         if len(cells) != len(self.measures):
             wanted = ", ".join((*self.by, *self.measures))
-            raise DataError(f"a row of {self.source!r} has {len(row)} cells: {list(row)}. It needs: {wanted}.")
+            raise DataError(
+                f"a row of {self.source!r} has {len(row)} cells: {list(row)}. It needs: {wanted}.", code="published.row"
+            )
         for measure, cell in zip(self.measures, cells, strict=True):
             if isinstance(cell, bool) or not isinstance(cell, (int, float)):
-                raise DataError(f"{cell!r} in a row of {self.source!r} is no number: {list(row)}.")
+                raise DataError(
+                    f"{cell!r} in a row of {self.source!r} is no number: {list(row)}.", code="published.row"
+                )
             group = dict(zip(self.by, levels, strict=True))
             yield msgspec.structs.replace(printed, measure=measure, value=float(cell), group=group)
 

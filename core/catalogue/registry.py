@@ -91,7 +91,10 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if colon and "/" not in adapter:
             raise UnknownNameError("adapter", adapter, self.adapters)
         if name in self.adapters:
-            raise UsageError(f"{name!r} is an adapter: say which model, as {name}:MODEL, or by a name of the registry.")
+            raise UsageError(
+                f"{name!r} is an adapter: say which model, as {name}:MODEL, or by a name of the registry.",
+                code="registry.model-missing",
+            )
         raise UnknownNameError("model", name, self.models, "Or name one as ADAPTER:MODEL, such as hf-masked:./my-bert.")
 
     def study(self, name: str) -> StudyEntry:
@@ -121,7 +124,7 @@ def load_registry(user: str | Path | None = None) -> Registry:
         own = parse_registry(path.read_text("utf-8"), str(path.absolute()), path.resolve().parent)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read the registry {str(path.absolute())!r}: {why}.") from None
+        raise DataError(f"cannot read the registry {str(path.absolute())!r}: {why}.", code="file.unreadable") from None
     return Registry(**{name: getattr(built_in, name) | getattr(own, name) for name in Registry.__struct_fields__})
 
 
@@ -144,7 +147,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{where} is not valid TOML: {error}.") from None
+        raise DataError(f"{where} is not valid TOML: {error}.", code="data.syntax") from None
     LOG.info("read %s", where)
     return data
 
@@ -160,7 +163,7 @@ def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = Non
     try:
         registry = msgspec.convert(data, Registry)
     except msgspec.ValidationError as error:
-        raise DataError(f"{where}: {error}.") from None
+        raise DataError(f"{where}: {error}.", code="registry.entry") from None
     models = {name: _located(entry, folder) for name, entry in registry.models.items()}
     studies = {name: _tabled(entry, f"{where}: studies: {name}") for name, entry in registry.studies.items()}
     return msgspec.structs.replace(registry, models=models, studies=studies)
@@ -170,7 +173,7 @@ def _tabled(entry: StudyEntry, where: str) -> StudyEntry:
     try:
         return msgspec.structs.replace(entry, published=expand(entry.published, entry.tables), tables=())
     except DataError as error:
-        raise DataError(f"{where}: {error}") from None
+        raise DataError(f"{where}: {error}", code="registry.entry") from None
 
 
 def _located(entry: ModelEntry, folder: Path | None) -> ModelEntry:

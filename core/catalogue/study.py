@@ -146,7 +146,9 @@ class Catalogue:
             return self.plugins.load(kind, name)()
         except TypeError as error:
             owner = self.plugins.offers[kind][name].plugin
-            raise PluginError(owner, f"{kind} {name!r} breaks the contract of {contract.__name__}: {error}.") from error
+            raise PluginError(
+                owner, f"{kind} {name!r} breaks the contract of {contract.__name__}: {error}.", code="plugin.contract"
+            ) from error
 
 
 class Instrument(msgspec.Struct, frozen=True):
@@ -184,7 +186,9 @@ class Instrument(msgspec.Struct, frozen=True):
                 given |= {*stage.factors, *stage.outcomes}
             if lacking := sorted(metric.columns(options) - given):
                 gives = ", ".join(sorted(given))
-                raise UsageError(f"metric {name!r} needs {', '.join(lacking)}; the probe gives {gives}.")
+                raise UsageError(
+                    f"metric {name!r} needs {', '.join(lacking)}; the probe gives {gives}.", code="study.metric-columns"
+                )
 
 
 def _assign(entry: StudyEntry, assignments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

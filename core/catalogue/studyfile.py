@@ -33,12 +33,15 @@ def load_study_file(path: str) -> tuple[str, int | None, dict[str, Any]]:
     try:
         data = parse_toml(place.read_text("utf-8"), path)
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read the study file {path!r}: {error}.") from None
+        raise DataError(f"cannot read the study file {path!r}: {error}.", code="file.unreadable") from None
     name, seed = data.pop("name", place.stem), data.pop("seed", None)
     if not isinstance(name, str) or not name or "/" in name:
-        raise DataError(f"{path}: name is {name!r}. Give a short text without slashes, such as {place.stem!r}.")
+        raise DataError(
+            f"{path}: name is {name!r}. Give a short text without slashes, such as {place.stem!r}.",
+            code="studyfile.value",
+        )
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
-        raise DataError(f"{path}: seed is {seed!r}. Give a whole number, 0 or more.")
+        raise DataError(f"{path}: seed is {seed!r}. Give a whole number, 0 or more.", code="studyfile.value")
     if isinstance(data.get("options"), dict):
         folder = place.resolve().parent
         data["options"] = {key: locate(value, folder) for key, value in data["options"].items()}

@@ -26,7 +26,10 @@ def export(name: str, out: str | None, force: bool, store: str) -> None:
         run = get_run(opened, name)
         path = Path(out) if out else Path(f"{run.name}.zip")
         if path.exists() and not force:
-            raise UsageError(f"{str(path)!r} is there already. Name another with --out, or write over it with --force.")
+            raise UsageError(
+                f"{str(path)!r} is there already. Name another with --out, or write over it with --force.",
+                code="file.exists",
+            )
         done = export_run(opened, run, path)
     click.echo(", ".join(f"{count:,} {kind}" for kind, count in done.counts.items()))
     if done.absent:

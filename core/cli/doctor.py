@@ -44,7 +44,9 @@ def doctor(model: str | None, operations: tuple[str, ...], store: str, registry:
     """
     if model is None:
         if operations:
-            raise UsageError("--operation is for a model: prejudge doctor MODEL --operation NAME")
+            raise UsageError(
+                "--operation is for a model: prejudge doctor MODEL --operation NAME", code="options.conflict"
+            )
         return _show_installation(look_around(Catalogue.load(registry).plugins, store))
     checks = asyncio.run(_examine(Catalogue.load(registry).adapter(model), [BY_NAME[name] for name in operations]))
     table = Table(title=f"doctor: {model}", title_justify="left")

@@ -32,7 +32,10 @@ def new(kind: str, name: str, folder: str | None, registry: str | None) -> None:
     names = check_name(kind, name)
     offers = Catalogue.load(registry).plugins.offers[kind]
     if name in offers:
-        raise UsageError(f"the {kind} name {name!r} is taken by plugin {offers[name].plugin!r}. Choose another.")
+        raise UsageError(
+            f"the {kind} name {name!r} is taken by plugin {offers[name].plugin!r}. Choose another.",
+            code="scaffold.name-taken",
+        )
     place = Path(folder) if folder is not None else Path(name)
     for path in write_package(names, place):
         click.echo(f"  {path}")

@@ -52,7 +52,9 @@ def scored_again(name: str, where: Mapping[str, Any]) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         again = f"prejudge score {name}{again_words(where)}"
-        raise UsageError(f"interrupted while scoring. Nothing is lost; score it with: {again}") from None
+        raise UsageError(
+            f"interrupted while scoring. Nothing is lost; score it with: {again}", code="run.interrupted"
+        ) from None
 
 
 def show(scores: Scores, report: Path, place: str = "") -> int:

@@ -99,7 +99,10 @@ def resume(name: str, **where: Any) -> int:
         found = get_run(store, name)
     manifest = msgspec.json.decode(found.manifest, type=Manifest)
     if manifest.mode not in get_args(Mode):
-        raise UsageError(f"run {found.name} is no run of a study on a model ({manifest.mode}), and cannot be resumed.")
+        raise UsageError(
+            f"run {found.name} is no run of a study on a model ({manifest.mode}), and cannot be resumed.",
+            code="run.not-resumable",
+        )
     ensure_same_data(manifest)
     options = RunOptions(name=found.name, command=manifest.command, caps=_read_caps(where))
     return perform(catalogue, manifest.study, options, where)
@@ -119,7 +122,10 @@ def ensure_same_data(manifest: Manifest) -> None:
     for path, digest in manifest.data.items():
         if now.get(path) != digest:
             what = "is not there any more" if path not in now else "changed since"
-            raise UsageError(f"run {manifest.run} cannot be resumed: its data file {path!r} {what}. Start a new run.")
+            raise UsageError(
+                f"run {manifest.run} cannot be resumed: its data file {path!r} {what}. Start a new run.",
+                code="run.data-changed",
+            )
 
 
 def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict[str, Any]) -> int:
@@ -134,7 +140,7 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict
         try:
             name = asyncio.run(execute(catalogue, study, store, options, progress))
         except KeyboardInterrupt:
-            raise UsageError(f"interrupted. {_resume(progress.run, where)}") from None
+            raise UsageError(f"interrupted. {_resume(progress.run, where)}", code="run.interrupted") from None
         except BudgetError as spent:
             progress.close()
             click.echo(f"prejudge: {spent} {_resume(progress.run, where)}", err=True)

@@ -104,7 +104,9 @@ def ensure_there(store: str) -> None:
     """
     url = store_url(store)
     if lacks_file(url):
-        raise StoreError(f"there is no store at {url.database}. Run a study first, or name one with --store.")
+        raise StoreError(
+            f"there is no store at {url.database}. Run a study first, or name one with --store.", code="store.missing"
+        )
 
 
 def budget_options(command: F) -> F:
@@ -136,6 +138,9 @@ def read_models(models: tuple[str, ...]) -> dict[str, str]:
         role, equals, name = text.partition("=")
         role, name = (role, name) if equals else ("subject", text)
         if role in roles:
-            raise UsageError(f"two models for the role {role!r}: {roles[role]!r} and {name!r}. Run the study twice.")
+            raise UsageError(
+                f"two models for the role {role!r}: {roles[role]!r} and {name!r}. Run the study twice.",
+                code="study.role-twice",
+            )
         roles[role] = name
     return roles

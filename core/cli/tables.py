@@ -61,11 +61,11 @@ def export(
 def _encoded(scores: Scores, kind: Format, what: str, metrics: tuple[str, ...]) -> bytes:
     if what == "observations":
         if metrics:
-            raise UsageError("--metric chooses among estimates; observations have none.")
+            raise UsageError("--metric chooses among estimates; observations have none.", code="options.conflict")
         return encode(scores.frame, kind)
     every = [estimate for estimates in scores.estimates.values() for estimate in estimates]
     chosen = [e for e in every if e.metric in metrics] if metrics else every
     if not chosen:
         known = ", ".join(dict.fromkeys(e.metric for e in every))
-        raise UsageError(f"the run has no estimate of {', '.join(metrics)}. It has: {known}.")
+        raise UsageError(f"the run has no estimate of {', '.join(metrics)}. It has: {known}.", code="export.metric")
     return latex_table(chosen).encode() if kind == "latex" else encode(estimates_frame(chosen), kind)

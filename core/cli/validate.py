@@ -27,7 +27,7 @@ def validate(file: str | None, schema: bool, registry: str | None) -> int:
         click.echo(msgspec.json.format(msgspec.json.encode(study_schema(catalogue.plugins)), indent=2).decode())
         return 0
     if file is None:
-        raise UsageError("name a study file: prejudge validate my-study.toml")
+        raise UsageError("name a study file: prejudge validate my-study.toml", code="options.missing")
     if found := problems_of(file, catalogue):
         click.echo(f"{file}: {len(found)} {'problem' if len(found) == 1 else 'problems'}", err=True)
         for problem in found:

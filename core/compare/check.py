@@ -37,17 +37,19 @@ def ensure_comparable(catalogue: Catalogue, runs: Mapping[str, Scores], *, allow
     """
     every = list(runs.values())
     if len(every) < 2:
-        raise UsageError("compare needs at least two runs. List them: prejudge list runs")
+        raise UsageError("compare needs at least two runs. List them: prejudge list runs", code="compare.too-few")
     first = every[0]
     notes = [f"{label}: {warning}" for label, scores in runs.items() for warning in warnings_of(scores)]
     for scores in every[1:]:
         names = f"{first.run.name} and {scores.run.name}"
         if scores.manifest.study.name != first.manifest.study.name:
             studies = f"{first.manifest.study.name!r} and {scores.manifest.study.name!r}"
-            raise UsageError(f"{names} are runs of different studies, {studies}: they share no trials.")
+            raise UsageError(
+                f"{names} are runs of different studies, {studies}: they share no trials.", code="compare.studies"
+            )
         found = [str(one) for one in differences_between(catalogue, first, scores)]
         if found and not allow_different:
-            raise UsageError(f"{names} differ: {'; '.join(found)}. {MEND}")
+            raise UsageError(f"{names} differ: {'; '.join(found)}. {MEND}", code="compare.design")
         notes += [f"{names} differ: {one}." for one in found]
         notes += [f"{names}: {one}." for one in _beside(first, scores)]
     return notes

@@ -49,11 +49,15 @@ def checked_units(name: str, frame: pl.DataFrame, estimates: Sequence[Estimate],
         PluginError: a column is absent, or a mean of units is not the estimate.
     """
     if lacking := [column for column in UNIT_COLUMNS if column not in frame.columns]:
-        raise PluginError(owner, f"the units of metric {name!r} have no column {', '.join(lacking)}.")
+        raise PluginError(
+            owner, f"the units of metric {name!r} have no column {', '.join(lacking)}.", code="plugin.units"
+        )
     units = Units(frame, tuple(column for column in frame.columns if column not in UNIT_COLUMNS))
     if taken := [name for name in units.factors if name in RESERVED]:
         raise PluginError(
-            owner, f"a factor of metric {name!r} is called {taken[0]!r}, which comparisons need. Rename it."
+            owner,
+            f"a factor of metric {name!r} is called {taken[0]!r}, which comparisons need. Rename it.",
+            code="plugin.units",
         )
     _ensure_means(units, estimates, owner)
     return units
@@ -113,11 +117,17 @@ def _ensure_means(units: Units, estimates: Sequence[Estimate], owner: str) -> No
     values = {key_of(e.metric, e.group): e.value for e in estimates}
     for key, mean in _means(units).items():
         if key not in values:
-            raise PluginError(owner, f"there are units of {key[0]} {dict(key[1])}, but no such estimate.")
+            raise PluginError(
+                owner, f"there are units of {key[0]} {dict(key[1])}, but no such estimate.", code="plugin.units"
+            )
         value = values[key]
         both = value is not None and mean is not None
         if not (math.isclose(value, mean, rel_tol=CLOSE, abs_tol=CLOSE) if both else value is mean):  # type: ignore[arg-type]
-            raise PluginError(owner, f"the units of {key[0]} {dict(key[1])} give {mean}, but its estimate is {value}.")
+            raise PluginError(
+                owner,
+                f"the units of {key[0]} {dict(key[1])} give {mean}, but its estimate is {value}.",
+                code="plugin.units",
+            )
 
 
 def _means(units: Units) -> dict[tuple[Any, ...], float | None]:

@@ -38,7 +38,10 @@ def rank_runs(catalogue: Catalogue, runs: Mapping[str, Scores], options: Compare
     studies = _studies(runs)
     if not ranks_possible(runs):
         have = "; ".join(f"{study}: {len(own)}" for study, own in studies.items())
-        raise UsageError(f"ranks need {MODELS} or more models in each of {STUDIES} or more studies; there are {have}.")
+        raise UsageError(
+            f"ranks need {MODELS} or more models in each of {STUDIES} or more studies; there are {have}.",
+            code="compare.too-few",
+        )
     notes: list[str] = []
     for own in studies.values():
         if len(own) > 1:
@@ -92,7 +95,10 @@ def _places(studies: Mapping[str, Mapping[str, Scores]]) -> pl.DataFrame:
         for scores in runs.values():
             model = _model(scores)
             if model in seen:
-                raise UsageError(f"{seen[model]} and {scores.run.name} are runs of {study} on one model, {model!r}.")
+                raise UsageError(
+                    f"{seen[model]} and {scores.run.name} are runs of {study} on one model, {model!r}.",
+                    code="compare.twice",
+                )
             seen[model] = scores.run.name
             distances[model] = _distances(scores)
         shared = set.intersection(*(set(own) for own in distances.values()))

@@ -191,7 +191,9 @@ class ModelAdapter(ABC):
         """Raise `UnsupportedOperationError` unless this class can do the operation."""
         if operation not in cls.capabilities():
             able = ", ".join(sorted(OPERATIONS[kind] for kind in cls.capabilities())) or "nothing"
-            raise UnsupportedOperationError(f"{cls.__name__} cannot do {OPERATIONS[operation]!r}; it can do: {able}.")
+            raise UnsupportedOperationError(
+                f"{cls.__name__} cannot do {OPERATIONS[operation]!r}; it can do: {able}.", code="model.operation"
+            )
 
     async def aclose(self) -> None:  # noqa: B027 - freeing nothing is a sound default
         """Free what the adapter holds. Called once; override where there is something to free."""

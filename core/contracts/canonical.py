@@ -39,10 +39,14 @@ def encode(record: Any) -> bytes:
     try:
         encoded = _encoder.encode(record)
     except UnicodeEncodeError as error:
-        raise DataError(f"text is not valid unicode: {error}. Replace the lone surrogate.") from None
+        raise DataError(
+            f"text is not valid unicode: {error}. Replace the lone surrogate.", code="data.unicode"
+        ) from None
     # JSON has no word for such numbers: they are written as null, and one of them would be taken for another.
     if b"null" in encoded and (found := _not_finite(msgspec.to_builtins(record))) is not None:
-        raise DataError(f"{found[0].lstrip('.') or 'the number'} is {found[1]}, which JSON cannot hold.")
+        raise DataError(
+            f"{found[0].lstrip('.') or 'the number'} is {found[1]}, which JSON cannot hold.", code="data.not-finite"
+        )
     return encoded
 
 
@@ -74,7 +78,9 @@ def encode_response(response: AnyResponse) -> bytes:
     except (DataError, msgspec.ValidationError) as error:
         problem = str(error)
     if problem is not None:
-        raise DataError(f"the model's response cannot be stored exactly: {problem}. {_beginning(response)}")
+        raise DataError(
+            f"the model's response cannot be stored exactly: {problem}. {_beginning(response)}", code="data.response"
+        )
     return encoded
 
 

@@ -32,22 +32,25 @@ def build_options(owner: str, kind: type[S], values: Mapping[str, Any], *, stric
     try:
         return msgspec.convert(values if strict else _split_lists(kind, values), kind, strict=strict)
     except msgspec.ValidationError as error:
-        raise UsageError(_explain(owner, kind, values, str(error))) from None
+        raise _explain(owner, kind, values, str(error)) from None
 
 
-def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], problem: str) -> str:
+def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], problem: str) -> UsageError:
     """Say which option has which wrong value, and what it may be."""
     missing = re.fullmatch(r"Object missing required field `(\w+)`", problem)
     if missing:
-        return f"{owner}: option {missing[1]!r} is not set, and has no default."
+        return UsageError(
+            f"{owner}: option {missing[1]!r} is not set, and has no default.", code="options.missing", name=missing[1]
+        )
     place = re.search(r"`\$\.(\w+)", problem)
     if place is None or place[1] not in values:
-        return f"{owner}: {problem}."
+        return UsageError(f"{owner}: {problem}.", code="options.type")
     name, hint = place[1], get_type_hints(kind).get(place[1])
     choices = [choice for part in (hint, *get_args(hint)) if get_origin(part) is Literal for choice in get_args(part)]
     what = problem.partition(" - at")[0].replace(" | null`", "`")
     may = f"It may be: {', '.join(map(repr, choices))}." if choices else f"{what}."
-    return f"{owner}: option {name!r} is {values[name]!r}. {may}"
+    code = "options.choice" if choices else "options.type"
+    return UsageError(f"{owner}: option {name!r} is {values[name]!r}. {may}", code=code, name=name, value=values[name])
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
@@ -60,7 +63,7 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     for text in assignments:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise UsageError(f"cannot read {text!r}. Write NAME=VALUE, such as per_cell=60.")
+            raise UsageError(f"cannot read {text!r}. Write NAME=VALUE, such as per_cell=60.", code="options.assignment")
         values[name.strip()] = _toml_value(value.strip())
     return values
 

@@ -34,7 +34,9 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse a limit that lets nothing through; a record made in code is not checked by its types."""
         for name in self.__struct_fields__:
             if (value := getattr(self, name)) is not None and not value > 0:
-                raise UsageError(f"--max-{name} is {value}. A budget must be above 0; leave it out to set none.")
+                raise UsageError(
+                    f"--max-{name} is {value}. A budget must be above 0; leave it out to set none.", code="budget.value"
+                )
 
     @property
     def any(self) -> bool:
@@ -153,5 +155,6 @@ def ensure_priced(caps: Caps, prices: Mapping[str, Prices]) -> None:
         raise UsageError(
             f"--max-cost needs prices, and none is known for {', '.join(map(repr, unknown))}. "
             f"State them in a registry.toml: [models.NAME] prices = {{ input = 0.15, output = 0.60 }} "
-            "(US dollars of a million tokens; { request = 0 } for a model that costs nothing)."
+            "(US dollars of a million tokens; { request = 0 } for a model that costs nothing).",
+            code="budget.no-price",
         )

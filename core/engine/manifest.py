@@ -74,7 +74,7 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.MsgspecError) as error:
-        raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.") from None
+        raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.", code="run.folder") from None
 
 
 def remeasured_in(folder: Path) -> dict[str, Any]:

@@ -81,7 +81,9 @@ def _ensure_set_up(study: Study, stages: Iterable[Stage], adapters: Mapping[str,
     for stage in stages:
         model = study.roles[stage.role]
         if (why := adapters[model].lacks.get(stage.operation)) is not None:
-            raise UnsupportedOperationError(f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}: {why}")
+            raise UnsupportedOperationError(
+                f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}: {why}", code="model.operation"
+            )
 
 
 class _Parts(NamedTuple):

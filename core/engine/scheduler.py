@@ -207,7 +207,8 @@ class Scheduler:
         if passing and not self.counts.asked and self._silent >= SILENT:
             raise TransientError(
                 f"the model has answered none of {self._silent} requests, each asked several times. The last failure: "
-                f"{passing[-1]} Mend that, then resume the run."
+                f"{passing[-1]} Mend that, then resume the run.",
+                code="model.silent",
             )
 
     async def _claim(self, pending: list[Keyed], found: dict[bytes, Found]) -> tuple[list[Keyed], list[Keyed]]:
@@ -295,7 +296,7 @@ class Scheduler:
             try:
                 rows.append(self._row(keyed, answer, latency))
             except DataError as error:
-                answers[place] = PermanentError(str(error))
+                answers[place] = PermanentError(str(error), code="model.response")
         found = await self.ledger.add(rows)
         self._count_asked(rows, found)
         return found

@@ -63,11 +63,16 @@ def judge_run(
     scores = score(catalogue, store, name, assignments, unrecorded=True)
     if policy.study and policy.study != scores.manifest.study.name:
         own = f"{scores.run.name} is of {scores.manifest.study.name!r}"
-        raise UsageError(f"the policy is for study {policy.study!r}; {own}. Name a run of its study, or correct it.")
+        raise UsageError(
+            f"the policy is for study {policy.study!r}; {own}. Name a run of its study, or correct it.",
+            code="policy.study",
+        )
     baselines = {}
     for other in dict.fromkeys(rule.baseline for rule in policy.rules if rule.baseline):
         if (found := get_run(store, other).name) == scores.run.name:
-            raise UsageError(f"the baseline {other!r} is the run itself, {found}. Name another run.")
+            raise UsageError(
+                f"the baseline {other!r} is the run itself, {found}. Name another run.", code="policy.baseline"
+            )
         against = score(catalogue, store, found, assignments)
         if not scores.estimates:
             continue  # nothing to compare yet, and every rule of estimates fails by itself

@@ -93,7 +93,7 @@ def read_policy(path: str | Path) -> Policy:
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read the policy {str(path)!r}: {why}.") from None
+        raise DataError(f"cannot read the policy {str(path)!r}: {why}.", code="file.unreadable") from None
     return parse_policy(text, str(path))
 
 
@@ -102,14 +102,18 @@ def parse_policy(text: str, where: str = "the policy") -> Policy:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{where} is not valid TOML: {error}.") from None
+        raise DataError(f"{where} is not valid TOML: {error}.", code="data.syntax") from None
     file = build_options(where, _File, data, strict=True)
     if not file.rules:
-        raise UsageError(f"{where} has no rules, so it would let everything pass. Write [[rules]].")
+        raise UsageError(
+            f"{where} has no rules, so it would let everything pass. Write [[rules]].", code="policy.no-rules"
+        )
     rules = tuple(_rule(values, f"{where}: rule {number}", number) for number, values in enumerate(file.rules, 1))
     names = [rule.name for rule in rules]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"{where}: two rules are called {twice[0]!r}. Give each a name of its own.")
+        raise UsageError(
+            f"{where}: two rules are called {twice[0]!r}. Give each a name of its own.", code="policy.rule-twice"
+        )
     return Policy(name=file.name, study=file.study, finished=file.finished, rules=rules)
 
 
@@ -125,30 +129,39 @@ def _rule(values: dict[str, Any], where: str, number: int) -> Rule:
 def _check_numbers(name: str, given: Any, where: str) -> None:
     """Refuse a threshold that is a text or a truth: a policy says what it means, or nothing passes."""
     if name == "between" and given is not None and not isinstance(given, list):
-        raise UsageError(f"{where}: between is {given!r}. Give both ends, such as [0, 10].")
+        raise UsageError(f"{where}: between is {given!r}. Give both ends, such as [0, 10].", code="policy.number")
     for number in given if isinstance(given, list) else [given]:
         if isinstance(number, bool) or not isinstance(number, int | float | None):
             shown = str(given).lower() if isinstance(given, bool) else repr(given)
-            raise UsageError(f"{where}: {name} is {shown}. Give a number, without quotes.")
+            raise UsageError(f"{where}: {name} is {shown}. Give a number, without quotes.", code="policy.number")
 
 
 def _check(rule: Rule, where: str) -> None:
     """Refuse a rule that could not fail, or cannot hold."""
     if not rule.limits and not rule.shares:
-        raise UsageError(f"{where} checks nothing. Set one of {', '.join((*LIMITS, *SHARES))}.")
+        raise UsageError(
+            f"{where} checks nothing. Set one of {', '.join((*LIMITS, *SHARES))}.", code="policy.rule-empty"
+        )
     if rule.limits and not rule.metric:
-        raise UsageError(f'{where} has {rule.limits[0]}, but names no metric. Set metric; "*" is every metric.')
+        raise UsageError(
+            f'{where} has {rule.limits[0]}, but names no metric. Set metric; "*" is every metric.',
+            code="policy.no-metric",
+        )
     for name in (*rule.limits, *(f"max_{status}" for status in rule.shares)):
         given = getattr(rule, name)
         numbers = given if isinstance(given, tuple) else (given,)
         if not all(math.isfinite(number) for number in numbers):
-            raise UsageError(f"{where}: {name} is {given}. Give a finite number.")
+            raise UsageError(f"{where}: {name} is {given}. Give a finite number.", code="policy.number")
     if rule.between is not None and not rule.between[0] <= rule.between[1]:
-        raise UsageError(f"{where}: between is {list(rule.between)}. Give the lower end first.")
+        raise UsageError(f"{where}: between is {list(rule.between)}. Give the lower end first.", code="policy.range")
     for name in ("max_distance", "equivalent_within"):
         if (getattr(rule, name) or 0) < 0:
-            raise UsageError(f"{where}: {name} is {getattr(rule, name)}. A distance is 0 or more.")
+            raise UsageError(f"{where}: {name} is {getattr(rule, name)}. A distance is 0 or more.", code="policy.range")
     if wrong := [status for status, most in rule.shares.items() if not 0 <= most <= 1]:
-        raise UsageError(f"{where}: max_{wrong[0]} is {rule.shares[wrong[0]]}. A share is from 0 to 1.")
+        raise UsageError(
+            f"{where}: max_{wrong[0]} is {rule.shares[wrong[0]]}. A share is from 0 to 1.", code="policy.range"
+        )
     if bool(rule.baseline) != (rule.max_increase is not None):
-        raise UsageError(f"{where}: baseline and max_increase belong together; only one of them is there.")
+        raise UsageError(
+            f"{where}: baseline and max_increase belong together; only one of them is there.", code="policy.baseline"
+        )

@@ -56,9 +56,9 @@ class Answers(NamedTuple):
     fields: tuple[str, ...]
     rows: list[Row]
 
-    def fault(self, row: Row, problem: str) -> DataError:
+    def fault(self, row: Row, problem: str, code: str = "import.cell") -> DataError:
         """Return an error that names a row."""
-        return DataError(f"{self.path}, line {row.number}: {problem}")
+        return DataError(f"{self.path}, line {row.number}: {problem}", code=code, line=row.number)
 
 
 class NoAnswer(NamedTuple):
@@ -77,9 +77,14 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
     for text in (part for whole in texts for part in whole.split(",")):
         field, equals, column = (part.strip() for part in text.partition("="))
         if not (field and equals and column):
-            raise DataError(f"cannot read {text!r} in --columns. Write FIELD=COLUMN, such as response=answer.")
+            raise DataError(
+                f"cannot read {text!r} in --columns. Write FIELD=COLUMN, such as response=answer.",
+                code="import.columns",
+            )
         if field in columns:
-            raise DataError(f"--columns names two columns for {field!r}: {columns[field]!r} and {column!r}.")
+            raise DataError(
+                f"--columns names two columns for {field!r}: {columns[field]!r} and {column!r}.", code="import.columns"
+            )
         columns[field] = column
     return columns
 
@@ -94,13 +99,17 @@ def read_answers(path: str, columns: Mapping[str, str]) -> Answers:
         raw = Path(path).read_bytes()
         text = raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}.") from None
+        raise DataError(
+            f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}.", code="file.unreadable"
+        ) from None
     records = _json_lines(path, text) if Path(path).suffix.lower() in JSON_LINES else _csv(path, text)
     if not records:
-        raise DataError(f"{path} has no rows.")
+        raise DataError(f"{path} has no rows.", code="data.no-rows")
     names = list(dict.fromkeys(name for _, cells in records for name in cells))
     if missing := [column for column in columns.values() if column not in names]:
-        raise DataError(f"{path} has no column {missing[0]!r}. It has: {', '.join(map(repr, names))}.")
+        raise DataError(
+            f"{path} has no column {missing[0]!r}. It has: {', '.join(map(repr, names))}.", code="data.column-missing"
+        )
     fields = {name: name for name in names if name not in columns.values()} | dict(columns)
     rows = [Row(line, {f: cells[c] for f, c in fields.items() if c in cells}) for line, cells in records]
     return Answers(path, hashlib.sha256(raw).hexdigest(), tuple(fields), rows)
@@ -128,7 +137,7 @@ def read_answer(answers: Answers, row: Row, request: AnyRequest) -> AnyResponse 
         case Classify():
             return _classification(answers, row)
         case _:
-            raise DataError("vectors and images cannot be imported from a table.")
+            raise DataError("vectors and images cannot be imported from a table.", code="import.operation")
 
 
 def _generation(answers: Answers, row: Row, status: Any) -> Generation | NoAnswer:
@@ -187,11 +196,13 @@ def _csv(path: str, text: str) -> list[tuple[int, dict[str, Any]]]:
                 header = _unique(path, _ensure_commas(path, record))
             elif record and header is not None:
                 if len(record) != len(header):
-                    raise DataError(f"{path}, line {line}: {len(record)} cells under {len(header)} columns.")
+                    raise DataError(
+                        f"{path}, line {line}: {len(record)} cells under {len(header)} columns.", code="data.row-length"
+                    )
                 records.append((line, dict(zip(header, record, strict=True))))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{path}, line {line}: no well-formed CSV ({error}).") from None
+        raise DataError(f"{path}, line {line}: no well-formed CSV ({error}).", code="data.syntax") from None
     return records
 
 
@@ -200,13 +211,15 @@ def _ensure_commas(path: str, header: list[str]) -> list[str]:
     for separator, name in SEPARATORS.items():
         if len(header) == 1 and separator in header[0]:
             mend = "Save it with commas, or as JSONL."
-            raise DataError(f"{path}: its columns are separated by {name}, not by commas. {mend}")
+            raise DataError(
+                f"{path}: its columns are separated by {name}, not by commas. {mend}", code="data.separator"
+            )
     return header
 
 
 def _unique(path: str, header: list[str]) -> list[str]:
     if twice := [name for name in header if header.count(name) > 1]:
-        raise DataError(f"{path}: the column {twice[0]!r} stands in the header twice.")
+        raise DataError(f"{path}: the column {twice[0]!r} stands in the header twice.", code="data.column-twice")
     return header
 
 
@@ -218,5 +231,5 @@ def _json_lines(path: str, text: str) -> list[tuple[int, dict[str, Any]]]:
             try:
                 records.append((line, msgspec.json.decode(record, type=dict[str, Any])))
             except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-                raise DataError(f"{path}, line {line}: no JSON object ({error}).") from None
+                raise DataError(f"{path}, line {line}: no JSON object ({error}).", code="data.syntax") from None
     return records

@@ -102,7 +102,9 @@ class _Import:
             raise self._hinted(self._contradicted(contradictions, len(matched.rows)))
         if matched.left_out and not matched.rows:
             why = matcher.reasons(matched.left_out)
-            raise self._hinted(DataError(f"{self._answers.path}: no row is for a trial of this study: {why}."))
+            raise self._hinted(
+                DataError(f"{self._answers.path}: no row is for a trial of this study: {why}.", code="import.no-match")
+            )
         self._left_out(len(rows) - len(own), "they are about something else than this study")
         self._left_out(len(matched.left_out), matcher.reasons(matched.left_out))
         self._note(stage)
@@ -140,7 +142,8 @@ class _Import:
         return DataError(
             f"{self._answers.path}: {len(found):,} of the {matched:,} rows that are for a trial say otherwise than the "
             f"data of the study: {where}. The first is line {row.number}, for trial {trial!r}: {first}{swapped}. "
-            "Give the data these are answers to, or correct the rows."
+            "Give the data these are answers to, or correct the rows.",
+            code="import.contradiction",
         )
 
     def _hinted(self, error: DataError) -> DataError:
@@ -148,7 +151,9 @@ class _Import:
         if not self._lacks_data:
             return error
         return DataError(
-            f"{error} No data set was given, so the study asks its own items. If these are answers to one: --data FILE."
+            f"{error} No data set was given, so the study asks its own items. "
+            "If these are answers to one: --data FILE.",
+            code=error.code,
         )
 
     def _left_out(self, count: int, why: str) -> None:
@@ -240,10 +245,13 @@ def ensure_fields(answers: Answers, stage: Stage) -> None:
     operation = OPERATIONS[stage.operation]
     if stage.operation not in FIELDS:
         can = ", ".join(OPERATIONS[kind] for kind in FIELDS)
-        raise DataError(f"stage {stage.name!r} asks {operation!r}, which no table can answer. What can be: {can}.")
+        raise DataError(
+            f"stage {stage.name!r} asks {operation!r}, which no table can answer. What can be: {can}.",
+            code="import.operation",
+        )
     for field in FIELDS[stage.operation]:
         if not any(name == field or (field == PROBABILITY and name.startswith(field)) for name in answers.fields):
             column = "probability.LABEL" if field == PROBABILITY else field
             has = ", ".join(map(repr, answers.fields))
             problem = f"{answers.path} has no column {column!r}, which stage {stage.name!r} ({operation}) needs"
-            raise DataError(f"{problem}. Map one of: {has} (--columns {column}=COLUMN).")
+            raise DataError(f"{problem}. Map one of: {has} (--columns {column}=COLUMN).", code="import.columns")

@@ -67,7 +67,10 @@ class Matcher:
         self._by = [TRIAL] if TRIAL in answers.fields else factors
         if not self._by:
             known = ", ".join([TRIAL, *stage.factors])
-            raise DataError(f"{answers.path} says of no row which trial it is for. Map one of: {known} (--columns).")
+            raise DataError(
+                f"{answers.path} says of no row which trial it is for. Map one of: {known} (--columns).",
+                code="import.columns",
+            )
         self._rest = [name for name in factors if name not in self._by]
         self._plain = self._how_to_compare()
         self._levels: dict[str, set[Any]] = defaultdict(set)
@@ -131,7 +134,7 @@ class Matcher:
             why, mend = f"there is no trial with {first}", "Correct such rows, or leave them out"
         share = f"{len(rows):,} of {len(self._answers.rows):,} rows"
         where = f"{self._answers.path}, line {lines}{more} ({share})"
-        return DataError(f"{where}: {why}. {mend} with --allow-unmatched.")
+        return DataError(f"{where}: {why}. {mend} with --allow-unmatched.", code="import.unmatched")
 
     def _groups(self) -> Mapping[Cell, _Group]:
         groups: dict[Cell, _Group] = defaultdict(_Group)
@@ -180,7 +183,7 @@ def _ensure_room(answers: Answers, group: _Group) -> None:
         lines = ", ".join(str(row.number) for row in group.rows[:SHOWN])
         room = "once" if len(group.ordinals) == 1 else f"{len(group.ordinals)} times"
         problem = f"{len(group.rows)} rows (lines {lines}) are for trial {group.trials[0]!r}, which is asked {room}"
-        raise answers.fault(group.rows[len(group.ordinals)], f"{problem}. Remove what is too much.")
+        raise answers.fault(group.rows[len(group.ordinals)], f"{problem}. Remove what is too much.", "import.too-many")
 
 
 def _reason(name: str, rows: Sequence[Row]) -> str:

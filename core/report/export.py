@@ -62,7 +62,7 @@ def encode(frame: pl.DataFrame, kind: Format) -> bytes:
     if kind not in get_args(Format):
         raise UnknownNameError("format", kind, get_args(Format))
     if kind == "latex":
-        raise UsageError("observations are not written as LaTeX. Choose parquet, csv or json.")
+        raise UsageError("observations are not written as LaTeX. Choose parquet, csv or json.", code="export.latex")
     if kind == "parquet":
         return _bytes(frame, "parquet")
     plain = frame.with_columns(pl.col(pl.Binary).bin.encode("hex"))
@@ -79,7 +79,9 @@ def write_bytes(data: bytes, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     except OSError as error:
-        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}. Name another file.") from None
+        raise UsageError(
+            f"cannot write {str(path)!r}: {error.strerror or error}. Name another file.", code="file.unwritable"
+        ) from None
     return path
 
 

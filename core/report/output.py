@@ -48,7 +48,9 @@ def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: C
         scores.frame.write_parquet(place / "observations.parquet")
         (place / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(scores.manifest), indent=2))
     except OSError as error:
-        raise UsageError(f"cannot write {str(place)!r}: {error.strerror or error}. Name another with --runs.") from None
+        raise UsageError(
+            f"cannot write {str(place)!r}: {error.strerror or error}. Name another with --runs.", code="file.unwritable"
+        ) from None
     return write(content, place)
 
 
@@ -64,7 +66,8 @@ def ensure_writable(folder: Path) -> None:
             pass
     except OSError as error:
         raise UsageError(
-            f"cannot write {str(folder)!r}: {error.strerror or error}. Name another with --runs."
+            f"cannot write {str(folder)!r}: {error.strerror or error}. Name another with --runs.",
+            code="file.unwritable",
         ) from None
 
 

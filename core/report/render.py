@@ -50,7 +50,8 @@ def write(content: ReportContent, folder: Path, figure_formats: Sequence[str] = 
     except OSError as error:
         raise UsageError(
             f"the report cannot be written: {error.strerror or error} ({str(folder)!r}). "
-            "Free some space there or name a folder you may write to."
+            "Free some space there or name a folder you may write to.",
+            code="file.unwritable",
         ) from error
     return folder / "report.html"
 

@@ -131,5 +131,5 @@ def _from_folder(catalogue: Catalogue, folder: Path, assignments: Mapping[str, A
     try:
         observations = pl.read_parquet(folder / OBSERVATIONS)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.") from None
+        raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.", code="run.folder") from None
     return measure_frame(catalogue, manifest, observations, assignments)

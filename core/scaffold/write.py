@@ -53,10 +53,13 @@ def check_name(kind: str, name: str) -> Names:
     names = Names(kind, name)
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise UsageError(
-            f"{name!r} is no name for a {kind}. Use small letters, digits and single hyphens: word-choice."
+            f"{name!r} is no name for a {kind}. Use small letters, digits and single hyphens: word-choice.",
+            code="scaffold.name",
         )
     if keyword.iskeyword(names.package) or names.package in ("prejudge", "tests"):
-        raise UsageError(f"{name!r} cannot be the name of a Python package. Choose another, such as my-{name}.")
+        raise UsageError(
+            f"{name!r} cannot be the name of a Python package. Choose another, such as my-{name}.", code="scaffold.name"
+        )
     return names
 
 
@@ -67,7 +70,9 @@ def write_package(names: Names, folder: Path) -> list[Path]:
         UsageError: the folder has files in it, or cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{str(folder)!r} is there already, and not empty. Name another with --folder.")
+        raise UsageError(
+            f"{str(folder)!r} is there already, and not empty. Name another with --folder.", code="file.exists"
+        )
     written = []
     try:
         for path, text in sorted(rendered(names)):
@@ -77,7 +82,8 @@ def write_package(names: Names, folder: Path) -> list[Path]:
             written.append(place)
     except OSError as error:
         raise UsageError(
-            f"cannot write {str(folder)!r}: {error.strerror or error}. Name another with --folder."
+            f"cannot write {str(folder)!r}: {error.strerror or error}. Name another with --folder.",
+            code="file.unwritable",
         ) from None
     return written
 

@@ -53,7 +53,7 @@ class RecheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse a sample of nothing."""
         if self.sample < 1:
-            raise UsageError(f"--sample is {self.sample}. Ask at least 1 trial again.")
+            raise UsageError(f"--sample is {self.sample}. Ask at least 1 trial again.", code="options.value")
 
 
 class Rechecked(NamedTuple):
@@ -96,7 +96,8 @@ class _Recheck:
         self._manifest = msgspec.json.decode(run.manifest, type=Manifest)
         if self._manifest.mode in ("imported", SETTING):
             raise UsageError(
-                f"run {run.name} was not asked of a model here ({self._manifest.mode}): nothing to recheck."
+                f"run {run.name} was not asked of a model here ({self._manifest.mode}): nothing to recheck.",
+                code="run.no-model",
             )
         study = self._manifest.study
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
@@ -114,7 +115,8 @@ class _Recheck:
             if before != now:
                 places = _differing(before, now)
                 raise UsageError(
-                    f"the {role} is another model by now ({places}), so its answers are no drift. Run the study anew."
+                    f"the {role} is another model by now ({places}), so its answers are no drift. Run the study anew.",
+                    code="recheck.other-model",
                 )
 
     async def perform(self) -> Rechecked:
@@ -209,7 +211,7 @@ def choose(store: Store, run: RunRow, options: RecheckOptions) -> list[_Chosen]:
         chosen = sa.select(*columns).where(trials.c.run_id == run.id, places).order_by(*columns[:2])
         found = [_Chosen(*row) for row in connection.execute(chosen)] if least else []
     if not found:
-        raise DataError(f"run {run.name} has no answers to ask for again.")
+        raise DataError(f"run {run.name} has no answers to ask for again.", code="run.no-answers")
     return found
 
 
@@ -221,7 +223,10 @@ def _ensure_own_name(store: Store, name: str, study: str) -> None:
     """Refuse to begin a recheck under the name of a run of something else."""
     for run in list_runs(store):
         if run.name == name and run.study != study:
-            raise DataError(f"{name!r} is no recheck of this run, but a run of {run.study!r}. Give another --name.")
+            raise DataError(
+                f"{name!r} is no recheck of this run, but a run of {run.study!r}. Give another --name.",
+                code="recheck.name-taken",
+            )
 
 
 def _read(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse) -> Outcomes:

@@ -69,7 +69,10 @@ def family(registry: Registry, name: str) -> tuple[str, ...]:
         raise UnknownNameError("study", name, registry.studies)
     published = tuple(study for study in found if registry.studies[study].published)
     if not published:
-        raise UsageError(f"no value is published for {', '.join(found)}: add [[studies.{found[0]}.published]].")
+        raise UsageError(
+            f"no value is published for {', '.join(found)}: add [[studies.{found[0]}.published]].",
+            code="published.none",
+        )
     return published
 
 
@@ -88,7 +91,10 @@ def replicate(catalogue: Catalogue, name: str, options: ReplicateOptions, store:
     if store is None or not any(run.study in studies for run in runs):
         first = studies[0]
         mend = f"Ask a model (prejudge run {first} --model NAME), import answers (prejudge import {first})"
-        raise UsageError(f"there is no run of {' or '.join(studies)} to compare. {mend}, or give --scores FILE.")
+        raise UsageError(
+            f"there is no run of {' or '.join(studies)} to compare. {mend}, or give --scores FILE.",
+            code="published.no-run",
+        )
     chosen = [get_run(store, one) for one in options.runs] or latest_runs(
         catalogue.registry, studies, runs, options.model
     )
@@ -153,7 +159,7 @@ def _of_file(catalogue: Catalogue, study: str, options: ReplicateOptions) -> lis
         except DataError as error:
             found.extend(_unjudged(value, study, str(error)) for value in values)
     if not any(one.beside for one in found):
-        raise DataError(found[0].why)
+        raise DataError(found[0].why, code="published.file")
     return found
 
 
@@ -187,7 +193,10 @@ def _models(published: Sequence[Published], wanted: str | None) -> list[str]:
 
 def _one(models: Sequence[str], what: str) -> str:
     if len(models) > 1:
-        raise UsageError(f"{what}; values are published for {', '.join(models)}. Say with whose to compare: --model.")
+        raise UsageError(
+            f"{what}; values are published for {', '.join(models)}. Say with whose to compare: --model.",
+            code="published.model",
+        )
     return models[0] if models else ""
 
 

@@ -97,7 +97,10 @@ def score(
         if unrecorded:
             return scores
         mend = f"Finish it: prejudge resume {run.name}{option_words(store.url)}"
-        raise DataError(f"run {run.name} stopped before its first trials were complete; its answers are kept. {mend}")
+        raise DataError(
+            f"run {run.name} stopped before its first trials were complete; its answers are kept. {mend}",
+            code="run.incomplete",
+        )
     return _measure(catalogue, scores, instrument)
 
 
@@ -107,7 +110,9 @@ def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:
         metric, _, option = name.partition(".")
         if metric not in metrics or not option:
             known = ", ".join(f"{name}.OPTION" for name in metrics)
-            raise UsageError(f"{name!r} cannot be set when a run is scored again; what can: {known}.")
+            raise UsageError(
+                f"{name!r} cannot be set when a run is scored again; what can: {known}.", code="score.fixed-option"
+            )
         metrics[metric][option] = value
     study = msgspec.structs.replace(manifest.study, metrics=metrics)
     return msgspec.structs.replace(manifest, study=study, remeasured=manifest.remeasured | dict(assignments))
@@ -120,7 +125,9 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         UsageError: the study's probe reads no published scores, or cannot read these.
     """
     if catalogue.plugins.load("probe", study.probe).import_scores is Probe.import_scores:
-        raise UsageError(f"study {study.name!r} reads no published scores; run it on a model.")
+        raise UsageError(
+            f"study {study.name!r} reads no published scores; run it on a model.", code="published.no-reader"
+        )
     study = msgspec.structs.replace(study, options=study.options | {"data": path})
     instrument = catalogue.instrument(study)
     imported = instrument.probe.import_scores(path, instrument.options)

@@ -106,7 +106,10 @@ class _Question(msgspec.Struct, frozen=True, dict=True):
 def ensure_apart(pilot: object, spread: float | None) -> None:
     """Refuse a spread beside a pilot."""
     if pilot is not None and spread is not None:
-        raise UsageError("--pilot tells the spread of each measure, so --spread has no use. Leave one of them out.")
+        raise UsageError(
+            "--pilot tells the spread of each measure, so --spread has no use. Leave one of them out.",
+            code="options.conflict",
+        )
 
 
 def smallest_effects(catalogue: Catalogue, study: Study, assumed: Assumed) -> Detectable:
@@ -121,7 +124,9 @@ def smallest_effects(catalogue: Catalogue, study: Study, assumed: Assumed) -> De
     _ensure_fits(study, assumed.pilot)
     instrument = catalogue.instrument(study)
     if len(instrument.stages()) > 1 and assumed.pilot is None:
-        raise UsageError("what the last stage asks depends on answers. Name a run to go by: --pilot RUN.")
+        raise UsageError(
+            "what the last stage asks depends on answers. Name a run to go by: --pilot RUN.", code="plan.pilot-missing"
+        )
     levels = {name: float(getattr(own, "alpha", ALPHA)) for name, (_, own) in instrument.metrics.items()}
     asked = dict(_questions(catalogue, instrument, assumed, levels))
     every = list(asked.values())
@@ -136,7 +141,10 @@ def smallest_effects(catalogue: Catalogue, study: Study, assumed: Assumed) -> De
 def _ensure_fits(study: Study, pilot: Scores | None) -> None:
     if pilot is not None and pilot.manifest.study.probe != study.probe:
         of = pilot.manifest.study.name
-        raise UsageError(f"run {pilot.run.name!r} is of study {of!r}, not of {study.name!r}. Name a run of its kind.")
+        raise UsageError(
+            f"run {pilot.run.name!r} is of study {of!r}, not of {study.name!r}. Name a run of its kind.",
+            code="run.other-study",
+        )
 
 
 def _questions(

@@ -66,7 +66,10 @@ def agreement(
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or (clusters is not None and len(clusters) != len(table)):
         labels = "" if clusters is None else f" and {len(clusters)} clusters"
-        raise DataError(f"Ratings of shape {table.shape}{labels}. Give a table (units, raters), one cluster per unit.")
+        raise DataError(
+            f"Ratings of shape {table.shape}{labels}. Give a table (units, raters), one cluster per unit.",
+            code="data.shape",
+        )
     given = (~np.isnan(table)).sum(axis=1)
     kept = table[given > 1]
     value, low, high = None, None, None
@@ -107,7 +110,8 @@ def rating_table(rows: pl.DataFrame, columns: tuple[str, str, str], order: Seque
     twice = rows.filter(rows.select(unit, rater).is_duplicated())
     if twice.height:
         raise DataError(
-            f"Rater {twice[rater][0]!r} rated {twice[unit][0]!r} twice. Keep one rating per rater and unit."
+            f"Rater {twice[rater][0]!r} rated {twice[unit][0]!r} twice. Keep one rating per rater and unit.",
+            code="data.duplicate",
         )
     codes = _codes(rows[rating], order)
     raters, columns_of = np.unique(rows[rater].cast(pl.String).to_numpy(), return_inverse=True)
@@ -122,7 +126,10 @@ def _codes(values: pl.Series, order: Sequence[object] | None) -> Array:
     known = list(order) if order is not None else values.drop_nulls().unique(maintain_order=True).to_list()
     places = {value: float(place) for place, value in enumerate(known)}
     if strange := [value for value in values.drop_nulls().unique().to_list() if value not in places]:
-        raise DataError(f"Rating {strange[0]!r} is not one of {known}. Correct it, or leave it empty where missing.")
+        raise DataError(
+            f"Rating {strange[0]!r} is not one of {known}. Correct it, or leave it empty where missing.",
+            code="data.unknown-value",
+        )
     return np.array([np.nan if value is None else places[value] for value in values.to_list()], dtype=np.float64)
 
 

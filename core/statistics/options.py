@@ -33,15 +33,23 @@ class TestingOptions(Options, frozen=True, kw_only=True):
         """Refuse values with which nothing can be computed."""
         for name, value in (("alpha", self.alpha), ("level", self.level)):
             if not 0 < value < 1:
-                raise UsageError(f"{name} is {value}. Give a number between 0 and 1.")
+                raise UsageError(f"{name} is {value}. Give a number between 0 and 1.", code="options.value")
         if self.resamples < 99:
-            raise UsageError(f"resamples is {self.resamples}. Give at least 99; 9999 is the default.")
+            raise UsageError(
+                f"resamples is {self.resamples}. Give at least 99; 9999 is the default.", code="options.value"
+            )
         if self.seed < 0:
-            raise UsageError(f"seed is {self.seed}. Give 0 or more.")
+            raise UsageError(f"seed is {self.seed}. Give 0 or more.", code="options.value")
         if self.intervals not in METHODS:
-            raise UsageError(f"intervals is {self.intervals!r}. Choose one of {', '.join(map(repr, METHODS))}.")
+            raise UsageError(
+                f"intervals is {self.intervals!r}. Choose one of {', '.join(map(repr, METHODS))}.",
+                code="options.choice",
+            )
         if self.correction not in NAMES:
-            raise UsageError(f"correction is {self.correction!r}. Choose one of {', '.join(map(repr, NAMES))}.")
+            raise UsageError(
+                f"correction is {self.correction!r}. Choose one of {', '.join(map(repr, NAMES))}.",
+                code="options.choice",
+            )
 
     @property
     def plan(self) -> Resampling:
@@ -72,7 +80,9 @@ class MarginOptions(TestingOptions, frozen=True, kw_only=True):
         """Refuse values with which nothing can be computed."""
         super().__post_init__()
         if self.margin is not None and not 0 < self.margin < 100:
-            raise UsageError(f"margin is {self.margin}. Give percentage points above 0 and below 100.")
+            raise UsageError(
+                f"margin is {self.margin}. Give percentage points above 0 and below 100.", code="options.value"
+            )
 
 
 class TriSentBiasOptions(MarginOptions, frozen=True, kw_only=True):
@@ -90,11 +100,15 @@ class TriSentBiasOptions(MarginOptions, frozen=True, kw_only=True):
         super().__post_init__()
         listed = ", ".join(map(str, self.thresholds))
         if not self.thresholds or not all(0 <= t < 1 for t in self.thresholds):
-            raise UsageError(f"thresholds are [{listed}]. Give one or more numbers from 0 to below 1.")
+            raise UsageError(
+                f"thresholds are [{listed}]. Give one or more numbers from 0 to below 1.", code="options.value"
+            )
         if len(set(self.thresholds)) < len(self.thresholds):
-            raise UsageError(f"thresholds are [{listed}]. Give each once.")
+            raise UsageError(f"thresholds are [{listed}]. Give each once.", code="options.duplicate")
         if self.threshold_main not in self.thresholds:
-            raise UsageError(f"threshold_main is {self.threshold_main}. Choose one of thresholds [{listed}].")
+            raise UsageError(
+                f"threshold_main is {self.threshold_main}. Choose one of thresholds [{listed}].", code="options.choice"
+            )
 
 
 class CrowsPairsOptions(MarginOptions, frozen=True, kw_only=True):

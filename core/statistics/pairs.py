@@ -46,7 +46,10 @@ def require_columns(observations: pl.DataFrame, columns: set[str]) -> None:
     """Raise `DataError` that names the absent columns and those there are."""
     if absent := sorted(columns - set(observations.columns)):
         there = ", ".join(observations.columns)
-        raise DataError(f"the observations have no column {', '.join(map(repr, absent))}; they have: {there}.")
+        raise DataError(
+            f"the observations have no column {', '.join(map(repr, absent))}; they have: {there}.",
+            code="data.column-missing",
+        )
 
 
 def missing_by_status(pairs: pl.DataFrame) -> dict[str, int]:
@@ -57,11 +60,17 @@ def missing_by_status(pairs: pl.DataFrame) -> dict[str, int]:
 
 def _check_sides(observations: pl.DataFrame, sides: tuple[str, str]) -> None:
     if unknown := sorted(set(observations["side"].unique().to_list()) - set(sides), key=str):
-        raise DataError(f"unknown side {unknown[0]!r}. Name the sides of a pair {sides[0]!r} and {sides[1]!r}.")
+        raise DataError(
+            f"unknown side {unknown[0]!r}. Name the sides of a pair {sides[0]!r} and {sides[1]!r}.",
+            code="data.unknown-value",
+        )
     twice = observations.filter(observations.select("pair", "side").is_duplicated())
     if twice.height:
         pair, side = twice.select("pair", "side").row(0)
-        raise DataError(f"pair {pair!r} has more than one row for side {side!r}. Give every pair a name of its own.")
+        raise DataError(
+            f"pair {pair!r} has more than one row for side {side!r}. Give every pair a name of its own.",
+            code="data.duplicate",
+        )
 
 
 def _side(observations: pl.DataFrame, side: str, name: str) -> pl.DataFrame:

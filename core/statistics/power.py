@@ -65,7 +65,7 @@ def minimum_detectable_effect(design: AnyDesign, alpha: float = 0.05, wanted: fl
         UsageError: the power wanted is none, or below alpha.
     """
     if not alpha < wanted < 1:
-        raise UsageError(f"power is {wanted}. Give a number between alpha ({alpha}) and 1.")
+        raise UsageError(f"power is {wanted}. Give a number between alpha ({alpha}) and 1.", code="options.value")
     if isinstance(design, GroupsDesign):
         return math.sqrt(_least_noncentrality(design.freedom, alpha, wanted) / design.noncentrality(1.0))
     if isinstance(design, RankDesign):

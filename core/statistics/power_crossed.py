@@ -34,15 +34,20 @@ class CrossedDesign(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse what is no design."""
         if self.rows < 2 or self.columns < 2:
-            raise UsageError(f"rows is {self.rows} and columns is {self.columns}. Give at least 2 of each.")
+            raise UsageError(
+                f"rows is {self.rows} and columns is {self.columns}. Give at least 2 of each.", code="options.value"
+            )
         if not self.spread > 0:
-            raise UsageError(f"spread is {self.spread}. Give a number above 0.")
+            raise UsageError(f"spread is {self.spread}. Give a number above 0.", code="options.value")
         if min(self.row_icc, self.column_icc) < 0 or self.row_icc + self.column_icc > 1 + 1e-9:
-            raise UsageError(f"row_icc is {self.row_icc}, column_icc {self.column_icc}. Give shares that sum up to 1.")
+            raise UsageError(
+                f"row_icc is {self.row_icc}, column_icc {self.column_icc}. Give shares that sum up to 1.",
+                code="options.value",
+            )
         if not 0 < self.fill <= 1:
-            raise UsageError(f"fill is {self.fill}. Give a share above 0, up to 1.")
+            raise UsageError(f"fill is {self.fill}. Give a share above 0, up to 1.", code="options.value")
         if self.groups not in (1, 2):
-            raise UsageError(f"groups is {self.groups}. Give 1 or 2.")
+            raise UsageError(f"groups is {self.groups}. Give 1 or 2.", code="options.value")
 
     @property
     def standard_error(self) -> float:

@@ -33,9 +33,9 @@ class Clustered(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse what is no design."""
         if not self.size > 0:
-            raise UsageError(f"size is {self.size}. Give a number above 0.")
+            raise UsageError(f"size is {self.size}. Give a number above 0.", code="options.value")
         if not 0 <= self.icc <= 1:
-            raise UsageError(f"icc is {self.icc}. Give a number from 0 to 1.")
+            raise UsageError(f"icc is {self.icc}. Give a number from 0 to 1.", code="options.value")
 
     @property
     def design_effect(self) -> float:
@@ -143,7 +143,10 @@ class GroupsDesign(Clustered, frozen=True, kw_only=True):
         """Refuse what is no design."""
         super().__post_init__()
         if len(self.clusters) < 2 or min(self.clusters) < 1 or self.freedom[1] < 1:
-            raise UsageError(f"clusters are {list(self.clusters)}. Give two groups or more, and one cluster to spare.")
+            raise UsageError(
+                f"clusters are {list(self.clusters)}. Give two groups or more, and one cluster to spare.",
+                code="options.value",
+            )
 
     @property
     def freedom(self) -> tuple[int, int]:
@@ -158,8 +161,8 @@ class GroupsDesign(Clustered, frozen=True, kw_only=True):
 
 def _ensure(clusters: int, groups: int, spread: float = 1.0) -> None:
     if clusters < 2:
-        raise UsageError(f"clusters is {clusters}. Give at least 2: one cluster shows no spread.")
+        raise UsageError(f"clusters is {clusters}. Give at least 2: one cluster shows no spread.", code="options.value")
     if not spread > 0:
-        raise UsageError(f"spread is {spread}. Give a number above 0.")
+        raise UsageError(f"spread is {spread}. Give a number above 0.", code="options.value")
     if groups not in (1, 2):
-        raise UsageError(f"groups is {groups}. Give 1 or 2.")
+        raise UsageError(f"groups is {groups}. Give 1 or 2.", code="options.value")

@@ -80,7 +80,9 @@ def export_run(store: Store, run: RunRow, path: Path) -> Exported:
             sha256 = hashlib.file_digest(written, "sha256").hexdigest()
         beside.replace(path)
     except OSError as error:
-        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}. Name another with --out.") from None
+        raise UsageError(
+            f"cannot write {str(path)!r}: {error.strerror or error}. Name another with --out.", code="file.unwritable"
+        ) from None
     finally:
         beside.unlink(missing_ok=True)
     return Exported(path, sha256, counts, absent)

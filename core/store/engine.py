@@ -63,41 +63,55 @@ def translated(url: sa.URL) -> Iterator[None]:
         yield
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         mend = "Install its SQLAlchemy driver with pip (for PostgreSQL: psycopg), or name a file."
-        raise StoreError(f"no driver for the store {show(url)}: {error}. {mend}") from None
+        raise StoreError(f"no driver for the store {show(url)}: {error}. {mend}", code="store.driver") from None
     except DBAPIError as error:
-        raise StoreError(_explain(url, str(error.orig))) from None
+        raise _explain(url, str(error.orig)) from None
     except sqlite3.Error as error:
-        raise StoreError(_explain(url, str(error))) from None
+        raise _explain(url, str(error)) from None
     except (UnicodeEncodeError, OverflowError) as error:
-        raise DataError(f"the store {show(url)} cannot hold a value: {error}.") from None
+        raise DataError(f"the store {show(url)} cannot hold a value: {error}.", code="store.value") from None
 
 
-def _explain(url: sa.URL, problem: str) -> str:
+def _explain(url: sa.URL, problem: str) -> StoreError:
     full = "cannot grow: the disk is full. What was answered is kept; free some space and resume."
     locked = f"was locked by another process for over {BUSY_SECONDS} s. Try again when it has finished."
     mends = {
-        "not a database": "is not a database. Name another file with --store.",
-        "readonly": "is read-only. Make the file and its folder writable, or name another with --store.",
-        "unable to open": "cannot be opened. Does its folder exist, and may you write there?",
-        "locked": locked,
-        "lock timeout": locked,
-        "is full": full,
-        "No space left": full,
-        "disk I/O": "cannot be written: the disk failed or is full. What was answered is kept; mend it and resume.",
-        "run_trial": "has trials of this run already: another process took up the same run. Let that one finish.",
-        "malformed": "is damaged. Restore it from a backup, or name another with --store.",
+        "not a database": ("store.foreign", "is not a database. Name another file with --store."),
+        "readonly": (
+            "store.read-only",
+            "is read-only. Make the file and its folder writable, or name another with --store.",
+        ),
+        "unable to open": ("store.unopened", "cannot be opened. Does its folder exist, and may you write there?"),
+        "locked": ("store.locked", locked),
+        "lock timeout": ("store.locked", locked),
+        "is full": ("store.full", full),
+        "No space left": ("store.full", full),
+        "disk I/O": (
+            "store.disk",
+            "cannot be written: the disk failed or is full. What was answered is kept; mend it and resume.",
+        ),
+        "run_trial": (
+            "run.running",
+            "has trials of this run already: another process took up the same run. Let that one finish.",
+        ),
+        "malformed": ("store.damaged", "is damaged. Restore it from a backup, or name another with --store."),
     }
-    mend = next((mend for sign, mend in mends.items() if sign in problem), f"failed: {' '.join(problem.split())}")
-    return f"the store {show(url)} {mend}"
+    failed = ("store.failed", f"failed: {' '.join(problem.split())}")
+    code, mend = next((mend for sign, mend in mends.items() if sign in problem), failed)
+    return StoreError(f"the store {show(url)} {mend}", code=code)
 
 
 def _check_schema(number: int, url: sa.URL) -> None:
     """Refuse to read another schema; only a writer may bring it up to date."""
     refuse_newer(number, len(MIGRATIONS), url)
     if number == 0:
-        raise StoreError(f"the store {show(url)} is empty. Run a study first, or name one with --store.")
+        raise StoreError(
+            f"the store {show(url)} is empty. Run a study first, or name one with --store.", code="store.empty"
+        )
     if number < len(MIGRATIONS):
-        raise StoreError(f"the store {show(url)} has an older schema. Run any study on it to update it.")
+        raise StoreError(
+            f"the store {show(url)} has an older schema. Run any study on it to update it.", code="store.older"
+        )
 
 
 def _is_file(url: sa.URL) -> bool:
@@ -116,12 +130,14 @@ def _check_file(url: sa.URL, writable: bool) -> None:
     path = Path(str(url.database))
     if not path.exists():
         if not writable:
-            raise StoreError(f"there is no store at {path}. Run a study first, or name one with --store.")
+            raise StoreError(
+                f"there is no store at {path}. Run a study first, or name one with --store.", code="store.missing"
+            )
         return
     if path.is_dir():
-        raise StoreError(f"the store {path} is a folder. Name a file with --store.")
+        raise StoreError(f"the store {path} is a folder. Name a file with --store.", code="store.folder")
     if writable and not path.stat().st_mode & 0o200:
-        raise StoreError(_explain(url, "readonly"))
+        raise _explain(url, "readonly")
 
 
 def _create(url: sa.URL) -> Engine:

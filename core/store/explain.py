@@ -48,7 +48,7 @@ def find_parts(store: Store, name: str) -> Parts:
     if not keys:
         raise UnknownNameError("key or trial", name, [], "Give a key in hexadecimal, or RUN/TRIAL.")
     if len(keys) > 1:
-        raise DataError(f"{len(keys)} keys begin with {name!r}. Give more digits.")
+        raise DataError(f"{len(keys)} keys begin with {name!r}. Give more digits.", code="store.key-ambiguous")
     return _parts(store, keys[0])
 
 
@@ -110,7 +110,10 @@ def _parts(store: Store, key: bytes) -> Parts:
     with translated(store.url), store.engine.connect() as connection:
         row = connection.execute(query).first()
         if row is None:
-            raise DataError(f"key {key.hex()} has no answer: the model failed. See the reasons in the run's report.")
+            raise DataError(
+                f"key {key.hex()} has no answer: the model failed. See the reasons in the run's report.",
+                code="store.no-answer",
+            )
         identity, stored, response, status = row
         (request,) = unpack(connection, [stored])
     return Parts(key, json.loads(identity), json.loads(request), json.loads(response), status)

@@ -61,5 +61,6 @@ def _identity(path: str) -> tuple[int, int] | None:
 def _gone(path: str) -> StoreError:
     return StoreError(
         f"the store {path} was removed or replaced while it was in use. Nothing was asked or kept after that was "
-        "noticed. Put the file back (with its -wal, if there is one) or name another with --store, and resume."
+        "noticed. Put the file back (with its -wal, if there is one) or name another with --store, and resume.",
+        code="store.gone",
     )

@@ -103,7 +103,10 @@ class Intake:
         table = table_of(Blob)
         for picture in rows:
             if hashlib.sha256(picture.data).hexdigest() != picture.sha256:
-                raise DataError(f"the image {picture.sha256} is not what its name says: its bytes were changed.")
+                raise DataError(
+                    f"the image {picture.sha256} is not what its name says: its bytes were changed.",
+                    code="bundle.changed",
+                )
             if self.connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == picture.sha256)) is None:
                 row = picture._asdict() | {"created": time.time()}
                 self.connection.execute(sa.insert(table).values(row))
@@ -116,7 +119,10 @@ class Intake:
             DataError: its name is none that may become a folder's.
         """
         if not _NAME.fullmatch(name):
-            raise DataError(f"{name[:100]!r} cannot be the name of a run: use letters, digits, '-', '_', '.' and '+'.")
+            raise DataError(
+                f"{name[:100]!r} cannot be the name of a run: use letters, digits, '-', '_', '.' and '+'.",
+                code="bundle.run-name",
+            )
         table = table_of(Run)
         values = facts._asdict() | {"name": name, "manifest": rename(facts.manifest, name)}
         self.added["runs"] += 1
@@ -177,7 +183,7 @@ def ensure_identity(digest: bytes, identity: str) -> None:
         same = False
     if not same:
         wrong = f"the digest {digest.hex()[:12]} of a model does not follow from its identity"
-        raise DataError(f"{wrong}: {identity[:200]}. One of them was changed.")
+        raise DataError(f"{wrong}: {identity[:200]}. One of them was changed.", code="bundle.changed")
 
 
 def ensure_whole(row: Sent, models: Container[bytes]) -> None:
@@ -188,18 +194,20 @@ def ensure_whole(row: Sent, models: Container[bytes]) -> None:
     """
     name = f"the exchange {row.key.hex()[:12]}"
     if row.identity not in models:
-        raise DataError(f"{name} names a model that is not there.")
+        raise DataError(f"{name} names a model that is not there.", code="bundle.changed")
     if (problem := fault_of(row)) is not None:
-        raise DataError(f"{name} was changed: {problem}.")
+        raise DataError(f"{name} was changed: {problem}.", code="bundle.changed")
     if not (math.isfinite(row.created) and math.isfinite(row.latency)):
-        raise DataError(f"{name} has no time: {row.created}, {row.latency}.")
+        raise DataError(f"{name} has no time: {row.created}, {row.latency}.", code="bundle.changed")
 
 
 def _ensure_factors(row: Tried) -> None:
     try:
         _factors.decode(row.factors)
     except msgspec.MsgspecError as error:
-        raise DataError(f"the factors of trial {row.trial[:100]!r} are no flat JSON object: {error}.") from None
+        raise DataError(
+            f"the factors of trial {row.trial[:100]!r} are no flat JSON object: {error}.", code="bundle.changed"
+        ) from None
 
 
 def _answer(row: Sent) -> tuple[str, str, float]:

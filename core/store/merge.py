@@ -37,7 +37,9 @@ def merge(store: Store, other: Store) -> Merged:
         DataError: the other store is damaged.
     """
     if store.url == other.url:
-        raise UsageError("a store cannot be merged into itself. Name the store to merge into with --store.")
+        raise UsageError(
+            "a store cannot be merged into itself. Name the store to merge into with --store.", code="store.same"
+        )
     with snapshot(other) as source, writing(store) as here:
         intake = Intake(here)
         _pictures(source, intake)

@@ -155,7 +155,10 @@ def schema_number(engine: Engine) -> int:
     names = set(sa.inspect(engine).get_table_names())
     if "migration" not in names:
         if names:
-            raise StoreError(f"{show(engine.url)} holds tables of something else: {', '.join(sorted(names)[:5])}.")
+            raise StoreError(
+                f"{show(engine.url)} holds tables of something else: {', '.join(sorted(names)[:5])}.",
+                code="store.foreign",
+            )
         return 0
     with engine.connect() as connection:
         return int(connection.scalar(sa.select(sa.func.max(_applied.c.number))) or 0)
@@ -179,7 +182,8 @@ def refuse_newer(at: int, known: int, url: sa.URL) -> None:
     if at > known:
         raise StoreError(
             f"the store {show(url)} was written by a newer prejudge (schema {at}; this version knows "
-            f"{known}). Upgrade: pip install -U prejudge"
+            f"{known}). Upgrade: pip install -U prejudge",
+            code="store.newer",
         )
 
 

@@ -68,7 +68,9 @@ def get_run(store: Store, name: str) -> RunRow:
     exact = [run for run in runs if run.name == name]
     found = exact or [run for run in runs if name and run.name.startswith(name)]
     if len(found) > 1:
-        raise DataError(f"{len(found)} runs begin with {name!r}, such as {found[0].name} and {found[1].name}.")
+        raise DataError(
+            f"{len(found)} runs begin with {name!r}, such as {found[0].name} and {found[1].name}.", code="run.ambiguous"
+        )
     if not found:
         raise UnknownNameError("run", name, [run.name for run in runs], "prejudge list shows them." if runs else "")
     return found[0]

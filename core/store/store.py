@@ -203,7 +203,7 @@ class Store:
         with translated(self.url), self.engine.connect() as connection:
             data = connection.scalar(sa.select(table.c.data).where(table.c.sha256 == sha256))
         if data is None:
-            raise DataError(f"the store has no image {sha256}.")
+            raise DataError(f"the store has no image {sha256}.", code="store.no-image")
         return bytes(data)
 
     def begin_run(self, name: str, study: str, manifest: bytes) -> int:

@@ -53,7 +53,7 @@ class Bundle:
             self._archive = zipfile.ZipFile(self.path)
         except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
             problem = getattr(error, "strerror", None) or "it is no bundle (no zip file), or only a part of one"
-            raise DataError(f"cannot read {str(path)!r}: {problem}.") from None
+            raise DataError(f"cannot read {str(path)!r}: {problem}.", code="bundle.unreadable") from None
         try:
             self._check_members()
             self.head = self._decode("bundle.json", Head)
@@ -117,7 +117,8 @@ class Bundle:
         if self.head.format != FORMAT:
             mend = "pip install -U prejudge" if self.head.format > FORMAT else "export it again"
             raise DataError(
-                f"{self.path} has format {self.head.format}; this version reads format {FORMAT}. Mend it: {mend}"
+                f"{self.path} has format {self.head.format}; this version reads format {FORMAT}. Mend it: {mend}",
+                code="bundle.format",
             )
 
     def _names(self, pattern: str) -> list[str]:
@@ -168,7 +169,9 @@ class Bundle:
             raise self._fault(f"identities.json has the digest {text[:80]!r}") from None
 
     def _fault(self, problem: str) -> DataError:
-        return DataError(f"{self.path} was changed or is damaged: {problem}. Nothing of it was taken over.")
+        return DataError(
+            f"{self.path} was changed or is damaged: {problem}. Nothing of it was taken over.", code="bundle.changed"
+        )
 
 
 def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Imported:
@@ -184,7 +187,9 @@ def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Impo
             if RunContent(here, known[name]).digest() == bundle.head.content:
                 return Imported(name, False, 0, 0)
             mend = f"Import it under another name: --as {name}-2"
-            raise DataError(f"the store has another run {name!r}, with other content. {mend}")
+            raise DataError(
+                f"the store has another run {name!r}, with other content. {mend}", code="bundle.run-differs"
+            )
         intake = Intake(here)
         _Taking(bundle, intake).take(name)
         return Imported(name, True, intake.added["exchanges"], intake.added["images"])
@@ -217,7 +222,10 @@ class _Taking:
             self._intake.pictures([picture])
         self._digest.add("picture", pictures)
         if self._digest.hexdigest() != self._bundle.head.content:
-            raise DataError(f"{self._bundle.path} was changed: bundle.json gives another digest of its content.")
+            raise DataError(
+                f"{self._bundle.path} was changed: bundle.json gives another digest of its content.",
+                code="bundle.changed",
+            )
 
     def _exchanges(self) -> tuple[Places, bytes]:
         numbers: list[np.ndarray[Any, Any]] = [np.empty(0, dtype=np.int64)]
@@ -233,7 +241,10 @@ class _Taking:
             return row
         if not 0 <= row.exchange < len(numbers) or keys[32 * row.exchange : 32 * row.exchange + 32] != row.key:
             where = f"trial {row.trial!r} of stage {row.stage!r}"
-            raise DataError(f"{self._bundle.path} was changed: {where} points to an exchange that is not its own.")
+            raise DataError(
+                f"{self._bundle.path} was changed: {where} points to an exchange that is not its own.",
+                code="bundle.changed",
+            )
         return row._replace(exchange=int(numbers[row.exchange]))
 
 

@@ -23,7 +23,7 @@ def store_url(where: str | Path) -> sa.URL:
     """
     text = str(where)
     if not text.strip():
-        raise StoreError("the store has no name. Name a file with --store.")
+        raise StoreError("the store has no name. Name a file with --store.", code="store.url")
     if "://" not in text:
         return sa.URL.create("sqlite", database=text)
     try:
@@ -31,9 +31,14 @@ def store_url(where: str | Path) -> sa.URL:
     except (ArgumentError, ValueError):
         # Not the text itself: a password may stand in it.
         kind = text.partition("://")[0]
-        raise StoreError(f"cannot read the store's url {kind}://... Give a file path or a SQLAlchemy url.") from None
+        raise StoreError(
+            f"cannot read the store's url {kind}://... Give a file path or a SQLAlchemy url.", code="store.url"
+        ) from None
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise StoreError(f"the store {text} would be in memory, and gone with the process. Name a file with --store.")
+        raise StoreError(
+            f"the store {text} would be in memory, and gone with the process. Name a file with --store.",
+            code="store.in-memory",
+        )
     return url
 
 
