@@ -80,14 +80,17 @@ class Lexicon(ModelAdapter):
     def _rate(self, request: Classify) -> Classification | ModelError:
         if request.pair is not None:
             return PermanentError(
-                "'lexicon' rates the sentiment of one text; a text pair needs a model for pairs (hf-classifier)."
+                "'lexicon' rates the sentiment of one text; a text pair needs a model for pairs (hf-classifier).",
+                code="request.text-pair",
             )
         scores = self._analyzer.polarity_scores(request.text)
         shares = {label: float(scores[name]) for label, name in LABELS.items()}
         # VADER rounds each share to three digits, so that their sum may miss 1 by a thousandth.
         total = sum(shares.values())
         if total == 0:
-            return PermanentError(f"the text {request.text[:40]!r} has no words, so it has no sentiment.")
+            return PermanentError(
+                f"the text {request.text[:40]!r} has no words, so it has no sentiment.", code="request.empty"
+            )
         return Classification(probabilities={label: share / total for label, share in shares.items()})
 
 

@@ -87,7 +87,7 @@ class Diffusers(ThreadedAdapter):
         """
         self._open_worker()
         if self.keep is None:
-            return [PermanentError(NOWHERE) for _ in requests]
+            return [PermanentError(NOWHERE, code="request.no-image-store") for _ in requests]
         return [self._answer(outcome) for outcome in await self._run(self._draw, requests)]
 
     def _draw(self, requests: Sequence[Draw], stop: threading.Event) -> list[Outcome]:
@@ -99,7 +99,11 @@ class Diffusers(ThreadedAdapter):
             return Drawing(image=None, status="filtered")
         if isinstance(outcome, ModelError):
             return outcome
-        return Drawing(image=self.keep(outcome, "image/png")) if self.keep else PermanentError(NOWHERE)
+        return (
+            Drawing(image=self.keep(outcome, "image/png"))
+            if self.keep
+            else PermanentError(NOWHERE, code="request.no-image-store")
+        )
 
     def _load(self) -> tuple[Loaded, Drawer]:
         given = self._options

@@ -54,7 +54,7 @@ class Drawer:
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number, request in enumerate(requests):
             if problem := self._problem(request):
-                outcomes[number] = PermanentError(problem)
+                outcomes[number] = problem
             else:
                 key = (request.width, request.height, request.steps, request.guidance)
                 groups.setdefault(key, []).append(number)
@@ -78,13 +78,15 @@ class Drawer:
         try:
             return self._call(chunk, stop)
         except _StoppedError:
-            return [PermanentError("the drawing was cancelled.")] * len(chunk)
+            return [PermanentError("the drawing was cancelled.", code="request.cancelled")] * len(chunk)
         except (RuntimeError, MemoryError) as error:
             if not isinstance(error, MemoryError) and not is_out_of_memory(error):
                 raise
         # Schedulers refuse a number of steps by either.
         except (ValueError, IndexError) as error:
-            return [PermanentError(f"the pipeline does not take this request: {one_line(error)}")] * len(chunk)
+            return [
+                PermanentError(f"the pipeline does not take this request: {one_line(error)}", code="request.refused")
+            ] * len(chunk)
         # Freed here, outside the handler, for the traceback holds the tensors.
         release_memory(self._loaded.device)
         return None
@@ -128,20 +130,23 @@ class Drawer:
             "output_type": "np",
         }
 
-    def _problem(self, request: Draw) -> str | None:
+    def _problem(self, request: Draw) -> PermanentError | None:
         factor = int(getattr(self._loaded.pipeline, "vae_scale_factor", 8))
         if min(request.width, request.height) < 1 or request.width % factor or request.height % factor:
-            return (
+            return PermanentError(
                 f"width {request.width} and height {request.height} must be positive multiples of {factor} "
-                "for this pipeline."
+                "for this pipeline.",
+                code="request.size",
             )
         if request.seed not in _SEEDS:
-            return f"seed {request.seed} is out of range: torch takes -2**63 to 2**64 - 1."
+            return PermanentError(
+                f"seed {request.seed} is out of range: torch takes -2**63 to 2**64 - 1.", code="request.value"
+            )
         if request.steps is not None and request.steps < 1:
-            return f"steps = {request.steps}: at least one is needed to draw."
+            return PermanentError(f"steps = {request.steps}: at least one is needed to draw.", code="request.value")
         return self._too_long(request.prompt + self._style.suffix) or self._too_long(self._style.negative or "")
 
-    def _too_long(self, text: str) -> str | None:
+    def _too_long(self, text: str) -> PermanentError | None:
         parts = self._loaded.pipeline.components
         tokenizers = [part for name, part in parts.items() if name.startswith("tokenizer") and part is not None]
         sizes = [
@@ -151,29 +156,33 @@ class Drawer:
         if not sizes or any(size <= most for size, most in sizes):
             return None
         size, most = max(sizes, key=lambda pair: pair[1])
-        return (
+        return PermanentError(
             f"the prompt has {size} tokens, the pipeline takes at most {most}, suffix included. Shorten it; "
-            "cutting it here would draw another prompt."
+            "cutting it here would draw another prompt.",
+            code="request.too-long",
         )
 
     def _encode(self, request: Draw, image: NDArray[Any]) -> bytes | ModelError:
         if not np.isfinite(image).all():
             return PermanentError(
                 "the image has values that are not finite in this dtype. Use dtype = 'bfloat16' or 'float32', "
-                "or a vae made for float16."
+                "or a vae made for float16.",
+                code="request.not-finite",
             )
         if image.shape[:2] != (request.height, request.width):
             height, width = image.shape[:2]
             return PermanentError(
                 f"the pipeline drew {width} x {height} pixels in place of {request.width} x {request.height}; "
-                "ask for a size it keeps."
+                "ask for a size it keeps.",
+                code="request.size",
             )
         return to_png(image)
 
     def _too_large(self, request: Draw) -> ModelError:
         return PermanentError(
             f"one image of {request.width} x {request.height} does not fit into this device's memory. "
-            "Ask for a smaller one, or use device = 'cpu' or a smaller dtype."
+            "Ask for a smaller one, or use device = 'cpu' or a smaller dtype.",
+            code="request.memory",
         )
 
 

@@ -81,17 +81,20 @@ def part_files(source: Source, folder: Path) -> list[Path]:
     there = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
     settings, safe, pickled = (_matching(there, patterns) for patterns in (SETTINGS, SAFE, PICKLED))
     if not settings:
-        raise ModelLoadError(f"{shown} holds no configuration, although {INDEX} names it. Save the pipeline again.")
+        raise ModelLoadError(
+            f"{shown} holds no configuration, although {INDEX} names it. Save the pipeline again.", code="model.files"
+        )
     # Only models have a config.json: schedulers, tokenizers and processors name theirs otherwise.
     if not _matching(there, (CONFIG,)):
         return settings
     if not safe and pickled and not source.allow_pickle:
         raise ModelLoadError(
             f"{shown} holds only pickled weights ({pickled[0].name}), which can run code when read. Save it as "
-            "safetensors (pipeline.save_pretrained(directory)), or set allow_pickle = true if you trust it."
+            "safetensors (pipeline.save_pretrained(directory)), or set allow_pickle = true if you trust it.",
+            code="model.pickled",
         )
     if not safe and not pickled:
-        raise ModelLoadError(f"{shown} holds no weights ({SAFE[0]} or {SAFE[2]}).")
+        raise ModelLoadError(f"{shown} holds no weights ({SAFE[0]} or {SAFE[2]}).", code="model.weights-missing")
     return sorted({*settings, *(safe or pickled)})
 
 
@@ -111,11 +114,12 @@ def _source(model: str, revision: str | None, index: str, allow_pickle: bool) ->
         return Source(model, path.parent.name, read_config(path), None, allow_pickle)
     if revision is not None:
         raise ModelLoadError(
-            f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one."
+            f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one.",
+            code="model.revision",
         )
     if not (folder / index).is_file():
         what = "diffusers pipeline" if index == INDEX else "diffusers model"
-        raise ModelLoadError(f"{model!r} holds no {index}, so it is no {what}.")
+        raise ModelLoadError(f"{model!r} holds no {index}, so it is no {what}.", code="model.files")
     return Source(folder.resolve().name, "", read_config(folder / index), folder, allow_pickle)
 
 
@@ -124,11 +128,14 @@ def _check_index(source: Source) -> None:
     if not isinstance(kind, str):
         raise ModelLoadError(
             f"{source.name!r} is no pipeline of diffusers, or brings its own code, which is not run: its {INDEX} "
-            f"gives the class {kind!r}."
+            f"gives the class {kind!r}.",
+            code="model.kind",
         )
     # The names are those of folders.
     if odd := [name for name in components(source.config) if not name.isidentifier()]:
-        raise ModelLoadError(f"{source.name!r} has a component {odd[0]!r}, which could lie outside the model.")
+        raise ModelLoadError(
+            f"{source.name!r} has a component {odd[0]!r}, which could lie outside the model.", code="model.files"
+        )
 
 
 def _matching(paths: list[Path], patterns: tuple[str, ...]) -> list[Path]:

@@ -68,7 +68,7 @@ def check_scheduler(name: str) -> None:
     if name not in known:
         raise UnknownNameError("scheduler", name, known)
     if name == UNSEEDED:
-        raise UsageError(f"scheduler {_unseeded(name)}")
+        raise UsageError(f"scheduler {_unseeded(name)}", code="model.scheduler")
 
 
 def left_out(recipe: Recipe) -> frozenset[str]:
@@ -97,7 +97,9 @@ def load_pipeline(recipe: Recipe) -> Loaded:
             pipeline = cls.from_pretrained(str(folder), **parts, local_files_only=True)  # type: ignore[union-attr]
         # Configurations of components fail in every way that their classes can.
         except Exception as error:
-            raise ModelLoadError(f"cannot load {name!r} as {kind}: {one_line(error)}") from error
+            raise ModelLoadError(
+                f"cannot load {name!r} as {kind}: {one_line(error)}", code="model.unloadable"
+            ) from error
         _set_scheduler(pipeline, recipe)
         pipeline.set_progress_bar_config(disable=True)
         return Loaded(pipeline.to(device), device, accepts)
@@ -123,7 +125,9 @@ def _arguments(cls: Any, name: str, kind: str) -> frozenset[str]:
     parameters = frozenset(inspect.signature(cls.__call__).parameters) if isinstance(cls, type) else frozenset[str]()
     missing = [needed for needed in NEEDED if needed not in parameters]
     if missing or parameters & {"image", "video", "num_frames"}:
-        raise ModelLoadError(f"{name!r} is no text-to-image pipeline that this diffusers knows: its class is {kind}.")
+        raise ModelLoadError(
+            f"{name!r} is no text-to-image pipeline that this diffusers knows: its class is {kind}.", code="model.kind"
+        )
     return parameters
 
 
@@ -158,7 +162,9 @@ def _load_part(folder: Path, cls: Any, recipe: Recipe) -> Any:
         )
     # Broken weights raise whatever their reader raises.
     except Exception as error:
-        raise ModelLoadError(f"cannot load {shown} as {cls.__name__}: {one_line(error)}") from error
+        raise ModelLoadError(
+            f"cannot load {shown} as {cls.__name__}: {one_line(error)}", code="model.unloadable"
+        ) from error
     tensors = part.state_dict(keep_vars=True)
     missing = set(info["missing_keys"])
     loaded = {id(tensor) for key, tensor in tensors.items() if key not in missing}
@@ -167,7 +173,10 @@ def _load_part(folder: Path, cls: Any, recipe: Recipe) -> Any:
     lost += [str(key[0]) for key in info.get("mismatched_keys") or ()]
     if lost:
         more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
-        raise ModelLoadError(f"the weights of {shown} lack {', '.join(lost[:3])}{more}: images would be noise.")
+        raise ModelLoadError(
+            f"the weights of {shown} lack {', '.join(lost[:3])}{more}: images would be noise.",
+            code="model.weights-missing",
+        )
     return part.eval()
 
 
@@ -182,7 +191,8 @@ def _part_class(place: Sequence[str], part: str, recipe: Recipe) -> Any:
         raise ModelLoadError(
             f"{part!r} of {recipe.source.name!r} is of the class {library}.{kind}, which neither diffusers nor "
             "Transformers has here. If it is its own code, it is not run; if it is newer than the packages, upgrade "
-            "them."
+            "them.",
+            code="model.kind",
         ) from None
 
 
@@ -191,7 +201,7 @@ def _set_scheduler(pipeline: Any, recipe: Recipe) -> None:
         pipeline.scheduler = _make_scheduler(recipe.scheduler, pipeline.scheduler, recipe.source.name)
     kind = type(pipeline.scheduler).__name__
     if kind == UNSEEDED:
-        raise ModelLoadError(f"the pipeline's own scheduler {_unseeded(kind)}")
+        raise ModelLoadError(f"the pipeline's own scheduler {_unseeded(kind)}", code="model.scheduler")
 
 
 def _make_scheduler(name: str, own: Any, model: str) -> Any:
@@ -201,12 +211,14 @@ def _make_scheduler(name: str, own: Any, model: str) -> Any:
     able = {kind.__name__ for kind in fitting} | DISTILLED
     # A scheduler that names no others says nothing about what fits it.
     if len(fitting) > 1 and name not in able:
-        raise ModelLoadError(f"scheduler {name!r} does not fit {model!r}; these do: {', '.join(sorted(able))}.")
+        raise ModelLoadError(
+            f"scheduler {name!r} does not fit {model!r}; these do: {', '.join(sorted(able))}.", code="model.scheduler"
+        )
     try:
         return getattr(diffusers, name).from_config(own.config)
     # Some schedulers need packages of their own; others take no such configuration.
     except Exception as error:
-        raise ModelLoadError(f"cannot use scheduler {name!r}: {one_line(error)}") from error
+        raise ModelLoadError(f"cannot use scheduler {name!r}: {one_line(error)}", code="model.scheduler") from error
 
 
 def _unseeded(name: str) -> str:

@@ -16,15 +16,20 @@ def check_known(ids: Sequence[int], vocabulary: int, name: str) -> None:
     if max(ids, default=0) >= vocabulary:
         raise PermanentError(
             f"the tokenizer of {name!r} gives token {max(ids)}, the model knows {vocabulary}: "
-            "they do not belong together."
+            "they do not belong together.",
+            code="request.tokenizer",
         )
 
 
 def too_large(what: str) -> PermanentError:
     """Return the error of a request that memory does not hold even alone."""
-    return PermanentError(f"{what} does not fit into this device's memory. Use device = 'cpu' or a smaller dtype.")
+    return PermanentError(
+        f"{what} does not fit into this device's memory. Use device = 'cpu' or a smaller dtype.", code="request.memory"
+    )
 
 
 def not_finite(what: str, name: str, dtype: str) -> PermanentError:
     """Return the error of a model that answers with infinities or with what is no number."""
-    return PermanentError(f"{name!r} gives {what} not finite in {dtype}. Use dtype = 'float32'.")
+    return PermanentError(
+        f"{name!r} gives {what} not finite in {dtype}. Use dtype = 'float32'.", code="request.not-finite"
+    )

@@ -65,7 +65,8 @@ def find_source(
         return Source(model, commit, config, None, allow_pickle, trust_remote_code, more)
     if revision is not None:
         raise ModelLoadError(
-            f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one."
+            f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one.",
+            code="model.revision",
         )
     files = model_files(folder, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
     there = [path for path in folder.iterdir() if path.is_file()]
@@ -108,11 +109,12 @@ def model_files(
     shown = repr(name or str(folder))
     there = sorted(path for path in folder.iterdir() if path.is_file())
     if not _matching(there, (CONFIG,)):
-        raise ModelLoadError(f"{shown} holds no {CONFIG}, so it is no Transformers model directory.")
+        raise ModelLoadError(f"{shown} holds no {CONFIG}, so it is no Transformers model directory.", code="model.kind")
     if not _matching(there, TOKENIZER):
         raise ModelLoadError(
             f"{shown} holds no tokenizer (none of {', '.join(TOKENIZER)}). "
-            "Save it there: tokenizer.save_pretrained(directory)."
+            "Save it there: tokenizer.save_pretrained(directory).",
+            code="model.files",
         )
     weights = _weights(there, shown, allow_pickle)
     kept = {*_matching(there, (CONFIG, *TOKENIZER, *TOKENIZER_MORE)), *weights}
@@ -134,9 +136,11 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ModelLoadError(f"cannot read {str(path)!r}: {one_line(error)}") from error
+        raise ModelLoadError(f"cannot read {str(path)!r}: {one_line(error)}", code="model.config") from error
     if not isinstance(config, dict):
-        raise ModelLoadError(f"{str(path)!r} holds no JSON object, so it is no Transformers configuration.")
+        raise ModelLoadError(
+            f"{str(path)!r} holds no JSON object, so it is no Transformers configuration.", code="model.config"
+        )
     return config
 
 
@@ -149,9 +153,10 @@ def _weights(there: list[Path], shown: str, allow_pickle: bool) -> list[Path]:
     if pickled:
         raise ModelLoadError(
             f"{shown} holds only pickled weights ({pickled[0].name}), which can run code when read. Save it as "
-            "safetensors (model.save_pretrained(directory)), or set allow_pickle = true if you trust it."
+            "safetensors (model.save_pretrained(directory)), or set allow_pickle = true if you trust it.",
+            code="model.pickled",
         )
-    raise ModelLoadError(f"{shown} holds no weights (model.safetensors).")
+    raise ModelLoadError(f"{shown} holds no weights (model.safetensors).", code="model.weights-missing")
 
 
 def _matching(paths: Iterable[Path], patterns: tuple[str, ...]) -> list[Path]:

@@ -25,7 +25,9 @@ def download(name: str, commit: str, wanted: Iterable[str], unwanted: Iterable[s
                 name, revision=commit, allow_patterns=list(wanted), ignore_patterns=list(unwanted)
             )
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ModelLoadError(f"cannot download {name!r} at {commit}: {one_line(error)}") from error
+        raise ModelLoadError(
+            f"cannot download {name!r} at {commit}: {one_line(error)}", code="model.download"
+        ) from error
     return Path(folder)
 
 
@@ -45,7 +47,9 @@ def download_file(model: str, commit: str, name: str) -> Path | None:
     except EntryNotFoundError:
         return None
     except (HfHubHTTPError, OSError) as error:
-        raise ModelLoadError(f"cannot download {name} of {model!r}: {one_line(error)}") from error
+        raise ModelLoadError(
+            f"cannot download {name} of {model!r}: {one_line(error)}", code="model.download"
+        ) from error
 
 
 def pin_file(model: str, revision: str | None, name: str) -> Path:
@@ -61,19 +65,25 @@ def pin_file(model: str, revision: str | None, name: str) -> Path:
         with no_bars():
             return Path(huggingface_hub.hf_hub_download(model, name, revision=revision))
     except HFValidationError:
-        raise ModelLoadError(f"{model!r} is neither a directory nor a hub name (owner/name).") from None
+        raise ModelLoadError(
+            f"{model!r} is neither a directory nor a hub name (owner/name).", code="model.not-found"
+        ) from None
     except LocalEntryNotFoundError:
         raise ModelLoadError(
             f"{model!r} is no directory, and as a hub name it is neither cached nor reachable from here. "
-            "Check the spelling and the connection, or give a directory."
+            "Check the spelling and the connection, or give a directory.",
+            code="model.not-found",
         ) from None
     except EntryNotFoundError:
-        raise ModelLoadError(f"hub model {model!r} has no {name}, so it cannot be loaded here.") from None
+        raise ModelLoadError(
+            f"hub model {model!r} has no {name}, so it cannot be loaded here.", code="model.files"
+        ) from None
     except (HfHubHTTPError, OSError) as error:
         at = f" at revision {revision!r}" if revision else ""
         raise ModelLoadError(
             f"{model!r}{at} is no directory, and the hub does not give it: {type(error).__name__}. Check the spelling; "
-            "a private or gated model needs the environment variable HF_TOKEN."
+            "a private or gated model needs the environment variable HF_TOKEN.",
+            code="model.not-found",
         ) from None
 
 

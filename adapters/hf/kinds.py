@@ -42,9 +42,11 @@ def check_kind(kind: Kind, config: Mapping[str, Any], name: str, *, trust_remote
         if trust_remote_code:
             return
         raise ModelLoadError(
-            f"model {name!r} brings its own code, which is not run unasked. Read it, then set trust_remote_code = true."
+            f"model {name!r} brings its own code, which is not run unasked. "
+            "Read it, then set trust_remote_code = true.",
+            code="model.own-code",
         )
     named = [architecture for architecture in config.get("architectures") or () if isinstance(architecture, str)]
     if named and not any(map(kind.fits, named)):
         is_a = next((text for end, text in _NAMES.items() if named[0].endswith(end)), "another kind of model")
-        raise ModelLoadError(f"model {name!r} is no {kind.what}: {named[0]} is {is_a}.")
+        raise ModelLoadError(f"model {name!r} is no {kind.what}: {named[0]} is {is_a}.", code="model.kind")

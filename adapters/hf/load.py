@@ -29,7 +29,9 @@ def load_tokenizer(folder: Path, source: Source) -> Any:
         )
     # Tokenizer files fail in every way that a JSON, SentencePiece or Rust parser can.
     except Exception as error:
-        raise ModelLoadError(f"cannot load the tokenizer of {source.name!r}: {one_line(error)}") from error
+        raise ModelLoadError(
+            f"cannot load the tokenizer of {source.name!r}: {one_line(error)}", code="model.tokenizer"
+        ) from error
     check_fast(tokenizer, source)
     return tokenizer
 
@@ -43,7 +45,8 @@ def check_fast(tokenizer: Any, source: Source) -> None:
     if not tokenizer.is_fast:
         raise ModelLoadError(
             f"{source.name!r} has no fast tokenizer, without which tokens cannot be traced to characters. "
-            "Save one as tokenizer.json."
+            "Save one as tokenizer.json.",
+            code="model.tokenizer",
         )
 
 
@@ -75,12 +78,15 @@ def load_weights(folder: Path, source: Source, dtype: DType, loader: str, what: 
         )
     # A configuration of another kind is a ValueError; broken weights raise whatever their reader raises.
     except Exception as error:
-        raise ModelLoadError(f"cannot load {source.name!r} as {what}: {one_line(error)}") from error
+        raise ModelLoadError(
+            f"cannot load {source.name!r} as {what}: {one_line(error)}", code="model.unloadable"
+        ) from error
     if missing := truly_missing(model, info):
         shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         raise ModelLoadError(
             f"the weights of {source.name!r} lack {shown}: with these left random every score would be noise. "
-            f"Give a checkpoint that was saved as {what}, head included."
+            f"Give a checkpoint that was saved as {what}, head included.",
+            code="model.weights-missing",
         )
     return model.eval()
 

@@ -71,13 +71,17 @@ class Encoder:
     def _cut(self, ids: list[int], ends: list[int], border: int, continuation: str) -> Row:
         split = first_beyond(ends, border)
         if split is None:
-            raise PermanentError(f"the continuation {continuation!r} has no token of its own, so it has no likelihood.")
+            raise PermanentError(
+                f"the continuation {continuation!r} has no token of its own, so it has no likelihood.",
+                code="request.no-token",
+            )
         if split:
             return Row(ids, split)
         if self._bos is None:
             raise PermanentError(
                 "the prompt has no token before the continuation, and this tokenizer has no token for the beginning "
-                "of a text: the first token has nothing to be conditioned on. Give a prompt."
+                "of a text: the first token has nothing to be conditioned on. Give a prompt.",
+                code="request.no-context",
             )
         return Row([self._bos, *ids], 1)
 

@@ -73,7 +73,10 @@ class LlamaCpp(ThreadedAdapter):
         self._source = find_gguf(options.model)
         self._format = options.chat_format or (FILE if self._source.chat_template else PLAIN)
         if self._format == FILE and not self._source.chat_template:
-            raise ModelLoadError(f"{options.model!r} brings no chat template. Use chat_format = 'plain' or a name.")
+            raise ModelLoadError(
+                f"{options.model!r} brings no chat template. Use chat_format = 'plain' or a name.",
+                code="model.template",
+            )
         self.identity = Identity(
             adapter="llamacpp",
             version=VERSION,

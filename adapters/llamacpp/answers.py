@@ -80,9 +80,11 @@ class Answers:
         tokens = self._begin(rendered) + self.engine.encode(rendered.text)
         most = self._asking.max_tokens if request.sampling.max_tokens is None else request.sampling.max_tokens
         if not tokens:
-            raise PermanentError("the messages hold no text, and the model has no token to begin a text with.")
+            raise PermanentError(
+                "the messages hold no text, and the model has no token to begin a text with.", code="request.empty"
+            )
         if most < 0 or (request.sampling.temperature or 0) < 0:
-            raise PermanentError("max_tokens and temperature cannot be negative.")
+            raise PermanentError("max_tokens and temperature cannot be negative.", code="request.value")
         self._check_size(len(tokens), most)
         answer = _Drawing(self.engine, request, tokens).run(most, cancelled)
         refused = self._asking.refusal_rule and reads_as_refusal(answer.text)
@@ -117,7 +119,7 @@ class Answers:
 
     def _encode(self, prompt: Rendered, continuation: str) -> Encoded:
         if not continuation:
-            raise PermanentError("a continuation is empty, so there is nothing to score.")
+            raise PermanentError("a continuation is empty, so there is nothing to score.", code="request.empty")
         whole = prompt.text + continuation
         begin = self._begin(prompt)
         tokens = self.engine.encode(whole)
@@ -128,7 +130,8 @@ class Answers:
         if start == 0:
             raise PermanentError(
                 f"no token comes before the first of {continuation[:40]!r}, and {self._asking.name!r} has none to "
-                "begin a text with, so its likelihood is not defined. Give a prompt."
+                "begin a text with, so its likelihood is not defined. Give a prompt.",
+                code="request.no-context",
             )
         self._check_size(len(begin) + len(tokens), 0)
         return Encoded(begin + tokens, start)
@@ -138,7 +141,8 @@ class Answers:
             answer = f" and the answer up to {more}" if more else ""
             raise PermanentError(
                 f"the text has {tokens} tokens{answer}; {self._asking.name!r} is opened for {self._asking.n_ctx} "
-                "(n_ctx, and at most what it was trained on). Shorten it; cutting it here would ask something else."
+                "(n_ctx, and at most what it was trained on). Shorten it; cutting it here would ask something else.",
+                code="request.too-long",
             )
 
     def _score(self, one: Encoded, held: int, row: Row) -> TokenScores:
@@ -148,7 +152,10 @@ class Answers:
         for place, expected in self.engine.run(rest, held, max(one.start - 1, held)):
             values.append(expected[one.tokens[place + 1]])
         if not np.isfinite(values).all():
-            raise PermanentError(f"{self._asking.name!r} rules a token of the continuation out: no finite likelihood.")
+            raise PermanentError(
+                f"{self._asking.name!r} rules a token of the continuation out: no finite likelihood.",
+                code="request.not-finite",
+            )
         scores = tuple(float(value) for value in values)
         return TokenScores(log_probability=math.fsum(scores), count=len(scores), values=scores)
 

@@ -38,7 +38,7 @@ def read_turns(messages: Sequence[Message], system_prompt: str | None) -> list[T
     """
     turns = [{"role": message.role, "content": _content(message)} for message in messages]
     if not turns:
-        raise PermanentError("there is no message to answer.")
+        raise PermanentError("there is no message to answer.", code="request.empty")
     if system_prompt is None:
         return turns
     # Templates know one system message at most.
@@ -73,7 +73,9 @@ def render_jinja(template: str, turns: Sequence[Turn], tokens: dict[str, str]) -
         )
     # A template is a program: it raises what it likes.
     except Exception as error:
-        raise PermanentError(f"the model's chat template does not take these messages: {error}") from None
+        raise PermanentError(
+            f"the model's chat template does not take these messages: {error}", code="request.template"
+        ) from None
     return Rendered(_cut_after(text, turns[-1]["content"].strip()) if opened else text, whole=True)
 
 
@@ -84,12 +86,15 @@ def render_builtin(lib: Any, name: str, turns: Sequence[Turn]) -> Rendered:
         PermanentError: llama.cpp cannot format these messages so.
     """
     if any("\0" in turn["content"] for turn in turns):
-        raise PermanentError("a message holds a NUL character, where llama.cpp's own chat formats would cut it.")
+        raise PermanentError(
+            "a message holds a NUL character, where llama.cpp's own chat formats would cut it.",
+            code="request.placeholder",
+        )
     pairs = [(turn["role"].encode(), turn["content"].encode()) for turn in turns]
     chat = (lib.llama_chat_message * len(pairs))(*(lib.llama_chat_message(*pair) for pair in pairs))
     size = lib.llama_chat_apply_template(name.encode(), chat, len(pairs), True, None, 0)
     if size < 0:
-        raise PermanentError(f"llama.cpp's chat format {name!r} does not take these messages.")
+        raise PermanentError(f"llama.cpp's chat format {name!r} does not take these messages.", code="request.template")
     buffer = ctypes.create_string_buffer(size + 1)
     lib.llama_chat_apply_template(name.encode(), chat, len(pairs), True, buffer, size)
     return Rendered(buffer.raw[:size].decode(), whole=False)
@@ -102,12 +107,16 @@ def check_builtin(lib: Any, name: str) -> None:
     lib.llama_chat_builtin_templates(names, count)
     known = sorted(item.decode() for item in names if item)
     if name not in known:
-        raise ModelLoadError(f"chat_format {name!r} is not known: {FILE}, {PLAIN}, {', '.join(known)}.")
+        raise ModelLoadError(
+            f"chat_format {name!r} is not known: {FILE}, {PLAIN}, {', '.join(known)}.", code="model.template"
+        )
 
 
 def _content(message: Message) -> str:
     if any(isinstance(part, Image) for part in message.parts):
-        raise PermanentError("'llamacpp' reads no images; ask a vision-language model (hf-vlm).")
+        raise PermanentError(
+            "'llamacpp' reads no images; ask a vision-language model (hf-vlm).", code="request.image-unsupported"
+        )
     return "".join(part.text for part in message.parts if not isinstance(part, Image))
 
 
@@ -123,7 +132,9 @@ def _compile(template: str) -> jinja2.Template:
 def _cut_after(text: str, content: str) -> str:
     place = text.rfind(content)
     if place < 0:
-        raise PermanentError("the model's chat template changes the last message, so it cannot be continued.")
+        raise PermanentError(
+            "the model's chat template changes the last message, so it cannot be continued.", code="request.template"
+        )
     return text[: place + len(content)]
 
 

@@ -72,7 +72,7 @@ def find_gguf(model: str) -> GGUF:
     path = Path(model).expanduser()
     if not path.is_file():
         what = "a directory; name the .gguf file in it" if path.is_dir() else "not there"
-        raise ModelLoadError(f"model file {model!r} is {what}.")
+        raise ModelLoadError(f"model file {model!r} is {what}.", code="model.not-found")
     metadata, tensors = _read(path)
     _check_kind(metadata, model)
     return GGUF(path, path.name, _digest(_shards(path, metadata)), metadata, tensors)
@@ -82,9 +82,13 @@ def _check_kind(metadata: dict[str, Any], model: str) -> None:
     kind = metadata.get("general.type", "model")
     architecture = metadata.get("general.architecture", "unknown")
     if kind != "model" or architecture == "clip":
-        raise ModelLoadError(f"{model!r} holds no language model but a part of one ({kind}, {architecture}).")
+        raise ModelLoadError(
+            f"{model!r} holds no language model but a part of one ({kind}, {architecture}).", code="model.kind"
+        )
     if metadata.get(f"{architecture}.attention.causal") is False:
-        raise ModelLoadError(f"{model!r} is no causal language model ({architecture}); it cannot continue a text.")
+        raise ModelLoadError(
+            f"{model!r} is no causal language model ({architecture}); it cannot continue a text.", code="model.kind"
+        )
 
 
 def _shards(path: Path, metadata: dict[str, Any]) -> list[Path]:
@@ -92,12 +96,17 @@ def _shards(path: Path, metadata: dict[str, Any]) -> list[Path]:
     if count <= 1:
         return [path]
     if metadata.get("split.no") != 0 or not _SHARD.search(path.name):
-        raise ModelLoadError(f"{str(path)!r} is one of {count} shards; name the first (...-00001-of-{count:05}.gguf).")
+        raise ModelLoadError(
+            f"{str(path)!r} is one of {count} shards; name the first (...-00001-of-{count:05}.gguf).",
+            code="model.files",
+        )
     base = _SHARD.sub("", path.name)
     files = [path.with_name(f"{base}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
     for file in files:
         if not file.is_file():
-            raise ModelLoadError(f"shard {file.name!r} of {str(path)!r} is not there; all {count} are needed.")
+            raise ModelLoadError(
+                f"shard {file.name!r} of {str(path)!r} is not there; all {count} are needed.", code="model.files"
+            )
     return files
 
 
@@ -114,14 +123,18 @@ def _digest(files: list[Path]) -> str:
 def _read(path: Path) -> tuple[dict[str, Any], frozenset[str]]:
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
-            raise ModelLoadError(f"{str(path)!r} is no GGUF file. Convert the model with llama.cpp's converter first.")
+            raise ModelLoadError(
+                f"{str(path)!r} is no GGUF file. Convert the model with llama.cpp's converter first.", code="model.kind"
+            )
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             try:
                 return _Reader(data).read()
             except (struct.error, UnicodeDecodeError, IndexError, KeyError):
-                raise ModelLoadError(f"{str(path)!r} is a damaged or incomplete GGUF file. Fetch it again.") from None
+                raise ModelLoadError(
+                    f"{str(path)!r} is a damaged or incomplete GGUF file. Fetch it again.", code="model.damaged"
+                ) from None
             except ValueError as error:
-                raise ModelLoadError(f"{str(path)!r}: {error}.") from None
+                raise ModelLoadError(f"{str(path)!r}: {error}.", code="model.damaged") from None
 
 
 class _Reader:

@@ -55,7 +55,9 @@ def find_library() -> Any:
     try:
         return importlib.import_module("llama_cpp")
     except (ImportError, OSError, RuntimeError) as error:
-        raise ModelLoadError(f"llama-cpp-python does not load: {error}. Install it anew.") from error
+        raise ModelLoadError(
+            f"llama-cpp-python does not load: {error}. Install it anew.", code="model.library"
+        ) from error
 
 
 class Engine:
@@ -164,7 +166,9 @@ class Engine:
         if code != 0:
             self.rewind(0)
             self._held = []
-            raise PermanentError(f"llama.cpp could not evaluate the text with {self._name!r} (code {code}).")
+            raise PermanentError(
+                f"llama.cpp could not evaluate the text with {self._name!r} (code {code}).", code="request.failed"
+            )
 
     def _row(self, number: int) -> Row:
         pointer = self.lib.llama_get_logits_ith(self._ctx, number)
@@ -172,7 +176,7 @@ class Engine:
         row = log_softmax(logits)
         # A single token may be ruled out (minus infinity); NaN anywhere spoils them all.
         if np.isnan(row).any():
-            raise PermanentError(f"{self._name!r} gives logits that are not finite.")
+            raise PermanentError(f"{self._name!r} gives logits that are not finite.", code="request.not-finite")
         return row
 
     def _load_weights(self, source: GGUF, setup: Setup) -> Any:
@@ -182,10 +186,10 @@ class Engine:
         self._said.clear()
         model = self.lib.llama_model_load_from_file(os.fsencode(source.path), params)
         if model is None:
-            raise ModelLoadError(f"llama.cpp cannot load {str(source.path)!r}: {self._why()}.")
+            raise ModelLoadError(f"llama.cpp cannot load {str(source.path)!r}: {self._why()}.", code="model.unloadable")
         if self.lib.llama_model_has_encoder(model) or not self.lib.llama_model_has_decoder(model):
             self.lib.llama_model_free(model)
-            raise ModelLoadError(f"{str(source.path)!r} is no decoder-only language model.")
+            raise ModelLoadError(f"{str(source.path)!r} is no decoder-only language model.", code="model.kind")
         return model
 
     def _open_context(self, setup: Setup) -> Any:
@@ -203,7 +207,8 @@ class Engine:
         if context is None:
             self.lib.llama_model_free(self._model)
             raise ModelLoadError(
-                f"llama.cpp cannot make room for {setup.n_ctx} tokens of {self._name!r}: {self._why()}. Lower n_ctx."
+                f"llama.cpp cannot make room for {setup.n_ctx} tokens of {self._name!r}: {self._why()}. Lower n_ctx.",
+                code="model.memory",
             )
         return context
 

@@ -38,6 +38,7 @@ def first_scored(pieces: Sequence[bytes], context: bytes, whole: bytes) -> int:
     if place != len(whole) or first is None:
         raise PermanentError(
             f"the tokenizer does not give {whole.decode()[:60]!r} back as it was, so where the continuation begins is "
-            "unknown. Write the text without unusual characters."
+            "unknown. Write the text without unusual characters.",
+            code="request.border",
         )
     return first

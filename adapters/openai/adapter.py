@@ -99,7 +99,7 @@ class OpenAIApi(ModelAdapter):
             UnsupportedOperationError: the settings name none.
         """
         if self._scorer is None:
-            raise UnsupportedOperationError(self.lacks[Likelihood])
+            raise UnsupportedOperationError(self.lacks[Likelihood], code="model.operation")
         urls = await self._urls(() if isinstance(request.prompt, str) else request.prompt)
         return await self._scorer.score(request, urls)
 
@@ -110,7 +110,7 @@ class OpenAIApi(ModelAdapter):
             UnsupportedOperationError: the settings name no way or no labels.
         """
         if self._options.classify is None:
-            raise UnsupportedOperationError(self.lacks[Classify])
+            raise UnsupportedOperationError(self.lacks[Classify], code="model.operation")
         return await self._classifier.classify(request)
 
     async def embed(self, request: Embed) -> Embedding:
@@ -118,16 +118,20 @@ class OpenAIApi(ModelAdapter):
         body = {"input": request.text, "encoding_format": "float"}
         reply = await self._caller.ask("/embeddings", body, EmbeddingReply)
         if not reply.data:
-            raise TransientError(f"{self._caller.where} sent no vector.")
+            raise TransientError(f"{self._caller.where} sent no vector.", code="endpoint.no-answer")
         vector = tuple(reply.data[0].embedding)
         if not vector or not all(map(math.isfinite, vector)):
-            raise PermanentError(f"{self._caller.where} sent a vector of {len(vector)} numbers that is none.")
+            raise PermanentError(
+                f"{self._caller.where} sent a vector of {len(vector)} numbers that is none.", code="endpoint.vector"
+            )
         return Embedding(vector=vector, usage=usage_of(reply.usage))
 
     async def draw(self, request: Draw) -> Drawing:
         """Make an image and keep it; one that a filter stops has status `filtered`."""
         if request.steps is not None or request.guidance is not None:
-            raise PermanentError("images of an endpoint have no steps and no guidance to set; leave both open.")
+            raise PermanentError(
+                "images of an endpoint have no steps and no guidance to set; leave both open.", code="request.value"
+            )
         body = {"prompt": request.prompt, "size": f"{request.width}x{request.height}"}
         if not self._options.model.startswith(_ALWAYS_BASE64):
             body["response_format"] = "b64_json"
@@ -137,9 +141,11 @@ class OpenAIApi(ModelAdapter):
         except FilteredError:
             return Drawing(image=None, status="filtered")
         if not reply.data:
-            raise TransientError(f"{self._caller.where} sent no image.")
+            raise TransientError(f"{self._caller.where} sent no image.", code="endpoint.no-answer")
         if reply.data[0].b64_json is None:
-            raise PermanentError(f"{self._caller.where} sends no image itself (b64_json), at most a link to one.")
+            raise PermanentError(
+                f"{self._caller.where} sends no image itself (b64_json), at most a link to one.", code="endpoint.image"
+            )
         image = await self._worker.run(keep_image, reply.data[0].b64_json, self.keep)
         return Drawing(image=image, usage=usage_of(reply.usage))
 

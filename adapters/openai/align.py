@@ -51,7 +51,8 @@ def find_continuation(tokens: Tokens, prompt: str, continuation: str, counted: U
     if start is None:
         raise PermanentError(
             f"{where} does not echo the prompt token by token with the one it generated behind, so what its numbers "
-            "belong to cannot be told."
+            "belong to cannot be told.",
+            code="endpoint.echo",
         )
     return tokens.values[start:end]
 

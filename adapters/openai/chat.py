@@ -90,10 +90,10 @@ def read_generation(reply: ChatReply, request: Generate, where: str, *, refusal_
         PermanentError: it lacks the log-probabilities that were asked for.
     """
     if not reply.choices:
-        raise TransientError(f"{where} sent no choice to read an answer from.")
+        raise TransientError(f"{where} sent no choice to read an answer from.", code="endpoint.no-answer")
     choice = reply.choices[0]
     if choice.finish_reason == "error":
-        raise TransientError(f"{where} broke an answer off with an error.")
+        raise TransientError(f"{where} broke an answer off with an error.", code="endpoint.broken-off")
     text = choice.message.words()
     return Generation(
         text=text,
@@ -121,7 +121,9 @@ def _alternatives(choice: ChatChoice, text: str, where: str) -> tuple[tuple[TopT
     places = choice.logprobs.content if choice.logprobs is not None else None
     if not places or not any(place.top_logprobs for place in places):
         if text and not is_filtered(choice):
-            raise PermanentError(f"{where} gives no log-probabilities of tokens; ask without top_logprobs.")
+            raise PermanentError(
+                f"{where} gives no log-probabilities of tokens; ask without top_logprobs.", code="endpoint.no-logprobs"
+            )
         return ()
     return tuple(
         tuple(TopToken(one.token, one.logprob) for one in place.top_logprobs if one.logprob > ABSENT)

@@ -64,7 +64,8 @@ class Classifier:
         if (request.pair is not None) != ("{pair}" in self._prompt):
             has = "a pair" if request.pair is not None else "no pair"
             raise PermanentError(
-                f"the request has {has}; classify_prompt must have {{pair}} just then: {self._prompt!r}."
+                f"the request has {has}; classify_prompt must have {{pair}} just then: {self._prompt!r}.",
+                code="request.text-pair",
             )
         fields = {"text": request.text, "pair": request.pair or "", "labels": ", ".join(self._names)}
         # In one pass, so that a text with braces in it stays a text.
@@ -80,12 +81,17 @@ class Classifier:
         if answer.status != "ok":
             return Classification(probabilities={}, status=answer.status, text=answer.text, usage=answer.usage)
         if answer.finish_reason == "length":
-            raise PermanentError(f"an answer was cut off before its end, so no label is read. {self._shown(answer)}")
+            raise PermanentError(
+                f"an answer was cut off before its end, so no label is read. {self._shown(answer)}",
+                code="endpoint.label",
+            )
         if (label := read_label(answer.text, self._names)) is not None:
             return Classification(probabilities=one_hot(label, self._names), text=answer.text, usage=answer.usage)
         if self._options.refusal_rule and reads_as_refusal(answer.text):
             return Classification(probabilities={}, status="refused", text=answer.text, usage=answer.usage)
-        raise PermanentError(f"an answer is none of the labels {', '.join(self._names)}. {self._shown(answer)}")
+        raise PermanentError(
+            f"an answer is none of the labels {', '.join(self._names)}. {self._shown(answer)}", code="endpoint.label"
+        )
 
     def _shown(self, answer: Generation) -> str:
         text = answer.text if len(answer.text) <= _SHOWN else f"{answer.text[: _SHOWN - 3]}..."
@@ -113,11 +119,13 @@ class Classifier:
         reply = await self._caller.ask(path, body, DecisionReply)
         answers = list(reply.answers.values()) if isinstance(reply.answers, dict) else reply.answers
         if not answers:
-            raise TransientError(f"{self._caller.where} sent no answer to the question.")
+            raise TransientError(f"{self._caller.where} sent no answer to the question.", code="endpoint.no-answer")
         if answers[0].type == "refusal":
             return Classification(probabilities={}, status="refused", usage=usage_of(reply.usage))
         shares = answers[0].probabilities or {}
         told = shares if isinstance(shares, dict) else {str(share.value): share.probability for share in shares}
         if set(told) != set(self._names) or not all(0 <= value <= 1 for value in told.values()):
-            raise PermanentError(f"{self._caller.where} does not tell a probability for each label: {told}.")
+            raise PermanentError(
+                f"{self._caller.where} does not tell a probability for each label: {told}.", code="endpoint.label"
+            )
         return Classification(probabilities={name: told[name] for name in self._names}, usage=usage_of(reply.usage))

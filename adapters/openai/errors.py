@@ -55,6 +55,8 @@ class Reply(NamedTuple):
 class FilteredError(PermanentError):
     """Report a request that a content filter stopped; `reason` is the provider's own word."""
 
+    code = "endpoint.filtered"
+
     def __init__(self, message: str, reason: str) -> None:
         self.reason = reason
         super().__init__(message)
@@ -128,22 +130,29 @@ def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> Mode
     if problem.codes & _FILTER and status != HTTPStatus.TOO_MANY_REQUESTS:
         return FilteredError(line, min(problem.codes & _FILTER))
     if problem.codes & _ACCOUNT or status == HTTPStatus.PAYMENT_REQUIRED:
-        return AuthenticationError(f"{line} The account cannot pay; nothing further will be answered.")
+        return AuthenticationError(
+            f"{line} The account cannot pay; nothing further will be answered.", code="endpoint.account"
+        )
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return AuthenticationError(f"{line} Check the key and what it is allowed to do.")
+        return AuthenticationError(f"{line} Check the key and what it is allowed to do.", code="endpoint.key")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return RateLimitError(line, read_wait(reply.headers))
+        return RateLimitError(line, read_wait(reply.headers), code="endpoint.rate-limit")
     return _other(status, line, model)
 
 
 def _other(status: int, line: str, model: str) -> ModelError:
     if status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY) or status >= 500:
-        return TransientError(line)
+        return TransientError(line, code="endpoint.server")
     if status == HTTPStatus.NOT_FOUND:
-        return PermanentError(f"{line} Does the endpoint offer model {model!r}, and does base_url end where /v1 does?")
+        return PermanentError(
+            f"{line} Does the endpoint offer model {model!r}, and does base_url end where /v1 does?",
+            code="endpoint.not-found",
+        )
     if 300 <= status < 400:
-        return PermanentError(f"{line} Redirects are not followed: set base_url to where it leads.")
-    return PermanentError(line)
+        return PermanentError(
+            f"{line} Redirects are not followed: set base_url to where it leads.", code="endpoint.redirect"
+        )
+    return PermanentError(line, code="endpoint.refused")
 
 
 def _real_status(status: int, problem: Problem) -> int:
@@ -172,12 +181,16 @@ def explain_unreadable(reply: Reply, where: str, model: str, scrub: Scrubber) ->
         return explain_reply(reply, where, model, scrub)
     kind = reply.headers.get("content-type", "nothing").partition(";")[0].strip()
     if "json" not in kind:
-        return TransientError(f"{where} sent {scrub.text(kind)} where JSON was expected. Is base_url right?")
+        return TransientError(
+            f"{where} sent {scrub.text(kind)} where JSON was expected. Is base_url right?", code="endpoint.not-json"
+        )
     try:
         msgspec.json.decode(reply.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return TransientError(f"{where} sent broken JSON ({len(reply.body)} bytes).")
-    return TransientError(f"{where} sent JSON that is not an answer ({len(reply.body)} bytes).")
+        return TransientError(f"{where} sent broken JSON ({len(reply.body)} bytes).", code="endpoint.not-json")
+    return TransientError(
+        f"{where} sent JSON that is not an answer ({len(reply.body)} bytes).", code="endpoint.no-answer"
+    )
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:

@@ -46,7 +46,9 @@ class ImageUrls:
         require_pillow("adapter 'openai' with images", "images")
         data = fetch_image(sha256, blobs)
         if (kind := media_type(data)) is None:
-            raise PermanentError(f"image {sha256} is no PNG, JPEG, GIF or WebP; endpoints take no other.")
+            raise PermanentError(
+                f"image {sha256} is no PNG, JPEG, GIF or WebP; endpoints take no other.", code="request.image-format"
+            )
         if sha256 not in self._sound:
             decode_image(sha256, data, _unpack)
             self._sound.add(sha256)
@@ -68,11 +70,13 @@ def keep_image(encoded: str, keep: Keep | None) -> str:
         PermanentError: nowhere to keep it, or it is not an image.
     """
     if keep is None:
-        raise PermanentError("an image cannot be kept: no store of images is at hand (adapter.keep).")
+        raise PermanentError(
+            "an image cannot be kept: no store of images is at hand (adapter.keep).", code="request.no-image-store"
+        )
     try:
         data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        raise PermanentError("the endpoint sent an image that is not base64.") from None
+        raise PermanentError("the endpoint sent an image that is not base64.", code="endpoint.image") from None
     if (kind := media_type(data)) is None:
-        raise PermanentError("the endpoint sent bytes that are no PNG, JPEG, GIF or WebP image.")
+        raise PermanentError("the endpoint sent bytes that are no PNG, JPEG, GIF or WebP image.", code="endpoint.image")
     return keep(data, kind)

@@ -41,7 +41,7 @@ class Scorer:
             PermanentError: the endpoint does not tell what was asked for.
         """
         if not all(request.continuations):
-            raise PermanentError("a continuation is empty; there is nothing to score.")
+            raise PermanentError("a continuation is empty; there is nothing to score.", code="request.empty")
         if isinstance(request.prompt, str):
             request = msgspec.structs.replace(request, prompt=self._bodies.text(request.prompt))
         if self._way == "first_token":
@@ -80,13 +80,18 @@ class Scorer:
 
     def _prompt_tokens(self, entries: PromptTokens | None) -> Tokens:
         if not entries:
-            raise PermanentError(f"{self._caller.where} gives no log-probabilities of the prompt. {_OTHERS}")
+            raise PermanentError(
+                f"{self._caller.where} gives no log-probabilities of the prompt. {_OTHERS}", code="endpoint.no-logprobs"
+            )
         texts: list[str] = []
         values: list[float | None] = []
         for entry in entries:
             one = next(iter(entry.values())) if entry and len(entry) == 1 else None
             if entry and one is None:
-                raise PermanentError(f"{self._caller.where} gives several tokens per place of the prompt. {_OTHERS}")
+                raise PermanentError(
+                    f"{self._caller.where} gives several tokens per place of the prompt. {_OTHERS}",
+                    code="endpoint.logprobs",
+                )
             texts.append("" if one is None else one.decoded_token or "")
             values.append(None if one is None else one.logprob)
         self._refuse_constant(values)
@@ -94,14 +99,19 @@ class Scorer:
 
     async def _echo(self, request: Likelihood, continuation: str) -> tuple[TokenScores, Usage]:
         if not isinstance(request.prompt, str):
-            raise PermanentError("'echo' scores plain text, not messages. Use prompt_logprobs (vLLM) or first_token.")
+            raise PermanentError(
+                "'echo' scores plain text, not messages. Use prompt_logprobs (vLLM) or first_token.",
+                code="request.chat-likelihood",
+            )
         # One token more than wanted: servers read a limit of 0 in three different ways.
         body = {"prompt": request.prompt + continuation, "max_tokens": 1, "echo": True, "logprobs": 1}
         reply = await self._caller.ask("/completions", {**body, "temperature": 1.0}, TextReply)
         logprobs = self._choice(reply).logprobs
         texts, values = (logprobs.tokens, logprobs.token_logprobs) if logprobs is not None else (None, None)
         if logprobs is None or not texts or not values or len(texts) != len(values):
-            raise PermanentError(f"{self._caller.where} gives no log-probabilities of tokens. {_OTHERS}")
+            raise PermanentError(
+                f"{self._caller.where} gives no log-probabilities of tokens. {_OTHERS}", code="endpoint.no-logprobs"
+            )
         self._refuse_constant(values)
         counted = usage_of(reply.usage)
         tokens = Tokens(texts, values, logprobs.text_offset)
@@ -113,7 +123,8 @@ class Scorer:
         if start is None:
             raise PermanentError(
                 f"the tokens that {self._caller.where} reports do not spell the continuation {continuation!r}; "
-                "which of them to count cannot be told."
+                "which of them to count cannot be told.",
+                code="endpoint.echo",
             )
         return self._scores(tokens.values[start:])
 
@@ -130,7 +141,9 @@ class Scorer:
         body.update(logprobs=True, top_logprobs=self._alternatives)
         chat = await self._caller.ask("/chat/completions", body, ChatReply)
         if not chat.choices:
-            raise TransientError(f"{self._caller.where} sent no choice to read an answer from.")
+            raise TransientError(
+                f"{self._caller.where} sent no choice to read an answer from.", code="endpoint.no-answer"
+            )
         logprobs = chat.choices[0].logprobs
         places = logprobs.content if logprobs is not None else None
         top = [(one.token, one.logprob) for one in places[0].top_logprobs] if places else []
@@ -138,19 +151,26 @@ class Scorer:
 
     def _look_up(self, top: Sequence[tuple[str, float]], request: Likelihood, usage: Usage) -> Likelihoods:
         if not top:
-            raise PermanentError(f"{self._caller.where} gives no log-probabilities of first tokens. {_OTHERS}")
+            raise PermanentError(
+                f"{self._caller.where} gives no log-probabilities of first tokens. {_OTHERS}",
+                code="endpoint.no-logprobs",
+            )
         known: dict[str, float] = {}
         told = [value for _, value in top if value > ABSENT]
         self._refuse_constant(told)
         if math.fsum(map(math.exp, (min(value, 1.0) for value in told))) > 1.01:
-            raise PermanentError(f"{self._caller.where} gives first tokens that add up to more than 1: {told[:4]}.")
+            raise PermanentError(
+                f"{self._caller.where} gives first tokens that add up to more than 1: {told[:4]}.",
+                code="endpoint.logprobs",
+            )
         for token, value in top:
             if value > ABSENT:
                 known[token] = max(value, known.get(token, -math.inf))
         if missing := [repr(text) for text in request.continuations if text not in known]:
             raise PermanentError(
                 f"{', '.join(missing)} is not among the {len(top)} likeliest first tokens that {self._caller.where} "
-                "tells (or is more than one token), so its likelihood is not known."
+                "tells (or is more than one token), so its likelihood is not known.",
+                code="endpoint.not-among-first",
             )
         return Likelihoods(scores=tuple(self._scores([known[text]]) for text in request.continuations), usage=usage)
 
@@ -160,7 +180,8 @@ class Scorer:
         if len(known) >= _ENOUGH and len(set(known)) == 1:
             raise PermanentError(
                 f"{self._caller.where} gives all {len(known)} tokens the same number ({known[0]:g}), which are no "
-                f"log-probabilities. {_OTHERS}"
+                f"log-probabilities. {_OTHERS}",
+                code="endpoint.logprobs",
             )
 
     def _scores(self, values: Sequence[float | None]) -> TokenScores:
@@ -168,15 +189,21 @@ class Scorer:
         if len(known) < len(values):
             raise PermanentError(
                 f"{self._caller.where} gives the first token of a text no log-probability, and the continuation has a "
-                "part in it. Ask with a longer prompt."
+                "part in it. Ask with a longer prompt.",
+                code="endpoint.no-logprobs",
             )
         if not all(ABSENT < value <= 1e-6 for value in known):
-            raise PermanentError(f"{self._caller.where} gives numbers that are no log-probabilities: {known[:4]}.")
+            raise PermanentError(
+                f"{self._caller.where} gives numbers that are no log-probabilities: {known[:4]}.",
+                code="endpoint.logprobs",
+            )
         return TokenScores(log_probability=math.fsum(known), count=len(known), values=known)
 
     def _choice(self, reply: TextReply) -> TextChoice:
         if not reply.choices:
-            raise TransientError(f"{self._caller.where} sent no choice to read an answer from.")
+            raise TransientError(
+                f"{self._caller.where} sent no choice to read an answer from.", code="endpoint.no-answer"
+            )
         return reply.choices[0]
 
 

@@ -94,9 +94,13 @@ def check_options(options: OpenAIOptions) -> None:
         UsageError: which, and how to mend it.
     """
     if fixed := sorted(FIXED & options.extra_body.keys()):
-        raise UsageError(f"extra_body may not set {', '.join(fixed)}: they belong to each request.")
+        raise UsageError(
+            f"extra_body may not set {', '.join(fixed)}: they belong to each request.", code="options.reserved"
+        )
     if secret := _SECRET.search(msgspec.json.encode(options.extra_body).decode()):
-        raise UsageError(f"extra_body may not set {secret[1]}: it is kept with the answers. See api_key_env.")
+        raise UsageError(
+            f"extra_body may not set {secret[1]}: it is kept with the answers. See api_key_env.", code="options.secret"
+        )
     if options.classify is not None:
         _check_classify(options)
 
@@ -104,20 +108,27 @@ def check_options(options: OpenAIOptions) -> None:
 def _check_classify(options: OpenAIOptions) -> None:
     names = [label.strip() for label in options.labels]
     if len(names) < 2 or len(set(names)) < len(names):
-        raise UsageError("classify needs at least two different labels, such as labels = [' positive', ' negative'].")
+        raise UsageError(
+            "classify needs at least two different labels, such as labels = [' positive', ' negative'].",
+            code="options.value",
+        )
     if options.classify == "likelihood" and options.likelihood is None:
-        raise UsageError("classify = 'likelihood' needs the setting likelihood (see it).")
+        raise UsageError("classify = 'likelihood' needs the setting likelihood (see it).", code="options.conflict")
     prompt = prompt_of(options)
     if "{text}" not in prompt:
-        raise UsageError("classify_prompt needs {text} where the text goes.")
+        raise UsageError("classify_prompt needs {text} where the text goes.", code="options.value")
     if options.classify != "generate":
         return
     bare = {bare_label(name) for name in names}
     if "" in bare or len(bare) < len(names):
-        raise UsageError(f"classify = 'generate' cannot tell these labels apart in an answer: {', '.join(names)}.")
+        raise UsageError(
+            f"classify = 'generate' cannot tell these labels apart in an answer: {', '.join(names)}.",
+            code="options.value",
+        )
     if "{labels}" not in prompt and not all(name in prompt for name in names):
         raise UsageError(
-            "classify_prompt must name the labels for classify = 'generate'; {labels} stands for them all."
+            "classify_prompt must name the labels for classify = 'generate'; {labels} stands for them all.",
+            code="options.value",
         )
 
 
@@ -139,11 +150,18 @@ def find_address(options: OpenAIOptions) -> str:
         parts = urlsplit(url)
         port_is_sound = parts.port is None or parts.port > 0
     except ValueError:
-        raise UsageError("base_url is not an address; write it like http://127.0.0.1:8000/v1.") from None
+        raise UsageError(
+            "base_url is not an address; write it like http://127.0.0.1:8000/v1.", code="options.address"
+        ) from None
     if parts.username is not None or parts.password is not None or "?" in url or "#" in url:
-        raise UsageError("base_url must not carry a user, a password or a query; put the key into the environment.")
+        raise UsageError(
+            "base_url must not carry a user, a password or a query; put the key into the environment.",
+            code="options.address",
+        )
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_sound:
-        raise UsageError(f"base_url {url!r} is not an address; write it like http://127.0.0.1:8000/v1.")
+        raise UsageError(
+            f"base_url {url!r} is not an address; write it like http://127.0.0.1:8000/v1.", code="options.address"
+        )
     return url
 
 
@@ -159,14 +177,17 @@ def find_key(options: OpenAIOptions) -> str | None:
     if not name:
         return None
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", name):
-        raise UsageError("api_key_env must be the NAME of an environment variable, never the key itself.")
+        raise UsageError(
+            "api_key_env must be the NAME of an environment variable, never the key itself.", code="options.secret"
+        )
     key = os.environ.get(name, "").strip()
     if not key and (file := os.environ.get(f"{name}_FILE", "").strip()):
         return _checked(_read_key(file), f"the file that {name}_FILE names")
     if not key:
         raise UsageError(
             f"the environment variable {name} is not set. Set it to the key, name another with api_key_env, "
-            "or set api_key_env = '' for a server that wants none."
+            "or set api_key_env = '' for a server that wants none.",
+            code="endpoint.key-missing",
         )
     return _checked(key, f"the environment variable {name}")
 
@@ -176,14 +197,19 @@ def _read_key(name: str) -> str:
         return Path(name).expanduser().read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or "not text"
-        raise UsageError(f"the file of the key, {name!r}, cannot be read: {problem}.") from None
+        raise UsageError(
+            f"the file of the key, {name!r}, cannot be read: {problem}.", code="endpoint.key-missing"
+        ) from None
 
 
 def _checked(key: str, place: str) -> str:
     if not key:
-        raise UsageError(f"{place} is empty; it should hold the key.")
+        raise UsageError(f"{place} is empty; it should hold the key.", code="endpoint.key-missing")
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise UsageError(f"{place} does not hold a key: there are blanks, line breaks or special characters in it.")
+        raise UsageError(
+            f"{place} does not hold a key: there are blanks, line breaks or special characters in it.",
+            code="endpoint.key-unusable",
+        )
     return key
 
 
@@ -194,7 +220,10 @@ def ensure_no_key(identity: Identity, key: str | None) -> None:
         UsageError: the key stands in one of them.
     """
     if key is not None and any(key in str(value) for value in (identity.model, *identity.settings.values())):
-        raise UsageError("a setting holds the key itself. It belongs into the environment only; see api_key_env.")
+        raise UsageError(
+            "a setting holds the key itself. It belongs into the environment only; see api_key_env.",
+            code="options.secret",
+        )
 
 
 def make_identity(options: OpenAIOptions, address: str) -> Identity:

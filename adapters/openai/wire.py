@@ -199,7 +199,7 @@ class LeanWire:
 
 def late(where: str, seconds: float) -> TransientError:
     """Return the error of an answer that took too long."""
-    return TransientError(f"{where} did not answer within {seconds:g} s.")
+    return TransientError(f"{where} did not answer within {seconds:g} s.", code="endpoint.timeout")
 
 
 def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> ModelError:
@@ -212,17 +212,19 @@ def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> ModelError
     said = f"{type(error).__name__}: {scrub.text(str(error))}"
     names = {type(link).__name__ for link in chain}
     if any(isinstance(link, socket.gaierror) for link in chain) or "ClientConnectorDNSError" in names:
-        return TransientError(f"the name in {where} cannot be resolved. Check base_url and the network.")
+        return TransientError(
+            f"the name in {where} cannot be resolved. Check base_url and the network.", code="endpoint.unreachable"
+        )
     if any(isinstance(link, ssl.SSLCertVerificationError) for link in chain):
         mend = "Check base_url, the clock and the certificate authorities that are trusted (SSL_CERT_FILE)."
-        return PermanentError(f"the certificate of {where} is not trusted: {said}. {mend}")
+        return PermanentError(f"the certificate of {where} is not trusted: {said}. {mend}", code="endpoint.certificate")
     if any(isinstance(link, ssl.SSLError) for link in chain) or "ClientConnectorSSLError" in names:
-        return TransientError(f"no secure connection to {where}: {said}")
+        return TransientError(f"no secure connection to {where}: {said}", code="endpoint.certificate")
     if any(isinstance(link, ConnectionRefusedError) for link in chain):
-        return TransientError(f"{where} refuses the connection. Is the server running?")
+        return TransientError(f"{where} refuses the connection. Is the server running?", code="endpoint.unreachable")
     if names & _CUT:
-        return TransientError(f"{where} cut the connection before its answer was complete.")
-    return TransientError(f"no answer from {where}: {said}")
+        return TransientError(f"{where} cut the connection before its answer was complete.", code="endpoint.connection")
+    return TransientError(f"no answer from {where}: {said}", code="endpoint.connection")
 
 
 def _trust() -> ssl.SSLContext:

@@ -30,7 +30,9 @@ def check_continuations(continuations: Sequence[str]) -> None:
         PermanentError: saying which.
     """
     if not continuations:
-        raise PermanentError("there is no continuation to score.")
+        raise PermanentError("there is no continuation to score.", code="request.empty")
     if "" in continuations:
         number = list(continuations).index("")
-        raise PermanentError(f"continuation {number} is empty, so it has no likelihood. Leave it out.")
+        raise PermanentError(
+            f"continuation {number} is empty, so it has no likelihood. Leave it out.", code="request.empty"
+        )

@@ -33,13 +33,18 @@ def fetch_image(sha256: str, blobs: Blobs | None) -> bytes:
         PermanentError: there are no bytes of that name, or they are those of another image.
     """
     if blobs is None:
-        raise PermanentError(f"image {sha256}: no store of images is attached, so its bytes are not at hand.")
+        raise PermanentError(
+            f"image {sha256}: no store of images is attached, so its bytes are not at hand.",
+            code="request.no-image-store",
+        )
     try:
         data = blobs(sha256)
     except (DataError, OSError, KeyError) as error:
-        raise PermanentError(f"image {sha256}: {error}") from error
+        raise PermanentError(f"image {sha256}: {error}", code="request.image-missing") from error
     if hashlib.sha256(data).hexdigest() != sha256.lower():
-        raise PermanentError(f"image {sha256} has other bytes than its name says; the store is damaged.")
+        raise PermanentError(
+            f"image {sha256} has other bytes than its name says; the store is damaged.", code="request.image-damaged"
+        )
     return data
 
 
@@ -62,8 +67,11 @@ def decode_image(sha256: str, data: bytes, then: Callable[[Any], T]) -> T:
             return then(image)
     except Exception as error:
         shown = str(error).partition("<_io")[0].strip() or type(error).__name__
-        raise PermanentError(f"image {sha256} cannot be read ({len(data)} bytes): {shown}.") from error
+        raise PermanentError(
+            f"image {sha256} cannot be read ({len(data)} bytes): {shown}.", code="request.image-damaged"
+        ) from error
     raise PermanentError(
         f"image {sha256} unpacks to {image.width} x {image.height} pixels, more than {limit}. Give a smaller copy; "
-        "making one here would be asking about another image."
+        "making one here would be asking about another image.",
+        code="request.image-size",
     )

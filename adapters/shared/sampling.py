@@ -54,9 +54,11 @@ def choose(request: Generate, defaults: Defaults, ids: Sequence[int], images: Se
     temperature = defaults.temperature if wish.temperature is None else wish.temperature
     top_p = defaults.top_p if wish.top_p is None else wish.top_p
     if not 0 <= temperature < float("inf"):
-        raise PermanentError(f"temperature is {temperature}. Give 0 (the likeliest token) or more.")
+        raise PermanentError(
+            f"temperature is {temperature}. Give 0 (the likeliest token) or more.", code="request.value"
+        )
     if not 0 < top_p <= 1:
-        raise PermanentError(f"top_p is {top_p}. Give more than 0 and at most 1.")
+        raise PermanentError(f"top_p is {top_p}. Give more than 0 and at most 1.", code="request.value")
     return Choice(noise_key(request, ids, images), temperature, top_p, defaults.top_k)
 
 
@@ -69,9 +71,11 @@ def answer_length(request: Generate, default: int, room: int | None) -> int:
     asked = request.sampling.max_tokens
     most = default if asked is None else asked
     if most < 1:
-        raise PermanentError(f"max_tokens is {most}. Give 1 or more.")
+        raise PermanentError(f"max_tokens is {most}. Give 1 or more.", code="request.value")
     if "" in request.sampling.stop:
-        raise PermanentError("a stop text is empty: every answer would end before it begins. Leave it out.")
+        raise PermanentError(
+            "a stop text is empty: every answer would end before it begins. Leave it out.", code="request.value"
+        )
     return most if room is None else min(most, room)
 
 

@@ -44,9 +44,11 @@ def choose_device(name: str) -> str:
     kind, _, number = name.partition(":")
     if not there.get(kind, False) or (number and not number.isdigit()):
         able = ", ".join(kind for kind in there if there[kind])
-        raise ModelLoadError(f"device {name!r} is not available here (auto, {able}).")
+        raise ModelLoadError(f"device {name!r} is not available here (auto, {able}).", code="model.device")
     if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
-        raise ModelLoadError(f"device {name!r} is not there: torch sees {torch.cuda.device_count()} CUDA device(s).")
+        raise ModelLoadError(
+            f"device {name!r} is not there: torch sees {torch.cuda.device_count()} CUDA device(s).", code="model.device"
+        )
     return name
 
 

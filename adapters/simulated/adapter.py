@@ -100,7 +100,7 @@ class Simulated(ModelAdapter):
         self._options = chosen = options or SimulatedOptions()
         for name in ("strength", "noise", "spread"):
             if not math.isfinite(value := getattr(chosen, name)):
-                raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.")
+                raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.", code="model.option")
         lists = {name: getattr(chosen, name) for name in ("desirable", "undesirable", "positive", "negative")}
         words = Lists({**lists, "varying": chosen.varying})
         planted = msgspec.convert(chosen, Planted, from_attributes=True)
@@ -176,12 +176,15 @@ class Simulated(ModelAdapter):
     def _settle(self, one: Callable[[Q], R], request: Q) -> R | ModelError:
         try:
             if self._options.failure_rate and self._fails(request):
-                return PermanentError(f"simulated failure (failure_rate = {self._options.failure_rate:g}).")
+                return PermanentError(
+                    f"simulated failure (failure_rate = {self._options.failure_rate:g}).",
+                    code="request.simulated-failure",
+                )
             return one(request)
         except ModelError as error:
             return error
         except UnicodeEncodeError as error:
-            return PermanentError(f"text is not valid unicode: {error}.")
+            return PermanentError(f"text is not valid unicode: {error}.", code="request.unicode")
 
     def _fails(self, request: Request) -> bool:
         return self._noise.draws(msgspec.json.encode(request)).failure < self._options.failure_rate

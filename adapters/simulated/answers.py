@@ -103,7 +103,7 @@ class Answers:
         marked = self._marked(prompt, request)
         scores = [marked.get(text.strip()) or self._continued(prompt, text) for text in request.continuations]
         if not scores:
-            raise PermanentError("there is no continuation to score. Give one or more.")
+            raise PermanentError("there is no continuation to score. Give one or more.", code="request.empty")
         return Likelihoods(scores=tuple(scores), usage=Usage(input_tokens=_count(prompt)))
 
     def generate(self, request: Generate) -> Generation:
@@ -148,7 +148,9 @@ class Answers:
         """Draw squares; a share of `refusal_rate` of the prompts and seeds is filtered."""
         if not (1 <= request.width <= LARGEST_SIDE and 1 <= request.height <= LARGEST_SIDE):
             size = f"{request.width} x {request.height}"
-            raise PermanentError(f"an image of {size} pixels cannot be drawn. Give sides from 1 to {LARGEST_SIDE}.")
+            raise PermanentError(
+                f"an image of {size} pixels cannot be drawn. Give sides from 1 to {LARGEST_SIDE}.", code="request.size"
+            )
         encoded = _encode(request)
         if self._noise.draws(encoded).refusal < self._planted.refusal_rate:
             return Drawing(image=None, status="filtered")
@@ -172,7 +174,7 @@ class Answers:
 
     def _continued(self, prompt: str, continuation: str) -> TokenScores:
         if not (count := _count(continuation)):
-            raise PermanentError(f"continuation {continuation!r} has no word to score.")
+            raise PermanentError(f"continuation {continuation!r} has no word to score.", code="request.empty")
         text = prompt + continuation
         signs = self._lists.signs(text)
         score = self._tilt(signs, text)

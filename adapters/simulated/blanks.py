@@ -34,9 +34,13 @@ def read_blanks(path: str) -> dict[str, tuple[str, ...]]:
         domains = tomllib.loads(Path(path).read_text("utf-8"))
         pairs = [pair for table in domains.values() for pair in _pairs(table)]
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
-        raise ModelLoadError(f"cannot read pairs of words from blanks = {path!r}: {error}.") from None
+        raise ModelLoadError(
+            f"cannot read pairs of words from blanks = {path!r}: {error}.", code="model.option"
+        ) from None
     if not pairs:
-        raise ModelLoadError(f"blanks = {path!r} has no pairs: give `stimuli_pairs` and `attributes` per domain.")
+        raise ModelLoadError(
+            f"blanks = {path!r} has no pairs: give `stimuli_pairs` and `attributes` per domain.", code="model.option"
+        )
     return {name: tuple(dict.fromkeys(word for kind, word in pairs if kind == name)) for name in NAMES}
 
 

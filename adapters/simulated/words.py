@@ -52,7 +52,9 @@ class Lists:
         for name, weight in weights.items():
             for word in map(str.lower, lists[name]):
                 if not word.strip() or self._weights.setdefault(word, weight) != weight:
-                    raise ModelLoadError(f"word {word!r} in {name!r} is empty, or stands in another list too.")
+                    raise ModelLoadError(
+                        f"word {word!r} in {name!r} is empty, or stands in another list too.", code="model.option"
+                    )
         self._marks = _any_of([*self._weights])
         self._blanks = _any_of([*self._weights, *map(str.lower, lists["varying"])])
         self.signs = lru_cache(CACHED)(self._signs)
@@ -92,12 +94,17 @@ def scored_words(request: PseudoLikelihood) -> list[str]:
     """
     for start, end in request.given:
         if not 0 <= start < end <= len(request.text):
-            raise PermanentError(f"given span ({start}, {end}) does not fit a text of {len(request.text)} characters.")
+            raise PermanentError(
+                f"given span ({start}, {end}) does not fit a text of {len(request.text)} characters.",
+                code="request.span",
+            )
     words = WORD.findall(_without(request.text, request.given))
     if request.contrast is not None:
         words = _shared(words, WORD.findall(request.contrast), contrast_first=request.contrast_first)
     if not words:
-        raise PermanentError(f"nothing is left to score in {request.text[:60]!r}: every word is conditioned on.")
+        raise PermanentError(
+            f"nothing is left to score in {request.text[:60]!r}: every word is conditioned on.", code="request.empty"
+        )
     return words
 
 

@@ -24,6 +24,9 @@ class AttractivenessMetricOptions(TestingOptions, frozen=True, kw_only=True):
         """Refuse values with which nothing can be computed."""
         super().__post_init__()
         if self.effect_resamples and self.effect_resamples < LEAST:
-            raise UsageError(f"effect_resamples is {self.effect_resamples}. Give at least {LEAST}, or 0 for none.")
+            raise UsageError(
+                f"effect_resamples is {self.effect_resamples}. Give at least {LEAST}, or 0 for none.",
+                code="options.value",
+            )
         if self.splits < 1:
-            raise UsageError(f"splits is {self.splits}. Give at least 1.")
+            raise UsageError(f"splits is {self.splits}. Give at least 1.", code="options.value")

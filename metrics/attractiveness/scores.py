@@ -83,13 +83,16 @@ def gather(observations: pl.DataFrame) -> Scores:
     """
     require_columns(observations, set(NEEDS))
     if unknown := sorted(set(observations["variant"].unique().to_list()) - set(VARIANTS), key=str):
-        raise DataError(f"unknown variant {unknown[0]!r}. Use {', '.join(map(repr, VARIANTS))}.")
+        raise DataError(
+            f"unknown variant {unknown[0]!r}. Use {', '.join(map(repr, VARIANTS))}.", code="data.unknown-value"
+        )
     design = observations.select(DESIGN).unique(maintain_order=True).cast(pl.String)
     people = observations.select("face", *LABELS).unique(maintain_order=True).cast(pl.String)
     for frame, key in ((design, "scenario"), (people, "face")):
         if twice := frame.filter(frame[key].is_duplicated())[key].to_list():
             raise DataError(
-                f"{key} {twice[0]!r} is described in two ways. Give it one category, kind, gender and so on."
+                f"{key} {twice[0]!r} is described in two ways. Give it one category, kind, gender and so on.",
+                code="data.contradiction",
             )
     cells = _cells(observations)
     statuses = sorted(cells["lost"].drop_nulls().unique().to_list())

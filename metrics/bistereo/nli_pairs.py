@@ -63,10 +63,15 @@ def readable(observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> p
     require_columns(observations, {*NEEDS, options.cluster})
     for column, known in (("label", LABELS), ("skin", SKINS), ("sentiment", ("positive", "negative"))):
         if unknown := sorted(set(observations[column].drop_nulls().unique()) - set(known), key=str):
-            raise DataError(f"unknown {column} {unknown[0]!r}. Use {', '.join(map(repr, known))}.")
+            raise DataError(
+                f"unknown {column} {unknown[0]!r}. Use {', '.join(map(repr, known))}.", code="data.unknown-value"
+            )
     twice = observations.filter(observations.select("pair", "skin").is_duplicated())
     if twice.height:
-        raise DataError(f"pair {twice['pair'][0]!r} has a skin tone twice. Give every pair a name of its own.")
+        raise DataError(
+            f"pair {twice['pair'][0]!r} has a skin tone twice. Give every pair a name of its own.",
+            code="data.duplicate",
+        )
     label = pl.col("label").cast(pl.String)
     lost = (pl.col("status") == "ok") & label.is_null()
     frame = observations.with_columns(pl.when(lost).then(pl.lit("unreadable")).otherwise("status").alias("status"))

@@ -51,7 +51,9 @@ class TriSentBias(Metric):
         """
         pairs = self._pairs(observations, options)
         if unknown := sorted(set(pairs["sentiment"].unique().to_list()) - set(SENTIMENTS), key=str):
-            raise DataError(f"unknown sentiment {unknown[0]!r}. Use {', '.join(map(repr, SENTIMENTS))}.")
+            raise DataError(
+                f"unknown sentiment {unknown[0]!r}. Use {', '.join(map(repr, SENTIMENTS))}.", code="data.unknown-value"
+            )
         return estimate_all(tally(pairs, options.cluster, options.thresholds), options)
 
     def units(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:

@@ -37,7 +37,9 @@ def tests_of(observations: pl.DataFrame, options: BIStereoTuplesMetricOptions) -
     require_columns(observations, {*NEEDS, options.cluster})
     for column, known in (("choice", CHOICES), ("gender", GENDERS), ("condition", CONDITIONS)):
         if unknown := sorted(set(observations[column].drop_nulls().unique()) - set(known), key=str):
-            raise DataError(f"unknown {column} {unknown[0]!r}. Use {', '.join(map(repr, known))}.")
+            raise DataError(
+                f"unknown {column} {unknown[0]!r}. Use {', '.join(map(repr, known))}.", code="data.unknown-value"
+            )
     choice = pl.col("choice").cast(pl.String)
     lost = (pl.col("status") == "ok") & choice.is_null()
     told = observations.with_columns(
@@ -46,7 +48,9 @@ def tests_of(observations: pl.DataFrame, options: BIStereoTuplesMetricOptions) -
     )
     asked, prior = (told.filter(pl.col("condition") == name) for name in CONDITIONS)
     if asked["test"].is_duplicated().any():
-        raise DataError("a test stands in the observations twice. Give every test a name of its own.")
+        raise DataError(
+            "a test stands in the observations twice. Give every test a name of its own.", code="data.duplicate"
+        )
     keep = list(dict.fromkeys([*KEEP, options.cluster]))
     before = prior.select("test", pl.col("log_odds").alias("before"), pl.col("status").alias("status_before"))
     rows = asked.select(*keep, "choice", "log_odds", "status", *(["key"] if "key" in asked.columns else []))

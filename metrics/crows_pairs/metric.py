@@ -46,7 +46,9 @@ class CrowsPairs(Metric):
         """
         pairs = pair_up(observations, SIDES, FACTORS)
         if unknown := sorted(set(pairs["direction"].unique().to_list()) - set(DIRECTIONS), key=str):
-            raise DataError(f"unknown direction {unknown[0]!r}. Use {', '.join(map(repr, DIRECTIONS))}.")
+            raise DataError(
+                f"unknown direction {unknown[0]!r}. Use {', '.join(map(repr, DIRECTIONS))}.", code="data.unknown-value"
+            )
         return estimate_all(pairs, options)
 
     def units(self, observations: pl.DataFrame, options: CrowsPairsOptions) -> pl.DataFrame:

@@ -86,7 +86,9 @@ def _above(
 def _human(path: str) -> pl.DataFrame:
     rows = read_table(path)
     if lacking := [name for name in (*PAIRS, "level") if name not in rows[0]]:
-        raise DataError(f"{path}: no column {', '.join(lacking)}. It has: {', '.join(rows[0])}.")
+        raise DataError(
+            f"{path}: no column {', '.join(lacking)}. It has: {', '.join(rows[0])}.", code="data.column-missing"
+        )
     levels = [_level(path, number, row["level"]) for number, row in enumerate(rows, 2)]
     frame = pl.DataFrame(
         {
@@ -106,5 +108,8 @@ def _level(path: str, line: int, text: str) -> float | None:
     except ValueError:
         value = 0.0
     if not 1 <= value <= 5:
-        raise DataError(f"{path}, line {line}: level {text!r} is no number from 1 to 5. Leave it empty where missing.")
+        raise DataError(
+            f"{path}, line {line}: level {text!r} is no number from 1 to 5. Leave it empty where missing.",
+            code="data.number",
+        )
     return value

@@ -100,5 +100,7 @@ class DoraAssociations(Metric):
 
 def _gathered(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Associations:
     if "stage" not in observations.columns:
-        raise DataError("observations have no column stage. Give those of all stages, stacked.")
+        raise DataError(
+            "observations have no column stage. Give those of all stages, stacked.", code="data.column-missing"
+        )
     return gather(observations, options)

@@ -31,9 +31,11 @@ class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
         """Refuse values with which nothing can be computed."""
         super().__post_init__()
         if not 0 < self.salience_level < 1:
-            raise UsageError(f"salience_level is {self.salience_level}. Give a number between 0 and 1.")
+            raise UsageError(
+                f"salience_level is {self.salience_level}. Give a number between 0 and 1.", code="options.value"
+            )
         if self.gallery < 0:
-            raise UsageError(f"gallery is {self.gallery}. Give 0 or more.")
+            raise UsageError(f"gallery is {self.gallery}. Give 0 or more.", code="options.value")
 
     @property
     def reading(self) -> Reading:

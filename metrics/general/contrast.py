@@ -68,9 +68,15 @@ class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
         """Refuse levels that are one."""
         super().__post_init__()
         if taken := [name for name in self.by if name in TAKEN]:
-            raise UsageError(f"by names {taken[0]!r}, which is a field of every estimate. Rename the factor.")
+            raise UsageError(
+                f"by names {taken[0]!r}, which is a field of every estimate. Rename the factor.",
+                code="options.reserved",
+            )
         if self.first == self.second:
-            raise UsageError(f"first and second are both {self.first!r}. Name two levels of {self.between!r}.")
+            raise UsageError(
+                f"first and second are both {self.first!r}. Name two levels of {self.between!r}.",
+                code="options.conflict",
+            )
 
     @property
     def limits(self) -> Limits:
@@ -160,12 +166,12 @@ def _rows(observations: pl.DataFrame, options: ContrastOptions) -> pl.DataFrame:
     for level in (options.first, options.second):
         if level not in seen:
             known = ", ".join(sorted(repr(name) for name in seen if name is not None))
-            raise DataError(f"{options.between} is never {level!r}. It is one of: {known}.")
+            raise DataError(f"{options.between} is never {level!r}. It is one of: {known}.", code="data.unknown-value")
     try:
         value = observations[options.outcome].cast(pl.Float64)
     except pl.exceptions.PolarsError:
         raise DataError(
-            f"outcome {options.outcome!r} holds {observations[options.outcome].dtype}, not numbers."
+            f"outcome {options.outcome!r} holds {observations[options.outcome].dtype}, not numbers.", code="data.type"
         ) from None
     rows = observations.with_columns(
         between.alias(options.between),

@@ -44,7 +44,10 @@ def planned(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions
     """
     test = units["test"][0]
     if test not in (None, *NAMES):
-        raise DataError(f"test is {test!r}. Use null for a test of means, or one of {', '.join(map(repr, NAMES))}.")
+        raise DataError(
+            f"test is {test!r}. Use null for a test of means, or one of {', '.join(map(repr, NAMES))}.",
+            code="data.unknown-value",
+        )
     if test in (WILCOXON, MANN_WHITNEY):
         yield _ranks(units, tried, stated, test)
     elif test in (KRUSKAL_WALLIS, ANOVA):

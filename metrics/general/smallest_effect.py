@@ -45,14 +45,19 @@ class SmallestEffectOptions(Options, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be computed."""
         if not 0 < self.alpha < self.power < 1:
-            raise UsageError(f"alpha is {self.alpha} and power {self.power}. Give 0 < alpha < power < 1.")
+            raise UsageError(
+                f"alpha is {self.alpha} and power {self.power}. Give 0 < alpha < power < 1.", code="options.value"
+            )
         if self.spread is not None and not 0 < self.spread < math.inf:
-            raise UsageError(f"spread is {self.spread}. Give a finite number above 0.")
+            raise UsageError(f"spread is {self.spread}. Give a finite number above 0.", code="options.value")
         for name, share in (("icc", self.icc), ("row_icc", self.row_icc)):
             if share is not None and not 0 <= share <= 1:
-                raise UsageError(f"{name} is {share}. Give a number from 0 to 1.")
+                raise UsageError(f"{name} is {share}. Give a number from 0 to 1.", code="options.value")
         if (self.icc or 0) + (self.row_icc or 0) > 1:
-            raise UsageError(f"icc is {self.icc} and row_icc {self.row_icc}. Give shares that sum up to 1 at most.")
+            raise UsageError(
+                f"icc is {self.icc} and row_icc {self.row_icc}. Give shares that sum up to 1 at most.",
+                code="options.value",
+            )
 
 
 class SmallestEffect(Metric):

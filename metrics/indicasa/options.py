@@ -20,4 +20,7 @@ class IndiCASAMetricOptions(TestingOptions, frozen=True, kw_only=True):
         """Refuse values with which nothing can be computed."""
         super().__post_init__()
         if self.least is not None and self.least < 1:
-            raise UsageError(f"least is {self.least}. Give 1 or more, or leave it out to want every completion.")
+            raise UsageError(
+                f"least is {self.least}. Give 1 or more, or leave it out to want every completion.",
+                code="options.value",
+            )

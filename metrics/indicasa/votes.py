@@ -66,7 +66,7 @@ def prompts_of(observations: pl.DataFrame, options: IndiCASAMetricOptions) -> pl
     require_columns(observations, set(NEEDS))
     known = (*KINDS, COMPLETION, VERDICT)
     if unknown := sorted(set(observations["kind"].unique().to_list()) - set(known), key=str):
-        raise DataError(f"unknown kind {unknown[0]!r}. Use {', '.join(map(repr, known))}.")
+        raise DataError(f"unknown kind {unknown[0]!r}. Use {', '.join(map(repr, known))}.", code="data.unknown-value")
     _ensure_one_width(observations)
     _ensure_fitting(observations, options)
     parts = observations.partition_by("prompt", maintain_order=True)
@@ -77,20 +77,23 @@ def _ensure_one_width(observations: pl.DataFrame) -> None:
     # A list of numbers has one comma less than numbers.
     commas = observations.filter(pl.col("vector").is_not_null())["vector"].cast(pl.String).str.count_matches(",")
     if commas.n_unique() > 1:
-        raise DataError("the vectors are of unlike length. Use one encoder for all texts.")
+        raise DataError("the vectors are of unlike length. Use one encoder for all texts.", code="data.shape")
 
 
 def _ensure_fitting(observations: pl.DataFrame, options: IndiCASAMetricOptions) -> None:
     most = observations["asked"].cast(pl.Int64).max()
     if options.least is not None and isinstance(most, int) and options.least > most:
         mend = f"Give at most {most}, or leave it out to want every completion."
-        raise UsageError(f"least is {options.least}, samples is {most}: no prompt could be scored. {mend}")
+        raise UsageError(
+            f"least is {options.least}, samples is {most}: no prompt could be scored. {mend}", code="options.conflict"
+        )
     given = observations[SEVERAL].drop_nulls().to_list() if SEVERAL in observations.columns else []
     if given and given[0] != options.several:
         right = {"mean": "confusion.json", "nearest": "confusion-nearest.json"}[options.several]
         raise UsageError(
             f"the confusion of the encoder is of several={given[0]}, but indicasa.several is {options.several}. "
-            f"Give {right} as confusion, or measure with indicasa.several={given[0]}."
+            f"Give {right} as confusion, or measure with indicasa.several={given[0]}.",
+            code="options.conflict",
         )
 
 
@@ -141,7 +144,7 @@ def _verdict(row: Mapping[str, Any]) -> bool | None:
     if row["status"] != "ok":
         return None
     if (found := row.get(VERDICT)) not in KINDS:
-        raise DataError(f"unknown verdict {found!r}. Use {', '.join(map(repr, KINDS))}.")
+        raise DataError(f"unknown verdict {found!r}. Use {', '.join(map(repr, KINDS))}.", code="data.unknown-value")
     return bool(found == KINDS[0])
 
 

@@ -67,9 +67,15 @@ def readable(observations: pl.DataFrame) -> pl.DataFrame:
     for column, known in (("given", GIVEN), ("chosen", CHOSEN)):
         found = set(observations[column].drop_nulls().unique().to_list())
         if unknown := sorted(found - set(known), key=str):
-            raise DataError(f"unknown polarity {unknown[0]!r} in {column!r}. Use {', '.join(map(repr, known))}.")
+            raise DataError(
+                f"unknown polarity {unknown[0]!r} in {column!r}. Use {', '.join(map(repr, known))}.",
+                code="data.unknown-value",
+            )
     if observations["given"].null_count():
-        raise DataError("the polarity of what is given is missing in some rows. Fill in the column 'given'.")
+        raise DataError(
+            "the polarity of what is given is missing in some rows. Fill in the column 'given'.",
+            code="data.missing-values",
+        )
     observations = observations.with_columns(pl.col("chosen").cast(pl.String))
     lost = (pl.col("status") == "ok") & pl.col("chosen").is_null()
     return observations.with_columns(pl.when(lost).then(pl.lit("unreadable")).otherwise("status").alias("status"))

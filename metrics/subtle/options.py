@@ -16,7 +16,13 @@ class SubtleMetricOptions(MarginOptions, frozen=True, kw_only=True):
         """Refuse values with which nothing can be computed."""
         super().__post_init__()
         if not 1 <= len(set(self.cluster)) == len(self.cluster) <= 2:
-            raise UsageError(f"cluster is {', '.join(self.cluster) or 'empty'}. Give one or two different columns.")
+            raise UsageError(
+                f"cluster is {', '.join(self.cluster) or 'empty'}. Give one or two different columns.",
+                code="options.value",
+            )
         if len(self.cluster) == 2 and self.intervals == "bca":
             ways = " and ".join(self.cluster)
-            raise UsageError(f"intervals is 'bca', which {ways}, crossed, have not. Choose percentile or jackknife.")
+            raise UsageError(
+                f"intervals is 'bca', which {ways}, crossed, have not. Choose percentile or jackknife.",
+                code="options.conflict",
+            )

@@ -73,7 +73,7 @@ def draw(face: Face, variant: str, strength: float) -> bytes:
         MissingExtraError: Pillow is not installed.
     """
     if not 0 <= strength <= 1:
-        raise UsageError(f"strength is {strength}. Give a number from 0 to 1.")
+        raise UsageError(f"strength is {strength}. Give a number from 0 to 1.", code="options.value")
     if find_spec("PIL") is None:
         raise MissingExtraError("drawing schematic faces", "images")
     from PIL import Image, ImageDraw

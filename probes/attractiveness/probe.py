@@ -94,7 +94,10 @@ class AskedStage(Stage):
         known = dict.fromkeys(scenario.category for scenario in found)
         for name in self._options.categories:
             if name not in known:
-                raise DataError(f"no scenario has the category {name!r}. There are {', '.join(map(repr, known))}.")
+                raise DataError(
+                    f"no scenario has the category {name!r}. There are {', '.join(map(repr, known))}.",
+                    code="data.no-match",
+                )
         wanted = self._options.categories or tuple(known)
         return [scenario for scenario in found if scenario.category in wanted]
 
@@ -240,11 +243,14 @@ class Attractiveness(Probe):
             UsageError: `per_cell` is below 1, `strength` is not from 0 to 1, or there is no seed or a seed twice.
         """
         if options.per_cell is not None and options.per_cell < 1:
-            raise UsageError(f"per_cell is {options.per_cell}; give 1 or more, or leave it out to take all faces.")
+            raise UsageError(
+                f"per_cell is {options.per_cell}; give 1 or more, or leave it out to take all faces.",
+                code="options.value",
+            )
         if not 0 <= options.strength <= 1:
-            raise UsageError(f"strength is {options.strength}. Give a number from 0 to 1.")
+            raise UsageError(f"strength is {options.strength}. Give a number from 0 to 1.", code="options.value")
         if not options.seeds or len(set(options.seeds)) < len(options.seeds):
-            raise UsageError(f"seeds are {list(options.seeds)}. Give one or more, each once.")
+            raise UsageError(f"seeds are {list(options.seeds)}. Give one or more, each once.", code="options.duplicate")
         kinds: dict[str, type[AskedStage]] = {"generate": GenerateStage, "likelihood": LikelihoodStage}
         return [kinds[options.asking](options)]
 

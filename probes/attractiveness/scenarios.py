@@ -48,7 +48,9 @@ def load_scenarios(own: str | None = None, built_in: bool = True) -> list[Scenar
     shipped = str(files(__package__).joinpath("data/scenarios.csv"))
     paths = ([shipped] if built_in else []) + ([own] if own is not None else [])
     if not paths:
-        raise DataError("there is no scenario. Give a file with scenarios=FILE, or leave built_in as it is.")
+        raise DataError(
+            "there is no scenario. Give a file with scenarios=FILE, or leave built_in as it is.", code="data.no-rows"
+        )
     rows = [row for path in paths for row in read_rows(path, REQUIRED)]
     return _unique([(row, _scenario(row)) for row in rows])
 
@@ -57,21 +59,24 @@ def _unique(found: list[tuple[Row, Scenario]]) -> list[Scenario]:
     seen: dict[str, Row] = {}
     for row, scenario in found:
         if (first := seen.setdefault(scenario.id, row)) is not row:
-            raise row.fault(f"scenario {scenario.id!r} stands already in {first.path}, line {first.line}.")
+            raise row.fault(
+                f"scenario {scenario.id!r} stands already in {first.path}, line {first.line}.", "data.duplicate"
+            )
     return [scenario for _, scenario in found]
 
 
 def _scenario(row: Row) -> Scenario:
     first, second = row.filled("first").strip(), row.filled("second").strip()
     if first.casefold() == second.casefold():
-        raise row.fault(f"both options are {first!r}. Give two different ones.")
+        raise row.fault(f"both options are {first!r}. Give two different ones.", "data.text")
     for column, known in (("positive", POSITIVES), ("article", ARTICLES)):
         if column in row.cells:
             row.choice(column, known)
     stereotype = row.optional("stereotype")
     if stereotype is not None and stereotype.count(BETWEEN) != 1:
         raise row.fault(
-            f"stereotype {stereotype!r} does not name two groups. Write `male vs female`, or leave it empty."
+            f"stereotype {stereotype!r} does not name two groups. Write `male vs female`, or leave it empty.",
+            "data.value",
         )
     return Scenario(
         first=first,

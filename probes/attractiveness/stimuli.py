@@ -79,7 +79,7 @@ def read_stimuli(path: str) -> list[Stimulus]:
     problems += [*_duplicates(checked), *_unpaired(rows), *_unlike(checked)]
     if problems:
         more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
-        raise DataError("; ".join(problems[:SHOWN]) + more + ".")
+        raise DataError("; ".join(problems[:SHOWN]) + more + ".", code="data.images")
     place = {variant: number for number, variant in enumerate(VARIANTS)}
     order = {face: number for number, face in enumerate(dict.fromkeys(found.stimulus.face for found in checked))}
     return sorted((found.stimulus for found in checked), key=lambda s: (order[s.face], place[s.variant]))
@@ -139,7 +139,7 @@ def _ratings(row: Row) -> dict[str, str]:
         if column.startswith(RATING) and (cell := row.optional(column)) is not None:
             packed = cell.replace(" ", "")
             if not _RATINGS.fullmatch(packed):
-                raise row.fault(f"{column} {cell!r} is no number, nor several separated by semicolons.")
+                raise row.fault(f"{column} {cell!r} is no number, nor several separated by semicolons.", "data.number")
             found[column.removeprefix(RATING)] = packed
     return found
 

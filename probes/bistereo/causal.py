@@ -65,7 +65,7 @@ class AlternativesStage(Stage):
                     sentences[*_frame(pair), side][text] = None
         for key, texts in sentences.items():
             if len(texts) < 2:
-                raise DataError(_alone(wanted[key[:-1]]))
+                raise DataError(_alone(wanted[key[:-1]]), code="data.incomplete-pair")
             name = "/".join(str(part) for part in key)
             for number, text in enumerate(texts):
                 factors = dict(zip(self.factors, key, strict=True))

@@ -44,7 +44,9 @@ def sheet(name: str, out: str, seed: int, store: str, registry: str | None) -> N
     with Store(store, writable=False) as opened:
         scores = score(Catalogue.load(registry), opened, name)
     if scores.manifest.study.probe != PROBE:
-        raise UsageError(f"the run {scores.run.name} drafted no tuples. Name a run of the study {PROBE}.")
+        raise UsageError(
+            f"the run {scores.run.name} drafted no tuples. Name a run of the study {PROBE}.", code="run.other-study"
+        )
     sheets: Any = import_module(SHEETS)
     rows = sheets.draft_rows(row for row in scores.last.iter_rows(named=True) if row["status"] == "ok")
     _write_new(sheets.sheet_text(rows, seed), out)
@@ -72,5 +74,7 @@ def agree(sheets: tuple[str, ...], least: int, out: str) -> None:
 def _write_new(text: str, out: str) -> None:
     """Write a file that is not there yet: a sheet may be hours of somebody's work."""
     if Path(out).exists():
-        raise UsageError(f"{out!r} is there already. Name another file with --out, or move it away.")
+        raise UsageError(
+            f"{out!r} is there already. Name another file with --out, or move it away.", code="file.exists"
+        )
     click.echo(f"Written: {write_bytes(text.encode(), Path(out))}")

@@ -105,7 +105,10 @@ class BIStereoNLI(Probe):
             UnknownNameError: there is no such gender or category.
         """
         if options.per_cell is not None and options.per_cell < 1:
-            raise UsageError(f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all pairs.")
+            raise UsageError(
+                f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all pairs.",
+                code="options.value",
+            )
         design = load_design()
         known = {"gender": list(design.nouns), "category": [c.name for c in design.categories]}
         for (what, names), asked in zip(known.items(), (options.genders, options.categories), strict=True):

@@ -62,7 +62,10 @@ class AskingOptions(Options, frozen=True, kw_only=True):
         """Refuse names that cannot be those of three labels, unknown prompts, and what nothing can be drawn with."""
         ensure_drawable(self)
         if len({name.lower() for name in self.names}) != len(LABELS):
-            raise UsageError(f"names has {', '.join(self.names) or 'nothing'}. Name three labels: {', '.join(LABELS)}.")
+            raise UsageError(
+                f"names has {', '.join(self.names) or 'nothing'}. Name three labels: {', '.join(LABELS)}.",
+                code="options.value",
+            )
         # A number on the command line is a number.
         msgspec.structs.force_setattr(self, "prompt", str(self.prompt))
         if self.prompt not in load_prompts():

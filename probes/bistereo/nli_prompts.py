@@ -60,7 +60,9 @@ class PromptsStage(Stage):
     def rows(self) -> list[Row]:
         """Return the labelled rows; the file is read only here, so that answers are scored again without it."""
         if self._options.data is None:
-            raise UsageError("give the labelled pairs: --data FILE, a CSV with premise, hypothesis and label.")
+            raise UsageError(
+                "give the labelled pairs: --data FILE, a CSV with premise, hypothesis and label.", code="data.missing"
+            )
         kept, counts = [], dict.fromkeys(LABELS, 0)
         for row in read_rows(self._options.data, REQUIRED):
             if row.cells["label"] == UNDECIDED:
@@ -109,7 +111,10 @@ class NLIPrompts(Probe):
             UnknownNameError: there is no such prompt.
         """
         if options.per_label is not None and options.per_label < 1:
-            raise UsageError(f"per_label is {options.per_label}; give 1 or more, or leave it out to ask all rows.")
+            raise UsageError(
+                f"per_label is {options.per_label}; give 1 or more, or leave it out to ask all rows.",
+                code="options.value",
+            )
         for prompt in map(str, options.prompts):
             if prompt not in load_prompts():
                 raise UnknownNameError("prompt", prompt, load_prompts())

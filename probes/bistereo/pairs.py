@@ -108,14 +108,18 @@ class BIStereoPairs(Probe):
 
 def _check(options: BIStereoOptions) -> None:
     if options.per_cell is not None and options.per_cell < 1:
-        raise UsageError(f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all pairs.")
+        raise UsageError(
+            f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all pairs.", code="options.value"
+        )
     plain = BIStereoOptions()
     masked = {"unit": options.unit != plain.unit, "variant": options.variant != plain.variant}
     idle = masked if options.scoring != "pll" else {"before": options.before != plain.before}
     if names := [name for name, given in idle.items() if given]:
-        raise UsageError(f"{names[0]} has no meaning with scoring={options.scoring}. Leave it out.")
+        raise UsageError(
+            f"{names[0]} has no meaning with scoring={options.scoring}. Leave it out.", code="options.conflict"
+        )
     if options.data is not None and options.position != plain.position:
-        raise UsageError("position is for the generated pairs. Leave it out with data.")
+        raise UsageError("position is for the generated pairs. Leave it out with data.", code="options.conflict")
 
 
 def read_pairs(path: str) -> list[Pair]:
@@ -129,7 +133,9 @@ def read_pairs(path: str) -> list[Pair]:
     for number, row in enumerate(read_rows(path, REQUIRED), 1):
         pair = _from_row(row, f"row-{number}")
         if (first := seen.setdefault(pair.id, row.line)) != row.line:
-            raise row.fault(f"pair {pair.id!r} stands already on line {first}. Give every pair its own name.")
+            raise row.fault(
+                f"pair {pair.id!r} stands already on line {first}. Give every pair its own name.", "data.duplicate"
+            )
         pairs.append(pair)
     return pairs
 

@@ -147,7 +147,9 @@ class BIStereoTuples(Probe):
             UsageError: `annotators` is below 0, or above 5 with the printed tuples.
         """
         if options.annotators < 0 or (options.data is None and options.annotators > ANNOTATORS):
-            raise UsageError(f"annotators is {options.annotators}. Give a number from 0 to {ANNOTATORS}.")
+            raise UsageError(
+                f"annotators is {options.annotators}. Give a number from 0 to {ANNOTATORS}.", code="options.value"
+            )
         return [AnalogyStage(options) if options.asking == "likelihood" else WrittenStage(options)]
 
 

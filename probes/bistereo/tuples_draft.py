@@ -141,9 +141,11 @@ class BIStereoTuplesDraft(Probe):
         """
         for name in ("count", "repeats"):
             if getattr(options, name) < 1:
-                raise UsageError(f"{name} is {getattr(options, name)}. Give 1 or more.")
+                raise UsageError(f"{name} is {getattr(options, name)}. Give 1 or more.", code="options.value")
         if not options.society.strip():
-            raise UsageError("society is empty. Name the society whose stereotypes are to be written down.")
+            raise UsageError(
+                "society is empty. Name the society whose stereotypes are to be written down.", code="options.value"
+            )
         for kind, asked, known in (("dimension", options.dimensions, DIMENSIONS), ("term", options.terms, TERMS)):
             for name in asked:
                 if name not in known:

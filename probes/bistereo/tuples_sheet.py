@@ -67,7 +67,9 @@ def draft_rows(drafts: Iterable[Mapping[str, Any]]) -> list[Cells]:
             name: tuple[str, ...] = (draft["dimension"], descriptor, draft["term"], attribute, draft["sentiment"])
             times[name] = times.get(name, 0) + 1
     if not times:
-        raise DataError("the run has no drafted tuple. Look into its report at what the model said.")
+        raise DataError(
+            "the run has no drafted tuple. Look into its report at what the model said.", code="run.no-answers"
+        )
     printed = read_tuples(None)
     standings = {(t.dimension, t.descriptor): t.standing for t in printed}
     opposites = {t.attribute: t.opposite for t in printed if t.opposite}
@@ -107,7 +109,10 @@ def read_sheets(paths: Sequence[str]) -> list[Annotated]:
             own, annotator = ratings.setdefault(name, {}), row.optional("annotator") or Path(path).stem
             if row.optional(RATING) is not None:
                 if annotator in own:
-                    raise row.fault(f"{annotator!r} rates {', '.join(name[1:4])!r} twice. Keep one of the ratings.")
+                    raise row.fault(
+                        f"{annotator!r} rates {', '.join(name[1:4])!r} twice. Keep one of the ratings.",
+                        "data.duplicate",
+                    )
                 own[annotator] = ANSWERS[row.choice(RATING, tuple(ANSWERS))]
     return [Annotated(cells[name], ratings[name]) for name in sorted(cells)]
 
@@ -128,7 +133,10 @@ def tuples_text(annotated: Iterable[Annotated], least: int) -> str:
     """
     kept = [one for one in annotated if one.score >= least]
     if not kept:
-        raise DataError(f"no tuple was called a stereotype by {least} annotators or more. Take a lower threshold.")
+        raise DataError(
+            f"no tuple was called a stereotype by {least} annotators or more. Take a lower threshold.",
+            code="data.no-match",
+        )
     rows = [
         {**dict.fromkeys(ADDED, ""), **one.cells, "score": str(one.score), "annotators": str(len(one.ratings))}
         for one in kept
@@ -170,7 +178,9 @@ def _merge(row: Row, cells: Cells) -> None:
         if column == "standing":
             said = row.choice(column, [name for name in STANDINGS if name])
         if (known := cells.setdefault(column, said)) != said:
-            raise row.fault(f"{column} is {said!r}, but {known!r} in another sheet. Settle on one.")
+            raise row.fault(
+                f"{column} is {said!r}, but {known!r} in another sheet. Settle on one.", "data.contradiction"
+            )
 
 
 def _csv_text(columns: Sequence[str], rows: Iterable[Cells]) -> str:

@@ -76,7 +76,7 @@ def _tuple(row: Row) -> Tuple:
     score = None if row.optional("score") is None else int(row.number("score", int))
     asked = ANNOTATORS if row.optional("annotators") is None else int(row.number("annotators", int))
     if score is not None and not 0 <= score <= asked:
-        raise row.fault(f"score {score} is not from 0 to {asked}: it counts annotators.")
+        raise row.fault(f"score {score} is not from 0 to {asked}: it counts annotators.", "data.value")
     return Tuple(
         dimension=row.filled("dimension"),
         descriptor=row.filled("descriptor"),

@@ -81,7 +81,9 @@ class CrowsPairs(Probe):
             DataError: `options.data` is not given.
         """
         if options.data is None:
-            raise DataError(f"crows-pairs needs its sentences: get {SOURCE} and give it with --data FILE.")
+            raise DataError(
+                f"crows-pairs needs its sentences: get {SOURCE} and give it with --data FILE.", code="data.missing"
+            )
         return [CrowsStage(options, options.data)]
 
     def import_scores(self, path: str, options: Any) -> Imported:
@@ -147,7 +149,9 @@ def _swapped(rows: Sequence[Scored]) -> bool:
 def _contradiction(scored: Scored) -> DataError:
     scores = f"sent_more_score {scored.more} and sent_less_score {scored.less}"
     says = f"score is {int(scored.hit)}, which contradicts {scores}"
-    return scored.row.fault(f"{says}. Only a swap in all antistereo rows is known and mended; correct this row.")
+    return scored.row.fault(
+        f"{says}. Only a swap in all antistereo rows is known and mended; correct this row.", "data.contradiction"
+    )
 
 
 def _observations(rows: Sequence[Scored], swapped: bool) -> pl.DataFrame:

@@ -36,7 +36,10 @@ def mentions(observations: pl.DataFrame) -> pl.DataFrame:
         DataError: a column is absent.
     """
     if lacking := [name for name in (*PLACE, "status", "key") if name not in observations.columns]:
-        raise DataError(f"observations have no column {', '.join(lacking)}, so they name no associations.")
+        raise DataError(
+            f"observations have no column {', '.join(lacking)}, so they name no associations.",
+            code="data.column-missing",
+        )
     rows = _complete(observations).filter((pl.col("status") == "ok") & pl.col("descriptor").is_not_null())
     document = pl.struct("modality", "setting", "descriptor", pl.coalesce("image", pl.col("key").bin.encode("hex")))
     rows = rows.with_columns(document=document.rank("dense"))

@@ -105,9 +105,13 @@ class Published:
         try:
             listed = msgspec.json.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), type=dict[str, list[str]])
         except FileNotFoundError:
-            raise DataError(f"no such file: {str(path)!r}. The folder needs all of the authors' lists.") from None
+            raise DataError(
+                f"no such file: {str(path)!r}. The folder needs all of the authors' lists.", code="file.missing"
+            ) from None
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise DataError(f"{str(path)!r} is no mapping of dimensions to lists of targets: {error}.") from None
+            raise DataError(
+                f"{str(path)!r} is no mapping of dimensions to lists of targets: {error}.", code="data.syntax"
+            ) from None
         found: dict[str, dict[str, str]] = {}
         for name, targets in listed.items():
             ways = found.setdefault(_WRITTEN.get(name, name.replace("-", " ")), {})
@@ -128,7 +132,9 @@ def _dimension(row: Row) -> str:
     name = row.filled("bias_type").strip()
     name = _WRITTEN.get(name, name.replace("-", " "))
     if name not in DIMENSIONS:
-        raise row.fault(f"unknown bias_type {row.cells['bias_type']!r}. Known: {', '.join(DIMENSIONS)}.")
+        raise row.fault(
+            f"unknown bias_type {row.cells['bias_type']!r}. Known: {', '.join(DIMENSIONS)}.", "data.unknown-value"
+        )
     return name
 
 

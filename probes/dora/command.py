@@ -63,7 +63,7 @@ def associations(runs: tuple[str, ...], **given: Any) -> None:
     words may be offensive.
     """
     if not 0 < given["level"] < 1:
-        raise UsageError(f"--level is {given['level']}. Give a number between 0 and 1.")
+        raise UsageError(f"--level is {given['level']}. Give a number between 0 and 1.", code="options.value")
     with Store(given["store"], writable=False) as store:
         catalogue = Catalogue.load(given["registry"])
         reading = Reading(keep=given["keep"])
@@ -86,7 +86,9 @@ def _chosen(found: Discovered, given: dict[str, Any]) -> pl.DataFrame:
 
 def _export(found: Sequence[Discovered], kept: Sequence[pl.DataFrame], path: Path) -> None:
     if path.suffix.lower() not in KINDS:
-        raise UsageError(f"cannot tell a kind of file from {path.name!r}. End it in {', '.join(KINDS)}.")
+        raise UsageError(
+            f"cannot tell a kind of file from {path.name!r}. End it in {', '.join(KINDS)}.", code="options.file-kind"
+        )
     both = zip(found, kept, strict=True)
     named = [pairs.with_columns(run=pl.lit(one.run), model=pl.lit(one.model)) for one, pairs in both]
     frame = pl.concat(named).with_columns(keys=pl.col("keys").list.eval(pl.element().bin.encode("hex")).list.join(" "))

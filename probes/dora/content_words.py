@@ -74,5 +74,7 @@ def _tools(language: str) -> tuple[Callable[[str], list[str]], frozenset[str], C
     try:
         lemma("word")
     except ValueError as error:
-        raise UsageError(f"no lemmas for the language {language!r}: {error}. Use a code of simplemma's.") from None
+        raise UsageError(
+            f"no lemmas for the language {language!r}: {error}. Use a code of simplemma's.", code="options.language"
+        ) from None
     return vectorizer.build_tokenizer(), frozenset(vectorizer.get_stop_words() or ()), lemma

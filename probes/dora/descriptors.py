@@ -74,7 +74,8 @@ def read_list(path: str | None) -> list[Listed]:
         first = seen.setdefault((dimension, singular.casefold()), row)
         if first is not row:
             raise row.fault(
-                f"{singular!r} stands in dimension {dimension!r} already, in line {first.line}. Remove one."
+                f"{singular!r} stands in dimension {dimension!r} already, in line {first.line}. Remove one.",
+                "data.duplicate",
             )
         found.append(Listed(dimension, singular, plural))
     return found
@@ -156,4 +157,6 @@ def ensure_settings(settings: Sequence[str], known: Sequence[str]) -> None:
         if name not in known:
             raise UnknownNameError("setting", name, known)
     if not settings or len(set(settings)) < len(settings):
-        raise UsageError(f"settings are {', '.join(settings) or 'none'}. Give one or more, each once.")
+        raise UsageError(
+            f"settings are {', '.join(settings) or 'none'}. Give one or more, each once.", code="options.duplicate"
+        )

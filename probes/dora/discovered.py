@@ -62,14 +62,17 @@ def discover(
     manifest = msgspec.json.decode(run.manifest, type=Manifest)
     stages = catalogue.instrument(manifest.study).stages()
     if not any(stage.name in STAGES for stage in stages):
-        raise DataError(f"run {run.name} of {manifest.study.name!r} asks for no words. Name a run of a study dora-*.")
+        raise DataError(
+            f"run {run.name} of {manifest.study.name!r} asks for no words. Name a run of a study dora-*.",
+            code="run.other-study",
+        )
     failures = read_failures(store, run.id)
     observations = stack(
         {s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures, store.blob) for s in stages}
     )
     pairs = count_pairs(mentions(observations))
     if pairs.is_empty():
-        raise DataError(f"run {run.name} has no word that could be read.")
+        raise DataError(f"run {run.name} has no word that could be read.", code="run.no-answers")
     measured = with_answers(measure_cells(pairs, level, reading), observations)
     return Discovered(run.name, run.id, manifest.study.roles.get("subject", ""), measured)
 

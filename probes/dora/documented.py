@@ -49,7 +49,10 @@ def read_documented(path: str) -> Documented:
     if SENTENCES in columns:
         told = [row[SENTENCES] for row in rows if row.get("stereo_antistereo") != "antistereo"]
         return Documented(set(), [frozenset(words) for words in content_words(told)])
-    raise DataError(f"{path}: neither columns descriptor and word, nor sent_more. It has: {', '.join(columns)}.")
+    raise DataError(
+        f"{path}: neither columns descriptor and word, nor sent_more. It has: {', '.join(columns)}.",
+        code="data.column-missing",
+    )
 
 
 def mark_documented(pairs: pl.DataFrame, path: str) -> pl.DataFrame:
@@ -65,11 +68,13 @@ def read_table(path: str) -> list[Row]:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             rows = [{k: v or "" for k, v in row.items() if k is not None} for row in csv.DictReader(file)]
     except OSError as error:
-        raise DataError(f"cannot read {path!r}: {error.strerror or error}. Check the path.") from None
+        raise DataError(
+            f"cannot read {path!r}: {error.strerror or error}. Check the path.", code="file.unreadable"
+        ) from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: no CSV in UTF-8 ({error}). Save it as such.") from None
+        raise DataError(f"{path}: no CSV in UTF-8 ({error}). Save it as such.", code="data.syntax") from None
     if not rows:
-        raise DataError(f"{path}: the file has no rows.")
+        raise DataError(f"{path}: the file has no rows.", code="data.no-rows")
     return rows
 
 

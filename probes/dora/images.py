@@ -54,9 +54,9 @@ class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
         """Refuse what cannot be drawn."""
         super().__post_init__()
         if self.size < 1:
-            raise UsageError(f"size is {self.size}. Give the sides of the images in pixels.")
+            raise UsageError(f"size is {self.size}. Give the sides of the images in pixels.", code="options.value")
         if self.steps is not None and self.steps < 1:
-            raise UsageError(f"steps is {self.steps}. Give 1 or more, or leave it to the model.")
+            raise UsageError(f"steps is {self.steps}. Give 1 or more, or leave it to the model.", code="options.value")
 
 
 class DrawingStage(Stage):
@@ -177,12 +177,15 @@ def _picture(row: Row, folder: Path, seen: dict[str, Row]) -> Picture:
         media, _ = probe_image(data)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise row.fault(f"{str(file)!r} cannot be read as an image ({why}).") from None
+        raise row.fault(f"{str(file)!r} cannot be read as an image ({why}).", "data.images") from None
     if is_blank(data):
-        raise row.fault(f"{str(file)!r} is blank: all of it has one colour. Remove the row.")
+        raise row.fault(f"{str(file)!r} is blank: all of it has one colour. Remove the row.", "data.images")
     name = hashlib.sha256(data).hexdigest()
     if (first := seen.setdefault(name, row)) is not row:
-        raise row.fault(f"{str(file)!r} has the bytes of {first.cells['file']!r} (line {first.line}). Remove a row.")
+        raise row.fault(
+            f"{str(file)!r} has the bytes of {first.cells['file']!r} (line {first.line}). Remove a row.",
+            "data.duplicate",
+        )
     descriptor = " ".join(row.filled("descriptor").split())
     return Picture(
         dimension=row.filled("dimension").strip(),

@@ -55,13 +55,18 @@ class DoraOptions(Options, frozen=True, kw_only=True):
         counts = {"samples": self.samples, "judgements": self.judgements, "per_dimension": self.per_dimension}
         for name, value in counts.items():
             if value is not None and value < 1:
-                raise UsageError(f"{name} is {value}. Give 1 or more.")
+                raise UsageError(f"{name} is {value}. Give 1 or more.", code="options.value")
         if not 0 < self.salience_level < 1:
-            raise UsageError(f"salience_level is {self.salience_level}. Give a number between 0 and 1.")
+            raise UsageError(
+                f"salience_level is {self.salience_level}. Give a number between 0 and 1.", code="options.value"
+            )
         names = {label.strip().lower() for label in self.sentiment_labels}
         if not 2 <= len(self.sentiment_labels) <= 3 or len(names) < len(self.sentiment_labels) or "" in names:
             given = ", ".join(self.sentiment_labels) or "nothing"
-            raise UsageError(f"sentiment_labels has {given}. Name positive, negative and, if there is one, neutral.")
+            raise UsageError(
+                f"sentiment_labels has {given}. Name positive, negative and, if there is one, neutral.",
+                code="options.value",
+            )
 
     def sampling(self) -> Sampling:
         """Return how answers in words are drawn."""

@@ -103,12 +103,18 @@ def measure(pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = 
 
 def _check(pairs: pl.DataFrame) -> None:
     if lacking := [name for name in COLUMNS if name not in pairs.columns]:
-        raise DataError(f"co-occurrences have no column {', '.join(lacking)}. Give {', '.join(COLUMNS)}.")
+        raise DataError(
+            f"co-occurrences have no column {', '.join(lacking)}. Give {', '.join(COLUMNS)}.",
+            code="data.column-missing",
+        )
     if not pairs.select("descriptor", "word").is_unique().all():
         twice = pairs.filter(pairs.select("descriptor", "word").is_duplicated()).row(0, named=True)
-        raise DataError(f"the pair {twice['descriptor']!r}, {twice['word']!r} stands twice. Add its counts up.")
+        raise DataError(
+            f"the pair {twice['descriptor']!r}, {twice['word']!r} stands twice. Add its counts up.",
+            code="data.duplicate",
+        )
     if bad := pairs.filter(~(pl.col("count") >= 1).fill_null(False))["count"].to_list():
-        raise DataError(f"a count is {bad[0]}. Leave out the pairs that do not occur.")
+        raise DataError(f"a count is {bad[0]}. Leave out the pairs that do not occur.", code="data.value")
 
 
 def _frequencies(pairs: pl.DataFrame, reading: Reading) -> pl.DataFrame:

@@ -73,5 +73,7 @@ class DoraT2I(Probe):
         ensure_settings(options.numbers, T2I_SETTINGS)
         variants, known = options.variants, range(1, len(OBJECTIVE) + 1)
         if not variants or len(set(variants)) < len(variants) or not set(variants) <= set(known):
-            raise UsageError(f"variants are {list(variants)}. Give one or more of 1, 2 and 3, each once.")
+            raise UsageError(
+                f"variants are {list(variants)}. Give one or more of 1, 2 and 3, each once.", code="options.duplicate"
+            )
         return [DrawingStage(options), DescriptionStage(options), *assess(options, Associations(DescriptionStage.name))]

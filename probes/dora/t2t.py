@@ -115,7 +115,9 @@ class DoraT2T(Probe):
         ensure_settings(options.settings, T2T_SETTINGS)
         letters = options.letters
         if not letters or len(set(letters)) < len(letters) or not set(letters) <= set(string.ascii_lowercase):
-            raise UsageError(f"letters is {letters!r}. Give letters from a to z, in lower case, each once.")
+            raise UsageError(
+                f"letters is {letters!r}. Give letters from a to z, in lower case, each once.", code="options.value"
+            )
         return [CompletionStage(options), *assess(options, Associations("completions"))]
 
 

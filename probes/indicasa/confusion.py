@@ -52,16 +52,16 @@ def _read(path: str) -> _File:
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=_File)
     except OSError as error:
-        raise DataError(f"cannot read {path!r}: {error.strerror or error}.") from None
+        raise DataError(f"cannot read {path!r}: {error.strerror or error}.", code="file.unreadable") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{path} holds no confusion of an encoder: {error}. train-encoder writes such a file."
+            f"{path} holds no confusion of an encoder: {error}. train-encoder writes such a file.", code="data.syntax"
         ) from None
 
 
 def _category(path: str, name: str) -> str:
     if (lowered := name.strip().lower()) not in KNOWN:
-        raise DataError(f"{path}: unknown category {name!r}. Known: {', '.join(KNOWN)}.")
+        raise DataError(f"{path}: unknown category {name!r}. Known: {', '.join(KNOWN)}.", code="data.unknown-value")
     return lowered
 
 
@@ -70,7 +70,11 @@ def _counts(path: str, name: str, table: dict[str, dict[str, int]]) -> tuple[int
         ss, sa, as_, aa = (table[true][told] for true, told in PAIRS)
     except KeyError as error:
         needs = f"needs {STEREOTYPE!r} and {ANTI!r}, true and told"
-        raise DataError(f"{path}: category {name!r} has no {error.args[0]!r}; it {needs}.") from None
+        raise DataError(
+            f"{path}: category {name!r} has no {error.args[0]!r}; it {needs}.", code="data.incomplete"
+        ) from None
     if min(ss, sa, as_, aa) < 0:
-        raise DataError(f"{path}: category {name!r} has a count below 0. Counts are of held-out sentences.")
+        raise DataError(
+            f"{path}: category {name!r} has a count below 0. Counts are of held-out sentences.", code="data.value"
+        )
     return ss, sa, as_, aa

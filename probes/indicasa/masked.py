@@ -42,7 +42,9 @@ def read_masked(path: str) -> list[Masked]:
     for number, row in enumerate(read_rows(path, MASKED)):
         name = name_of(row, number)
         if (line := seen.setdefault(name, row.line)) != row.line:
-            raise row.fault(f"prompt {name!r} stands already on line {line}. Give every prompt a name of its own.")
+            raise row.fault(
+                f"prompt {name!r} stands already on line {line}. Give every prompt a name of its own.", "data.duplicate"
+            )
         rows.append(_masked(row, name))
     return rows
 
@@ -69,15 +71,19 @@ def _filled(row: Row, masked: str) -> str:
     """Return the original sentence: one ground truth stands for all masks, or each mask has its own."""
     count = masked.count(MASK)
     if not count:
-        raise row.fault(f"the sentence has no {MASK}: {masked!r}. Write {MASK} in place of the words to fill in.")
+        raise row.fault(
+            f"the sentence has no {MASK}: {masked!r}. Write {MASK} in place of the words to fill in.", "data.text"
+        )
     if _TOUCHING.search(masked):
-        raise row.fault(f"two {MASK} stand side by side in {masked!r}. Remove one, or put a space between them.")
+        raise row.fault(
+            f"two {MASK} stand side by side in {masked!r}. Remove one, or put a space between them.", "data.text"
+        )
     words = [word.strip() for word in row.filled("Ground_Truths").split(",")]
     if len(words) not in (1, count) or not all(words):
         given = f"{len(words)} ground truths for {count} {MASK}"
-        raise row.fault(f"{given} in {masked!r}. Give one for all, or one for each, separated by commas.")
+        raise row.fault(f"{given} in {masked!r}. Give one for all, or one for each, separated by commas.", "data.text")
     for number in range(count):
         masked = masked.replace(MASK, words[number % len(words)], 1)
     if mask_left(masked):
-        raise row.fault(f"the Ground_Truths leave a mask in {masked!r}. Write the words that fill it.")
+        raise row.fault(f"the Ground_Truths leave a mask in {masked!r}. Write the words that fill it.", "data.text")
     return masked

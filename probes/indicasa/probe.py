@@ -90,7 +90,9 @@ class _Data:
             where = options.data or f"the {len(prompts)} example prompts"
             mend = f"Choose among {', '.join(dict.fromkeys(prompt.category for prompt in prompts))}"
             others = "" if options.data else ", or give prompts of your own: --data FILE"
-            raise DataError(f"no prompt of {', '.join(options.categories)} in {where}. {mend}{others}.")
+            raise DataError(
+                f"no prompt of {', '.join(options.categories)} in {where}. {mend}{others}.", code="data.no-match"
+            )
         return found
 
     @cached_property
@@ -196,9 +198,9 @@ class IndiCASA(Probe):
         """
         for name, value in (("samples", options.samples), ("per_cell", options.per_cell)):
             if value is not None and value < 1:
-                raise UsageError(f"{name} is {value}. Give 1 or more.")
+                raise UsageError(f"{name} is {value}. Give 1 or more.", code="options.value")
         if not options.categories:
-            raise UsageError(f"categories is empty. Name one or more of {', '.join(KNOWN)}.")
+            raise UsageError(f"categories is empty. Name one or more of {', '.join(KNOWN)}.", code="options.value")
         for name in options.categories:
             if name not in KNOWN:
                 raise UnknownNameError("category", name, KNOWN)

@@ -43,7 +43,9 @@ def read_counts(path: str, model: str | None) -> pl.DataFrame:
     frame = pl.DataFrame(records, schema=["prompt", "category", "verdict"], orient="row")
     there = pl.col("verdict").is_not_null()
     if frame["prompt"].n_unique() < frame.height:
-        raise DataError(f"{path}: a category of {own[0].cells['model']!r} stands there twice. Remove one.")
+        raise DataError(
+            f"{path}: a category of {own[0].cells['model']!r} stands there twice. Remove one.", code="data.duplicate"
+        )
     return frame.with_columns(
         source=pl.col("prompt"),
         kind=pl.lit(VERDICT),
@@ -68,10 +70,11 @@ def _chosen(path: str, rows: Sequence[Row], model: str | None) -> str:
         return _full(model)
     known = f"{path} has the counts of {', '.join(map(repr, reversed(names.values())))}"
     if model is None:
-        raise DataError(f"{known}. Say whose to measure: --set published_model=NAME.")
+        raise DataError(f"{known}. Say whose to measure: --set published_model=NAME.", code="published.model")
     raise DataError(
         f"{known}, and none of {model!r}. `replicate` looks for each model that has published values, or for --model; "
-        "`score --scores` measures any: --set published_model=NAME."
+        "`score --scores` measures any: --set published_model=NAME.",
+        code="published.model",
     )
 
 
@@ -80,7 +83,9 @@ def _records(row: Row) -> Iterator[tuple[str, str, str | None]]:
     hits, total, size = (int(row.number(name, int)) for name in COUNTED[2:])
     if not 0 <= hits <= total <= size:
         told = f"n_stereotype is {hits}, n_total {total}, category_size {size}"
-        raise row.fault(f"{told}. None may be below 0, and none greater than the next one. Correct this row.")
+        raise row.fault(
+            f"{told}. None may be below 0, and none greater than the next one. Correct this row.", "data.value"
+        )
     for number in range(size):
         verdict = STEREOTYPE if number < hits else ANTI if number < total else None
         yield f"{category}/{number}", category, verdict
@@ -93,4 +98,4 @@ def _category(row: Row) -> str:
         return found[0]
     near = difflib.get_close_matches(name, CATEGORIES, n=1)
     mend = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(CATEGORIES)}."
-    raise row.fault(f"unknown category {name!r}. {mend}")
+    raise row.fault(f"unknown category {name!r}. {mend}", "data.unknown-value")

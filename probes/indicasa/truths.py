@@ -47,7 +47,7 @@ def _read(path: str | None, rows: Sequence[Masked]) -> dict[str, Texts]:
         _add_own(by_name, records)
     else:
         wanted = " or ".join(", ".join(map(repr, names)) for names in (OWN, ALIGNED))
-        raise DataError(f"{path} holds no ground truths: it needs the columns {wanted}.")
+        raise DataError(f"{path} holds no ground truths: it needs the columns {wanted}.", code="data.column-missing")
     return by_name
 
 
@@ -62,7 +62,7 @@ def _add_own(by_name: Mapping[str, Texts], records: Sequence[Row]) -> None:
     for record in records:
         name, kind = record.filled("prompt"), record.choice("type", KINDS)
         if name not in by_name:
-            raise record.fault(f"there is no prompt {name!r}. Remove the row, or correct its name.")
+            raise record.fault(f"there is no prompt {name!r}. Remove the row, or correct its name.", "data.no-match")
         text = _whole(record, "text")
         other, line = said.setdefault((name, _same(text)), (kind, record.line))
         if line == record.line:
@@ -70,13 +70,15 @@ def _add_own(by_name: Mapping[str, Texts], records: Sequence[Row]) -> None:
         elif line or other != kind:
             where = f"on line {line}" if line else "as the sentence that its Ground_Truths fill in"
             mend = "Remove one of the two." if other == kind else "Correct the type or the text of one."
-            raise record.fault(f"prompt {name!r} has the {other} text {text!r} already, {where}. {mend}")
+            raise record.fault(
+                f"prompt {name!r} has the {other} text {text!r} already, {where}. {mend}", "data.duplicate"
+            )
 
 
 def _whole(record: Row, column: str) -> str:
     """Return a sentence without a mask."""
     if mask_left(text := record.filled(column).strip()):
-        raise record.fault(f"a mask is left in {column} {text!r}. Write the word that fills it.")
+        raise record.fault(f"a mask is left in {column} {text!r}. Write the word that fills it.", "data.text")
     return text
 
 
@@ -93,14 +95,18 @@ def _pair(by_name: Mapping[str, Texts], rows: Sequence[Masked], records: Sequenc
     pairs = {name_of(record, number): record for number, record in enumerate(records)}
     for row in rows:
         if (record := pairs.get(row.id)) is None:
-            raise row.row.fault(f"{records[0].path} has no pair {row.id!r}. Use the pairs that were masked: {PAIRS}.")
+            raise row.row.fault(
+                f"{records[0].path} has no pair {row.id!r}. Use the pairs that were masked: {PAIRS}.", "data.no-match"
+            )
         original, other = (_whole(record, column) for column in ALIGNED[:2])
         same = category_of(record, "bias_type") == row.category and record.cells["stereo_antistereo"] == row.direction
         if not same or not _alike(original, row.filled):
             problem = f"{original!r} is not the sentence that prompt {row.id!r} masks, {row.filled!r}"
-            raise record.fault(f"{problem}. Use the pairs that were masked: {PAIRS}.")
+            raise record.fault(f"{problem}. Use the pairs that were masked: {PAIRS}.", "data.contradiction")
         if _same(original) == _same(other):
-            raise record.fault(f"pair {row.id!r} has {original!r} on both sides. Use the pairs of {PAIRS}.")
+            raise record.fault(
+                f"pair {row.id!r} has {original!r} on both sides. Use the pairs of {PAIRS}.", "data.text"
+            )
         by_name[row.id][row.kind].append(original)
         by_name[row.id][KINDS[1 - KINDS.index(row.kind)]].append(other)
 
@@ -115,4 +121,6 @@ def _ensure_both(row: Masked, texts: Texts, truths: str | None) -> None:
         if not texts[kind]:
             where = "" if truths is None else f" in {truths}"
             mend = f"Give texts of both kinds: --set truths=FILE, such as the pairs of {PAIRS}"
-            raise row.row.fault(f"prompt {row.id!r} has no {kind} text{where} to compare completions with. {mend}.")
+            raise row.row.fault(
+                f"prompt {row.id!r} has no {kind} text{where} to compare completions with. {mend}.", "data.incomplete"
+            )

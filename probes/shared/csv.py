@@ -21,14 +21,14 @@ class Row(msgspec.Struct, frozen=True):
     """Line the record starts on; the header is line 1."""
     cells: dict[str, str]
 
-    def fault(self, problem: str) -> DataError:
+    def fault(self, problem: str, code: str) -> DataError:
         """Return an error that names this row."""
-        return DataError(f"{self.path}, line {self.line}: {problem}")
+        return DataError(f"{self.path}, line {self.line}: {problem}", code=code, line=self.line)
 
     def filled(self, column: str) -> str:
         """Return a cell that must not be empty or blank; raises `DataError`."""
         if not (cell := self.cells[column]).strip():
-            raise self.fault(f"column {column!r} is empty. Fill it in, or remove the row.")
+            raise self.fault(f"column {column!r} is empty. Fill it in, or remove the row.", "data.cell-empty")
         return cell
 
     def optional(self, column: str) -> str | None:
@@ -40,7 +40,7 @@ class Row(msgspec.Struct, frozen=True):
         if (cell := self.cells[column]) not in known:
             near = difflib.get_close_matches(cell.strip().lower(), known, n=1)
             mend = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
-            raise self.fault(f"unknown {column} {cell!r}. {mend}")
+            raise self.fault(f"unknown {column} {cell!r}. {mend}", "data.unknown-value")
         return cell
 
     def number(self, column: str, convert: Callable[[str], float] = float) -> float:
@@ -48,9 +48,9 @@ class Row(msgspec.Struct, frozen=True):
         try:
             value = convert(cell := self.cells[column])
         except ValueError:
-            raise self.fault(f"{column} {cell!r} is no number.") from None
+            raise self.fault(f"{column} {cell!r} is no number.", "data.number") from None
         if not abs(value) < float("inf"):
-            raise self.fault(f"{column} {cell!r} is not finite.")
+            raise self.fault(f"{column} {cell!r} is not finite.", "data.number")
         return value
 
 
@@ -73,7 +73,7 @@ def read_rows(path: str, required: Sequence[str]) -> list[Row]:
     _check_header(path, header, required)
     rows = [Row(path, line, _cells(path, line, header, record)) for line, record in records]
     if not rows:
-        raise DataError(f"{path}: the file has a header but no rows.")
+        raise DataError(f"{path}: the file has a header but no rows.", code="data.no-rows")
     return rows
 
 
@@ -81,9 +81,11 @@ def _decoded(path: str) -> str:
     try:
         raw = Path(path).read_bytes()
     except FileNotFoundError:
-        raise DataError(f"no such file: {path!r}. Check the path.") from None
+        raise DataError(f"no such file: {path!r}. Check the path.", code="file.missing") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}.") from None
+        raise DataError(
+            f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}.", code="file.unreadable"
+        ) from None
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -91,7 +93,7 @@ def _decoded(path: str) -> str:
         at = error.start + len(raw) - len(error.object)
         line = raw.count(b"\n", 0, at) + 1
         problem = f"byte {at} (0x{raw[at]:02x}) is not UTF-8. Save the file as UTF-8."
-        raise DataError(f"{path}, line {line}: {problem}") from None
+        raise DataError(f"{path}, line {line}: {problem}", code="file.encoding") from None
 
 
 def _records(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
@@ -102,19 +104,28 @@ def _records(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
                 yield start, record
             start = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{path}, line {start}: no well-formed CSV ({error}). Check the quotes of this row.") from None
+        raise DataError(
+            f"{path}, line {start}: no well-formed CSV ({error}). Check the quotes of this row.", code="data.syntax"
+        ) from None
 
 
 def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> None:
     if not header:
-        raise DataError(f"{path}: the file is empty. It needs a header with: {', '.join(required)}.")
+        raise DataError(
+            f"{path}: the file is empty. It needs a header with: {', '.join(required)}.", code="data.no-rows"
+        )
     missing = [name for name in required if name not in header]
     if missing:
         has = ", ".join(repr(name) for name in header)
-        raise DataError(f"{path}: no column {', '.join(_near(name, header) for name in missing)}. It has: {has}.")
+        raise DataError(
+            f"{path}: no column {', '.join(_near(name, header) for name in missing)}. It has: {has}.",
+            code="data.column-missing",
+        )
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
-        raise DataError(f"{path}: column {twice[0]!r} stands in the header twice. Rename or remove one.")
+        raise DataError(
+            f"{path}: column {twice[0]!r} stands in the header twice. Rename or remove one.", code="data.column-twice"
+        )
 
 
 def _near(name: str, header: Sequence[str]) -> str:
@@ -126,5 +137,5 @@ def _near(name: str, header: Sequence[str]) -> str:
 def _cells(path: str, line: int, header: Sequence[str], record: Sequence[str]) -> dict[str, str]:
     if len(record) != len(header):
         problem = f"{len(record)} cells, but the header names {len(header)}. Quote cells that contain a comma."
-        raise DataError(f"{path}, line {line}: {problem}")
+        raise DataError(f"{path}, line {line}: {problem}", code="data.row-length")
     return dict(zip(header, record, strict=True))

@@ -88,9 +88,9 @@ def checked_difference(row: Row, texts: tuple[str, str]) -> tuple[Spans, Spans]:
     """Return the word difference of a row's two sentences; raises `DataError` where there is nothing to compare."""
     spans = word_difference(*texts)
     if spans == ((), ()):
-        raise row.fault(f"the two sentences are the same: {texts[0]!r}. They must differ in a word.")
+        raise row.fault(f"the two sentences are the same: {texts[0]!r}. They must differ in a word.", "data.text")
     if len(spans[0]) == len(words(texts[0])):
-        raise row.fault(f"the two sentences share no word: {texts[0]!r}. Only shared words are scored.")
+        raise row.fault(f"the two sentences share no word: {texts[0]!r}. Only shared words are scored.", "data.text")
     return spans
 
 

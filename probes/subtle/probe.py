@@ -197,7 +197,10 @@ class Subtle(Probe):
             UsageError: `per_cell` is below 1, or there is no such domain or pronoun.
         """
         if options.per_cell is not None and options.per_cell < 1:
-            raise UsageError(f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all items.")
+            raise UsageError(
+                f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all items.",
+                code="options.value",
+            )
         for what, names, known in (("domain", options.domains, DOMAINS), ("pronoun", options.pronouns, PRONOUNS)):
             for name in names:
                 if name not in known:
@@ -224,7 +227,7 @@ class Subtle(Probe):
             for _ in range(number)
         ]
         if not rows:
-            raise DataError(f"{path}: all counts are 0.")
+            raise DataError(f"{path}: all counts are 0.", code="data.value")
         frame = pl.DataFrame(rows, schema=["direction", *CELL, "chosen"], orient="row")
         absent = ("item", "template", "term", "order", "reason")
         return Imported(

@@ -46,12 +46,14 @@ def read_items(path: str, direction: str) -> list[Item]:
     for number, row in enumerate(read_rows(path, REQUIRED)):
         cells = tuple(row.cells[name] for name in REQUIRED)
         if (first := seen.setdefault(cells, row.line)) != row.line:
-            raise row.fault(f"this item stands already on line {first}. Remove one of the two.")
+            raise row.fault(f"this item stands already on line {first}. Remove one of the two.", "data.duplicate")
         if (item := _item(row, str(number))).direction == direction:
             items.append(item)
     if not items:
         code = next(code for code, name in DIRECTION_OF.items() if name == direction)
-        raise DataError(f"{path} has no row with type_category {code!r}, which is what {direction!r} asks.")
+        raise DataError(
+            f"{path} has no row with type_category {code!r}, which is what {direction!r} asks.", code="data.no-match"
+        )
     return _with_templates(items)
 
 
@@ -62,7 +64,9 @@ def _item(row: Row, name: str) -> Item:
     direction = DIRECTION_OF[row.choice("type_category", tuple(DIRECTION_OF))]
     context = row.filled("context")
     if context.count(BLANK) != 1:
-        raise row.fault(f"the context has {context.count(BLANK)} times {BLANK!r}; it must stand there once.")
+        raise row.fault(
+            f"the context has {context.count(BLANK)} times {BLANK!r}; it must stand there once.", "data.text"
+        )
     return Item(
         id=name,
         direction=direction,
@@ -79,18 +83,22 @@ def _item(row: Row, name: str) -> Item:
 
 def _options(row: Row, given: str) -> tuple[str, str, str]:
     if empty := [name for name in OPTIONS if not row.cells[name].strip()]:
-        raise row.fault(f"an item needs three options, and {empty[0]!r} is empty. Fill it in, or remove the row.")
+        raise row.fault(
+            f"an item needs three options, and {empty[0]!r} is empty. Fill it in, or remove the row.", "data.text"
+        )
     same, other, neutral = shown = tuple(row.cells[name].strip() for name in OPTIONS)
     # An answer is compared without case, full stops and spaces at its ends, so no two options may be alike in that way.
     compared = [normal(option) for option in shown]
     if "" in compared:
-        raise row.fault(f"the option {shown[compared.index('')]!r} has no word. An item needs three options.")
+        raise row.fault(
+            f"the option {shown[compared.index('')]!r} has no word. An item needs three options.", "data.text"
+        )
     if len(set(compared)) < 3:
         options = ", ".join(map(repr, shown))
         alike = (
             "equal" if len(set(shown)) < 3 else "equal but for case, full stops or spaces, which no answer tells apart"
         )
-        raise row.fault(f"two of the options {options} are {alike}. An item needs three.")
+        raise row.fault(f"two of the options {options} are {alike}. An item needs three.", "data.text")
     return (same, other, neutral) if given == "positive" else (other, same, neutral)
 
 
@@ -121,7 +129,9 @@ def read_counts(path: str, direction: str, model: str | None) -> list[Count]:
     model = _model(path, rows, model)
     own = [row for row in rows if row.cells["model"] == model and row.cells["direction"].lower() == direction]
     if not own:
-        raise DataError(f"{path} has no counts of {model!r} in the direction {direction.upper()!r}.")
+        raise DataError(
+            f"{path} has no counts of {model!r} in the direction {direction.upper()!r}.", code="data.no-match"
+        )
     counts = [(row, _count(row)) for row in own]
     _ensure_sums(counts)
     return [count for _, count in counts if count.pronoun != "all"]
@@ -133,8 +143,8 @@ def _model(path: str, rows: Sequence[Row], model: str | None) -> str:
         return model or names[0]
     known = f"{path} has the counts of {', '.join(map(repr, names))}"
     if model is not None:
-        raise DataError(f"{known}, and none of {model!r}.")
-    raise DataError(f"{known}. Say whose to measure: --set published_model=NAME.")
+        raise DataError(f"{known}, and none of {model!r}.", code="published.model")
+    raise DataError(f"{known}. Say whose to measure: --set published_model=NAME.", code="published.model")
 
 
 def _count(row: Row) -> Count:
@@ -143,7 +153,7 @@ def _count(row: Row) -> Count:
     pronoun = row.choice("pronoun", (*PRONOUNS, "all"))
     positive, negative, neutral = (int(row.number(f"n_{name}", int)) for name in POLARITIES)
     if min(positive, negative, neutral) < 0:
-        raise row.fault("a count is below 0. Correct this row.")
+        raise row.fault("a count is below 0. Correct this row.", "data.value")
     return Count(domain, pronoun, given, (positive, negative, neutral))
 
 
@@ -153,7 +163,9 @@ def _ensure_sums(counts: Sequence[tuple[Row, Count]]) -> None:
         if whole.pronoun == "all" and parts:
             summed = tuple(sum(column) for column in zip(*(part.chosen for part in parts), strict=True))
             if summed != whole.chosen:
-                raise row.fault(f"the counts {whole.chosen} are not the sums of the pronouns, {summed}.")
+                raise row.fault(
+                    f"the counts {whole.chosen} are not the sums of the pronouns, {summed}.", "data.contradiction"
+                )
 
 
 def _parts(counts: Sequence[tuple[Row, Count]], whole: Count) -> Iterator[Count]:

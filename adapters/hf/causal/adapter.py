@@ -149,11 +149,14 @@ class HFCausal(HFAdapter[_Engine]):
     def _check_size(self, ids: Sequence[int], room: int, loaded: Loaded) -> None:
         name = self.identity.model
         if not ids:
-            raise PermanentError("the prompt has no token, so there is nothing to continue. Give a text.")
+            raise PermanentError(
+                "the prompt has no token, so there is nothing to continue. Give a text.", code="request.empty"
+            )
         if loaded.max_tokens is not None and len(ids) + room > loaded.max_tokens:
             raise PermanentError(
                 f"the text has {len(ids)} tokens{' and leaves no room to answer' if room else ''}: {name!r} takes at "
-                f"most {loaded.max_tokens}. Shorten it; cutting it here would ask another question."
+                f"most {loaded.max_tokens}. Shorten it; cutting it here would ask another question.",
+                code="request.too-long",
             )
         check_known(ids, loaded.vocabulary, name)
 

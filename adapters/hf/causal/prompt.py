@@ -52,7 +52,7 @@ class Style(NamedTuple):
             return Rendered(prompt if self.system is None else self.system + JOINT + prompt, special=True)
         turns = [{"role": message.role, "content": _text(message)} for message in prompt]
         if not turns:
-            raise PermanentError("there is no message to answer.")
+            raise PermanentError("there is no message to answer.", code="request.empty")
         turns = self._with_system(turns)
         if self.template is None:
             return Rendered(JOINT.join(turn["content"] for turn in turns), special=True)
@@ -76,7 +76,9 @@ def choose_style(chat: Chat, system: str | None, source: Source) -> Style:
         return Style(None, system)
     template = _find_template(source)
     if template is None and chat == "template":
-        raise ModelLoadError(f"model {source.name!r} has no chat template. Set chat = 'plain' to join the texts.")
+        raise ModelLoadError(
+            f"model {source.name!r} has no chat template. Set chat = 'plain' to join the texts.", code="model.template"
+        )
     return Style(template, system)
 
 
@@ -89,7 +91,9 @@ def _find_template(source: Source) -> str | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8")).get("chat_template")
     except (ValueError, AttributeError) as error:
-        raise ModelLoadError(f"cannot read tokenizer_config.json of {source.name!r}: {one_line(error)}") from error
+        raise ModelLoadError(
+            f"cannot read tokenizer_config.json of {source.name!r}: {one_line(error)}", code="model.template"
+        ) from error
     if isinstance(found, list):
         # Several by name: the one called default is for conversations.
         found = {entry["name"]: entry["template"] for entry in found}.get("default")
@@ -98,7 +102,10 @@ def _find_template(source: Source) -> str | None:
 
 def _text(message: Message) -> str:
     if not all(isinstance(part, Text) for part in message.parts):
-        raise PermanentError("hf-causal reads text only, and a message has an image. Use a vision-language model.")
+        raise PermanentError(
+            "hf-causal reads text only, and a message has an image. Use a vision-language model.",
+            code="request.image-unsupported",
+        )
     return "".join(part.text for part in message.parts if isinstance(part, Text))
 
 
@@ -114,7 +121,9 @@ def _fill(template: str, turns: Sequence[dict[str, str]], tokenizer: Any) -> str
         )
     # A template is a program: it raises what it likes.
     except Exception as error:
-        raise PermanentError(f"the model's chat template refuses the messages: {one_line(error)}") from error
+        raise PermanentError(
+            f"the model's chat template refuses the messages: {one_line(error)}", code="request.template"
+        ) from error
     return str(filled)
 
 

@@ -27,13 +27,21 @@ def read_labels(id2label: Mapping[Any, Any] | None, name: str) -> tuple[str, ...
     try:
         labels = {int(number): str(label) for number, label in given.items()}
     except (AttributeError, TypeError, ValueError):
-        raise ModelLoadError(f"id2label in the configuration of {name!r} does not map numbers to labels.") from None
+        raise ModelLoadError(
+            f"id2label in the configuration of {name!r} does not map numbers to labels.", code="model.labels"
+        ) from None
     if not labels or sorted(labels) != list(range(len(given))):
-        raise ModelLoadError(f"id2label in the configuration of {name!r} has the numbers {sorted(labels)}, not 0 to n.")
+        raise ModelLoadError(
+            f"id2label in the configuration of {name!r} has the numbers {sorted(labels)}, not 0 to n.",
+            code="model.labels",
+        )
     ordered = tuple(labels[number] for number in range(len(labels)))
     if len(set(ordered)) < len(ordered):
         twice = next(label for label in ordered if ordered.count(label) > 1)
-        raise ModelLoadError(f"model {name!r} calls two outputs {twice!r}; give them names of their own in id2label.")
+        raise ModelLoadError(
+            f"model {name!r} calls two outputs {twice!r}; give them names of their own in id2label.",
+            code="model.labels",
+        )
     return ordered
 
 
@@ -51,11 +59,13 @@ def choose_activation(config: Mapping[str, Any], name: str, *, multi_label: bool
     if activation == "softmax" and single:
         raise ModelLoadError(
             f"model {name!r} has one output, whose softmax is always 1. "
-            "If its sigmoid is the probability of its label, set multi_label = true; if it is a score, it has none."
+            "If its sigmoid is the probability of its label, set multi_label = true; if it is a score, it has none.",
+            code="model.labels",
         )
     if multi_label is None and config.get("problem_type") == "regression":
         raise ModelLoadError(
             f"model {name!r} is a regression model: its outputs are no probabilities. "
-            "Set multi_label = true or false if the configuration is wrong about that."
+            "Set multi_label = true or false if the configuration is wrong about that.",
+            code="model.labels",
         )
     return activation

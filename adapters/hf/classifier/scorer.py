@@ -48,15 +48,19 @@ def check(encoded: Encoded, classifier: Classifier, name: str) -> None:
     if most is not None and size > most:
         raise PermanentError(
             f"the text (with its pair) has {size} tokens, {name!r} takes at most {most}. "
-            "Shorten it, or set truncate = true to have its end cut off."
+            "Shorten it, or set truncate = true to have its end cut off.",
+            code="request.too-long",
         )
     if not size:
-        raise PermanentError(f"the tokenizer of {name!r} makes no tokens of this text: nothing to classify.")
+        raise PermanentError(
+            f"the tokenizer of {name!r} makes no tokens of this text: nothing to classify.", code="request.empty"
+        )
     check_known(encoded.ids, classifier.vocabulary, name)
     if encoded.types and classifier.token_types is not None and max(encoded.types) >= classifier.token_types:
         raise PermanentError(
             f"the tokenizer of {name!r} marks the second text with type {max(encoded.types)}, "
-            f"the model knows {classifier.token_types} type(s): they do not belong together."
+            f"the model knows {classifier.token_types} type(s): they do not belong together.",
+            code="request.tokenizer",
         )
 
 

@@ -87,12 +87,15 @@ class HFEncoder(HFAdapter[_Engine]):
 
     def _refusal(self, encoder: Encoder, length: int | None) -> ModelError | None:
         if length == 0:
-            return PermanentError(f"{self.identity.model!r} makes no tokens of this text: nothing to embed.")
+            return PermanentError(
+                f"{self.identity.model!r} makes no tokens of this text: nothing to embed.", code="request.empty"
+            )
         most = encoder.max_tokens
         if length is not None and most is not None and length > most and not self._options.truncate:
             return PermanentError(
                 f"the text (with its prompt) has {length} tokens, {self.identity.model!r} takes at most {most}. "
-                "Shorten it, or set truncate = true to have its end cut off."
+                "Shorten it, or set truncate = true to have its end cut off.",
+                code="request.too-long",
             )
         return None
 
@@ -104,7 +107,9 @@ class HFEncoder(HFAdapter[_Engine]):
         if self._options.normalize:
             norm = float(np.linalg.norm(vector))
             if norm == 0:
-                return PermanentError("the vector of this text is zero, so it cannot be scaled to length 1.")
+                return PermanentError(
+                    "the vector of this text is zero, so it cannot be scaled to length 1.", code="request.zero-vector"
+                )
             vector = vector / norm
         used = min(length or 0, encoder.max_tokens or length or 0)
         return Embedding(vector=tuple(vector.tolist()), usage=Usage(input_tokens=used))

@@ -65,12 +65,14 @@ def find_encoder(
         return EncoderSource(model, path.parent.name, modules, None, None, allow_pickle, trust_remote_code)
     if revision is not None:
         raise ModelLoadError(
-            f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one."
+            f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one.",
+            code="model.revision",
         )
     if not (folder / MODULES).is_file():
         raise ModelLoadError(
             f"{model!r} holds no {MODULES}, so it is no sentence-transformers model. "
-            "Give one that was saved by SentenceTransformer.save, which also says how its tokens are pooled."
+            "Give one that was saved by SentenceTransformer.save, which also says how its tokens are pooled.",
+            code="model.kind",
         )
     modules = _read_modules(folder / MODULES, model, trust_remote_code)
     source = EncoderSource(
@@ -118,7 +120,8 @@ def _readable(there: list[Path], source: EncoderSource) -> Iterable[Path]:
     if not source.allow_pickle:
         raise ModelLoadError(
             f"{source.name!r} holds only pickled weights for a module ({pickled[0].name}), which can run code when "
-            "read. Save it as safetensors (model.save(directory)), or set allow_pickle = true if you trust it."
+            "read. Save it as safetensors (model.save(directory)), or set allow_pickle = true if you trust it.",
+            code="model.pickled",
         )
     yield from pickled
 
@@ -127,16 +130,19 @@ def _read_modules(path: Path, name: str, trusted: bool) -> tuple[Module, ...]:
     try:
         modules = msgspec.json.decode(path.read_bytes(), type=tuple[Module, ...])
     except (OSError, msgspec.DecodeError) as error:
-        raise ModelLoadError(f"cannot read {MODULES} of {name!r}: {one_line(error)}") from error
+        raise ModelLoadError(f"cannot read {MODULES} of {name!r}: {one_line(error)}", code="model.config") from error
     if not modules:
-        raise ModelLoadError(f"{MODULES} of {name!r} names no module.")
+        raise ModelLoadError(f"{MODULES} of {name!r} names no module.", code="model.config")
     for module in modules:
         if Path(module.path).is_absolute() or ".." in Path(module.path).parts:
-            raise ModelLoadError(f"{MODULES} of {name!r} names a folder outside the model: {module.path!r}.")
+            raise ModelLoadError(
+                f"{MODULES} of {name!r} names a folder outside the model: {module.path!r}.", code="model.config"
+            )
         if not module.type.startswith(OWN) and not trusted:
             raise ModelLoadError(
                 f"model {name!r} brings its own code ({module.type}), which is not run unasked. Read it, then set "
-                "trust_remote_code = true."
+                "trust_remote_code = true.",
+                code="model.own-code",
             )
     return modules
 
@@ -151,7 +157,9 @@ def read_prompts(folder: Path) -> dict[str, str]:
     try:
         settings: Any = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (OSError, ValueError) as error:
-        raise ModelLoadError(f"cannot read {SETTINGS} of {folder.name!r}: {one_line(error)}") from error
+        raise ModelLoadError(
+            f"cannot read {SETTINGS} of {folder.name!r}: {one_line(error)}", code="model.config"
+        ) from error
     return dict(settings.get("prompts") or {}) if isinstance(settings, dict) else {}
 
 

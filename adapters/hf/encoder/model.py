@@ -59,7 +59,7 @@ def check_prompt(name: str | None, prompts: dict[str, str], model: str) -> None:
     """
     if name is not None and name not in prompts:
         known = ", ".join(sorted(prompts)) or "none"
-        raise ModelLoadError(f"model {model!r} has no prompt {name!r}; it has: {known}.")
+        raise ModelLoadError(f"model {model!r} has no prompt {name!r}; it has: {known}.", code="model.prompt")
 
 
 def count_tokens(encoder: Encoder, texts: Sequence[str]) -> list[int] | None:
@@ -128,12 +128,15 @@ def _load(folder: Path, source: EncoderSource, dtype: DType) -> Any:
         lacking = _lacking(model, folder, source, settings)
     # Every module has a reader of its own, and each fails in its own way.
     except Exception as error:
-        raise ModelLoadError(f"cannot load {source.name!r} as a sentence encoder: {one_line(error)}") from error
+        raise ModelLoadError(
+            f"cannot load {source.name!r} as a sentence encoder: {one_line(error)}", code="model.unloadable"
+        ) from error
     if lacking:
         raise ModelLoadError(
             f"the weights of {source.name!r} lack {', '.join(lacking[:3])}"
             + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
-            + ": with these left random every vector would be noise. Give a complete checkpoint."
+            + ": with these left random every vector would be noise. Give a complete checkpoint.",
+            code="model.weights-missing",
         )
     return model
 

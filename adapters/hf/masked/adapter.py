@@ -111,7 +111,8 @@ class HFMasked(HFAdapter[_Engine]):
         if loaded.max_tokens is not None and len(tokens.ids) > loaded.max_tokens:
             raise PermanentError(
                 f"the text has {len(tokens.ids)} tokens, {self.identity.model!r} takes at most {loaded.max_tokens}. "
-                "Shorten it; cutting it here would score another text."
+                "Shorten it; cutting it here would score another text.",
+                code="request.too-long",
             )
         check_known(tokens.ids, loaded.vocabulary, self.identity.model)
 

@@ -45,13 +45,16 @@ def load_masked(source: Source, dtype: DType, device: str) -> Loaded:
         folder = fetch(source)
         tokenizer = load_tokenizer(folder, source)
         if tokenizer.mask_token_id is None:
-            raise ModelLoadError(f"the tokenizer of {source.name!r} has no mask token, so nothing can be masked.")
+            raise ModelLoadError(
+                f"the tokenizer of {source.name!r} has no mask token, so nothing can be masked.", code="model.tokenizer"
+            )
         model = load_weights(folder, source, dtype, MASKED.loader, f"a {MASKED.what}").to(chosen)
     vocabulary = model.get_input_embeddings().num_embeddings
     if tokenizer.mask_token_id >= vocabulary:
         raise ModelLoadError(
             f"the tokenizer of {source.name!r} is not this model's: its mask token has number "
-            f"{tokenizer.mask_token_id}, the model knows {vocabulary} tokens."
+            f"{tokenizer.mask_token_id}, the model knows {vocabulary} tokens.",
+            code="model.tokenizer",
         )
     return Loaded(model, tokenizer, chosen, most_tokens(model, tokenizer), vocabulary)
 

@@ -45,7 +45,10 @@ def plan_sentence(request: PseudoLikelihood, text: Tokens, contrast: Tokens | No
     scored = [not special for special in text.special]
     for start, end in request.given:
         if not 0 <= start < end <= len(request.text):
-            raise PermanentError(f"given span ({start}, {end}) does not fit a text of {len(request.text)} characters.")
+            raise PermanentError(
+                f"given span ({start}, {end}) does not fit a text of {len(request.text)} characters.",
+                code="request.span",
+            )
     if request.given:
         scored = [
             keep and not _covered(request.text, offset, request.given)
@@ -56,7 +59,8 @@ def plan_sentence(request: PseudoLikelihood, text: Tokens, contrast: Tokens | No
         scored = [keep and position in shared for position, keep in enumerate(scored)]
     if not any(scored):
         raise PermanentError(
-            f"nothing is left to score in {_short(request.text)}: every token is special or conditioned on."
+            f"nothing is left to score in {_short(request.text)}: every token is special or conditioned on.",
+            code="request.empty",
         )
     return Sentence(text.ids, [p for p, keep in enumerate(scored) if keep], _same_word(request, text, scored))
 

@@ -85,7 +85,8 @@ def find_template(source: Source) -> str:
             return template
     raise ModelLoadError(
         f"{source.name!r} has no chat template, so there is no telling how it wants to be asked. "
-        "Save one beside it as chat_template.jinja."
+        "Save one beside it as chat_template.jinja.",
+        code="model.template",
     )
 
 
@@ -132,9 +133,13 @@ def _load_processor(folder: str, source: Source) -> Any:
         )
     # Processor files fail in every way that their parsers can.
     except Exception as error:
-        raise ModelLoadError(f"cannot load the processor of {source.name!r}: {one_line(error)}") from error
+        raise ModelLoadError(
+            f"cannot load the processor of {source.name!r}: {one_line(error)}", code="model.unloadable"
+        ) from error
     if not (hasattr(processor, "image_processor") and hasattr(processor, "tokenizer")):
-        raise ModelLoadError(f"{source.name!r} has no processor for images with text ({type(processor).__name__}).")
+        raise ModelLoadError(
+            f"{source.name!r} has no processor for images with text ({type(processor).__name__}).", code="model.kind"
+        )
     check_fast(processor.tokenizer, source)
     processor.image_processor = _Remembering(processor.image_processor)
     return processor

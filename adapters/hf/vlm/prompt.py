@@ -42,7 +42,10 @@ def render(loaded: Loaded, prompt: Prompt) -> str:
     marker = getattr(loaded.processor, "image_token", None)
     for text in (part.text for message in prompt for part in message.parts if isinstance(part, Text)):
         if marker and marker in text:
-            raise PermanentError(f"the text holds {marker!r}, this model's placeholder of an image: {text[:80]!r}.")
+            raise PermanentError(
+                f"the text holds {marker!r}, this model's placeholder of an image: {text[:80]!r}.",
+                code="request.placeholder",
+            )
     prefilled = bool(prompt) and prompt[-1].role == "assistant"
     how = {"continue_final_message": True} if prefilled else {"add_generation_prompt": True}
     # Templates are programs that raise what they like.
@@ -51,7 +54,9 @@ def render(loaded: Loaded, prompt: Prompt) -> str:
             [_turn(message) for message in prompt], chat_template=loaded.template, tokenize=False, **how
         )
     except Exception as error:
-        raise PermanentError(f"the model's chat template refuses these messages: {one_line(error)}") from error
+        raise PermanentError(
+            f"the model's chat template refuses these messages: {one_line(error)}", code="request.template"
+        ) from error
     return str(rendered)
 
 
@@ -67,16 +72,19 @@ def encode(loaded: Loaded, text: str, images: Sequence[Any]) -> Encoded:
         made = dict(processor(text=[text], images=list(images) or None, return_tensors="pt", **plain))
     # Each processor has errors of its own for what it does not take.
     except Exception as error:
-        raise PermanentError(f"the model's processor refuses text with {len(images)} image(s): {error}") from error
+        raise PermanentError(
+            f"the model's processor refuses text with {len(images)} image(s): {error}", code="request.refused"
+        ) from error
     ids = tuple(made.pop("input_ids")[0].tolist())
     made.pop("attention_mask", None)
     if loaded.max_tokens is not None and len(ids) > loaded.max_tokens:
         raise PermanentError(
             f"the prompt has {len(ids)} tokens with its image, the model takes at most {loaded.max_tokens}. "
-            "Shorten it; cutting it here would ask another question."
+            "Shorten it; cutting it here would ask another question.",
+            code="request.too-long",
         )
     if not ids:
-        raise PermanentError("the prompt is empty: this model has no token to start from.")
+        raise PermanentError("the prompt is empty: this model has no token to start from.", code="request.empty")
     places = [place for place, token in enumerate(ids) if token == loaded.image_token] if images else []
     return Encoded(ids, places[-1] + 1 if places else 0, made)
 
@@ -111,10 +119,14 @@ def continuation_start(loaded: Loaded, text: str, continuation: str, whole: Enco
     if whole.ids[start:] != own:
         raise PermanentError(
             f"the model's processor writes {continuation[:40]!r} otherwise than its tokenizer does, so where the "
-            "continuation begins is unknown. Ask for an answer instead of a likelihood."
+            "continuation begins is unknown. Ask for an answer instead of a likelihood.",
+            code="request.border",
         )
     if start < 1:
-        raise PermanentError("the prompt has no token before the continuation to be conditioned on. Give a prompt.")
+        raise PermanentError(
+            "the prompt has no token before the continuation to be conditioned on. Give a prompt.",
+            code="request.no-context",
+        )
     return start
 
 

@@ -27,7 +27,9 @@ def can_share(loaded: Loaded, name: str) -> bool:
         whole = [logits_plainly(loaded, prompt) for prompt in prompts]
     # What a model raises on its own processor's inputs is not foreseeable.
     except (ModelError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise ModelLoadError(f"{name!r} cannot take an image and a question: {one_line(error)}") from error
+        raise ModelLoadError(
+            f"{name!r} cannot take an image and a question: {one_line(error)}", code="model.kind"
+        ) from error
     stem = prompts[0].stem
     if not 0 < stem < min(len(prompt.ids) for prompt in prompts) - 2:
         return False
