@@ -36,17 +36,18 @@ def test_study_says_where_it_is_from_and_what_it_does_not_show(study):
     assert entry.title and entry.summary and entry.source and entry.limits
 
 
-STATEMENTS = sorted((Path(__file__).resolve().parents[1] / "probes" / "data").glob("*/README.md"))
+ROOT = Path(__file__).resolve().parents[1]
+STATEMENTS = sorted((ROOT / "probes").glob("*/data/**/README.md"))
+LISTS = {path.parent for path in (ROOT / "probes").glob("*/data/**/*") if path.suffix in (".csv", ".toml")}
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda path: path.parent.relative_to(ROOT / "probes").as_posix())
 @pytest.mark.parametrize("part", ["**Licence**", "**Known limits**", "**Language**", "paper"])
 def test_data_statement_has(statement, part):
     assert part in statement.read_text("utf-8")
 
 
 def test_every_word_list_has_a_statement_that_the_documentation_shows():
-    shown = (Path(__file__).resolve().parents[1] / "docs" / "data-statements.md").read_text("utf-8")
-    folders = {path.name for path in STATEMENTS[0].parents[1].iterdir() if path.is_dir()}
-    assert folders == {path.parent.name for path in STATEMENTS}
-    assert all(f"probes/data/{folder}/README.md" in shown for folder in folders)
+    shown = (ROOT / "docs" / "data-statements.md").read_text("utf-8")
+    assert LISTS and {path.parent for path in STATEMENTS} == LISTS
+    assert all(f'"{path.relative_to(ROOT).as_posix()}"' in shown for path in STATEMENTS)
