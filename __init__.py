@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .core.catalogue.plugins import Plugged, hookimpl
     from .core.compare import CompareOptions
     from .core.contracts import Imported, Metric, Options, Probe, Stage, Trial, Unreadable
-    from .core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
+    from .core.contracts.adapter import Identity, Limits, ModelAdapter, Services, Worker
     from .core.contracts.errors import (
         AuthenticationError,
         DataError,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from .core.contracts.version import VERSION as __version__
 
 _HOMES = {
-    "contracts.adapter": ("Identity", "Limits", "ModelAdapter", "Worker"),
+    "contracts.adapter": ("Identity", "Limits", "ModelAdapter", "Services", "Worker"),
     "api": (
         *("Compared", "Detectable", "Run", "Settings", "arun", "compare", "import_scores", "load", "plan", "run"),
         *("score", "smallest_effects"),
@@ -118,6 +118,7 @@ __all__ = [
     "RateLimitError",
     "Run",
     "Sampling",
+    "Services",
     "Settings",
     "Stage",
     "Text",

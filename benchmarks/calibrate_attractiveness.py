@@ -23,6 +23,7 @@ from scipy import stats
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts import Trial, Unreadable
+from prejudge.core.contracts.adapter import Services
 from prejudge.core.statistics.cluster import Resampling
 from prejudge.core.statistics.permutation import flip_test
 from prejudge.metrics.attractiveness.filter import column_sums
@@ -78,7 +79,7 @@ class Study:
             negative=("rude",),
         )
         model = Simulated(settings)
-        model.blobs = self._pictures.__getitem__
+        model.bind(Services(blobs=self._pictures.__getitem__))
         answers = asyncio.run(model.likelihood_batch([trial.request for trial in self._trials]))
         odds = [self._odds(trial, answer) for trial, answer in zip(self._trials, answers, strict=True)]
         drawn = np.random.default_rng([seed, 9]).binomial(SEEDS, odds) / SEEDS

@@ -38,6 +38,7 @@ from transformers.models.clip.image_processing_pil_clip import CLIPImageProcesso
 from transformers.utils import logging
 
 from prejudge.adapters.hf.vlm.adapter import HFVLM, HFVLMOptions
+from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.records import Generate, Generation, Image, Message, Sampling, Text
 
 TARGET = 8.0
@@ -155,7 +156,7 @@ def by_adapter(
     name, other = hashlib.sha256(data).hexdigest(), hashlib.sha256(warm).hexdigest()
     blobs = {name: data, other: warm}
     adapter = HFVLM(HFVLMOptions(model=str(folder), device=arguments.device, threads=arguments.threads))
-    adapter.blobs = blobs.__getitem__
+    adapter.bind(Services(blobs=blobs.__getitem__))
     how = Sampling(temperature=0.0, max_tokens=arguments.tokens)
 
     async def ask(image: str, some: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from .model import Loaded, Recipe, check_scheduler, load_pipeline, require_diffu
 
 VERSION = "1"
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-NOWHERE = "there is nowhere to keep an image: give the run a store (adapter.keep)."
+NOWHERE = "there is nowhere to keep an image: give the adapter a store (adapter.bind)."
 
 
 class DiffusersOptions(Options, frozen=True, kw_only=True):

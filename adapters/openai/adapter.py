@@ -6,12 +6,12 @@ OpenAI itself, vLLM, llama.cpp's server, `transformers serve`, Ollama, LM Studio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import Limits, ModelAdapter, Room, Worker
+from ...core.contracts.adapter import OPERATIONS, Limits, ModelAdapter, Services, Worker
 from ...core.contracts.errors import PermanentError, TransientError, UnsupportedOperationError
 from ...core.contracts.records import (
     Classification,
@@ -71,17 +71,40 @@ class OpenAIApi(ModelAdapter):
         scrub = Scrubber(key)
         wire = make_wire(endpoint, options.transport, scrub)
         self._options = options
-        self.lacks = _lacks(options)
+        self.lacks = self.lacking(options)
         # Limits are counted per model, so that two models behind one address have a pace each.
         self.endpoint = f"{endpoint.where} {options.model}"
         self._caller = Caller(wire, endpoint.where, scrub, options.model, options.extra_body)
-        self._caller.tell = self._tell
         self._bodies = ChatBodies(options, address)
         way = options.likelihood
         self._scorer = None if way is None else Scorer(self._caller, self._bodies, way, options.alternatives)
         self._classifier = Classifier(self._caller, options, self._bodies, self._scorer)
         self._images = ImageUrls()
         self._worker = Worker("openai-images")
+
+    @classmethod
+    def lacking(cls, options: OpenAIOptions) -> Mapping[type[Request], str]:
+        """Return the operations that the settings name no way to, or that the model does not do."""
+        lacks: dict[type[Request], str] = {}
+        if options.likelihood is None:
+            lacks[Likelihood] = (
+                f"model {options.model!r} of adapter 'openai' has no way to log-probabilities: endpoints differ. "
+                "Set likelihood = 'prompt_logprobs' (vLLM), 'echo' (completions that echo) or 'first_token'."
+            )
+        if options.classify is None:
+            lacks[Classify] = (
+                f"model {options.model!r} of adapter 'openai' has no labels to classify by. "
+                "Set labels and classify = 'likelihood', 'generate', 'decisions' or 'systemone'."
+            )
+        if options.operations:
+            why = f"model {options.model!r} is set to do {', '.join(options.operations)} only (setting operations)."
+            lacks |= {kind: why for kind in cls.capabilities() if OPERATIONS[kind] not in options.operations}
+        return lacks
+
+    def bind(self, services: Services) -> None:
+        """Take the services of a run."""
+        super().bind(services)
+        self._caller.tell = services.hear
 
     async def generate(self, request: Generate) -> Generation:
         """Continue messages of text and images; what a content filter stops is an answer of status `filtered`."""
@@ -154,10 +177,6 @@ class OpenAIApi(ModelAdapter):
         await self._caller.aclose()
         self._worker.close()
 
-    def _tell(self, room: Room) -> None:
-        if self.hear is not None:
-            self.hear(room)
-
     async def _urls(self, messages: tuple[Message, ...]) -> Callable[[str], str]:
         """Return a look-up of the urls of the images in some messages."""
         names = {part.sha256 for message in messages for part in message.parts if isinstance(part, Image)}
@@ -166,19 +185,3 @@ class OpenAIApi(ModelAdapter):
             known = self._images.recall(name)
             urls[name] = await self._worker.run(self._images.make, name, self.blobs) if known is None else known
         return urls.__getitem__
-
-
-def _lacks(options: OpenAIOptions) -> dict[type[Request], str]:
-    """Return the operations that the settings name no way to, with the reason."""
-    lacks: dict[type[Request], str] = {}
-    if options.likelihood is None:
-        lacks[Likelihood] = (
-            f"model {options.model!r} of adapter 'openai' has no way to log-probabilities: endpoints differ. "
-            "Set likelihood = 'prompt_logprobs' (vLLM), 'echo' (completions that echo) or 'first_token'."
-        )
-    if options.classify is None:
-        lacks[Classify] = (
-            f"model {options.model!r} of adapter 'openai' has no labels to classify by. "
-            "Set labels and classify = 'likelihood', 'generate', 'decisions' or 'systemone'."
-        )
-    return lacks

@@ -71,7 +71,7 @@ def keep_image(encoded: str, keep: Keep | None) -> str:
     """
     if keep is None:
         raise PermanentError(
-            "an image cannot be kept: no store of images is at hand (adapter.keep).", code="request.no-image-store"
+            "an image cannot be kept: no store of images is at hand (adapter.bind).", code="request.no-image-store"
         )
     try:
         data = base64.b64decode(encoded, validate=True)

@@ -25,6 +25,7 @@ FIXED = frozenset({"model", "messages", "prompt", "input", "n", "stream", "echo"
 _SECRET = re.compile(r'(?i)"((?:x-)?api[-_ ]?key|(?:proxy-)?authorization|password)"\s*:')
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 LikelihoodWay = Literal["prompt_logprobs", "echo", "first_token"]
+Operation = Literal["generate", "likelihood", "classify", "embed", "draw"]
 ClassifyWay = Literal["likelihood", "generate", "decisions", "systemone"]
 _PROMPT = "Classify the text.\nText: {text}\nLabel:"
 _PROMPT_FOR_WORDS = "Which of these labels fits the text best: {labels}?\nText: {text}\nAnswer with the label alone."
@@ -41,6 +42,8 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     """What the identity calls the endpoint, where the address changes but the model does not; None: the address."""
     revision: str | None = None
     """Whatever pins the weights behind the name (a commit, a digest, a date); part of the identity, never sent."""
+    operations: tuple[Operation, ...] = ()
+    """What the model is for, such as ["draw"]: all else is refused before it is asked. Empty: nothing is known."""
     api_key_env: str = "OPENAI_API_KEY"
     """NAME of the variable that holds the key (NAME_FILE may name a file that does); "" for a server without keys."""
     api_key_file: str | None = None

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, TypeVar
 import msgspec
 
 from ...core.contracts import Options
-from ...core.contracts.adapter import Identity, Limits, ModelAdapter
+from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Services
 from ...core.contracts.errors import ModelError, ModelLoadError, PermanentError
 from ...core.contracts.records import (
     Classification,
@@ -34,7 +34,6 @@ from ...core.contracts.records import (
     Response,
     TokenScores,
 )
-from ..shared.images import Blobs
 from .answers import Answers, Planted
 from .blanks import NAMES, has_blank, read_blanks
 from .blanks import VARYING as BLANKS_VARYING
@@ -119,23 +118,10 @@ class Simulated(ModelAdapter):
         )
         self.limits = Limits(concurrency=chosen.concurrency, batch_items=chosen.batch_items)
 
-    @property
-    def keep(self) -> Callable[[bytes, str], str] | None:
-        """What stores the bytes of an image under a media type and returns their sha256; None keeps none."""
-        return self._answers.keep
-
-    @keep.setter
-    def keep(self, store: Callable[[bytes, str], str] | None) -> None:
-        self._answers.keep = store
-
-    @property
-    def blobs(self) -> Blobs | None:
-        """What returns the bytes of an image by its sha256: a drawn face is looked at."""
-        return self._answers.blobs
-
-    @blobs.setter
-    def blobs(self, store: Blobs | None) -> None:
-        self._answers.blobs = store
+    def bind(self, services: Services) -> None:
+        """Take the services of a run: drawings are kept, and drawn faces are looked at."""
+        super().bind(services)
+        self._answers.services = services
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Choose an option that the prompt lists, or name a listed word."""

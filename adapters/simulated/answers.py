@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from ...core.contracts.adapter import Services
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import (
     Classification,
@@ -40,7 +41,6 @@ from ...core.contracts.records import (
     TopToken,
     Usage,
 )
-from ..shared.images import Blobs
 from .choices import Choice, Listed, listed
 from .completions import Completions, begun
 from .faces import Faces
@@ -88,8 +88,7 @@ class Answers:
         self._vector = lru_cache(CACHED)(self._word_vector)
         self._faces = Faces(noise, planted.strength, planted.spread)
         self._completions = Completions(noise, planted.strength, planted.spread)
-        self.keep: Callable[[bytes, str], str] | None = None
-        self.blobs: Blobs | None = None
+        self.services = Services()
 
     def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:
         """Score the words that are not conditioned on; what a pair shares scores the same in both its sentences."""
@@ -155,7 +154,8 @@ class Answers:
         if self._noise.draws(encoded).refusal < self._planted.refusal_rate:
             return Drawing(image=None, status="filtered")
         data = squares(self._noise.key("image", encoded.decode()), request.width, request.height)
-        return Drawing(image=self.keep(data, "image/png") if self.keep else hashlib.sha256(data).hexdigest())
+        keep = self.services.keep
+        return Drawing(image=keep(data, "image/png") if keep else hashlib.sha256(data).hexdigest())
 
     def _tilt(self, signs: Signs, text: str) -> float:
         return self._tilted(signs, text, lambda: self._lists.skeleton(text))
@@ -192,7 +192,7 @@ class Answers:
 
     def _scores(self, found: Listed, prompt: Prompt) -> list[float]:
         stem = Stem(found.stem, self._lists.signs(found.stem), self._lists.skeleton(found.stem))
-        face = self._faces.seen(prompt, self.blobs)
+        face = self._faces.seen(prompt, self.services.blobs)
         return [
             self._fit(stem, choice) + self._faces.lean(face, choice.text, self._lists.signs(choice.text).valued)
             for choice in found.choices
@@ -200,7 +200,7 @@ class Answers:
 
     def _marked(self, prompt: str, request: Likelihood) -> dict[str, TokenScores]:
         """Return the scores of the labels of listed options, where a drawn face is asked about."""
-        if self._faces.seen(request.prompt, self.blobs) is None or (found := listed(prompt)) is None:
+        if self._faces.seen(request.prompt, self.services.blobs) is None or (found := listed(prompt)) is None:
             return {}
         labels = (choice.answer.removesuffix(choice.text).strip() for choice in found.choices)
         scores = self._scores(found, request.prompt)

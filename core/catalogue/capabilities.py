@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..contracts.adapter import OPERATIONS
-from ..contracts.errors import UnknownNameError, UnsupportedOperationError, UsageError
+from ..contracts.errors import PrejudgeError, UnknownNameError, UnsupportedOperationError, UsageError
+from ..contracts.options import build_options
+from ..contracts.records import Request
 from .study import SUBJECT, Catalogue, Instrument, Study
 
 
@@ -38,14 +40,30 @@ def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrum
             raise UnknownNameError(f"role of {study.name}", role, roles)
     for stage in instrument.stages():
         model = study.roles.get(stage.role)
-        if model is not None and not _can(catalogue, model, stage.operation):
-            able = [n for n in catalogue.registry.models if _can(catalogue, n, stage.operation)]
+        if model is not None and (why := _why_not(catalogue, model, stage.operation)):
+            able = sorted(name for name in catalogue.registry.models if _can(catalogue, name, stage.operation))
             raise UnsupportedOperationError(
-                f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}, which model {model!r} cannot do. "
-                f"Models that can: {', '.join(sorted(able)) or 'none in the registry'}.",
+                f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}, which model {model!r} cannot do{why} "
+                f"Models that can: {', '.join(able) or 'none in the registry'}.",
                 code="study.operation",
+                able=able,
             )
 
 
-def _can(catalogue: Catalogue, model: str, operation: type) -> bool:
-    return operation in catalogue.adapter_class(model).capabilities()
+def _why_not(catalogue: Catalogue, model: str, operation: type[Request]) -> str:
+    """Say why a model cannot do an operation, as the end of a sentence; empty if it can.
+
+    Class and settings tell: the model itself may need a key or a download before it can be made.
+    """
+    kind = catalogue.adapter_class(model)
+    if operation not in kind.capabilities():
+        return "."
+    options = build_options(f"model {model}", kind.options, catalogue.registry.model(model).settings)
+    return f": {why}" if (why := kind.lacking(options).get(operation)) else ""
+
+
+def _can(catalogue: Catalogue, model: str, operation: type[Request]) -> bool:
+    try:
+        return not _why_not(catalogue, model, operation)
+    except PrejudgeError:
+        return False  # its settings or its adapter are broken, which is said to whoever names it

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..catalogue.study import Catalogue
-from ..contracts.adapter import OPERATIONS, ModelAdapter
+from ..contracts.adapter import OPERATIONS, ModelAdapter, Services
 from ..contracts.errors import UsageError
 from ..contracts.records import Request
 from ..doctor.installation import Fact, look_around
@@ -71,7 +71,7 @@ def _show_installation(facts: list[Fact]) -> int:
 
 async def _examine(adapter: ModelAdapter, operations: list[type[Request]]) -> list[Check]:
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "doctor.db") as store:
-        adapter.blobs, adapter.keep = store.blob, store.keep
+        adapter.bind(Services(blobs=store.blob, keep=store.keep))
         try:
             return await examine(adapter, operations)
         finally:

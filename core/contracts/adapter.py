@@ -91,6 +91,17 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     """All the room, in requests."""
 
 
+class Services(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run lends to an adapter; a service that is None is not at hand."""
+
+    blobs: Callable[[str], bytes] | None = None
+    """Return the bytes of an image by its sha256 (hex); raise `DataError` where there is no such image."""
+    keep: Callable[[bytes, str], str] | None = None
+    """Keep the bytes of an image of a media type, and return their sha256 (hex)."""
+    hear: Callable[[Room], None] | None = None
+    """Take what an endpoint says of its limit."""
+
+
 class Worker:
     """One thread for an adapter's blocking work: calls run one after another, off the event loop."""
 
@@ -115,14 +126,18 @@ class ModelAdapter(ABC):
     limits: Limits = Limits()
     endpoint: str | None = None
     """What shares one rate limit: adapters that name the same endpoint are paced together. None: a local model."""
-    hear: Callable[[Room], None] | None = None
-    """Where to tell what an endpoint says of its limit. Set by the run."""
     lacks: Mapping[type[Request], str] = MappingProxyType({})
-    """What the class can do but these settings cannot, and how to mend it. Refused before the first call."""
+    """What the class can do but this model cannot, and how to mend it. Refused before the first call."""
     blobs: Callable[[str], bytes] | None = None
-    """Bytes of an image by its sha256 (hex). Set by the run; raises `DataError` where there is no such image."""
     keep: Callable[[bytes, str], str] | None = None
-    """Keep the bytes of an image of a media type, and return their sha256 (hex). Set by the run."""
+    hear: Callable[[Room], None] | None = None
+
+    def bind(self, services: Services) -> None:
+        """Take the services of a run, before the first request; from then on they are `self.blobs` and so on.
+
+        Override it to hand them on to parts of the adapter.
+        """
+        self.blobs, self.keep, self.hear = services.blobs, services.keep, services.hear
 
     async def generate(self, request: Generate) -> Generation:
         """Continue messages."""
@@ -177,6 +192,8 @@ class ModelAdapter(ABC):
         if not requests:
             return []
         self.ensure_supports(type(requests[0]))
+        if (why := self.lacks.get(type(requests[0]))) is not None:
+            raise UnsupportedOperationError(why, code="model.operation")
         batch: Callable[[Any], Awaitable[Sequence[AnyResponse | ModelError]]]
         batch = getattr(self, f"{OPERATIONS[type(requests[0])]}_batch")
         return await batch(requests)
@@ -185,6 +202,14 @@ class ModelAdapter(ABC):
     def capabilities(cls) -> frozenset[type[Request]]:
         """Return the kinds of request this class overrides a method for."""
         return _overridden(cls)
+
+    @classmethod
+    def lacking(cls, options: Any) -> Mapping[type[Request], str]:
+        """Return what a model of these settings cannot do although the class can, and how to mend it.
+
+        It is asked of every model of the catalogue, so nothing heavy is imported and no file is read.
+        """
+        return {}
 
     @classmethod
     def ensure_supports(cls, operation: type[Request]) -> None:

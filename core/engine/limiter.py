@@ -11,14 +11,16 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
 
-from ..contracts.adapter import Limits, ModelAdapter, Room
+from ..contracts.adapter import Limits, ModelAdapter, Room, Services
 from ..contracts.errors import ModelError, RateLimitError
+from ..store import Store
 from .pace import Pace
 
 LOG = logging.getLogger(__name__)
@@ -150,9 +152,16 @@ class Limiters:
         name = adapter.endpoint or f"{id(adapter)}"
         if name not in self._known:
             self._known[name] = Limiter(adapter.limits, remote=adapter.endpoint is not None)
-        limiter = self._known[name]
-        adapter.hear = limiter.hear
-        return limiter
+        return self._known[name]
+
+    def bind(self, adapters: Iterable[ModelAdapter], store: Store) -> None:
+        """Lend adapters what a run has for them: the images of its store, and an ear for limits."""
+        for adapter in adapters:
+            # The limiter is looked up late: its time begins with the first request.
+            adapter.bind(Services(blobs=store.blob, keep=store.keep, hear=partial(self._hear, adapter)))
+
+    def _hear(self, adapter: ModelAdapter, room: Room) -> None:
+        self.of(adapter).hear(room)
 
 
 def _failed(answer: object) -> bool:

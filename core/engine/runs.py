@@ -65,8 +65,6 @@ async def execute(
     ensure_priced(options.caps, prices)
     owner = catalogue.plugins.offers["probe"][study.probe].plugin
     adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
-    for adapter in adapters.values():
-        adapter.blobs, adapter.keep = store.blob, store.keep
     try:
         _ensure_set_up(study, instrument.stages(), adapters)
         parts = _Parts(study, instrument, adapters, owner, prices)
@@ -103,6 +101,7 @@ class _Run:
     def __init__(self, parts: _Parts, store: Store, options: RunOptions, progress: Progress) -> None:
         self.study, self.instrument, self.adapters, self.owner, self.prices = parts
         self.limiters, self.budget = Limiters(), Budget(options.caps) if options.caps.any else None
+        self.limiters.bind(self.adapters.values(), store)
         self.store, self.options, self.progress = store, options, progress
         self.records: dict[str, StageRecord] = {}
         self.planned: dict[str, int] = {}

@@ -103,10 +103,9 @@ class _Recheck:
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
         self._stages = {stage.name: stage for stage in catalogue.instrument(study).stages()}
         self.adapters = {role: catalogue.adapter(model) for role, model in study.roles.items()}
-        for adapter in self.adapters.values():
-            adapter.blobs, adapter.keep = store.blob, store.keep
         self._name = options.name or new_name(SETTING, run.name)
         self._limiters = Limiters()
+        self._limiters.bind(self.adapters.values(), store)
 
     def ensure_same_models(self) -> None:
         """Refuse models that are others than those the run asked."""

@@ -242,6 +242,7 @@ CASES = {
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"organization": "o"}, {"project": "p"}),
             *({"concurrency": 2}, {"timeout_seconds": 9.0}, {"transport": "sdk"}),
+            {"operations": ["generate", "likelihood", "classify", "embed", "draw"]},
         ),
         unjudged=frozenset({"alternatives"}),
         needs=("openai", "aiohttp"),

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from prejudge.core.catalogue.plugins import load_target
-from prejudge.core.contracts.adapter import ModelAdapter
+from prejudge.core.contracts.adapter import ModelAdapter, Services
 from prejudge.core.contracts.options import build_options
 from prejudge.testing import AdapterContract
 
@@ -36,7 +36,7 @@ def maker(case: Case, settings: dict[str, Any]) -> Callable[[], ModelAdapter]:
     def make() -> ModelAdapter:
         kind = load_target(case.target, "tests")
         adapter: ModelAdapter = kind(build_options("model", kind.options, settings))
-        adapter.blobs, adapter.keep = case.blobs, keep
+        adapter.bind(Services(blobs=case.blobs, keep=keep))
         return adapter
 
     return make

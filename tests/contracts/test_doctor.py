@@ -9,14 +9,14 @@ import pytest
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts.adapter import ModelAdapter
+from prejudge.core.contracts.adapter import ModelAdapter, Services
 from prejudge.core.contracts.records import Generation, TokenScores
 from prejudge.core.doctor.model import examine
 
 
 def failures(adapter: ModelAdapter) -> list[str]:
     async def run() -> list[str]:
-        adapter.keep = lambda data, media_type: hashlib.sha256(data).hexdigest()
+        adapter.bind(Services(keep=lambda data, media_type: hashlib.sha256(data).hexdigest()))
         try:
             return [check.name for check in await examine(adapter) if check.verdict == "fail"]
         finally:

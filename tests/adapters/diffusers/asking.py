@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from prejudge.adapters.diffusers.adapter import Diffusers, DiffusersOptions
+from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import ModelLoadError
 from prejudge.core.contracts.records import Draw
 
@@ -36,7 +37,7 @@ def draw(folder, *requests, **options):
 
     async def once():
         adapter = build(folder, **options)
-        adapter.keep = keep
+        adapter.bind(Services(keep=keep))
         try:
             return list(await adapter.answer(requests))
         finally:

@@ -7,6 +7,7 @@ import asyncio
 import numpy as np
 import pytest
 
+from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import Drawing
 
@@ -50,7 +51,7 @@ def test_identity_tells_whether_checker_is_used(make_pipeline):
 def test_cancelled_drawing_stops_between_steps(tiny):
     async def once():
         adapter = build(tiny)
-        adapter.keep = lambda data, media_type: "kept"
+        adapter.bind(Services(keep=lambda data, media_type: "kept"))
         await adapter.draw(ASK)
         long = asyncio.create_task(adapter.draw(differ(steps=900, width=64, height=64)))
         await asyncio.sleep(0.2)
@@ -68,7 +69,7 @@ def test_cancelled_drawing_stops_between_steps(tiny):
 def test_closed_adapter_refuses(tiny):
     async def once():
         adapter = build(tiny)
-        adapter.keep = lambda data, media_type: "kept"
+        adapter.bind(Services(keep=lambda data, media_type: "kept"))
         await adapter.aclose()
         await adapter.draw(ASK)
 

@@ -111,12 +111,13 @@ def test_loading_and_drawing_print_nothing(make_pipeline):
     code = f"""
 import asyncio
 from prejudge.adapters.diffusers.adapter import Diffusers, DiffusersOptions
+from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.records import Draw
 options = DiffusersOptions(
     model={str(make_pipeline(True))!r}, device="cpu", threads=1, scheduler="EulerDiscreteScheduler"
 )
 adapter = Diffusers(options)
-adapter.keep = lambda data, media_type: "kept"
+adapter.bind(Services(keep=lambda data, media_type: "kept"))
 answer = asyncio.run(adapter.draw(Draw(prompt="a dog", width=16, height=16, steps=2)))
 assert answer.status == "filtered", answer
 """

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
+from prejudge.core.contracts.adapter import Services
 
 from ..real_servers import serve_python
 
@@ -79,7 +80,7 @@ def ask(server: Any) -> Callable[..., list[Any]]:
 
     async def once(requests: tuple[Any, ...], settings: dict[str, Any], hooks: dict[str, Any]) -> list[Any]:
         adapter = OpenAIApi(OpenAIOptions(**{"model": "tiny", "base_url": server.url, **settings}))
-        adapter.blobs, adapter.keep = hooks.get("blobs"), hooks.get("keep")
+        adapter.bind(Services(**hooks))
         try:
             return list(await adapter.answer(requests))
         finally:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
+from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.canonical import identity_digest
 from prejudge.core.contracts.errors import ModelLoadError, PermanentError
 from prejudge.core.contracts.options import build_options
@@ -264,7 +265,7 @@ def test_image_is_a_png_of_its_size_and_is_kept():
         return kept.setdefault(hashlib.sha256(data).hexdigest(), data) and hashlib.sha256(data).hexdigest()
 
     adapter = Simulated()
-    adapter.keep = keep
+    adapter.bind(Services(keep=keep))
     request = Draw(prompt="a face", width=20, height=12)
     (drawing,) = asyncio.run(adapter.answer([request]))
     data = kept[drawing.image]  # type: ignore[union-attr, index]

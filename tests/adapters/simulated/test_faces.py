@@ -14,6 +14,7 @@ import pytest
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.adapters.simulated.choices import listed
 from prejudge.adapters.simulated.faces import SIGNATURE, Face, face_in
+from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.records import Generate, Image, Likelihood, Message, Sampling, Text
 
 PLAIN = {"noise": 0.0, "spread": 0.0}
@@ -36,7 +37,7 @@ def ask(data, request, **settings):
     """Ask about pictures; `request` makes a request of the name of one."""
     store = {hashlib.sha256(one).hexdigest(): one for one in data}
     model = Simulated(SimulatedOptions(positive=("kind",), negative=("rude",), **settings))
-    model.blobs = store.__getitem__
+    model.bind(Services(blobs=store.__getitem__))
     return list(asyncio.run(model.answer([request(name) for name in store])))
 
 

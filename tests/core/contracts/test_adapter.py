@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from fakes import FakeModel, FakeOptions, ask
 
-from prejudge.core.contracts.adapter import Identity, ModelAdapter, Worker
+from prejudge.core.contracts.adapter import Identity, ModelAdapter, Services, Worker
 from prejudge.core.contracts.errors import PermanentError, UnsupportedOperationError
-from prejudge.core.contracts.records import Classification, Classify, Embed, Generate, Generation
+from prejudge.core.contracts.records import Classification, Classify, Draw, Drawing, Embed, Generate, Generation
 
 
 class Labels(ModelAdapter):
@@ -68,3 +68,31 @@ def test_worker_runs_one_call_after_another():
 
     results, seen = asyncio.run(overlap())
     assert results == list(range(20)) and set(seen) == {1}
+
+
+class Drawer(ModelAdapter):
+    """Written as the contract was before services came in one call: it reads attributes."""
+
+    identity = Identity(adapter="drawer", version="1", model="m")
+
+    async def draw(self, request):
+        return Drawing(image=self.keep(b"drawn", "image/png"))
+
+
+def test_services_come_in_one_call():
+    adapter, kept = Drawer(), []
+    assert adapter.blobs is adapter.keep is adapter.hear is None
+    adapter.bind(Services(keep=lambda data, kind: kept.append((data, kind)) or "name"))
+    assert asyncio.run(adapter.draw(Draw(prompt="a"))).image == "name" and kept == [(b"drawn", "image/png")]
+    assert adapter.blobs is None
+
+
+def test_what_a_model_lacks_is_refused_before_it_is_asked():
+    adapter = Labels()
+    adapter.lacks = {Classify: "Set labels."}
+    with pytest.raises(UnsupportedOperationError, match="Set labels"):
+        asyncio.run(adapter.answer([Classify(text="a")]))
+
+
+def test_model_of_any_settings_can_do_what_its_class_can():
+    assert Labels.lacking(FakeOptions()) == {}

@@ -7,7 +7,7 @@ import hashlib
 
 import pytest
 
-from prejudge.core.contracts.adapter import Identity, ModelAdapter
+from prejudge.core.contracts.adapter import Identity, ModelAdapter, Services
 from prejudge.core.contracts.errors import ModelLoadError, PermanentError, TransientError
 from prejudge.core.contracts.records import (
     Classification,
@@ -64,7 +64,7 @@ class Sound(ModelAdapter):
 
 
 def verdicts(adapter):
-    adapter.keep = lambda data, kind: hashlib.sha256(data).hexdigest()
+    adapter.bind(Services(keep=lambda data, kind: hashlib.sha256(data).hexdigest()))
     return {check.name: check.verdict for check in asyncio.run(examine(adapter))}
 
 
@@ -203,5 +203,5 @@ def kept(adapter):
         adapter.colours[name] = "red" if square(255, 0, 0)[-30:] == data[-30:] else "blue"
         return name
 
-    adapter.keep = keep
+    adapter.bind(Services(keep=keep))
     return adapter

@@ -6,11 +6,13 @@ import asyncio
 import random
 
 import pytest
+from fakes import FakeModel, FakeOptions
 from virtual import Bucket, run_virtual, whole_seconds
 
 from prejudge.core.contracts.adapter import Limits, Room
 from prejudge.core.contracts.errors import RateLimitError, TransientError
 from prejudge.core.engine.limiter import Clock, Limiter, Limiters, describe
+from prejudge.core.store import Store
 
 
 def silent(exact):
@@ -229,3 +231,21 @@ def test_description_has_plain_numbers():
 
     described = run_virtual(work)
     assert described["limited"] == 4 and described["rate"] > 0
+
+
+def test_looking_up_a_limiter_leaves_the_adapter_as_it_is():
+    adapter = FakeModel(FakeOptions())
+    before = dict(vars(adapter))
+    assert Limiters().of(adapter).rate is None and vars(adapter) == before
+
+
+def test_room_that_an_adapter_hears_of_reaches_the_gate_of_its_endpoint(tmp_path):
+    async def work():
+        limiters, adapter = Limiters(), FakeModel(FakeOptions())
+        with Store(tmp_path / "s.db") as store:
+            limiters.bind([adapter], store)
+        adapter.hear(Room(remaining=0, reset_seconds=0.2))
+        await limiters.of(adapter).enter(1)
+        return limiters.of(adapter).take().waited_seconds
+
+    assert asyncio.run(work()) > 0.15

@@ -23,6 +23,7 @@ from prejudge.adapters.hf.vlm import engine as _vlm_engine
 from prejudge.adapters.hf.vlm.adapter import HFVLM, HFVLMOptions
 from prejudge.adapters.shared import images as _images
 from prejudge.adapters.shared import refusals as _refusals
+from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.contracts.records import Generate, Likelihood, Message, Sampling, Text
 
@@ -60,7 +61,7 @@ def rendered(question: str) -> str:
 def ask(folder: Path, requests: Sequence[Any], blobs: Any = look_up, **options: Any) -> list[Any]:
     async def once() -> list[Any]:
         adapter = HFVLM(HFVLMOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options}))
-        adapter.blobs = blobs
+        adapter.bind(Services(blobs=blobs))
         try:
             return list(await adapter.answer(requests))
         finally:
