@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import re
 import shlex
 import shutil
@@ -109,6 +111,14 @@ def kit_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) 
             getattr(names[name](), rule)()
 
 
+def code_of_an_error(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print what the comment of the page says."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(block.text, name_of(block.page), "exec"), {})
+    assert said.getvalue().strip() == block.text.rpartition("  # ")[2].strip()
+
+
 RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "prejudge.run(": run_of_a_study,
     "read_parquet(": tables_of_runs,
@@ -116,6 +126,7 @@ RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "class MyProbe": probe_of_a_plugin,
     "hookimpl": hook_of_a_plugin,
     "class TestProbe": kit_of_a_plugin,
+    "error.code": code_of_an_error,
 }
 """How a block is run, by what stands in it."""
 

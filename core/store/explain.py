@@ -46,7 +46,9 @@ def find_parts(store: Store, name: str) -> Parts:
     """
     keys = _keys_of_trial(store, name) if "/" in name else _keys_that_begin(store, name)
     if not keys:
-        raise UnknownNameError("key or trial", name, [], "Give a key in hexadecimal, or RUN/TRIAL.")
+        raise UnknownNameError(
+            "key or trial", name, [], "Give a key in hexadecimal, or RUN/TRIAL.", code="unknown-trial"
+        )
     if len(keys) > 1:
         raise DataError(f"{len(keys)} keys begin with {name!r}. Give more digits.", code="store.key-ambiguous")
     return _parts(store, keys[0])
