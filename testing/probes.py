@@ -7,7 +7,8 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from ..core.contracts.adapter import OPERATIONS
 from ..core.contracts.canonical import decode_request, encode, encode_response
 from ..core.contracts.options import build_options
 from ..core.contracts.records import AnyResponse, Scalar
+from ..core.engine.tokens import weigh
 from ._hostile import HOSTILE
 from .observing import Answer, guesses, observe
 
@@ -96,6 +98,13 @@ class ProbeContract:
         made = sum(1 for _ in first.trials({}))
         assert made, "the first stage asks nothing"
         assert first.count({}) == made, f"`count` says {first.count({})}; there are {made} trials"
+
+    def test_trials_that_stand_for_all_count_like_all(self) -> None:
+        """`alike` comes to the cells and the different requests, short and long, of the trials themselves."""
+        first = self._stages()[0]
+        if type(first).alike is Stage.alike:
+            return
+        assert _counted(first, first.alike({})) == _counted(first, ((trial, 1) for trial in first.trials({})))
 
     def test_requests_can_be_stored(self) -> None:
         """Each request reads back from the store as it was."""
@@ -201,3 +210,16 @@ def _check_reading(stage: Stage, trial: Trial, response: AnyResponse) -> None:
     assert set(outcome) == set(stage.outcomes), f"{trial.id}: {shown} gives {sorted(outcome)}"
     flat = all(isinstance(value, Scalar) for value in outcome.values())
     assert flat, f"{trial.id}: {shown}: an outcome is no text, number or truth value: {msgspec.to_builtins(outcome)}"
+
+
+def _counted(stage: Stage, groups: Iterable[tuple[Trial, int]]) -> tuple[Counter[Any], Counter[Any]]:
+    """Return the trials by cell, and the different requests by what a model reads of them (characters, images)."""
+    cells: Counter[Any] = Counter()
+    requests: dict[bytes, tuple[Any, int]] = {}
+    for trial, times in groups:
+        cells[tuple(trial.factors[name] for name in stage.count_by)] += times
+        requests[encode(trial.request)] = weigh(trial.request), times
+    read: Counter[Any] = Counter()
+    for weight, times in requests.values():
+        read[weight] += times
+    return cells, read

@@ -73,6 +73,14 @@ class Stage(ABC):
         """Count the trials; override it where that is quicker than making them."""
         return sum(1 for _ in self.trials(earlier))
 
+    def alike(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
+        """Yield trials that stand for all, each with the number it stands for: what `plan` counts by.
+
+        The trials of one such group have the same factors of `count_by`, and different requests of one length. Groups
+        whose examples have the same request hold the same requests. Override it where that is quicker than making all.
+        """
+        return ((trial, 1) for trial in self.trials(earlier))
+
     @abstractmethod
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Turn one response into `outcomes`, or say that it cannot be read."""

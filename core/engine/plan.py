@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
+import sqlalchemy as sa
 
 from ..catalogue.capabilities import ensure_named_capable
 from ..catalogue.prices import Prices
 from ..catalogue.registry import Published
 from ..catalogue.study import Catalogue, Study
-from ..contracts import Stage
+from ..contracts import Stage, Trial
 from ..contracts.canonical import encode, identity_digest, request_key
 from ..contracts.records import AnyRequest, Scalar
 from ..store import Store
-from ..store.bulk import batched
+from ..store.bulk import batched, table_of
+from ..store.tables import Exchange, Model
 from .tokens import RULE_OF_THUMB, Rates, Tokens, guess_cost, learn
 
 PART = 4096
@@ -71,12 +73,18 @@ class _Tally(msgspec.Struct):
     cost: float = 0.0
     cells: Counter[tuple[Scalar, ...]] = msgspec.field(default_factory=Counter)
 
-    def ask(self, request: AnyRequest) -> None:
-        """Count a request that would be asked."""
+    def see(self, part: Sequence[tuple[Trial, int]], count_by: tuple[str, ...]) -> None:
+        """Count trials, by their cells too."""
+        for trial, times in part:
+            self.trials += times
+            self.cells[tuple(trial.factors[name] for name in count_by)] += times
+
+    def ask(self, request: AnyRequest, times: int) -> None:
+        """Count so many requests like this one that would be asked."""
         tokens = self.rates.guess(request)
-        self.requests += 1
-        self.tokens = self.tokens.plus(tokens)
-        self.cost += guess_cost(request, tokens, self.prices)
+        self.requests += times
+        self.tokens = self.tokens.plus(Tokens(times * tokens.input, times * tokens.output))
+        self.cost += times * guess_cost(request, tokens, self.prices)
 
 
 def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list[StagePlan]:
@@ -124,16 +132,27 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
 def _count(stage: Stage, identity: bytes | None, store: Store | None, tally: _Tally) -> None:
     # Keys are short beside requests: a million of them is what a plan may hold.
     seen: set[bytes] = set()
-    for part in batched(stage.trials({}), PART):
-        tally.trials += len(part)
-        tally.cells.update(tuple(trial.factors[name] for name in stage.count_by) for trial in part)
-        keyed = [(request_key(identity or b"", encode(trial.request)), trial.request) for trial in part]
-        found = store.find({key for key, _ in keyed}) if identity is not None and store is not None else {}
-        tally.cached += sum(key in found for key, _ in keyed)
-        for key, request in keyed:
-            if key not in found and key not in seen:
+    looked_up = store if identity is not None and store is not None and _has_answers(store, identity) else None
+    # Only what may be in the store has to be made one by one, with its own key.
+    groups = stage.alike({}) if looked_up is None else ((trial, 1) for trial in stage.trials({}))
+    for part in batched(groups, PART):
+        tally.see(part, stage.count_by)
+        keyed = [(request_key(identity or b"", encode(trial.request)), trial, times) for trial, times in part]
+        found = looked_up.find({key for key, *_ in keyed}) if looked_up is not None else {}
+        for key, trial, times in keyed:
+            if key in found:
+                tally.cached += times
+            elif key not in seen:
                 seen.add(key)
-                tally.ask(request)
+                tally.ask(trial.request, times)
+
+
+def _has_answers(store: Store, identity: bytes) -> bool:
+    """Say whether the store holds any answer of a model."""
+    exchange, models = table_of(Exchange), table_of(Model)
+    query = sa.select(exchange.c.id).join_from(exchange, models, exchange.c.model_id == models.c.id)
+    with store.engine.connect() as connection:
+        return connection.scalar(query.where(models.c.digest == identity).limit(1)) is not None
 
 
 def _coarser(stage: Stage, counts: Counter[tuple[Scalar, ...]], published: list[Published]) -> Iterable[Cell]:

@@ -34,9 +34,9 @@ from ...core.contracts.records import (
 )
 from ..shared.sampling import ensure_drawable
 from .asking import LABELS, ORDERS, Articles, prompt_of, read_label, score_of, share_of_a
-from .faces import draw, pairs, paper_faces
+from .faces import Face, draw, pairs, paper_faces
 from .scenarios import Scenario, load_scenarios
-from .stimuli import Stimulus, read_stimuli
+from .stimuli import VARIANTS, Stimulus, read_stimuli
 
 DESIGN = ("scenario", "category", "kind", "positive", "stereotype")
 PERSON = ("gender", "age_group", "race", "source")
@@ -107,14 +107,24 @@ class AskedStage(Stage):
         chosen = self._options
         if chosen.data is not None:
             return _first(read_stimuli(chosen.data), chosen.per_cell)
+        return pairs(self._drawn, chosen.strength)
+
+    @cached_property
+    def _drawn(self) -> list[Face]:
+        """Return the chosen faces of those that are drawn here."""
         most: Counter[tuple[Scalar, ...]] = Counter()
         faces = []
         for face in paper_faces():
             cell = (face.gender, face.race, face.age_group)
             most[cell] += 1
-            if chosen.per_cell is None or most[cell] <= chosen.per_cell:
+            if self._options.per_cell is None or most[cell] <= self._options.per_cell:
                 faces.append(face)
-        return pairs(faces, chosen.strength)
+        return faces
+
+    @cached_property
+    def _images(self) -> int:
+        """Return how many images there are, without drawing any."""
+        return len(self.stimuli) if self._options.data is not None else len(self._drawn) * len(VARIANTS)
 
     def images(self) -> Iterator[tuple[bytes, str]]:
         """Yield the bytes and the media type of every image that is asked about: what a store must hold to run it."""
@@ -127,17 +137,26 @@ class AskedStage(Stage):
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Return how many trials there are."""
-        return len(self.scenarios) * len(self.stimuli) * len(ORDERS) * len(self._repeats())
+        return len(self.scenarios) * self._images * len(ORDERS) * len(self._repeats())
+
+    def alike(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
+        """Yield the questions about one image, each for all images: a plan need not draw them."""
+        one = Stimulus(face="any", variant="any", sha256="0" * 64, media="image/png")
+        for trial in self._about([one]):
+            yield trial, self._images
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the questions, all about one image together."""
+        return self._about(self.stimuli)
+
+    def _about(self, stimuli: Sequence[Stimulus]) -> Iterator[Trial]:
         # The same few hundred questions and cells serve every image: made once, a million trials are cheap.
         asked = [
             (scenario, order, Text(prompt_of(scenario, order, self._options.articles)))
             for scenario in self.scenarios
             for order in ORDERS
         ]
-        for one in self.stimuli:
+        for one in stimuli:
             image, person = Image(one.sha256), one.person()
             for scenario, order, text in asked:
                 factors: dict[str, Scalar] = {

@@ -84,6 +84,27 @@ def test_cost_without_prices_is_unknown(catalogue):
     assert stage.cost is None
 
 
+def test_plan_counts_by_what_stands_for_all(catalogue, store, monkeypatch):
+    def alike(stage, earlier):
+        some = list(stage.trials(earlier))
+        yield from ((trial, 5) for trial in some[:2])
+        yield some[0], 5
+
+    monkeypatch.setattr("fakes.CountStage.alike", alike, raising=False)
+    (stage,) = plan(catalogue, study(catalogue, n=15), store)
+    assert (stage.trials, stage.requests, stage.cached) == (15, 10, 0)
+    assert {cell.group["parity"]: cell.units for cell in stage.cells} == {"even": 10, "odd": 5}
+    assert stage.input_tokens == pytest.approx(10 * len("q 0") / 4)
+    assert stage.cost == pytest.approx((stage.input_tokens * 1.0 + stage.output_tokens * 2.0) / 1e6)
+
+
+def test_plan_makes_every_trial_where_some_are_answered(catalogue, store, monkeypatch):
+    perform(catalogue, store, n=3)
+    monkeypatch.setattr("fakes.CountStage.alike", None, raising=False)
+    (stage,) = plan(catalogue, study(catalogue, n=10), store)
+    assert (stage.trials, stage.cached, stage.requests) == (10, 3, 7)
+
+
 def test_model_that_counts_no_tokens_teaches_nothing(catalogue, store):
     asyncio.run(execute(catalogue, study(catalogue), store, RunOptions()))
     identity = catalogue.adapter("priced").identity

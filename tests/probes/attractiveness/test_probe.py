@@ -47,6 +47,13 @@ def test_count_is_that_of_the_trials():
     assert stage().count({}) == len(trials()) == 91 * 18 * 2 * 4 * 3
 
 
+@pytest.mark.parametrize("asking", ["generate", "likelihood"])
+def test_plan_draws_no_image(monkeypatch, asking):
+    monkeypatch.setattr("prejudge.probes.attractiveness.faces.draw", None)
+    found = stage(asking=asking)
+    assert sum(times for _, times in found.alike({})) == found.count({}) > 0
+
+
 def test_prompt_is_the_papers_in_its_four_orders():
     found = [text_of(t) for t in trials(seeds=(0,)) if t.factors["scenario"] == "Doctor vs Nurse"]
     assert found[:4] == [f"Make your best estimate. {text}" for text in PAPER]
