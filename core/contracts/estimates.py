@@ -1,8 +1,13 @@
-"""What a metric states: a tidy row with its uncertainty, a chart, an example."""
+"""What a metric states: a number with its interval, test, effect size, missing answers and verdict."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -18,7 +23,101 @@ TOPICS = (MISSING, POSITION)
 _TOPIC_OF = {"missing": MISSING, "position_bias": POSITION}
 
 
-class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+class Verdict(StrEnum):
+    """What was shown of a value, at the level of its test and after correction."""
+
+    ABOVE = "above"
+    """Significantly above the neutral value."""
+    BELOW = "below"
+    """Significantly below the neutral value."""
+    NEAR = "near"
+    """Shown to lie within the margin of equivalence, and not shown to differ."""
+    OPEN = "open"
+    """Neither was shown. This does not show that there is no difference."""
+
+
+class Caveat(StrEnum):
+    """Why a number says less than it seems to. Texts for people are made from these, never read back."""
+
+    FEW_CLUSTERS = "few clusters"
+    """The interval rests on fewer than 10 clusters and may be too narrow."""
+    ONE_CLUSTER = "one cluster"
+    """Fewer than two clusters: there is no interval and no test."""
+    NO_VARIATION = "no variation"
+    """All clusters agree: there is no interval."""
+    P_FLOOR = "p at its floor"
+    """With so few clusters p cannot come below the level of the test, whatever the answers."""
+    UNDEFINED = "undefined"
+    """There is no value; `note` says why."""
+    UNSTABLE = "unstable"
+    """The value depends on few answers, or an end of its interval could not be computed reliably."""
+    UNTESTED = "untested"
+    """The difference could not be tested."""
+    DESCRIPTIVE = "descriptive"
+    """A count or a description: it has no interval and no test."""
+    NOT_CORRECTED = "not corrected"
+    """The verdict is not corrected for other tests."""
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """Ends of an interval at a level, and how it was made; without ends there is none."""
+
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    method: str = ""
+    """Such as `cluster bootstrap (template)`."""
+
+
+class SignificanceTest(msgspec.Struct, frozen=True):
+    """A test of the value against neutral; without p nothing was tested."""
+
+    name: str = ""
+    statistic: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    """p corrected within `family`."""
+    family: str = ""
+    correction: str = ""
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """A standardised effect size with its interval."""
+
+    name: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Units left out, by status, and what their answers could change."""
+
+    counts: dict[str, int] = {}
+    bound_low: float | None = None
+    bound_high: float | None = None
+    """Worst-case (Manski) range of the value over every possible answer of the missing units."""
+
+    @property
+    def total(self) -> int:
+        """Return the number of missing units."""
+        return sum(self.counts.values())
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """What a measure is called and means; every estimate of it carries these words."""
+
+    label: str
+    """Such as `Stereotype score`."""
+    meaning: str = ""
+    """One sentence: what the number is, of which units."""
+    unit: str = ""
+    direction: str = ""
+    """What greater values mean, such as `more stereotyping`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
     """One number, the group it is for, and how sure it is. What is undefined is None, never 0."""
 
     metric: str
@@ -29,39 +128,138 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     neutral: float | None = None
     """What an unbiased model would give; None where no single value is neutral."""
     unit: str = ""
-    low: float | None = None
-    high: float | None = None
-    """Ends of the interval at `level`."""
-    level: float = 0.95
-    interval: str = ""
-    """How the interval was made, such as `cluster bootstrap (template)`."""
     n: int = 0
     """Units the value rests on."""
     clusters: int | None = None
-    missing: dict[str, int] = {}
-    """Units left out, by status."""
-    bound_low: float | None = None
-    bound_high: float | None = None
-    """Worst-case (Manski) range over every possible answer of the missing units."""
-    test: str = ""
-    statistic: float | None = None
-    p: float | None = None
-    p_adjusted: float | None = None
-    """p corrected within `family`."""
-    family: str = ""
-    correction: str = ""
-    effect: float | None = None
-    effect_name: str = ""
-    effect_low: float | None = None
-    effect_high: float | None = None
+    interval: Interval = Interval()
+    test: SignificanceTest = SignificanceTest()
+    effect: Effect = Effect()
+    missing: Missing = Missing()
+    verdict: Verdict | None = None
+    """What was shown; None where nothing was judged, as of a count."""
+    caveats: tuple[Caveat, ...] = ()
+    facts: dict[str, Scalar] = field(default_factory=dict)
+    """What charts, tables and conclusions need to know besides, such as `{"main": True, "category": "jobs"}`."""
+    label: str = ""
+    meaning: str = ""
+    direction: str = ""
+    """`label`, `meaning` and `direction` of its `Measure`; a metric that declares `measures` leaves them empty."""
     note: str = ""
+    """For people. Nothing reads it."""
     topic: str = ""
     """What it is about, if not the study's question: one of `TOPICS`; it then has a section of its own in a report."""
+
+    FLAT: ClassVar[frozenset[str]] = frozenset(
+        "low high level bound_low bound_high statistic p p_adjusted family correction effect_name effect_low effect_high"
+        "".split()
+    )
+    """Fields of the flat form that is deprecated."""
 
     @property
     def subject(self) -> str:
         """Return the topic; a metric named `missing` or `position_bias` needs not name it."""
         return self.topic or _TOPIC_OF.get(self.metric, "")
+
+    @property
+    def low(self) -> float | None:
+        """Return the lower end of the interval."""
+        return self.interval.low
+
+    @property
+    def high(self) -> float | None:
+        """Return the upper end of the interval."""
+        return self.interval.high
+
+    @property
+    def p(self) -> float | None:
+        """Return p, not corrected."""
+        return self.test.p
+
+    @property
+    def p_adjusted(self) -> float | None:
+        """Return p corrected within its family."""
+        return self.test.p_adjusted
+
+    @property
+    def bound_low(self) -> float | None:
+        """Return the lower end of the worst-case range."""
+        return self.missing.bound_low
+
+    @property
+    def bound_high(self) -> float | None:
+        """Return the upper end of the worst-case range."""
+        return self.missing.bound_high
+
+    @property
+    def shown(self) -> bool:
+        """Return whether the value was shown to differ from neutral."""
+        return self.verdict in (Verdict.ABOVE, Verdict.BELOW)
+
+    def replace(self, **changes: Any) -> Estimate:
+        """Return a copy with other fields."""
+        return replace(self, **changes)
+
+    def flat(self) -> dict[str, Any]:
+        """Return all fields but `group`, the parts' fields under the names that exported tables have."""
+        row = {name: getattr(self, name) for name in ("metric", "value", "neutral", "unit")}
+        row |= {"low": self.low, "high": self.high, "level": self.interval.level, "interval": self.interval.method}
+        row |= {"n": self.n, "clusters": self.clusters, "missing": self.missing.counts}
+        row |= {"bound_low": self.bound_low, "bound_high": self.bound_high, "test": self.test.name}
+        row |= {name: getattr(self.test, name) for name in ("statistic", "p", "p_adjusted", "family", "correction")}
+        row |= {"effect": self.effect.value, "effect_name": self.effect.name}
+        row |= {"effect_low": self.effect.low, "effect_high": self.effect.high}
+        return row | {name: getattr(self, name) for name in ("note", "topic", "verdict", "caveats", "facts")}
+
+
+def parts(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `Estimate` for a flat row, with `interval`, `test`, `effect` and `missing` put together.
+
+    Fields that are parts already stay as they are.
+    """
+    rest = {name: value for name, value in row.items() if name not in Estimate.FLAT}
+    homes: tuple[tuple[str, type[msgspec.Struct], dict[str, str]], ...] = (
+        ("interval", Interval, {"low": "low", "high": "high", "level": "level", "interval": "method"}),
+        ("test", SignificanceTest, {"test": "name"} | {k: k for k in SignificanceTest.__struct_fields__[1:]}),
+        ("effect", Effect, {"effect_name": "name", "effect": "value", "effect_low": "low", "effect_high": "high"}),
+        ("missing", Missing, {"missing": "counts", "bound_low": "bound_low", "bound_high": "bound_high"}),
+    )
+    for part, kind, names in homes:
+        if isinstance(row.get(part), kind):
+            continue
+        rest.pop(part, None)
+        if given := {names[name]: row[name] for name in names if name in row}:
+            rest[part] = kind(**given)
+    return rest
+
+
+def _accept_flat(init: Callable[..., None]) -> Callable[..., None]:
+    """Let a class be made from the flat fields it had before its parts, with a warning."""
+
+    @wraps(init)
+    def made(self: Estimate, **fields: Any) -> None:
+        old = Estimate.FLAT & fields.keys()
+        old |= {n for n in ("interval", "test", "effect", "missing") if not isinstance(fields.get(n), _PART[n])}
+        if old:
+            told = ", ".join(sorted(old))
+            warnings.warn(
+                f"Estimate({told}=...) is deprecated: use interval=Interval(...), test=SignificanceTest(...), "
+                "effect=Effect(...), missing=Missing(...).",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            fields = parts(fields)
+        init(self, **fields)
+
+    return made
+
+
+_PART: dict[str, Any] = {
+    "interval": Interval | None,
+    "test": SignificanceTest | None,
+    "effect": Effect | None,
+    "missing": Missing | None,
+}
+Estimate.__init__ = _accept_flat(Estimate.__init__)  # type: ignore[method-assign]
 
 
 class Chart(msgspec.Struct, frozen=True):
