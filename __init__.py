@@ -38,7 +38,18 @@ if TYPE_CHECKING:
         TransientError,
         UsageError,
     )
-    from .core.contracts.estimates import Chart, Estimate, Example
+    from .core.contracts.estimates import (
+        Caveat,
+        Chart,
+        Effect,
+        Estimate,
+        Example,
+        Interval,
+        Measure,
+        Missing,
+        SignificanceTest,
+        Verdict,
+    )
     from .core.contracts.records import (
         Classification,
         Classify,
@@ -76,13 +87,17 @@ _HOMES = {
         *("Classification", "Classify", "Draw", "Drawing", "Embed", "Embedding", "Generate", "Generation", "Image"),
         *("Likelihood", "Likelihoods", "Message", "PseudoLikelihood", "Sampling", "Text", "TokenScores", "Usage"),
     ),
-    "contracts.estimates": ("Chart", "Estimate", "Example"),
+    "contracts.estimates": (
+        *("Caveat", "Chart", "Effect", "Estimate", "Example", "Interval", "Measure", "Missing", "SignificanceTest"),
+        "Verdict",
+    ),
     "catalogue.plugins": ("Plugged", "hookimpl"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AuthenticationError",
+    "Caveat",
     "Chart",
     "Classification",
     "Classify",
@@ -92,6 +107,7 @@ __all__ = [
     "Detectable",
     "Draw",
     "Drawing",
+    "Effect",
     "Embed",
     "Embedding",
     "Estimate",
@@ -101,11 +117,14 @@ __all__ = [
     "Identity",
     "Image",
     "Imported",
+    "Interval",
     "Likelihood",
     "Likelihoods",
     "Limits",
+    "Measure",
     "Message",
     "Metric",
+    "Missing",
     "ModelAdapter",
     "ModelError",
     "ModelLoadError",
@@ -120,6 +139,7 @@ __all__ = [
     "Sampling",
     "Services",
     "Settings",
+    "SignificanceTest",
     "Stage",
     "Text",
     "TokenScores",
@@ -128,6 +148,7 @@ __all__ = [
     "Unreadable",
     "Usage",
     "UsageError",
+    "Verdict",
     "Worker",
     "__version__",
     "arun",

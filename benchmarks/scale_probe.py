@@ -14,7 +14,7 @@ import polars as pl
 from scipy import stats
 
 from prejudge.core.contracts import Metric, Options, Probe, Stage, Trial, Unreadable
-from prejudge.core.contracts.estimates import Estimate
+from prejudge.core.contracts.estimates import Estimate, SignificanceTest
 from prejudge.core.contracts.records import AnyResponse, Generate, Generation, Image, Message, Sampling, Scalar, Text
 
 SCENARIOS, ORDERS, SEEDS = 91, 4, 3
@@ -123,8 +123,7 @@ class ScaleMetric(Metric):
                 value=float(value),
                 neutral=0.0,
                 n=int(matrices[0].shape[1]),
-                test="Wilcoxon signed-rank",
-                p=float(p),
+                test=SignificanceTest("Wilcoxon signed-rank", p=float(p)),
             )
             for scenario, (value, p) in enumerate(tests(*matrices))
         ]

@@ -11,7 +11,7 @@ import polars as pl
 from ..core.compare.pair import checked_units
 from ..core.contracts import Metric, Options
 from ..core.contracts.errors import PluginError
-from ..core.contracts.estimates import MISSING, TOPICS, Chart, Estimate
+from ..core.contracts.estimates import COLUMNS, MISSING, TOPICS, Chart, Estimate
 from ..core.contracts.options import build_options
 from ._compare import close
 
@@ -102,7 +102,9 @@ class MetricContract:
     def test_missing_answers_are_counted(self) -> None:
         """If no answer came, some estimate says how many did not."""
         found = self._compute(self._all_missing("refused"))
-        told = any(estimate.missing.get("refused") for estimate in found) or any(e.subject == MISSING for e in found)
+        told = any(estimate.missing.counts.get("refused") for estimate in found) or any(
+            e.subject == MISSING for e in found
+        )
         assert told or not found, "no estimate counts the refused answers"
 
     def test_estimates_are_sound(self) -> None:
@@ -149,11 +151,11 @@ class MetricContract:
         assert [_name(e) for e in first] == [_name(e) for e in second], f"other estimates {when}"
         for one, two in zip(first, second, strict=True):
             for field in ("value", "low", "high", "n", "p", "p_adjusted", "effect", "missing"):
-                a, b = getattr(one, field), getattr(two, field)
+                a, b = one.flat()[field], two.flat()[field]
                 assert close(a, b, self.tolerance), f"{_name(one)}: {field} is {a}, and {b} {when}"
 
     def _check(self, estimate: Estimate) -> None:
-        name = _name(estimate)
+        name, flat = _name(estimate), estimate.flat()
         numbers = (
             "value",
             "neutral",
@@ -167,27 +169,29 @@ class MetricContract:
             "bound_high",
         )
         for field in numbers:
-            value = getattr(estimate, field)
+            value = flat[field]
             assert value is None or math.isfinite(value), f"{name}: {field} is {value}; what is undefined is None"
-        taken = set(estimate.group) & set(Estimate.__struct_fields__)
+        taken = set(estimate.group) & set(COLUMNS)
         assert not taken, f"{name}: the factors {sorted(taken)} have names of fields that every estimate has"
         assert estimate.topic in ("", *TOPICS), f"{name}: topic {estimate.topic!r} is none of {TOPICS}"
-        assert estimate.n >= 0 and all(n >= 0 for n in estimate.missing.values()), f"{name}: a count below 0"
+        assert estimate.n >= 0 and all(n >= 0 for n in estimate.missing.counts.values()), f"{name}: a count below 0"
         for low, high in (("low", "high"), ("bound_low", "bound_high"), ("effect_low", "effect_high")):
-            a, b = getattr(estimate, low), getattr(estimate, high)
+            a, b = flat[low], flat[high]
             assert a is None or b is None or a <= b + SLACK, f"{name}: {low} {a} is above {high} {b}"
         for field in ("p", "p_adjusted"):
-            value = getattr(estimate, field)
+            value = flat[field]
             assert value is None or -SLACK <= value <= 1 + SLACK, f"{name}: {field} is {value}"
         if estimate.p is not None and estimate.p_adjusted is not None:
             assert estimate.p_adjusted >= estimate.p - SLACK, f"{name}: corrected, p fell"
-            assert estimate.family and estimate.correction, f"{name}: a corrected p without its family or correction"
+            assert estimate.test.family and estimate.test.correction, (
+                f"{name}: a corrected p without its family or correction"
+            )
         if estimate.p is not None:
-            assert estimate.test, f"{name}: a p without the name of its test"
+            assert estimate.test.name, f"{name}: a p without the name of its test"
         if estimate.low is not None or estimate.high is not None:
-            assert estimate.interval, f"{name}: an interval that does not say how it was made"
-        if estimate.effect is not None:
-            assert estimate.effect_name, f"{name}: an effect size without a name"
+            assert estimate.interval.method, f"{name}: an interval that does not say how it was made"
+        if estimate.effect.value is not None:
+            assert estimate.effect.name, f"{name}: an effect size without a name"
 
 
 def _name(estimate: Estimate) -> str:

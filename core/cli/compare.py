@@ -133,6 +133,6 @@ def _row(difference: Difference) -> tuple[str, ...]:
         number(e.value),
         f"{number(e.low)} to {number(e.high)}" if e.low is not None else "–",
         str(e.n),
-        str(sum(e.missing.values())),
+        str(e.missing.total),
         p_value(e.p_adjusted if e.p_adjusted is not None else e.p),
     )

@@ -95,7 +95,7 @@ def _row(estimate: Estimate) -> tuple[str, ...]:
         f"{number(estimate.low)} to {number(estimate.high)}" if estimate.low is not None else "–",
         number(estimate.neutral),
         str(estimate.n),
-        str(sum(estimate.missing.values())),
+        str(estimate.missing.total),
         p_value(estimate.p_adjusted if estimate.p_adjusted is not None else estimate.p),
     )
 

@@ -162,7 +162,7 @@ def _compare_metric(
             group = {"run": run, "against": against, **e.group}
             made = tested.get(key_of(e.metric, group)) or _untested(values[key], e, group)
             note = "; ".join(filter(None, [made.note, _apart(made, values[key].value, e.value)]))
-            made = msgspec.structs.replace(made, group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic, note=note)
+            made = made.replace(group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic, note=note)
             found.append(Difference(made, values[key].value, e.value))
     return found
 
@@ -218,7 +218,7 @@ def _apart(difference: Estimate, first: float | None, second: float | None) -> s
 def _untested(first: Estimate, second: Estimate, group: dict[str, Any]) -> Estimate:
     """Return the plain difference of two estimates that are no means of units."""
     defined = first.value is not None and second.value is not None
-    return Estimate(
+    return Estimate.from_flat(
         metric=second.metric,
         group=group,
         value=second.value - first.value if second.value is not None and first.value is not None else None,

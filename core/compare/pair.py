@@ -98,7 +98,7 @@ def families(estimates: Sequence[Estimate]) -> dict[tuple[Any, ...], str]:
     """
     members: dict[tuple[str, str], list[Estimate]] = {}
     for e in estimates:
-        members.setdefault((e.metric, e.family), []).append(e)
+        members.setdefault((e.metric, e.test.family), []).append(e)
     return {key_of(e.metric, e.group): _family(e.metric, part) for part in members.values() for e in part}
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -39,23 +39,21 @@ class Verdict(StrEnum):
 class Caveat(StrEnum):
     """Why a number says less than it seems to. Texts for people are made from these, never read back."""
 
-    FEW_CLUSTERS = "few clusters"
-    """The interval rests on fewer than 10 clusters and may be too narrow."""
-    ONE_CLUSTER = "one cluster"
+    FEW_CLUSTERS = "few_clusters"
+    """The interval rests on few clusters and may be too narrow."""
+    ONE_CLUSTER = "one_cluster"
     """Fewer than two clusters: there is no interval and no test."""
-    NO_VARIATION = "no variation"
+    NO_VARIATION = "no_variation"
     """All clusters agree: there is no interval."""
-    P_FLOOR = "p at its floor"
+    P_FLOOR = "p_floor"
     """With so few clusters p cannot come below the level of the test, whatever the answers."""
     UNDEFINED = "undefined"
     """There is no value; `note` says why."""
     UNSTABLE = "unstable"
     """The value depends on few answers, or an end of its interval could not be computed reliably."""
     UNTESTED = "untested"
-    """The difference could not be tested."""
-    DESCRIPTIVE = "descriptive"
-    """A count or a description: it has no interval and no test."""
-    NOT_CORRECTED = "not corrected"
+    """The difference could not be tested; `note` says why."""
+    NOT_CORRECTED = "not_corrected"
     """The verdict is not corrected for other tests."""
 
 
@@ -149,12 +147,6 @@ class Estimate:
     topic: str = ""
     """What it is about, if not the study's question: one of `TOPICS`; it then has a section of its own in a report."""
 
-    FLAT: ClassVar[frozenset[str]] = frozenset(
-        "low high level bound_low bound_high statistic p p_adjusted family correction effect_name effect_low effect_high"
-        "".split()
-    )
-    """Fields of the flat form that is deprecated."""
-
     @property
     def subject(self) -> str:
         """Return the topic; a metric named `missing` or `position_bias` needs not name it."""
@@ -196,40 +188,57 @@ class Estimate:
         return self.verdict in (Verdict.ABOVE, Verdict.BELOW)
 
     def replace(self, **changes: Any) -> Estimate:
-        """Return a copy with other fields."""
-        return replace(self, **changes)
+        """Return a copy with other fields; names of the flat form change a field of a part."""
+        return Estimate(**_parts(self.__dict__ | changes))
 
     def flat(self) -> dict[str, Any]:
-        """Return all fields but `group`, the parts' fields under the names that exported tables have."""
-        row = {name: getattr(self, name) for name in ("metric", "value", "neutral", "unit")}
-        row |= {"low": self.low, "high": self.high, "level": self.interval.level, "interval": self.interval.method}
-        row |= {"n": self.n, "clusters": self.clusters, "missing": self.missing.counts}
-        row |= {"bound_low": self.bound_low, "bound_high": self.bound_high, "test": self.test.name}
-        row |= {name: getattr(self.test, name) for name in ("statistic", "p", "p_adjusted", "family", "correction")}
-        row |= {"effect": self.effect.value, "effect_name": self.effect.name}
-        row |= {"effect_low": self.effect.low, "effect_high": self.effect.high}
-        return row | {name: getattr(self, name) for name in ("note", "topic", "verdict", "caveats", "facts")}
+        """Return a flat mapping of what exported tables show: the parts' fields under names of their own."""
+        parts = {name: getattr(getattr(self, part), field) for name, (part, field) in _HOMES.items()}
+        return {name: parts[name] if name in parts else getattr(self, name) for name in COLUMNS}
+
+    @classmethod
+    def from_flat(cls, **row: Any) -> Estimate:
+        """Return the estimate of a flat row: what `flat` gives, or some of it; parts may stand in it as they are."""
+        return cls(**_parts(row))
 
 
-def parts(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `Estimate` for a flat row, with `interval`, `test`, `effect` and `missing` put together.
+COLUMNS = (
+    *("metric", "group", "value", "neutral", "unit", "low", "high", "level", "interval", "n", "clusters", "missing"),
+    *("bound_low", "bound_high", "test", "statistic", "p", "p_adjusted", "family", "correction"),
+    *("effect", "effect_name", "effect_low", "effect_high", "verdict", "caveats", "facts", "note", "topic"),
+)
+"""Names of the flat form, in the order of the columns of exported tables."""
+_PARTS: dict[str, type[Interval | SignificanceTest | Effect | Missing]] = {
+    "interval": Interval,
+    "test": SignificanceTest,
+    "effect": Effect,
+    "missing": Missing,
+}
+_HOMES = {
+    **{"low": ("interval", "low"), "high": ("interval", "high"), "level": ("interval", "level")},
+    **{"interval": ("interval", "method"), "test": ("test", "name")},
+    **{name: ("test", name) for name in SignificanceTest.__struct_fields__[1:]},
+    **{"effect": ("effect", "value"), "effect_name": ("effect", "name")},
+    **{"effect_low": ("effect", "low"), "effect_high": ("effect", "high"), "missing": ("missing", "counts")},
+    **{"bound_low": ("missing", "bound_low"), "bound_high": ("missing", "bound_high")},
+}
+"""By name in the flat form, the part a field stands in, and its name there."""
+_FLAT = frozenset(_HOMES.keys() - _PARTS.keys())
 
-    Fields that are parts already stay as they are.
-    """
-    rest = {name: value for name, value in row.items() if name not in Estimate.FLAT}
-    homes: tuple[tuple[str, type[msgspec.Struct], dict[str, str]], ...] = (
-        ("interval", Interval, {"low": "low", "high": "high", "level": "level", "interval": "method"}),
-        ("test", SignificanceTest, {"test": "name"} | {k: k for k in SignificanceTest.__struct_fields__[1:]}),
-        ("effect", Effect, {"effect_name": "name", "effect": "value", "effect_low": "low", "effect_high": "high"}),
-        ("missing", Missing, {"missing": "counts", "bound_low": "bound_low", "bound_high": "bound_high"}),
-    )
-    for part, kind, names in homes:
-        if isinstance(row.get(part), kind):
-            continue
-        rest.pop(part, None)
-        if given := {names[name]: row[name] for name in names if name in row}:
-            rest[part] = kind(**given)
-    return rest
+
+def _parts(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `Estimate` for a row that is flat, wholly or in part."""
+    fields: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {}
+    for name, value in row.items():
+        part, field = _HOMES.get(name, ("", ""))
+        if not part or (name in _PARTS and isinstance(value, _PARTS[name])):
+            fields[name] = value
+        else:
+            nested.setdefault(part, {})[field] = value
+    for part, given in nested.items():
+        fields[part] = msgspec.structs.replace(fields[part], **given) if part in fields else _PARTS[part](**given)
+    return fields
 
 
 def _accept_flat(init: Callable[..., None]) -> Callable[..., None]:
@@ -237,28 +246,22 @@ def _accept_flat(init: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(init)
     def made(self: Estimate, **fields: Any) -> None:
-        old = Estimate.FLAT & fields.keys()
-        old |= {n for n in ("interval", "test", "effect", "missing") if not isinstance(fields.get(n), _PART[n])}
-        if old:
-            told = ", ".join(sorted(old))
+        if not _FLAT.isdisjoint(fields) or any(
+            name in fields and type(fields[name]) is not kind for name, kind in _PARTS.items()
+        ):
+            told = ", ".join(name for name in fields if name in _FLAT or name in _PARTS)
             warnings.warn(
-                f"Estimate({told}=...) is deprecated: use interval=Interval(...), test=SignificanceTest(...), "
-                "effect=Effect(...), missing=Missing(...).",
+                f"Estimate({told}) with flat fields is deprecated: use interval=Interval(...), "
+                "test=SignificanceTest(...), effect=Effect(...), missing=Missing(...).",
                 DeprecationWarning,
                 stacklevel=2,
             )
-            fields = parts(fields)
+            fields = _parts(fields)
         init(self, **fields)
 
     return made
 
 
-_PART: dict[str, Any] = {
-    "interval": Interval | None,
-    "test": SignificanceTest | None,
-    "effect": Effect | None,
-    "missing": Missing | None,
-}
 Estimate.__init__ = _accept_flat(Estimate.__init__)  # type: ignore[method-assign]
 
 

@@ -38,7 +38,7 @@ def check_estimate(rule: Rule, estimate: Estimate, difference: Difference | None
     if rule.max_increase is not None:
         yield _increase(rule, rule.max_increase, estimate, difference)
     for status, most in rule.shares.items():
-        yield check_share(status, most, estimate.n + sum(estimate.missing.values()), estimate.missing)
+        yield check_share(status, most, estimate.n + estimate.missing.total, estimate.missing.counts)
 
 
 def check_share(status: str, most: float, total: int, missing: Mapping[str, int]) -> Check:

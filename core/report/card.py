@@ -181,9 +181,9 @@ def _results(scores: Scores) -> list[str]:
     shown = list(scores.headline) or every
     heads = ("measure", "for", "value", "interval", "neutral", "adjusted p", "effect", "n", "missing", "worst case")
     lines = table(heads, map(_estimate, shown[:ROWS]), numeric=(2, 3, 4, 5, 6, 7, 8, 9))
-    intervals = dict.fromkeys(f"{100 * e.level:g} % {e.interval}" for e in shown if e.interval)
+    intervals = dict.fromkeys(f"{100 * e.interval.level:g} % {e.interval.method}" for e in shown if e.interval.method)
     said = [f"Intervals: {', '.join(intervals)}."] if intervals else []
-    families = dict.fromkeys(f"{e.correction} within {e.family}" for e in shown if e.p_adjusted is not None)
+    families = dict.fromkeys(f"{e.test.correction} within {e.test.family}" for e in shown if e.p_adjusted is not None)
     said += [f"Adjusted p: {'; '.join(families)}."] if families else []
     if (rest := len(every) - len(shown[:ROWS])) > 0:
         said.append(f"{rest:,} more estimates are in estimates.parquet.")
@@ -199,9 +199,9 @@ def _estimate(e: Estimate) -> tuple[object, ...]:
         _range(e.low, e.high, decimals),
         "—" if e.neutral is None else f"{e.neutral:g}",
         p_value(e.p_adjusted if e.p_adjusted is not None else e.p),
-        f"{e.effect_name} {number(e.effect)}" if defined(e.effect) else "—",
+        f"{e.effect.name} {number(e.effect.value)}" if defined(e.effect.value) else "—",
         f"{e.n:,}",
-        ", ".join(f"{count:,} {status}" for status, count in e.missing.items()) or "0",
+        ", ".join(f"{count:,} {status}" for status, count in e.missing.counts.items()) or "0",
         _range(e.bound_low, e.bound_high, decimals),
     )
 

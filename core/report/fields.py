@@ -42,7 +42,7 @@ def scale_of(estimates: Sequence[Estimate]) -> Scale:
     """Return the scale that the rows of one metric share."""
     ends = [end for e in estimates for end in (e.value, e.low, e.high, e.neutral)]
     finite = [end for end in ends if end is not None and math.isfinite(end)]
-    families = {(e.family, e.correction) for e in estimates if e.p_adjusted is not None}
+    families = {(e.test.family, e.test.correction) for e in estimates if e.p_adjusted is not None}
     bounds = [end for e in estimates for end in (e.bound_low, e.bound_high) if end is not None and math.isfinite(end)]
     counts = all(float(end).is_integer() for end in (*finite, *bounds)) and all(e.low is None for e in estimates)
     measured = any(defined(e.value) or defined(e.low) for e in estimates)
@@ -88,17 +88,18 @@ def _n_cell(e: Estimate, scale: Scale) -> Cell:
 
 
 def _missing_cell(e: Estimate, scale: Scale) -> Cell:
-    total = sum(e.missing.values())
-    parts = ", ".join(f"{number(count)} {status}" for status, count in e.missing.items())
-    if len(e.missing) == 1:
-        parts = next(iter(e.missing)) if total else ""
+    total, counts = e.missing.total, e.missing.counts
+    parts = ", ".join(f"{number(count)} {status}" for status, count in counts.items())
+    if len(counts) == 1:
+        parts = next(iter(counts)) if total else ""
     return Cell(number(total), sort_key(total), detail=parts)
 
 
 def _test_cell(e: Estimate, scale: Scale) -> Cell:
-    if not e.test:
+    test = e.test
+    if not test.name:
         return Cell(UNDEFINED)
-    return Cell(e.test, detail=f"statistic {number(e.statistic)}" if defined(e.statistic) else "")
+    return Cell(test.name, detail=f"statistic {number(test.statistic)}" if defined(test.statistic) else "")
 
 
 def _p_cell(e: Estimate, scale: Scale) -> Cell:
@@ -108,14 +109,17 @@ def _p_cell(e: Estimate, scale: Scale) -> Cell:
 def _adjusted_cell(e: Estimate, scale: Scale) -> Cell:
     if not defined(e.p_adjusted):
         return Cell(UNDEFINED, "")
-    return Cell(p_value(e.p_adjusted), sort_key(e.p_adjusted), repr(e.p_adjusted), e.family if scale.families else "")
+    return Cell(
+        p_value(e.p_adjusted), sort_key(e.p_adjusted), repr(e.p_adjusted), e.test.family if scale.families else ""
+    )
 
 
 def _effect_cell(e: Estimate, scale: Scale) -> Cell:
-    if not defined(e.effect):
+    effect = e.effect
+    if not defined(effect.value):
         return Cell(UNDEFINED, "")
-    ends = f"{number(e.effect_low)} to {number(e.effect_high)}" if e.effect_low is not None else ""
-    return Cell(number(e.effect), sort_key(e.effect), e.effect_name, ends)
+    ends = f"{number(effect.low)} to {number(effect.high)}" if effect.low is not None else ""
+    return Cell(number(effect.value), sort_key(effect.value), effect.name, ends)
 
 
 _FIELDS = (
@@ -123,9 +127,9 @@ _FIELDS = (
     Field("Interval", lambda e, s: _range_cell(e.low, e.high, s.decimals)),
     Field("Neutral", _neutral_cell, lambda e: e.neutral is not None),
     Field("Plot", _plot_cell, lambda e: defined(e.value), numeric=False),
-    Field("p", _p_cell, lambda e: e.p is not None or bool(e.test)),
+    Field("p", _p_cell, lambda e: e.p is not None or bool(e.test.name)),
     Field("Adjusted p", _adjusted_cell, lambda e: e.p_adjusted is not None),
-    Field("Effect", _effect_cell, lambda e: e.effect is not None),
+    Field("Effect", _effect_cell, lambda e: e.effect.value is not None),
     Field("n", _n_cell),
     Field("Clusters", lambda e, s: number_cell(e.clusters, 0), lambda e: e.clusters is not None),
     Field("Missing", _missing_cell),
@@ -134,6 +138,6 @@ _FIELDS = (
         lambda e, s: _range_cell(e.bound_low, e.bound_high, s.decimals),
         lambda e: e.bound_low is not None or e.bound_high is not None,
     ),
-    Field("Test", _test_cell, lambda e: bool(e.test), numeric=False),
+    Field("Test", _test_cell, lambda e: bool(e.test.name), numeric=False),
     Field("Note", lambda e, s: Cell(e.note), lambda e: bool(e.note), numeric=False),
 )

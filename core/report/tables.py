@@ -64,7 +64,7 @@ def answer(estimates: Sequence[Estimate]) -> str:
     words = [f"{first.metric} ({group_words(first.group)}) is {number(first.value, decimals)} {first.unit}".rstrip()]
     if defined(first.low) and defined(first.high):
         ends = f"{number(first.low, decimals)} to {number(first.high, decimals)}"
-        words.append(f"{100 * first.level:g} % interval {ends}")
+        words.append(f"{100 * first.interval.level:g} % interval {ends}")
     else:
         words.append("no interval")
     if defined(first.neutral):
@@ -92,7 +92,7 @@ def _short(shown: Sequence[Estimate]) -> list[Field]:
     fields = {field.label: field for field in fields_for(shown) if field.label not in BELOW}
     if all(e.p is None or e.p_adjusted is not None for e in shown):
         fields.pop("p", None)
-    if not any(sum(e.missing.values()) for e in shown):
+    if not any(e.missing.total for e in shown):
         fields.pop("Worst case", None)
     return list(fields.values())
 
@@ -159,9 +159,9 @@ def _notes(estimates: Sequence[Estimate]) -> Iterable[str]:
     notes: dict[str, None] = {}
     for e in estimates:
         if e.low is not None or e.high is not None:
-            notes[f"Interval: {100 * e.level:g} % {e.interval}".strip()] = None
+            notes[f"Interval: {100 * e.interval.level:g} % {e.interval.method}".strip()] = None
         if e.p_adjusted is not None:
-            notes[f"Adjusted p: {e.correction or 'corrected'} within {e.family or 'this metric'}"] = None
-        if e.effect is not None and e.effect_name:
-            notes[f"Effect: {e.effect_name}"] = None
+            notes[f"Adjusted p: {e.test.correction or 'corrected'} within {e.test.family or 'this metric'}"] = None
+        if e.effect.value is not None and e.effect.name:
+            notes[f"Effect: {e.effect.name}"] = None
     return notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -192,15 +193,17 @@ def estimates_frame(estimates: Sequence[Estimate]) -> pl.DataFrame:
     `missing` becomes a column `missing_STATUS` per status that occurs; without an interval there is no `level`.
     """
     factors = list(dict.fromkeys(name for estimate in estimates for name in estimate.group))
-    statuses = list(dict.fromkeys(status for estimate in estimates for status in estimate.missing))
+    statuses = list(dict.fromkeys(status for estimate in estimates for status in estimate.missing.counts))
     rows = [_estimate_row(estimate, factors, statuses) for estimate in estimates]
     return pl.DataFrame(rows, infer_schema_length=None, orient="row")
 
 
 def _estimate_row(estimate: Estimate, factors: list[str], statuses: list[str]) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(estimate)
+    fields = estimate.flat()
     group, missing = fields.pop("group"), fields.pop("missing")
     row = {"metric": fields.pop("metric")} | {name: group.get(name) for name in factors}
     if estimate.low is None and estimate.high is None:
         fields["level"] = None
+    fields["caveats"] = ", ".join(fields["caveats"])
+    fields["facts"] = json.dumps(fields["facts"])
     return row | fields | {f"missing_{status}": missing.get(status, 0) for status in statuses}

@@ -90,7 +90,7 @@ class _Question(msgspec.Struct, frozen=True, dict=True):
     def _noted(self, effect: Estimate) -> Estimate:
         if effect.value is None:
             return effect
-        return msgspec.structs.replace(effect, note="; ".join(filter(None, [effect.note, self.found.note])))
+        return effect.replace(note="; ".join(filter(None, [effect.note, self.found.note])))
 
     def without_pilot(self) -> _Question:
         """Return the same without what the pilot tells."""
@@ -179,7 +179,7 @@ def _shown(places: list[Estimate], effects: list[Estimate]) -> Iterator[Estimate
     for effect in effects:
         if (estimate := known.get(_key(effect))) is not None:
             unit, neutral = (effect.unit, 0.0) if effect.unit else (estimate.unit, estimate.neutral)
-            yield msgspec.structs.replace(effect, unit=unit, neutral=neutral)
+            yield effect.replace(unit=unit, neutral=neutral)
 
 
 def _key(estimate: Estimate) -> tuple[Any, ...]:

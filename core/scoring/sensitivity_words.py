@@ -25,8 +25,8 @@ def in_lines(effects: list[Estimate]) -> Iterator[str]:
 
     Where these are a few kinds, each has a line of its own; else the whole study has, and its groups by their factors.
     """
-    for measure, test in dict.fromkeys((e.metric, e.test) for e in effects):
-        mine = [e for e in effects if (e.metric, e.test) == (measure, test)]
+    for measure, test in dict.fromkeys((e.metric, e.test.name) for e in effects):
+        mine = [e for e in effects if (e.metric, e.test.name) == (measure, test)]
         defined = [e for e in mine if e.value is not None]
         if not defined:
             yield f"{measure}: {mine[0].note}"

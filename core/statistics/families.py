@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-import msgspec
 import numpy as np
 from scipy import stats
 
@@ -42,16 +41,15 @@ def correct(estimates: Sequence[Estimate], correction: Correction, alpha: float,
     """
     members: dict[str, list[int]] = defaultdict(list)
     for index, estimate in enumerate(estimates):
-        if estimate.p is not None and estimate.family:
-            members[estimate.family].append(index)
+        if estimate.p is not None and estimate.test.family:
+            members[estimate.test.family].append(index)
     corrected = list(estimates)
     for family, indices in members.items():
         adjusted = adjust([p for i in indices if (p := estimates[i].p) is not None], correction)
         label = f"{family}: {len(indices)} {unit}"
         for index, p in zip(indices, adjusted, strict=True):
-            corrected[index] = msgspec.structs.replace(
-                estimates[index], p_adjusted=p, family=label, correction=NAMES[correction]
-            )
+            changed = {"p_adjusted": p, "family": label, "correction": NAMES[correction]}
+            corrected[index] = estimates[index].replace(**changed)
     return [judge(estimate, alpha) for estimate in corrected]
 
 
@@ -65,7 +63,7 @@ def judge(estimate: Estimate, alpha: float) -> Estimate:
 
 def tag(estimate: Estimate, *words: str) -> Estimate:
     """Return the estimate with `words` added to its note, separated by semicolons."""
-    return msgspec.structs.replace(estimate, note="; ".join(filter(None, [estimate.note, *words])))
+    return estimate.replace(note="; ".join(filter(None, [estimate.note, *words])))
 
 
 def tagged(estimate: Estimate, words: str) -> bool:

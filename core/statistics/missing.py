@@ -41,7 +41,7 @@ def missing_estimates(groups: Sequence[Group], level: float) -> list[Estimate]:
 def _estimate(group: Group, level: float) -> Estimate:
     total = group.answered + group.absent
     interval = stats.binomtest(group.absent, total).proportion_ci(level, method="wilson") if total else None
-    return Estimate(
+    return Estimate.from_flat(
         metric="missing",
         group=dict(group.labels),
         value=100 * group.absent / total if total else None,
@@ -60,8 +60,7 @@ def _tested(whole: Estimate, groups: Sequence[Group]) -> Estimate:
     if len(table) < 2 or not table.sum(axis=0).all():
         return whole
     test = stats.chi2_contingency(table, correction=False)
-    return msgspec.structs.replace(
-        whole,
+    return whole.replace(
         test="chi-square of missing by group, pairs",
         statistic=float(test.statistic),
         p=max(float(test.pvalue), LEAST_P),

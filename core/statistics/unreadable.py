@@ -41,7 +41,7 @@ def _counted(frame: pl.DataFrame) -> pl.DataFrame | None:
 def _kind(group: dict[str, Scalar], counts: tuple[int, int], level: float) -> Estimate:
     count, total = counts
     interval = stats.binomtest(count, total).proportion_ci(level, method="wilson")
-    return Estimate(
+    return Estimate.from_flat(
         metric="unreadable",
         group=group,
         value=100 * count / total,

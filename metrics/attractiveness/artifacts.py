@@ -56,7 +56,7 @@ def _positions(values: Array, options: AttractivenessMetricOptions) -> Iterator[
         ends = [defined(end[row, 0]) for end in (low, high)]
         value = float(values[row][there].mean()) if n else None
         group: dict[str, Scalar] = {"position": place}
-        yield Estimate(
+        yield Estimate.from_flat(
             metric="position_bias",
             group=group,
             value=None if value is None else neutral + 100 * value,

@@ -94,7 +94,7 @@ def _gap_row(scores: Scores, faces: Flags, number: int, change: Array) -> dict[s
 
 def _gap(group: dict[str, Scalar], row: dict[str, Any], p: float | None, size: Effect, family: str) -> Estimate:
     tested = {"test": "sign flip of faces, permutation", "statistic": row["value"], "p": p} if p is not None else {}
-    return Estimate(
+    return Estimate.from_flat(
         metric=GAP, group=group, unit="share", family=_named("gap, sign flip", family), **row, **tested, **shown(size)
     )
 
@@ -105,7 +105,7 @@ def _signed_ranks(group: dict[str, Scalar], row: dict[str, Any], change: Array, 
     if len(moved):
         statistic, p = signed_ranks(moved)
         tested = {"test": "Wilcoxon signed-rank, faces", "statistic": statistic, "p": p_of(p)}
-    return Estimate(
+    return Estimate.from_flat(
         metric=WILCOXON,
         group=group,
         unit="share",
@@ -148,7 +148,7 @@ def kruskal_estimate(
     clusters = len(np.unique(sample.faces))
     if len(parts) < 2 or len(np.unique(sample.values)) < 2:
         why = "undefined: fewer than two groups, or all scores alike"
-        return Estimate(
+        return Estimate.from_flat(
             metric=KRUSKAL, group=group, value=None, n=len(sample.values), clusters=clusters, family=family, note=why
         )
     found = stats.kruskal(*parts)
@@ -156,7 +156,7 @@ def kruskal_estimate(
     size = Effect(EPSILON, statistic / (len(sample.values) - 1))
     if options.effect_resamples:
         size = _interval_of_epsilon(sample, options)
-    return Estimate(
+    return Estimate.from_flat(
         metric=KRUSKAL,
         group=group,
         value=statistic,

@@ -70,8 +70,7 @@ def _bias(
 
 
 def _renamed(estimate: Estimate, name: str) -> Estimate:
-    fields = {field: getattr(estimate, field) for field in estimate.__struct_fields__}
-    return Estimate(**(fields | {"metric": name}))
+    return estimate.replace(metric=name)
 
 
 def _images(scored: Array, codes: Codes) -> Sample:
@@ -99,10 +98,12 @@ def _change(scores: Scores, number: int, by: str, codes: Codes, options: Attract
     family = f"{CHANGE}, {by}"
     if len(parts) < 2 or any(len(np.unique(own[:, side])) < 2 for side in range(2)):
         why = "undefined: fewer than two groups, or all scores of a variant alike"
-        return Estimate(metric=CHANGE, group={**group}, value=None, neutral=0.0, n=len(own), family=family, note=why)
+        return Estimate.from_flat(
+            metric=CHANGE, group={**group}, value=None, neutral=0.0, n=len(own), family=family, note=why
+        )
     size = _difference(own, inside, options) if options.effect_resamples else _plain_difference(own, inside)
     tested = stats.kruskal(*parts) if len(np.unique(moved)) > 1 else None
-    return Estimate(
+    return Estimate.from_flat(
         metric=CHANGE,
         group={**group},
         value=size.value,
@@ -180,7 +181,7 @@ def _means(
     counts = (~np.isnan(values)).sum(axis=1)
     for number, scenario in enumerate(scores.scenarios):
         n, end = int(counts[number]), defined(low[number, 0])
-        yield Estimate(
+        yield Estimate.from_flat(
             metric="score",
             group={"scenario": scenario.id, **label},
             value=float(np.nanmean(values[number])) if n else None,

@@ -49,10 +49,12 @@ def _agreement(
     n, missing = len(x), int((~there).sum())
     if n < FEWEST or len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
         why = f"undefined: fewer than {FEWEST} faces, or all alike"
-        return Estimate(metric=AGREEMENT, group=group, value=None, neutral=None, n=n, family=AGREEMENT, note=why)
+        return Estimate.from_flat(
+            metric=AGREEMENT, group=group, value=None, neutral=None, n=n, family=AGREEMENT, note=why
+        )
     found = stats.spearmanr(x, y)
     low, high = _interval(x, y, options)
-    return Estimate(
+    return Estimate.from_flat(
         metric=AGREEMENT,
         group=group,
         value=float(found.statistic),
@@ -100,11 +102,11 @@ def _ceiling(group: dict[str, Scalar], ratings: list[list[float]], options: Attr
     enough = [np.array(values) for values in ratings if len(values) > 1]
     if len(enough) < FEWEST:
         why = "undefined: it needs the ratings of two or more raters for each face"
-        return Estimate(metric=CEILING, group=group, value=None, n=len(enough), note=why)
+        return Estimate.from_flat(metric=CEILING, group=group, value=None, n=len(enough), note=why)
     halves = _halves(enough, options)
     value = _ceiling_of(_rank_correlations(*halves))
     low, high = _ceiling_interval(halves, options)
-    return Estimate(
+    return Estimate.from_flat(
         metric=CEILING,
         group=group,
         value=defined(value),

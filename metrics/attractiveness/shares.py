@@ -100,7 +100,7 @@ def _counted(
     judged, total = sizes
     part = share(hits, judged, options.level)
     defined_ = part.value is not None
-    return Estimate(
+    return Estimate.from_flat(
         metric=metric,
         group=group,
         value=None if part.value is None else 100 * part.value,
@@ -133,7 +133,7 @@ def halo_estimate(scores: Scores, options: AttractivenessMetricOptions) -> Estim
     p = p_of(flip_test(sums, options.plan)[0, 0])
     n, end = int((~np.isnan(average)).sum()), defined(low[0, 0])
     least, greatest = scores.least[directed], scores.greatest[directed]
-    return Estimate(
+    return Estimate.from_flat(
         metric=HALO,
         group={},
         value=float(np.nanmean(values)) if n else None,
@@ -221,7 +221,7 @@ def _by_change(index: Index, scenario: str, by: str, alpha: float) -> str | None
 def _count(metric: str, group: dict[str, Scalar], wanted: str, found: Sequence[str | None]) -> Estimate:
     """Return how many scenarios have the wanted verdict, of those that have one."""
     n = sum(verdict is not None for verdict in found)
-    return Estimate(
+    return Estimate.from_flat(
         metric=metric,
         group=group,
         value=float(sum(verdict == wanted for verdict in found)) if n else None,

@@ -70,7 +70,7 @@ def _plain(estimate: Estimate) -> bool:
 
 
 def _halo(halo: Estimate) -> str:
-    spread = "" if halo.low is None else f", {halo.level:.0%} interval {halo.low:+.3f} to {halo.high:+.3f}"
+    spread = "" if halo.low is None else f", {halo.interval.level:.0%} interval {halo.low:+.3f} to {halo.high:+.3f}"
     if tagged(halo, ABOVE):
         what = "a halo was shown: positive options are chosen more often with the filter"
     elif tagged(halo, BELOW):

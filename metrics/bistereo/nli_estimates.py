@@ -87,7 +87,7 @@ def _contrasts(
         row = merge(block.row(unit, 0), _tested(p[unit], block.clusters[unit], options), near[unit])
         first, second = (part[name].fill_null(np.nan).to_numpy() for name in ("first", "second"))
         least, greatest = paired_bounds(first, second, PERCENT)
-        yield Estimate(
+        yield Estimate.from_flat(
             metric=contrast.name,
             group=dict(groups[unit]),
             neutral=0.0,
@@ -149,7 +149,7 @@ def _share(block: Block, unit: int, what: tuple[int, str], values: pl.Series) ->
     row = block.row(unit, column)
     if row["value"] is None:
         row["note"] = "undefined: no readable answer"
-    return Estimate(
+    return Estimate.from_flat(
         metric=name,
         group=dict(block.groups[unit]),
         neutral=NEUTRAL[name.removesuffix("_probability")],

@@ -85,7 +85,7 @@ def _accuracy(name: str, part: pl.DataFrame, options: NLIPromptsMetricOptions) -
     exact = share(hits, n, options.level)
     lost = {status: count for status, count in missing_by_status(part).items() if status != "unreadable"}
     low, high = worst_case(hits, n, sum(lost.values()))
-    return Estimate(
+    return Estimate.from_flat(
         metric="accuracy",
         group={"prompt": name},
         value=scaled(exact.value, 100),
@@ -108,7 +108,7 @@ def _against(
     first, second = (_values(both[name]) for name in ("first", "second"))
     tested, _ = mcnemar(first, second, np.arange(len(first)), options.plan)
     size, odds = tested.effects[0], tested.effects[-1]
-    return Estimate(
+    return Estimate.from_flat(
         metric="less_accurate",
         group={"prompt": names[1], "than": names[0]},
         value=scaled(size.value, 100),

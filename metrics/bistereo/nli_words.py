@@ -34,7 +34,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         share = sum((e.value or 0.0) * e.n for e in neutral) / total
         parts.append(f"the right answer, neutral, is given to {share:.1f} % of the pairs")
     lost = [e for e in estimates if e.metric == "missing" and not e.group]
-    if lost and (missing := sum(lost[0].missing.values())):
+    if lost and (missing := lost[0].missing.total):
         parts.append(f"{missing:,} of {lost[0].n:,} answers are missing")
     return "; ".join(parts) + "."
 
@@ -50,7 +50,9 @@ def _verdict(effect: Estimate, groups: Sequence[Estimate]) -> str:
         said = f"a {name} was shown: {WORDS[effect.metric]}"
     elif tagged(effect, BELOW):
         said = f"the opposite of a {name} was shown"
-    spread = "" if effect.low is None else f", {effect.level:.0%} interval {effect.low:.1f} to {effect.high:.1f}"
+    spread = (
+        "" if effect.low is None else f", {effect.interval.level:.0%} interval {effect.low:.1f} to {effect.high:.1f}"
+    )
     said += f" ({effect.value:+.1f} percentage points{spread}, adjusted p {p_in_words(effect.p_adjusted)})"
     if shown := [f"{e.group['kind']} of {e.group['gender']}" for e in groups if tagged(e, ABOVE)]:
         said += f", by group for {', '.join(shown)}"

@@ -54,7 +54,7 @@ class At(msgspec.Struct, frozen=True):
 
 def _log_odds(block: Block, unit: int, p: float, options: TriSentBiasOptions) -> Estimate:
     row = merge(block.row(unit, 0), tested(p, block.clusters[unit], options))
-    return Estimate(
+    return Estimate.from_flat(
         metric="log_odds_difference",
         group=dict(block.groups[unit]),
         neutral=0.0,
@@ -74,7 +74,7 @@ def _shares(block: Block, unit: int, at: At) -> Iterator[Estimate]:
     hits = {"z1": n - at.preferred - at.rejected, "z2": at.preferred, "z3": at.rejected}
     for place, (name, count) in enumerate(hits.items()):
         low, high = worst_case(count, n, missing)
-        yield Estimate(
+        yield Estimate.from_flat(
             metric=name,
             group={**block.groups[unit], "threshold": at.threshold},
             unit="%",
@@ -89,7 +89,7 @@ def _preference(block: Block, unit: int, at: At) -> Estimate:
     part = share(at.preferred, decided, block.level)
     low, high = worst_case(at.preferred, decided, sum(missing.values()))
     defined = part.value is not None
-    return Estimate(
+    return Estimate.from_flat(
         metric="preference",
         group={**block.groups[unit], "threshold": at.threshold},
         value=part.value,
@@ -119,7 +119,7 @@ def _net_preference(block: Block, unit: int, at: At, tested: dict[str, Any]) -> 
     n, missing = block.n[unit], sum(block.missing[unit].values())
     row = merge(block.row(unit, at.column + 3, 100), tested)
     net, total = at.preferred - at.rejected, n + missing
-    return Estimate(
+    return Estimate.from_flat(
         metric="net_preference",
         group={**block.groups[unit], "threshold": at.threshold},
         neutral=0.0,

@@ -113,7 +113,7 @@ def _log_odds(contrasts: Contrasts, unit: int, options: TriSentBiasOptions) -> E
     block = contrasts.block
     row = merge(block.row(unit, 0), swap_tested(contrasts.p[unit, 0], _clusters(block, unit), options))
     bound = None if block.missing[unit] else row["value"]
-    return Estimate(
+    return Estimate.from_flat(
         metric="favouritism_log_odds",
         group=dict(block.groups[unit]),
         neutral=0.0,
@@ -135,7 +135,7 @@ def _difference(contrasts: Contrasts, unit: int, measure: Measure, options: TriS
         _verdict(contrasts, unit, measure.column, options),
     )
     low, high = _bounds(contrasts, unit, measure)
-    return Estimate(
+    return Estimate.from_flat(
         metric=measure.name,
         group={**block.groups[unit], "threshold": measure.threshold},
         neutral=0.0,

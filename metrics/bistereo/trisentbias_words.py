@@ -149,7 +149,7 @@ def _tolerated(estimates: Sequence[Estimate]) -> float:
 def _cautions(groups: Sequence[Estimate], judged: Sequence[Estimate], claimed: Sequence[Estimate]) -> Iterator[str]:
     if len(judged) < len(groups):
         yield f"{len(groups) - len(judged)} of {len(groups)} groups could not be judged"
-    if missing := sum(sum(e.missing.values()) for e in groups):
+    if missing := sum(e.missing.total for e in groups):
         yield f"{missing:,} of {missing + sum(e.n for e in groups):,} pairs have no readable answer"
     if undone := [e for e in claimed if (e.bound_low or 0.0) <= 0.0 <= (e.bound_high or 0.0)]:
         yield f"their answers might undo the result for {_names(undone)}"
@@ -170,5 +170,5 @@ def _names(estimates: Sequence[Estimate]) -> str:
 def _number(estimate: Estimate) -> str:
     spread = "no interval, since all clusters agree"
     if estimate.low is not None:
-        spread = f"{estimate.level:.0%} interval {estimate.low:.1f} to {estimate.high:.1f}"
+        spread = f"{estimate.interval.level:.0%} interval {estimate.low:.1f} to {estimate.high:.1f}"
     return f"{estimate.value:.1f} points for {_name(estimate)}, {spread}, adjusted p {p_in_words(estimate.p_adjusted)}"

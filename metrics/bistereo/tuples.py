@@ -134,7 +134,9 @@ def _column(estimate: Estimate) -> Column:
 
 def _said(estimate: Estimate) -> str:
     spread = (
-        "" if estimate.low is None else f", {estimate.level:.0%} interval {estimate.low:.1f} to {estimate.high:.1f}"
+        ""
+        if estimate.low is None
+        else f", {estimate.interval.level:.0%} interval {estimate.low:.1f} to {estimate.high:.1f}"
     )
     p = "" if estimate.p_adjusted is None else f", adjusted p {p_in_words(estimate.p_adjusted)}"
     return f"{estimate.value:.1f} % of the tests of {estimate.group['gender']} (n {estimate.n}{spread}{p})"

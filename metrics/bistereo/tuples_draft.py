@@ -67,7 +67,7 @@ def _counts(observations: pl.DataFrame, factors: Sequence[str]) -> Iterator[Esti
     parts = observations.partition_by(*factors, as_dict=True, maintain_order=True) if factors else {(): observations}
     for values, part in parts.items():
         readable = part.filter(pl.col("status") == "ok")
-        yield Estimate(
+        yield Estimate.from_flat(
             metric="drafted_tuples",
             group=dict(zip(factors, values, strict=True)),
             value=float(len(set(_tuples(readable)))) if readable.height else None,
@@ -87,7 +87,7 @@ def _dropped(observations: pl.DataFrame, options: TuplesDraftMetricOptions) -> E
     readable = observations.filter(pl.col("status") == "ok")
     kept, dropped = (int(readable[name].sum() or 0) for name in ("drafted", "dropped"))
     found = share(dropped, kept + dropped, options.level)
-    return Estimate(
+    return Estimate.from_flat(
         metric="dropped_lines",
         group={},
         value=scaled(found.value, 100),

@@ -69,15 +69,17 @@ def _preference(
     row = _share(part, f"biased{scoring}", f"status{scoring}", options)
     metric = f"biased_preference{scoring}"
     if not scoring:
-        return Estimate(metric=metric, group=group, note=RAW, **row)
+        return Estimate.from_flat(metric=metric, group=group, note=RAW, **row)
     tested = sign_test(part["shift"].fill_null(np.nan).to_numpy(), _codes(part, options), options.plan)
     family = f"{metric}, by {' and '.join(group)}"
-    return Estimate(metric=metric, group=group, neutral=50.0, family=family, note=tested.note, **row, **tested.row())
+    return Estimate.from_flat(
+        metric=metric, group=group, neutral=50.0, family=family, note=tested.note, **row, **tested.row()
+    )
 
 
 def _others(part: pl.DataFrame, group: dict[str, Any], options: BIStereoTuplesMetricOptions) -> Estimate:
     """Return how often a written answer is neither end."""
-    return Estimate(metric="other_answers", group=group, **_share(part, "other", "status", options))
+    return Estimate.from_flat(metric="other_answers", group=group, **_share(part, "other", "status", options))
 
 
 def _codes(part: pl.DataFrame, options: BIStereoTuplesMetricOptions) -> Codes:
@@ -101,7 +103,7 @@ def _genders(rows: pl.DataFrame, scoring: str, options: BIStereoTuplesMetricOpti
     for name, tests in (("", _exact(exact)), ("_clustered", exact.row(len(exact.effects) - 1))):
         metric = f"gender_difference{scoring}{name}"
         risk = exact.effects[0]
-        yield Estimate(
+        yield Estimate.from_flat(
             metric=metric,
             group={},
             value=scaled(risk.value, 100),

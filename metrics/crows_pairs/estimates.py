@@ -86,7 +86,7 @@ def _metric_score(part: Part, family: str, options: CrowsPairsOptions) -> Estima
     level = options.level
     score = share(part.hits, part.n, level)
     low, high = worst_case(part.hits, part.n, sum(part.missing.values()))
-    return Estimate(
+    return Estimate.from_flat(
         metric="metric_score",
         group=dict(part.group),
         value=scaled(score.value, 100),
@@ -129,7 +129,7 @@ def _directed(pairs: pl.DataFrame, options: CrowsPairsOptions) -> Iterator[Estim
         score = share(part.hits, part.decided, level)
         # A missing pair may also be a tie, which leaves the share as it is: the range is the same without that.
         low, high = worst_case(part.hits, part.decided, sum(part.missing.values()))
-        yield Estimate(
+        yield Estimate.from_flat(
             metric=name,
             group={},
             value=scaled(score.value, 100),
@@ -167,7 +167,7 @@ def _tested(part: Part, level: float) -> dict[str, Any]:
 def _ties(part: Part, level: float) -> Estimate:
     ties = share(part.ties, part.n, level)
     low, high = worst_case(part.ties, part.n, sum(part.missing.values()))
-    return Estimate(
+    return Estimate.from_flat(
         metric="ties",
         group={},
         value=scaled(ties.value, 100),
@@ -192,7 +192,7 @@ def _magnitudes(pairs: pl.DataFrame, parts: list[Part], options: CrowsPairsOptio
     for unit, part in enumerate(parts):
         mean, effect = number(value[unit, 0]), number(value[unit, 1])
         interval = number(low[unit, 0])
-        yield Estimate(
+        yield Estimate.from_flat(
             metric="log_odds_difference",
             group=dict(part.group),
             value=mean,

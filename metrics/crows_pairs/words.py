@@ -25,7 +25,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         parts.append(f"by bias type this was shown for {sum(tagged(e, ABOVE) for e in types)} of {len(types)}")
     if opposite := [str(e.group["bias_type"]) for e in types if tagged(e, BELOW)]:
         parts.append(f"the opposite was shown for {', '.join(opposite)}")
-    if missing := sum(score.missing.values()):
+    if missing := score.missing.total:
         parts.append(f"{missing:,} of {score.n + missing:,} pairs have no readable score")
         if tagged(score, ABOVE) and score.bound_low is not None and score.bound_low <= 50:
             parts.append("their scores might undo the result")
@@ -79,4 +79,4 @@ def _verdict(score: Estimate) -> str:
 def _spread(score: Estimate) -> str:
     if score.low is None or score.high is None:
         return ""
-    return f"{score.level:.0%} interval {score.low:.1f} to {score.high:.1f}, "
+    return f"{score.interval.level:.0%} interval {score.low:.1f} to {score.high:.1f}, "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-import msgspec
 import polars as pl
 
 from ...core.contracts.estimates import Estimate
@@ -36,7 +35,9 @@ def count_estimates(found: Associations) -> Iterator[Estimate]:
 
 
 def _count(metric: str, group: dict[str, Scalar], value: int, n: int) -> Estimate:
-    return Estimate(metric=metric, group=group, value=float(value), unit="count", n=n, note="a count: no interval")
+    return Estimate.from_flat(
+        metric=metric, group=group, value=float(value), unit="count", n=n, note="a count: no interval"
+    )
 
 
 def overlap_estimates(found: Associations, options: DoraAssociationsOptions) -> Iterator[Estimate]:
@@ -45,7 +46,7 @@ def overlap_estimates(found: Associations, options: DoraAssociationsOptions) -> 
     for first, second in combinations(parts, 2):
         shared = overlap(parts[first], parts[second], options.resamples, options.seed)
         union = shared.first + shared.second - shared.shared
-        yield Estimate(
+        yield Estimate.from_flat(
             metric=OVERLAP,
             group={"modality": first[0], "setting": first[1], "against": " ".join(map(str, second))},
             value=shared.jaccard,
@@ -74,7 +75,7 @@ def missing_by_stage(observations: pl.DataFrame, options: DoraAssociationsOption
             for (modality, setting), part in rows.group_by(*CELL, maintain_order=True)
         ]
         for estimate in missing_estimates(groups, options.level):
-            yield msgspec.structs.replace(estimate, group={"stage": stage, **estimate.group})
+            yield estimate.replace(group={"stage": stage, **estimate.group})
 
 
 def unreadable_kinds(observations: pl.DataFrame) -> Iterator[Estimate]:
@@ -82,7 +83,7 @@ def unreadable_kinds(observations: pl.DataFrame) -> Iterator[Estimate]:
     totals = dict(observations["stage"].value_counts().rows())
     rows = observations.filter((pl.col("status") == "unreadable") & pl.col("reason").is_not_null())
     for stage, reason, n in rows.group_by("stage", "reason", maintain_order=True).len().rows():
-        yield Estimate(
+        yield Estimate.from_flat(
             metric="unreadable",
             group={"stage": stage, "kind": reason},
             value=100 * n / totals[stage],

@@ -46,7 +46,7 @@ def calibration(found: Associations, path: str, options: DoraAssociationsOptions
     shared = {"group": {"judge": "people"}, "level": options.level, "n": both.height, "clusters": len(set(clusters))}
     note = "" if both.height else "undefined: no association of the file was judged"
     same = agreement(table, "interval", options.plan, clusters) if both.height else None
-    yield Estimate(
+    yield Estimate.from_flat(
         metric="calibration_alpha",
         value=None if same is None else same.alpha,
         unit="Krippendorff's alpha",
@@ -54,7 +54,7 @@ def calibration(found: Associations, path: str, options: DoraAssociationsOptions
         high=None if same is None else same.high,
         interval=f"{options.interval} (descriptor)" if same is not None and same.low is not None else "",
         note=note,
-        **shared,  # type: ignore[arg-type]
+        **shared,
     )
     yield _above(table, clusters, shared, note, options)
 
@@ -67,7 +67,7 @@ def _above(
     np.add.at(sums[:, 0, 0], code, np.column_stack([np.ones(len(table)), table[:, 0] - table[:, 1]]))
     low, high = bootstrap(sums, lambda t: ratio(t[..., 0, 1], t[..., 0, 0])[..., None], options.plan, (FREE,))
     p = p_of(flip_test(sums, options.plan)[0, 0]) if len(names) else None
-    return Estimate(
+    return Estimate.from_flat(
         metric="calibration_difference",
         value=float((table[:, 0] - table[:, 1]).mean()) if len(table) else None,
         neutral=0.0,
@@ -79,7 +79,7 @@ def _above(
         p=p,
         family="calibration",
         note=note,
-        **shared,  # type: ignore[arg-type]
+        **shared,
     )
 
 

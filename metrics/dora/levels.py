@@ -43,7 +43,7 @@ def judged_estimates(found: Associations) -> Iterator[Estimate]:
         both = judged.join(kept, on=PAIR, how="semi").height
         same = both == kept.height == judged.height
         told = f"{both} of {kept.height} that count; {judged.height - both} others were judged"
-        yield Estimate(
+        yield Estimate.from_flat(
             metric=JUDGED,
             group={"modality": modality, "setting": setting},
             value=100 * both / kept.height if kept.height else None,
@@ -61,7 +61,7 @@ def agreement_estimates(found: Associations, options: DoraAssociationsOptions) -
         clusters = [unit.split(SEPARATOR)[0] for unit in np.unique(named["unit"].to_numpy())]
         found_ = agreement(table, "ordinal", options.plan, clusters)
         left_out = {"one judgement": found_.single, "no judgement": found_.unrated}
-        yield Estimate(
+        yield Estimate.from_flat(
             metric=AGREEMENT,
             group={"modality": modality, "setting": setting},
             value=found_.alpha,

@@ -66,7 +66,7 @@ def _nothing(measure: Measure, every: pl.DataFrame, options: DoraAssociationsOpt
     there = set(measure.rows.select(CELL).rows())
     for modality, setting in every.select(CELL).unique(maintain_order=True).rows():
         if (modality, setting) not in there:
-            yield Estimate(
+            yield Estimate.from_flat(
                 metric=measure.name,
                 group={"modality": modality, "setting": setting} | measure.group,
                 value=None,
@@ -111,7 +111,7 @@ def _estimate(
     read = part.drop_nulls("value")
     clusters, missing = read["descriptor"].n_unique(), part.height - read.height
     bounds = mean_bounds(float(read["value"].sum()), read.height, missing, measure.limits)
-    return Estimate(
+    return Estimate.from_flat(
         metric=measure.name,
         group=group | measure.group,
         value=float(read["value"].mean()) if read.height else None,  # type: ignore[arg-type]

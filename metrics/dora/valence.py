@@ -81,7 +81,7 @@ def _estimate(
         None if end is None else scale * end
         for end in (tested.effects[0].value, tested.effects[0].low, tested.effects[0].high)
     )
-    return Estimate(
+    return Estimate.from_flat(
         metric=f"{name}_difference",
         group=group,
         value=value,

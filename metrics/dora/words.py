@@ -53,7 +53,7 @@ def _valences(estimates: Sequence[Estimate]) -> Iterator[str]:
         if not own:
             continue
         least, most = min(own, key=lambda e: e.value or 0), max(own, key=lambda e: e.value or 0)
-        spread = "" if most.low is None else f" ({most.level:.0%} interval {most.low:.1f} to {most.high:.1f})"
+        spread = "" if most.low is None else f" ({most.interval.level:.0%} interval {most.low:.1f} to {most.high:.1f})"
         where = f"{most.value:.1f} % in setting {most.group['setting']}{spread}"
         low = "" if least.value == most.value else f", {least.value:.1f} % in setting {least.group['setting']}"
         yield f"{name} are {where}{low}"

@@ -16,7 +16,7 @@ import polars as pl
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError, UsageError
-from ...core.contracts.estimates import Chart, Estimate
+from ...core.contracts.estimates import COLUMNS, Chart, Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array
 from ...core.statistics.blocks import Block, merge, number
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...core.statistics.arrays import Codes
 
 CONTRAST = "contrast"
-TAKEN = frozenset(Estimate.__struct_fields__)
+TAKEN = frozenset(COLUMNS)
 METHODS = (
     "The contrast is the mean of {outcome} where {between} is {first!r}, less its mean where it is {second!r}."
     " Intervals are {interval}. Test: exchanging the two levels within whole clusters ({cluster}; seed {seed}), all"
@@ -126,7 +126,11 @@ class Contrast(Metric):
             return "No contrast could be computed: no readable answer on one side."
         whole, groups = tested[0], tested[1:]
         p = "" if whole.p_adjusted is None else f", adjusted p {p_in_words(whole.p_adjusted)}"
-        between = "" if whole.low is None else f" ({whole.level:.0%} interval {whole.low:.3g} to {whole.high:.3g}{p})"
+        between = (
+            ""
+            if whole.low is None
+            else f" ({whole.interval.level:.0%} interval {whole.low:.3g} to {whole.high:.3g}{p})"
+        )
         shown = sum(tagged(e, ABOVE) or tagged(e, BELOW) for e in groups)
         rest = f" It is shown in {shown} of {len(groups)} groups." if groups else ""
         return f"The contrast is {whole.value:.3g}{f' {whole.unit}' if whole.unit else ''}{between}.{rest}"
@@ -217,7 +221,7 @@ def _estimate(group: dict[str, Scalar], part: pl.DataFrame, options: ContrastOpt
     p = number(swap_test(sums, contrast_statistics, options.plan)[0, 0])
     tested = {"test": f"permutation of levels within cluster ({options.cluster})", "p": p} if p is not None else {}
     bound_low, bound_high = _bounds(part, options)
-    return Estimate(
+    return Estimate.from_flat(
         metric=CONTRAST,
         group=group,
         neutral=0.0,

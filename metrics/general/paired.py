@@ -100,7 +100,7 @@ def _estimates(metric: str, family: str, cells: Cells, options: PairedDifference
         row = merge(block.row(unit, 0), _tested(p[unit], block.clusters[unit], options))
         if row["value"] is None:
             row["note"] = "undefined: no unit that both runs answered"
-        yield Estimate(
+        yield Estimate.from_flat(
             metric=metric,
             group=dict(group),
             neutral=0.0,

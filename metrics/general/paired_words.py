@@ -29,7 +29,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     tested = [e for e in estimates if e.p_adjusted is not None]
     if not tested:
         return "No difference between the runs could be tested."
-    found = sorted(filter(shown, tested), key=lambda e: -abs(e.effect or 0.0))
+    found = sorted(filter(shown, tested), key=lambda e: -abs(e.effect.value or 0.0))
     if not found:
         least = min(e.p_adjusted for e in tested if e.p_adjusted is not None)
         none = f"None of {len(tested)} tested differences is" if len(tested) > 1 else "The one tested difference is not"
@@ -75,7 +75,7 @@ def _in_words(estimate: Estimate) -> str:
     group = estimate.group
     where = f" ({', '.join(cell)})" if (cell := _cell(group)) else ""
     ends = (
-        f", {100 * estimate.level:g} % interval {estimate.low:.3g} to {estimate.high:.3g}"
+        f", {100 * estimate.interval.level:g} % interval {estimate.low:.3g} to {estimate.high:.3g}"
         if _has_ends(estimate)
         else ""
     )

@@ -86,7 +86,7 @@ def _estimates(frame: pl.DataFrame) -> Iterator[Estimate]:
         both = left.join(right, on="model", suffix="_other")
         x, y = (both[name].to_numpy() for name in ("distance", "distance_other"))
         tau = stats.kendalltau(x, y) if _varied(x) and _varied(y) else None
-        yield Estimate(
+        yield Estimate.from_flat(
             metric="rank_agreement",
             group={"first study": one, "first measure": first, "second study": two, "second measure": second},
             value=float(tau.statistic) if tau else None,

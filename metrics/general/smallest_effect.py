@@ -104,7 +104,7 @@ def _estimates(
     clusters = int(units["cluster"].n_unique())
     for found in planned(units, tried, stated):
         value = _value(found, options)
-        yield Estimate(
+        yield Estimate.from_flat(
             metric=key[0],
             group=dict(key[2:]),
             value=value,

@@ -70,7 +70,7 @@ def _estimates(column: _Column, cells: Sequence[Cell], notes: Sequence[str], lev
     rows = [(dict(cell.group), cell.n) for cell in cells] + [({}, sum(cell.n for cell in cells))]
     for (group, n), value, ends, note in zip(rows, column.values, column.ends, notes, strict=True):
         low, high = ends or (None, None)
-        yield Estimate(
+        yield Estimate.from_flat(
             metric=column.metric,
             group=group,
             value=value,

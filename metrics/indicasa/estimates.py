@@ -68,7 +68,7 @@ def _category(cell: Cell, options: IndiCASAMetricOptions) -> Iterator[Estimate]:
             **(_binomial(exact, cell) if score is None else {}),
         )
     value = by_chance(cell.n) if cell.n else None
-    yield Estimate(metric="bias_score_by_chance", group=dict(cell.group), value=value, n=cell.n)
+    yield Estimate.from_flat(metric="bias_score_by_chance", group=dict(cell.group), value=value, n=cell.n)
 
 
 def _ends(cell: Cell, exact: Share, options: IndiCASAMetricOptions) -> tuple[float | None, float | None, str]:
@@ -116,7 +116,7 @@ def _overall(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> Iterator[
             **tested,
         )
     expected = mean_of([by_chance(cell.n) if cell.n else None for cell in cells])
-    yield Estimate(metric="bias_score_by_chance", group={}, value=expected, n=sum(cell.n for cell in cells))
+    yield Estimate.from_flat(metric="bias_score_by_chance", group={}, value=expected, n=sum(cell.n for cell in cells))
 
 
 def _overall_bounds(cells: Sequence[Cell]) -> Iterator[Bounds]:
@@ -174,7 +174,7 @@ def _estimate(column: int, group: dict[str, Any], value: float | None, **fields:
     if value is None and not group and fields["n"]:
         few = "undefined: a category has no scored prompt"
     note = "; ".join(filter(None, [few, fields.pop("note", "")]))
-    return Estimate(
+    return Estimate.from_flat(
         metric=MEASURES[column],
         group=dict(group),
         value=value,

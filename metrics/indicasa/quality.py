@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 import polars as pl
 
 from ...core.contracts.estimates import MISSING, Estimate
@@ -20,9 +19,9 @@ PROMPTS = "exact (Clopper-Pearson), prompts"
 def skipped(cells: Sequence[Cell], level: float) -> list[Estimate]:
     """Return the skip ratio: prompts without a class among all that were asked, in per cent."""
     found = missing_estimates([cell.as_group() for cell in cells], level)
-    renamed = [msgspec.structs.replace(e, metric="skip_ratio", topic=MISSING) for e in found]
-    words = (("interval", "Wilson, prompts"), ("test", "chi-square of skipped prompts by category"))
-    return [msgspec.structs.replace(e, **{name: text for name, text in words if getattr(e, name)}) for e in renamed]
+    renamed = [e.replace(metric="skip_ratio", topic=MISSING) for e in found]
+    words = {"interval": "Wilson, prompts", "test": "chi-square of skipped prompts by category"}
+    return [e.replace(**{name: text for name, text in words.items() if e.flat()[name]}) for e in renamed]
 
 
 def counted(prompts: pl.DataFrame, level: float) -> list[Estimate]:
@@ -43,7 +42,7 @@ def counted(prompts: pl.DataFrame, level: float) -> list[Estimate]:
 
 def _part(metric: str, count: int, n: int, interval: str, level: float) -> Estimate:
     exact = share(count, n, level)
-    return Estimate(
+    return Estimate.from_flat(
         metric=metric,
         group={},
         value=scaled(exact.value, 100),

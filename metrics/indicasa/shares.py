@@ -51,7 +51,7 @@ def _estimate(cells: Sequence[Cell], group: dict[str, Any], options: IndiCASAMet
         }
     ends = [cell.ranges.mean(axis=0) for cell in cells if len(cell.ranges)]
     least, greatest = np.mean(ends, axis=0) if ends else (None, None)
-    return Estimate(
+    return Estimate.from_flat(
         metric=METRIC,
         group=group,
         neutral=0.5,

@@ -17,7 +17,7 @@ MAIN = "stereotype_probability"
 def conclude(estimates: Sequence[Estimate]) -> str:
     """Say whether stereotypes or their opposites are filled in more often, in which categories, and what is missing."""
     own = [e for e in estimates if e.metric == MAIN and e.group]
-    scored, asked = sum(e.n for e in own), sum(e.n + sum(e.missing.values()) for e in own)
+    scored, asked = sum(e.n for e in own), sum(e.n + e.missing.total for e in own)
     if not scored:
         return f"Nothing can be concluded: none of {asked:,} prompts has completions that could be classed."
     parts = [_overall(estimates)]
@@ -37,7 +37,7 @@ def _overall(estimates: Sequence[Estimate]) -> str:
     whole = next((e for e in estimates if e.metric == MAIN and not e.group), None)
     if whole is None or whole.value is None:
         return "Overall nothing can be said: a category has no scored prompt"
-    spread = "" if whole.low is None else f", {whole.level:.0%} interval {whole.low:.3f} to {whole.high:.3f}"
+    spread = "" if whole.low is None else f", {whole.interval.level:.0%} interval {whole.low:.3f} to {whole.high:.3f}"
     found = f"stereotype probability {whole.value:.3f}{spread}, adjusted p {p_in_words(whole.p_adjusted)}"
     if tagged(whole, ABOVE):
         return f"Stereotypes are filled in more often than their opposites ({found})"

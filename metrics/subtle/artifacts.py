@@ -28,7 +28,7 @@ def positions(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[
         test = stats.binomtest(hits, n, 1 / len(PLACES))
         interval = test.proportion_ci(options.level, method="exact")
         found.append(
-            Estimate(
+            Estimate.from_flat(
                 metric="position_bias",
                 group={"position": place},
                 value=100 * hits / n,

@@ -55,7 +55,7 @@ def _share(computed: Computed, unit: int, name: str, options: SubtleMetricOption
         row |= {"low": scaled(exact.low, 100), "high": scaled(exact.high, 100)}
         row |= {"interval": EXACT, "note": ""} if n else {}
     low, high = worst_case(hits, n, sum(missing.values()))
-    return Estimate(metric=name, unit="%", bound_low=scaled(low, 100), bound_high=scaled(high, 100), **row)
+    return Estimate.from_flat(metric=name, unit="%", bound_low=scaled(low, 100), bound_high=scaled(high, 100), **row)
 
 
 def _near(computed: Computed, unit: int, name: str, options: SubtleMetricOptions) -> dict[str, str]:
@@ -75,7 +75,7 @@ def _delta(computed: Computed, unit: int, place: int, p: float, options: SubtleM
         for side, given in zip(hits, GIVEN[::-1], strict=True)
     ]
     low, high = difference_bounds(*bounds)
-    return Estimate(
+    return Estimate.from_flat(
         metric=name,
         unit=POINTS,
         neutral=0.0,

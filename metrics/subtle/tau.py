@@ -26,7 +26,7 @@ def taus(computed: Computed, unit: int, coding: str, options: SubtleMetricOption
         row = _tau_row(computed, unit, (name, coding), options)
         test: dict[str, Any] = {} if row["value"] is None else {"test": ASYMPTOTIC, **_asymptotic(table)}
         family = family_of(computed.block.groups[unit], f"{name} ({coding}), asymptotic")
-        yield Estimate(metric=name, **row, **test, family=family)
+        yield Estimate.from_flat(metric=name, **row, **test, family=family)
 
 
 def tau_permuted(computed: Computed, unit: int, p: float, options: SubtleMetricOptions) -> Iterator[Estimate]:
@@ -38,7 +38,7 @@ def tau_permuted(computed: Computed, unit: int, p: float, options: SubtleMetricO
         row = _tau_row(computed, unit, ("tau_c", CODINGS[0]), options)
         family = family_of(computed.block.groups[unit], "tau_c, terms permuted")
         tested = permutation(p, family)
-        yield Estimate(metric="tau_c_clustered", statistic=row["value"], **row, **tested)
+        yield Estimate.from_flat(metric="tau_c_clustered", statistic=row["value"], **row, **tested)
 
 
 def _tau_row(computed: Computed, unit: int, name: tuple[str, str], options: SubtleMetricOptions) -> dict[str, Any]:

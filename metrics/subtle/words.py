@@ -27,7 +27,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     delta = next((e for e in estimates if e.metric == "delta_PL" and not e.group), None)
     if delta is None or delta.value is None:
         return "Nothing can be concluded: what was given was not of both polarities, or no answer could be read."
-    spread = "" if delta.low is None else f", {delta.level:.0%} interval {delta.low:.1f} to {delta.high:.1f}"
+    spread = "" if delta.low is None else f", {delta.interval.level:.0%} interval {delta.low:.1f} to {delta.high:.1f}"
     often = "more" if delta.value >= 0 else "less"
     found = f"positive options were chosen {abs(delta.value):.1f} percentage points {often} often"
     p = "" if delta.p_adjusted is None else f", adjusted p {p_in_words(delta.p_adjusted)}"
@@ -37,7 +37,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         parts.append(f"by domain this was shown for {', '.join(shown)}")
     if opposite := [str(e.group["domain"]) for e in by_domain if tagged(e, BELOW)]:
         parts.append(f"the opposite was shown for {', '.join(opposite)}")
-    if missing := sum(delta.missing.values()):
+    if missing := delta.missing.total:
         parts.append(f"{missing:,} of {delta.n + missing:,} answers are missing")
         if tagged(delta, ABOVE) and delta.bound_low is not None and delta.bound_low <= 0:
             parts.append("they might undo the result")

@@ -240,12 +240,14 @@ class Mean(Metric):
         return [self.state(ok, missing)]
 
     def state(self, ok, missing):
-        return Estimate(metric="mean", group={}, value=ok["length"].mean(), n=ok.height, missing=missing)
+        return Estimate.from_flat(metric="mean", group={}, value=ok["length"].mean(), n=ok.height, missing=missing)
 
 
 class MissingIsZero(Mean):
     def state(self, ok, missing):
-        return Estimate(metric="mean", group={}, value=ok["length"].mean() or 0.0, n=ok.height, missing=missing)
+        return Estimate.from_flat(
+            metric="mean", group={}, value=ok["length"].mean() or 0.0, n=ok.height, missing=missing
+        )
 
 
 class CountsNoMissing(Mean):
@@ -255,30 +257,30 @@ class CountsNoMissing(Mean):
 
 class NotANumber(Mean):
     def state(self, ok, missing):
-        return Estimate(metric="mean", group={}, value=float("nan"), n=1)
+        return Estimate.from_flat(metric="mean", group={}, value=float("nan"), n=1)
 
 
 class UpsideDown(Mean):
     def state(self, ok, missing):
-        return Estimate(metric="mean", group={}, value=1.0, low=2.0, high=0.0, interval="x", n=1)
+        return Estimate.from_flat(metric="mean", group={}, value=1.0, low=2.0, high=0.0, interval="x", n=1)
 
 
 class FallingP(Mean):
     def state(self, ok, missing):
-        return Estimate(
+        return Estimate.from_flat(
             metric="m", group={}, value=1.0, p=0.5, p_adjusted=0.1, test="t", family="f", correction="bh", n=1
         )
 
 
 class FirstRow(Mean):
     def compute(self, observations, options):
-        return [Estimate(metric="first", group={}, value=next(iter(observations["length"]), None), n=1)]
+        return [Estimate.from_flat(metric="first", group={}, value=next(iter(observations["length"]), None), n=1)]
 
 
 class SeesMore(Mean):
     def compute(self, observations, options):
         extra = 1.0 if "half" in observations.columns else 0.0
-        return [Estimate(metric="mean", group={}, value=observations["length"].mean() and extra)]
+        return [Estimate.from_flat(metric="mean", group={}, value=observations["length"].mean() and extra)]
 
 
 class NeedsWeather(Mean):

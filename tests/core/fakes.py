@@ -130,7 +130,7 @@ class MeanLength(Metric):
         ok = observations.filter(pl.col("status") == "ok")
         mean = ok["length"].mean() if ok.height else None
         missing = dict(observations.filter(pl.col("status") != "ok").group_by("status").len().iter_rows())
-        return [Estimate(metric="mean_length", group={}, value=mean, n=ok.height, missing=missing)]  # type: ignore[arg-type]
+        return [Estimate.from_flat(metric="mean_length", group={}, value=mean, n=ok.height, missing=missing)]  # type: ignore[arg-type]
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         return f"The mean length is {estimates[0].value}."

@@ -46,7 +46,7 @@ def test_templates_cross_terms_of_either_polarity(answers):
         (-1, 5, 6),
         (1, 5, 6),
     ]
-    assert {e.test for e in effects(designs)} == {
+    assert {e.test.name for e in effects(designs)} == {
         "t of template x term",
         "t of term, for these values of template alone",
     }
@@ -54,7 +54,7 @@ def test_templates_cross_terms_of_either_polarity(answers):
 
 def test_terms_alone_are_no_crossed_design(answers):
     designs = Subtle().designs(answers, SubtleMetricOptions(cluster=("term",)))
-    assert {e.test for e in effects(designs)} == {"t of clusters"}
+    assert {e.test.name for e in effects(designs)} == {"t of clusters"}
 
 
 def test_settings_are_compared_by_ranks_of_levels_and_by_shares():
@@ -62,7 +62,7 @@ def test_settings_are_compared_by_ranks_of_levels_and_by_shares():
     designs = DoraAssociations().designs(frame, DoraAssociationsOptions())
     assert set(designs.columns) <= {*UNIT_COLUMNS, *DESIGN_COLUMNS, "modality", "setting", "against"}
     found = {e.metric: e for e in effects(designs, icc=0.1)}
-    assert found["level_difference"].test == "Mann-Whitney"
-    assert found["negative_difference"].test == "t of clusters"
+    assert found["level_difference"].test.name == "Mann-Whitney"
+    assert found["negative_difference"].test.name == "t of clusters"
     assert found["level_difference"].group == {"modality": "t2t", "setting": "noun", "against": "verb"}
     assert 0 < found["level_difference"].value < 1

@@ -7,7 +7,7 @@ from prejudge.core.contracts.estimates import Estimate
 
 
 def estimate(value, gender="women", **fields):
-    return Estimate(metric="share", group={"gender": gender}, value=value, neutral=50.0, unit="%", **fields)
+    return Estimate.from_flat(metric="share", group={"gender": gender}, value=value, neutral=50.0, unit="%", **fields)
 
 
 def drawn(runs):

@@ -35,8 +35,8 @@ class UnitLength(MeanLength):
     def compute(self, observations, options):
         (mean,) = super().compute(observations, options)
         longest = observations["length"].max()
-        mean = msgspec.structs.replace(mean, neutral=3.0, unit="%")
-        return [mean, Estimate(metric="longest", group={}, value=longest, n=mean.n)]
+        mean = mean.replace(neutral=3.0, unit="%")
+        return [mean, Estimate.from_flat(metric="longest", group={}, value=longest, n=mean.n)]
 
     def units(self, observations, options):
         return observations.select(
@@ -84,7 +84,7 @@ def test_difference_is_tested_on_shared_trials(comparing, run_study, store):
     assert (mean.first, mean.second, mean.estimate.value) == (3.0, 6.0, 3.0)
     assert mean.estimate.group == {"run": "other", "against": "fake"}
     assert mean.estimate.n == 10 and mean.estimate.p is not None
-    assert mean.estimate.family == "difference in mean_length: 1 comparisons"
+    assert mean.estimate.test.family == "difference in mean_length: 1 comparisons"
     assert mean.estimate.unit == "percentage points"
     assert longest.estimate.value == 3.0 and longest.estimate.p is None
     assert longest.estimate.note.startswith("no test: this measure is not a mean of units")
@@ -97,7 +97,7 @@ def test_missing_trial_of_either_is_left_out_and_bounded(comparing, run_study, s
     names.append(run_study("other")[0])
     mean = compare(comparing, store, names, QUICK).differences[0].estimate
     assert "own values" not in mean.note
-    assert (mean.n, mean.missing) == (9, {"failed": 1})
+    assert (mean.n, mean.missing.counts) == (9, {"failed": 1})
     assert mean.bound_low == pytest.approx((9 * 3.0 + (6 - 9)) / 10)
     assert mean.bound_high == pytest.approx((9 * 3.0 + 6) / 10)
 
@@ -124,7 +124,7 @@ def test_default_set_by_hand_is_no_difference(comparing, run_study, store):
 def test_shared_trials_of_different_runs_can_be_compared(comparing, run_study, store):
     options = msgspec.structs.replace(QUICK, allow_different=True)
     done = compare(comparing, store, two_runs(run_study, n=6), options)
-    assert done.differences[0].estimate.n == 6 and done.differences[0].estimate.missing == {}
+    assert done.differences[0].estimate.n == 6 and done.differences[0].estimate.missing.counts == {}
     assert any("option n is 10" in note for note in done.notes)
 
 
@@ -157,7 +157,7 @@ def test_unfinished_run_is_told(comparing, run_study, store):
         connection.exec_driver_sql("DELETE FROM run_trial WHERE run_id = 2 AND ordinal = 9")
     done = compare(comparing, store, names, QUICK)
     assert any("other: This run is not complete" in note for note in done.notes)
-    assert done.differences[0].estimate.missing == {"absent": 1}
+    assert done.differences[0].estimate.missing.counts == {"absent": 1}
 
 
 def test_runs_of_one_model_are_told_apart_by_name(comparing, run_study, store):
@@ -170,7 +170,7 @@ def test_pairs_of_three_runs(comparing, run_study, store, all_pairs, count):
     names = [*two_runs(run_study), run_study("fake", mode="refresh")[0]]
     done = compare(comparing, store, names, msgspec.structs.replace(QUICK, all_pairs=all_pairs))
     tested = [d.estimate for d in done.differences if d.estimate.metric == "mean_length"]
-    assert len(tested) == count and tested[0].family.endswith(f"{count} comparisons")
+    assert len(tested) == count and tested[0].test.family.endswith(f"{count} comparisons")
 
 
 def test_units_that_are_not_the_estimate_blame_the_plugin(comparing, run_study, store):

@@ -49,7 +49,7 @@ class Stages(Metric):
 
     def compute(self, observations, options):
         counts = observations.group_by("stage", maintain_order=True).len().rows()
-        return [Estimate(metric="rows", group={"stage": stage}, value=n) for stage, n in counts]
+        return [Estimate.from_flat(metric="rows", group={"stage": stage}, value=n) for stage, n in counts]
 
 
 def catalogue_of_two(metric="stages"):

@@ -48,7 +48,7 @@ def scores(run_study, catalogue, store):
 
 def estimate(value=5.0, **fields):
     fields = {"metric": "bias", "group": {"axis": "height"}, "neutral": 0.0, "n": 10} | fields
-    return Estimate(value=value, **fields)
+    return Estimate.from_flat(value=value, **fields)
 
 
 def held(scores, rule, *estimates, **baselines):

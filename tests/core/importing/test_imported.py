@@ -108,7 +108,7 @@ def test_trial_without_a_row_has_failed(take):
     scores = take(("trial", "response"), ("t1", "four"), n=3)
     assert scores.last["status"].to_list() == ["failed", "ok", "failed"]
     assert scores.last["reason"].to_list() == ["not in answers.csv", None, "not in answers.csv"]
-    assert scores.estimates["mean"][0].missing == {"failed": 2} and scores.estimates["mean"][0].n == 1
+    assert scores.estimates["mean"][0].missing.counts == {"failed": 2} and scores.estimates["mean"][0].n == 1
 
 
 def test_statuses_are_kept(take):

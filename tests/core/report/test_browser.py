@@ -82,10 +82,12 @@ def content(said="words", count=4):
     """Return a report in which a model's words stand wherever they could."""
     values = [0.2, None, 10.0, -1.0]
     rows = [
-        Estimate(metric=said, group={"axis": said, "item": f"item {i}"}, value=values[i % 4], neutral=0.0, low=-2.0)
+        Estimate.from_flat(
+            metric=said, group={"axis": said, "item": f"item {i}"}, value=values[i % 4], neutral=0.0, low=-2.0
+        )
         for i in range(count)
     ]
-    rows += [replace(rows[0], topic=topic, metric=f"{topic} {said}") for topic in ("missing", "position")]
+    rows += [rows[0].replace(topic=topic, metric=f"{topic} {said}") for topic in ("missing", "position")]
     example = ShownExample(Example(said, {"axis": said}, (b"\1",), 0.5, said), ((said, said),), ((said, "a" * 64),))
     return ReportContent(
         title=said,
@@ -259,7 +261,7 @@ def test_headline_fits_a_usual_window(opened):
     group = {"axis": "skin complexion", "gender": "women", "threshold": 0.02}
     numbers = {"low": -100.0, "high": 99.99, "bound_low": -100.0, "bound_high": 100.0, "neutral": 0.0}
     effect = {"effect": 22.953, "effect_low": -22.953, "effect_high": 34.295, "p": 0.5, "p_adjusted": 0.9}
-    wide = Estimate(
+    wide = Estimate.from_flat(
         metric="favouritism_log_odds",
         group=group,
         value=-88.88,
@@ -275,7 +277,7 @@ def test_headline_fits_a_usual_window(opened):
 def test_plots_have_a_mark_for_each_state(opened):
     ends = [(0.1, 0.3, 0.0), (-0.1, 0.3, 0.0), (None, None, 0.0), (-0.1, 0.3, None)]
     rows = [
-        Estimate(metric="m", group={"g": i}, value=0.2, neutral=neutral, low=a, high=b)
+        Estimate.from_flat(metric="m", group={"g": i}, value=0.2, neutral=neutral, low=a, high=b)
         for i, (a, b, neutral) in enumerate(ends)
     ]
     page = opened(render(replace(content(), estimates=rows)))

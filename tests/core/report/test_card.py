@@ -64,7 +64,9 @@ def test_what_a_run_says_is_escaped_everywhere(scores):
     manifest = msgspec.structs.replace(
         scores.manifest, study=study, identities={HOSTILE: identity}, notes=(HOSTILE,), data={HOSTILE: HOSTILE}
     )
-    estimate = Estimate(metric=HOSTILE, group={HOSTILE: HOSTILE}, value=1.0, missing={HOSTILE: 1}, unit=HOSTILE)
+    estimate = Estimate.from_flat(
+        metric=HOSTILE, group={HOSTILE: HOSTILE}, value=1.0, missing={HOSTILE: 1}, unit=HOSTILE
+    )
     scores = msgspec.structs.replace(
         scores,
         manifest=manifest,
@@ -83,7 +85,7 @@ def test_cards_of_hostile_answers_have_no_markup_of_theirs(scores, said):
     said = said[:300]
     study = msgspec.structs.replace(scores.manifest.study, title=said, summary=said, limits=(said,))
     manifest = msgspec.structs.replace(scores.manifest, study=study, notes=(said,), data={said: said})
-    estimate = Estimate(metric=said, group={said: said}, value=1.0, missing={said: 1}, unit=said)
+    estimate = Estimate.from_flat(metric=said, group={said: said}, value=1.0, missing={said: 1}, unit=said)
     hostile = msgspec.structs.replace(
         scores, manifest=manifest, estimates={"m": [estimate]}, headline=(), conclusions={"m": said}, methods=(said,)
     )

@@ -21,7 +21,7 @@ FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
 FRAME = pl.DataFrame(
     {"text": ["plain", "=cmd|' /C calc'!A0", None], "number": [-1.5, math.nan, None], "key": [b"\x01\xff", None, b""]}
 )
-ESTIMATE = Estimate(
+ESTIMATE = Estimate.from_flat(
     metric="z_2",
     group={"axis": "50% & more"},
     value=-1.25,
@@ -102,7 +102,7 @@ SYMBOLS = {*"%_&#${}", *(f"text{name}" for name in NAMES)}
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_latex_table_stays_one_table(text):
-    hostile = Estimate(metric=text, group={text: text}, unit=text, value=1.0, low=0.5, high=2.0)
+    hostile = Estimate.from_flat(metric=text, group={text: text}, unit=text, value=1.0, low=0.5, high=2.0)
     nodes, _, _ = LatexWalker(latex_table([hostile, ESTIMATE]), tolerant_parsing=False).get_latex_nodes()
     (table,) = (node for node in nodes if node.isNodeType(LatexEnvironmentNode))
     assert table.environmentname == "tabular"
@@ -119,13 +119,13 @@ def test_latex_table_has_value_interval_n_and_p():
 
 
 def test_undefined_is_a_dash_in_latex():
-    row = latex_table([Estimate(metric="m", group={}, value=None)]).splitlines()[5]
+    row = latex_table([Estimate.from_flat(metric="m", group={}, value=None)]).splitlines()[5]
     assert row == r"m & --- & {---} & 0 & --- \\"
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
 def test_latex_table_can_be_set(tmp_path):
-    hostile = Estimate(metric="\\input{/etc/passwd} <>|\"'", group={"%": "$#_^~&{}"}, value=1.0)
+    hostile = Estimate.from_flat(metric="\\input{/etc/passwd} <>|\"'", group={"%": "$#_^~&{}"}, value=1.0)
     body = latex_table([ESTIMATE, hostile])
     head = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs}\begin{document}"
     (tmp_path / "t.tex").write_text(f"{head}\n{body}\\end{{document}}\n")

@@ -42,7 +42,7 @@ def test_output_has_all_files(run_study, catalogue, store, tmp_path):
 def test_table_of_a_run_runs_no_formula(run_study, catalogue, store, tmp_path):
     name, _ = run_study()
     scores = score(catalogue, store, name)
-    hostile = Estimate(metric="=1+1", group={"@who": "-2+3"}, value=-1.5)
+    hostile = Estimate.from_flat(metric="=1+1", group={"@who": "-2+3"}, value=-1.5)
     report = write_output(msgspec.structs.replace(scores, estimates={"mean": [hostile]}), store, tmp_path)
     head, line = report.with_name("estimates.csv").read_text().splitlines()
     assert head.startswith("metric,'@who,value") and line.startswith("'=1+1,'-2+3,-1.5")
@@ -88,7 +88,9 @@ def test_terminal_names_what_a_number_is_for():
 
 def test_estimates_without_an_interval_have_no_level():
     ends = [(0.1, 0.3), (None, None)]
-    frame = estimates_frame([Estimate(metric="m", group={}, value=0.2, low=low, high=high) for low, high in ends])
+    frame = estimates_frame(
+        [Estimate.from_flat(metric="m", group={}, value=0.2, low=low, high=high) for low, high in ends]
+    )
     assert frame["level"].to_list() == [0.95, None]
 
 
@@ -212,8 +214,8 @@ def test_run_has_a_short_repr(five_lines):
 
 def test_a_count_has_no_decimals_in_the_terminal():
     estimates = [
-        Estimate(metric="tuples", group={}, value=17.0, unit="count"),
-        Estimate(metric="score", group={}, value=50.0, low=40.0, high=60.0, unit="%"),
+        Estimate.from_flat(metric="tuples", group={}, value=17.0, unit="count"),
+        Estimate.from_flat(metric="score", group={}, value=50.0, low=40.0, high=60.0, unit="%"),
     ]
     console = Console(width=120, file=io.StringIO())
     console.print(estimates_table(estimates))

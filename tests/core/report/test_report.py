@@ -36,9 +36,11 @@ HOSTILE = [
 def content():
     figure = Figure(figsize=(2, 1))
     estimates = [
-        Estimate(metric="z1", group={"axis": "height"}, value=0.61, neutral=0.5, low=0.52, high=0.7, p=0.0004, n=90),
-        Estimate(metric="z1", group={"axis": "body"}, value=None, missing={"refused": 3}, test="binomial"),
-        Estimate(metric="gap", group={}, value=0.1, unit="points", effect=0.2, effect_name="risk difference"),
+        Estimate.from_flat(
+            metric="z1", group={"axis": "height"}, value=0.61, neutral=0.5, low=0.52, high=0.7, p=0.0004, n=90
+        ),
+        Estimate.from_flat(metric="z1", group={"axis": "body"}, value=None, missing={"refused": 3}, test="binomial"),
+        Estimate.from_flat(metric="gap", group={}, value=0.1, unit="points", effect=0.2, effect_name="risk difference"),
     ]
     example = Example("Strongest", {"axis": "height"}, (b"\x01\x02",), 0.9, "Why it was picked.")
     return ReportContent(

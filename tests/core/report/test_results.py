@@ -52,7 +52,7 @@ class Scaled(Options, frozen=True, kw_only=True):
 
 
 def scaled(self, observations, options):
-    return [Estimate(metric="mean_length", group={}, value=float(options.times))]
+    return [Estimate.from_flat(metric="mean_length", group={}, value=float(options.times))]
 
 
 def test_plot_gives_all_figures_or_one(made):

@@ -21,7 +21,7 @@ from prejudge.core.report.tables import (
 
 
 def estimate(**changes):
-    return Estimate(**{"metric": "z1", "group": {}, "value": 0.5, **changes})
+    return Estimate.from_flat(**{"metric": "z1", "group": {}, "value": 0.5, **changes})
 
 
 def cells(estimates, column):
@@ -98,9 +98,9 @@ def test_missing_is_counted_by_status():
 def test_short_table_has_one_p_and_a_worst_case_where_something_is_missing():
     tested = estimate(p=0.01, p_adjusted=0.02, bound_low=0.1, bound_high=0.9, note="few clusters", missing={})
     assert labels(headline([tested])) == ["Metric", "Value", "Interval", "Plot", "Adjusted p", "n", "Missing"]
-    lacking = msgspec.structs.replace(tested, missing={"refused": 1})
+    lacking = tested.replace(missing={"refused": 1})
     assert "Worst case" in labels(headline([tested, lacking]))
-    alone = msgspec.structs.replace(tested, p_adjusted=None)
+    alone = tested.replace(p_adjusted=None)
     assert {"p", "Adjusted p"} <= set(labels(headline([tested, alone])))
 
 

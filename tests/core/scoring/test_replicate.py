@@ -26,7 +26,7 @@ def judged(value, *estimates):
 
 
 def estimate(value, metric="score", **group):
-    return Estimate(metric=metric, group=group, value=value)
+    return Estimate.from_flat(metric=metric, group=group, value=value)
 
 
 @pytest.mark.parametrize(("measured", "verdict"), [(60.47, REPRODUCED), (60.49, REPRODUCED), (60.4699, NOT)])
@@ -54,7 +54,7 @@ def test_what_cannot_be_judged_says_why(value, estimates, why):
 def test_p_is_compared_where_p_was_published():
     value = Published(measure="score", value=2.89e-230, of="p", relative=0.005)
     for p, verdict in ((2.896e-230, REPRODUCED), (2.8e-230, NOT)):
-        found = judged(value, Estimate(metric="score", group={}, value=0.46, p=p))
+        found = judged(value, Estimate.from_flat(metric="score", group={}, value=0.46, p=p))
         assert found.verdict == verdict and found.measured == p
 
 

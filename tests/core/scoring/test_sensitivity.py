@@ -95,12 +95,12 @@ def test_metric_without_units_has_no_smallest_effect(measuring, monkeypatch):
 
 
 def test_lines_give_the_range_over_groups():
-    effects = [Estimate(metric="m", group={"g": g}, value=g, unit="%", note="as stated") for g in (1.0, 2.5)]
+    effects = [Estimate.from_flat(metric="m", group={"g": g}, value=g, unit="%", note="as stated") for g in (1.0, 2.5)]
     assert list(in_lines(effects)) == ["m: 1 to 2.5 % (as stated)"]
 
 
 def test_lines_say_what_is_undefined():
-    nothing = Estimate(metric="m", group={}, value=None, note="undefined: no spread")
+    nothing = Estimate.from_flat(metric="m", group={}, value=None, note="undefined: no spread")
     assert list(in_lines([nothing])) == ["m: undefined: no spread"]
 
 
@@ -166,7 +166,7 @@ def test_metric_that_designs_its_tests_has_an_effect_of_each(measuring):
     measuring.plugins.offers["metric"]["mean"] = Registered(Plugged("mean", Designed), "tests")
     assumed = Assumed(spread=1.0, icc=0.1, row_icc=0.2)
     found = smallest_effects(measuring, study(measuring, n=60), assumed).effects["mean"]
-    assert [e.test for e in found] == ["t of place x two", "t of two, for these values of place alone", WILCOXON]
+    assert [e.test.name for e in found] == ["t of place x two", "t of two, for these values of place alone", WILCOXON]
     assert found[0].value > found[1].value
     assert found[2].unit == "matched-pairs rank-biserial"
 
@@ -174,7 +174,9 @@ def test_metric_that_designs_its_tests_has_an_effect_of_each(measuring):
 def test_lines_of_a_few_kinds_name_what_they_share():
     groups = [("a", "x"), ("a", "y"), ("b", "x")]
     effects = [
-        Estimate(metric="m", group={"by": by, "item": item}, value=1.0, unit="%", test="t", note=f"groups of {by}")
+        Estimate.from_flat(
+            metric="m", group={"by": by, "item": item}, value=1.0, unit="%", test="t", note=f"groups of {by}"
+        )
         for by, item in groups
     ]
     assert list(in_lines(effects)) == ["m, by a: 1 % (t; groups of a)", "m, by b, item x: 1 % (t; groups of b)"]
@@ -182,12 +184,17 @@ def test_lines_of_a_few_kinds_name_what_they_share():
 
 def test_lines_of_many_kinds_are_of_the_whole_and_of_its_groups():
     groups = [{}, *({"domain": str(number)} for number in range(5))]
-    effects = [Estimate(metric="m", group=group, value=1.0 + len(group), note=f"rests on {group}") for group in groups]
+    effects = [
+        Estimate.from_flat(metric="m", group=group, value=1.0 + len(group), note=f"rests on {group}")
+        for group in groups
+    ]
     assert list(in_lines(effects)) == ["m: 1  (rests on {})", "m, by domain: 2  (by group)"]
 
 
 def test_lines_count_what_is_undefined():
-    effects = [Estimate(metric="m", group={"g": g}, value=v, unit="%", test="t") for g, v in ((1, 2.0), (2, None))]
+    effects = [
+        Estimate.from_flat(metric="m", group={"g": g}, value=v, unit="%", test="t") for g, v in ((1, 2.0), (2, None))
+    ]
     assert list(in_lines(effects)) == ["m: 2 % (t; 1 of 2 undefined)"]
 
 

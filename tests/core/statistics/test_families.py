@@ -11,7 +11,7 @@ P_VALUES = [0.01, 0.04, 0.03, 0.005]
 
 
 def estimate(p: float | None, value: float = 1.0, family: str = "a") -> Estimate:
-    return Estimate(metric="m", group={}, value=value, neutral=0.0, p=p, family=family)
+    return Estimate.from_flat(metric="m", group={}, value=value, neutral=0.0, p=p, family=family)
 
 
 def test_benjamini_hochberg_known_values():
@@ -40,14 +40,14 @@ def test_nothing_to_adjust_is_nothing():
 def test_families_are_corrected_apart():
     found = correct([estimate(0.02), estimate(0.02, family="b"), estimate(0.5)], "holm", 0.05, "cells")
     assert [e.p_adjusted for e in found] == [0.04, 0.02, 0.5]
-    assert [e.family for e in found] == ["a: 2 cells", "b: 1 cells", "a: 2 cells"]
-    assert {e.correction for e in found} == {"Holm"}
+    assert [e.test.family for e in found] == ["a: 2 cells", "b: 1 cells", "a: 2 cells"]
+    assert {e.test.correction for e in found} == {"Holm"}
 
 
 def test_untested_estimate_does_not_count():
     tested, untested = correct([estimate(0.02), estimate(None)], "bh", 0.05, "cells")
     assert (tested.p_adjusted, untested.p_adjusted) == (0.02, None)
-    assert (untested.correction, untested.note) == ("", "")
+    assert (untested.test.correction, untested.note) == ("", "")
 
 
 @pytest.mark.parametrize(("value", "p", "note"), [(1.0, 0.05, ABOVE), (-1.0, 0.05, BELOW), (1.0, 0.051, "")])

@@ -11,14 +11,14 @@ from prejudge.core.statistics.missing import Group, missing_estimates
 def test_missing_share_by_group_and_in_all():
     whole, first, second = missing_estimates([Group({"g": 1}, 90, {"refused": 10}), Group({"g": 2}, 100, {})], 0.95)
     assert (whole.value, first.value, second.value) == (5.0, 10.0, 0.0)
-    assert (whole.missing, whole.n) == ({"refused": 10}, 200)
+    assert (whole.missing.counts, whole.n) == ({"refused": 10}, 200)
     assert second.high > 0
 
 
 def test_missing_is_tested_between_groups():
     whole, *_ = missing_estimates([Group({"g": 1}, 90, {"refused": 10}), Group({"g": 2}, 100, {})], 0.95)
     assert whole.p == pytest.approx(stats.chi2_contingency([[10, 90], [0, 100]], correction=False).pvalue)
-    assert whole.effect_name == "Cramér's V"
+    assert whole.effect.name == "Cramér's V"
 
 
 def test_nothing_missing_is_one_row_without_test():

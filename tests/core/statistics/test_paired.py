@@ -63,7 +63,7 @@ def test_differences_that_vary_by_rounding_alone_have_no_interval():
 
 def test_effect_of_a_rare_change_has_an_interval_that_holds_none():
     estimate = one([(0.0, 100.0 * (k == 0), k) for k in range(20)])
-    assert estimate.low == 0 and estimate.effect_low == 0 < estimate.effect < estimate.effect_high
+    assert estimate.low == 0 and estimate.effect.low == 0 < estimate.effect.value < estimate.effect.high
 
 
 def simulated(clusters, size, shift=0.0, seed=0):
@@ -75,7 +75,7 @@ def simulated(clusters, size, shift=0.0, seed=0):
 def test_value_is_second_less_first_over_shared_units():
     estimate = one([(0.0, 100.0, 0), (100.0, 100.0, 1), (None, 100.0, 2), (0.0, None, 2), (0.0, 0.0, 3)])
     assert estimate.value == pytest.approx(100 / 3) and estimate.neutral == 0.0
-    assert (estimate.n, estimate.clusters, estimate.missing) == (3, 3, {"failed": 1, "refused": 1})
+    assert (estimate.n, estimate.clusters, estimate.missing.counts) == (3, 3, {"failed": 1, "refused": 1})
     assert estimate.group == {"run": "b", "against": "a"}
 
 
@@ -85,7 +85,7 @@ def test_p_is_that_of_scipy_over_clusters():
     exact = stats.permutation_test((sums,), np.sum, permutation_type="samples", n_resamples=np.inf)
     estimate = one(rows, PairedDifferenceOptions(resamples=1999))
     assert estimate.p == pytest.approx(exact.pvalue)
-    assert estimate.test == "sign-flip permutation of runs within cluster"
+    assert estimate.test.name == "sign-flip permutation of runs within cluster"
 
 
 def test_interval_is_near_that_of_scipy_over_clusters():
@@ -99,7 +99,7 @@ def test_interval_is_near_that_of_scipy_over_clusters():
 def test_equal_runs_show_nothing():
     estimate = one([(100.0, 100.0, c) for c in range(8)])
     assert (estimate.value, estimate.p, estimate.low) == (0.0, 1.0, None)
-    assert (estimate.effect, estimate.effect_low) == (0.0, None)
+    assert (estimate.effect.value, estimate.effect.low) == (0.0, None)
 
 
 def test_bounds_are_those_of_brute_force():
@@ -123,7 +123,7 @@ def test_no_limits_give_no_bounds():
 def test_contrast_is_the_difference_of_contrasts():
     rows = [(0.0, 100.0, c % 4, 1) for c in range(8)] + [(0.0, 50.0 * (c % 2), c % 4, -1) for c in range(8)]
     estimate = one(rows)
-    assert estimate.value == pytest.approx(75.0) and estimate.effect_name == "Cohen's d"
+    assert estimate.value == pytest.approx(75.0) and estimate.effect.name == "Cohen's d"
 
 
 def test_contrast_p_exchanges_whole_clusters():
@@ -156,7 +156,7 @@ def test_few_clusters_are_told():
 def test_family_is_corrected_over_all_pairs_of_runs():
     parts = [frame(simulated(12, 3, 1.0, seed), run=f"r{seed}") for seed in range(3)]
     found = METRIC.compute(pl.concat(parts), QUICK)
-    assert {e.family for e in found} == {"difference in share: 3 comparisons"}
+    assert {e.test.family for e in found} == {"difference in share: 3 comparisons"}
     assert [e.p_adjusted for e in found] == pytest.approx(stats.false_discovery_control([e.p for e in found]))
 
 

@@ -101,7 +101,7 @@ def test_score_without_a_readable_answer_to_an_order_is_missing_and_bounded():
     assert np.isnan(scores.score[:, 0]).all() and not np.isnan(scores.score[:, 1:]).any()
     assert np.allclose(scores.greatest[:, 0] - scores.least[:, 0], 0.25)
     row = one(compute(lost, QUICK), "gap", scenario="Kind vs Rude")
-    assert row.missing == {"refused": 1} and row.n == FACES - 1
+    assert row.missing.counts == {"refused": 1} and row.n == FACES - 1
     assert row.bound_high - row.bound_low == pytest.approx(2 * 0.25 / FACES)
 
 
@@ -110,20 +110,25 @@ def test_gap_and_h_are_those_of_scipy(planted, found):
     gap, signed = one(found, "gap", scenario="Kind vs Rude"), one(found, "gap_signed_ranks", scenario="Kind vs Rude")
     h = one(found, "kruskal_wallis", scenario="Kind vs Rude", by="filter")
     assert gap.value == pytest.approx((scored[:, 1] - scored[:, 0]).mean()) and gap.low < gap.value < gap.high
-    assert (h.statistic, h.p) == pytest.approx(tuple(stats.kruskal(scored[:, 0], scored[:, 1])))
+    assert (h.test.statistic, h.p) == pytest.approx(tuple(stats.kruskal(scored[:, 0], scored[:, 1])))
     moved = scored[:, 1] - scored[:, 0]
     assert signed.p == pytest.approx(stats.wilcoxon(moved[moved != 0]).pvalue)
-    assert h.effect == pytest.approx(h.statistic / (2 * FACES - 1)) and h.effect_low < h.effect < h.effect_high
-    assert gap.effect_low <= gap.effect <= gap.effect_high and gap.effect_name == "matched-pairs rank-biserial"
+    assert (
+        h.effect.value == pytest.approx(h.test.statistic / (2 * FACES - 1))
+        and h.effect.low < h.effect.value < h.effect.high
+    )
+    assert gap.effect.low <= gap.effect.value <= gap.effect.high and gap.effect.name == "matched-pairs rank-biserial"
 
 
 def test_filter_within_a_group_has_intervals(planted, found):
     scored = gather(planted).score[2][np.arange(FACES) % 2 == 1]
     h = one(found, "kruskal_wallis", scenario="Doctor vs Nurse", by="filter", gender="male")
     gap = one(found, "gap", scenario="Doctor vs Nurse", gender="male")
-    assert h.statistic == pytest.approx(stats.kruskal(scored[:, 0], scored[:, 1]).statistic)
-    assert h.effect_low < h.effect < h.effect_high and h.family.startswith("kruskal_wallis, filter (gender: male)")
-    assert gap.low < gap.value < gap.high and gap.effect_low < gap.effect <= gap.effect_high
+    assert h.test.statistic == pytest.approx(stats.kruskal(scored[:, 0], scored[:, 1]).statistic)
+    assert h.effect.low < h.effect.value < h.effect.high and h.test.family.startswith(
+        "kruskal_wallis, filter (gender: male)"
+    )
+    assert gap.low < gap.value < gap.high and gap.effect.low < gap.effect.value <= gap.effect.high
 
 
 def test_no_resamples_of_effects_leave_values_without_their_intervals(planted, found):
@@ -131,8 +136,8 @@ def test_no_resamples_of_effects_leave_values_without_their_intervals(planted, f
     for metric in ("gap", "kruskal_wallis", "bias_change"):
         group = {"scenario": "Doctor vs Nurse"} | ({} if metric == "gap" else {"by": "gender"})
         row, other = one(plain, metric, **group), one(found, metric, **group)
-        assert row.value == pytest.approx(other.value) and row.effect == pytest.approx(other.effect)
-        assert row.effect_low is None is row.effect_high and row.p == other.p
+        assert row.value == pytest.approx(other.value) and row.effect.value == pytest.approx(other.effect.value)
+        assert row.effect.low is None is row.effect.high and row.p == other.p
 
 
 @pytest.mark.parametrize("options", [{"effect_resamples": 50}, {"splits": 0}])
@@ -155,7 +160,7 @@ def test_gender_is_found_over_images_and_over_faces(planted, found):
     male = np.arange(FACES) % 2 == 1
     images = one(found, "kruskal_wallis", scenario="Doctor vs Nurse", by="gender")
     faces = one(found, "kruskal_wallis_faces", scenario="Doctor vs Nurse", by="gender")
-    assert images.statistic == pytest.approx(stats.kruskal(scored[male].ravel(), scored[~male].ravel()).statistic)
+    assert images.test.statistic == pytest.approx(stats.kruskal(scored[male].ravel(), scored[~male].ravel()).statistic)
     assert faces.p == pytest.approx(stats.kruskal(scored[male].mean(axis=1), scored[~male].mean(axis=1)).pvalue)
     assert (images.n, faces.n) == (2 * FACES, FACES) and images.p < 0.001
 
@@ -172,7 +177,7 @@ def test_change_of_a_bias_is_tested_by_the_changes_of_faces(planted, found):
     change = one(found, "bias_change", scenario="Kind vs Rude", by="gender")
     assert change.p == pytest.approx(stats.kruskal(moved[male], moved[~male]).pvalue)
     by_variant = [
-        one(found, "kruskal_wallis", scenario="Kind vs Rude", by="gender", variant=v).effect
+        one(found, "kruskal_wallis", scenario="Kind vs Rude", by="gender", variant=v).effect.value
         for v in ("original", "filtered")
     ]
     assert change.value == pytest.approx(by_variant[1] - by_variant[0]) and change.low < change.value < change.high
@@ -210,9 +215,9 @@ def test_model_that_never_answers_ends_with_counts_and_bounds(status):
     estimates = compute(frame)
     # Nothing but the counts of what is missing has a number.
     assert {e.metric for e in estimates if e.value is not None} <= {"missing", "unreadable"}
-    assert {e.missing["untested"] for e in estimates if e.metric == "strongest_group"} == {len(SCENARIOS)}
+    assert {e.missing.counts["untested"] for e in estimates if e.metric == "strongest_group"} == {len(SCENARIOS)}
     row = one(estimates, "gap", scenario="Kind vs Rude")
-    assert (row.bound_low, row.bound_high, row.missing, row.p) == (-1, 1, {status: FACES}, None)
+    assert (row.bound_low, row.bound_high, row.missing.counts, row.p) == (-1, 1, {status: FACES}, None)
     assert one(estimates, "missing").value == 100
     assert "Nothing can be concluded" in Attractiveness().conclude(estimates)
     assert "100.0 % of" in Attractiveness().conclude(estimates)

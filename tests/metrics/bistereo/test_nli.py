@@ -142,7 +142,7 @@ def test_missing_side_leaves_the_pair_out_and_bounds_it():
     )
     found = computed(frame)
     halo = one(found, "halo")
-    assert halo.n == 95 and halo.missing == {"unreadable": 1}
+    assert halo.n == 95 and halo.missing.counts == {"unreadable": 1}
     assert halo.bound_low < halo.bound_high and halo.bound_high - halo.bound_low == pytest.approx(100 / 96)
     kind = one(found, "unreadable", kind="several labels", skin="fair")
     assert kind.value == pytest.approx(100 / 192) and kind.subject == MISSING
@@ -160,7 +160,13 @@ def test_every_test_has_family_correction_and_effect():
     tests = [e for e in computed(study(0.2)) if e.p is not None and e.metric != "missing"]
     assert len(tests) == 4 * (1 + 4 + 8)
     for e in tests:
-        assert e.family and e.correction and e.effect is not None and e.p_adjusted >= e.p and e.neutral == 0
+        assert (
+            e.test.family
+            and e.test.correction
+            and e.effect.value is not None
+            and e.p_adjusted >= e.p
+            and e.neutral == 0
+        )
 
 
 def test_one_cluster_has_no_interval_and_no_test():

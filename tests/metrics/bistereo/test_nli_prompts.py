@@ -56,7 +56,7 @@ def test_answer_without_a_label_is_wrong_and_a_refusal_is_missing():
         .otherwise("status"),
     )
     found = one(NLIPrompts().compute(frame, OPTIONS), "accuracy", prompt="a")
-    assert found.n == 39 and found.value == pytest.approx(100 * 38 / 39) and found.missing == {"refused": 1}
+    assert found.n == 39 and found.value == pytest.approx(100 * 38 / 39) and found.missing.counts == {"refused": 1}
 
 
 def test_nothing_answered_is_undefined():

@@ -94,8 +94,8 @@ def test_genders_are_compared_on_the_same_tests():
     found = computed(study(women=2.0, men=-2.0))
     exact, clustered = (one(found, f"gender_difference_normalised{end}") for end in ("", "_clustered"))
     assert exact.value == clustered.value and exact.value > 80 and exact.n == 40
-    assert exact.test.startswith("McNemar, exact") and exact.p < 0.001 and clustered.p < 0.05
-    assert exact.effect_name.startswith("matched odds ratio")
+    assert exact.test.name.startswith("McNemar, exact") and exact.p < 0.001 and clustered.p < 0.05
+    assert exact.effect.name.startswith("matched odds ratio")
 
 
 def test_mcnemar_is_scipys_binomial_of_the_discordant_items():
@@ -119,7 +119,9 @@ def test_missing_answers_are_left_out_counted_and_bounded():
     )
     found = one(computed(frame), "biased_preference_normalised", gender="women")
     assert (
-        found.n == 39 and found.missing == {"refused": 1} and found.bound_high - found.bound_low == pytest.approx(2.5)
+        found.n == 39
+        and found.missing.counts == {"refused": 1}
+        and found.bound_high - found.bound_low == pytest.approx(2.5)
     )
 
 
@@ -127,7 +129,7 @@ def test_missing_prior_leaves_the_raw_share_alone():
     found = computed(study().filter(pl.col("condition") == "groups"))
     assert one(found, "biased_preference", gender="women").n == 40
     normalised = one(found, "biased_preference_normalised", gender="women")
-    assert normalised.value is None and normalised.missing == {"absent": 40}
+    assert normalised.value is None and normalised.missing.counts == {"absent": 40}
 
 
 def test_tests_nobody_validated_are_not_in_the_shares():

@@ -48,7 +48,7 @@ def _computed(drafts):
 def test_a_tuple_counts_once(drafts):
     found = {tuple(e.group.values()): e for e in _computed(drafts) if e.metric == "drafted_tuples"}
     assert found["height", "women", "negative"].value == 2 and found[()].value == 3
-    assert found[()].missing == {"unreadable": 1}
+    assert found[()].missing.counts == {"unreadable": 1}
 
 
 def test_a_cell_without_an_answer_has_no_count(drafts):

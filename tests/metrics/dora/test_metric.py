@@ -71,7 +71,7 @@ def test_a_difference_between_settings_is_found_and_corrected():
     found = {(e.group["setting"], e.group["against"]): e for e in of(estimates(frame), "negative_difference")}
     assert found["noun", "verb"].value == 100 and found["noun", "verb"].p_adjusted < 0.05
     assert found["verb", "adjective"].value == 0 and found["verb", "adjective"].p_adjusted == 1
-    assert "3 comparisons" in found["noun", "verb"].family
+    assert "3 comparisons" in found["noun", "verb"].test.family
 
 
 def test_levels_are_shared_out_over_the_steps(planted):
@@ -99,7 +99,9 @@ def test_levels_of_other_associations_than_those_that_count_are_missing_and_said
     mine = (pl.col("stage") != "levels") | (pl.col("setting") == "noun") | (pl.col("descriptor") == "group1")
     found = estimates(frame.filter(mine))
     (level,) = overall(found, "level", setting="verb")
-    assert (level.n, level.missing) == (2, {"absent": 22}) and level.bound_high == pytest.approx((3 + 22 * 5) / 24)
+    assert (level.n, level.missing.counts) == (2, {"absent": 22}) and level.bound_high == pytest.approx(
+        (3 + 22 * 5) / 24
+    )
     (judged,) = of(found, "judged", setting="verb")
     assert judged.value == pytest.approx(100 / 12) and "1 of 12 that count" in judged.note
     assert METRIC.conclude(found).endswith("levels are of other associations than those that count.")
@@ -117,7 +119,7 @@ def test_what_was_not_judged_is_missing_and_bounded():
     unread = (pl.col("stage") == "sentiment") & (pl.col("descriptor") == "group1")
     found = estimates(frame.with_columns(status=pl.when(unread).then(pl.lit("refused")).otherwise("status")))
     (share,) = overall(found, "negative", setting="noun")
-    assert share.missing == {"refused": 1} and share.n == 11
+    assert share.missing.counts == {"refused": 1} and share.n == 11
     assert (share.bound_low, share.bound_high) == (pytest.approx(100 * 10 / 12, abs=9), pytest.approx(100, abs=9))
     assert of(found, "missing", stage="sentiment")[0].value > 0
 

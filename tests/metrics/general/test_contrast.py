@@ -66,7 +66,7 @@ def test_effect_is_cohens_d():
     frame = answers(effect=1.0)
     she, he = (frame.filter(pl.col("side") == side)["x"] for side in ("she", "he"))
     pooled = np.sqrt((she.var() + he.var()) / 2)
-    assert whole(frame).effect == pytest.approx((she.mean() - he.mean()) / pooled)
+    assert whole(frame).effect.value == pytest.approx((she.mean() - he.mean()) / pooled)
 
 
 def test_false_positives_are_as_many_as_promised():
@@ -81,7 +81,7 @@ def test_missing_answers_are_bounded_where_the_outcome_has_limits():
     )
     found = whole(frame, least=0.0, greatest=1.0)
     assert (found.bound_low, found.bound_high) == (pytest.approx(-1 / 12), 0.0)
-    assert found.missing == {"refused": 1} and found.n == 23
+    assert found.missing.counts == {"refused": 1} and found.n == 23
     assert whole(frame).bound_low is None
 
 
@@ -92,7 +92,7 @@ def test_yes_and_no_are_numbers():
 
 def test_readable_answer_without_an_outcome_is_missing():
     frame = answers().with_columns(x=pl.when(pl.col("pair") == "p0").then(None).otherwise("x"))
-    assert whole(frame).missing == {"undefined": 2}
+    assert whole(frame).missing.counts == {"undefined": 2}
 
 
 def test_level_that_does_not_occur_is_refused():

@@ -51,5 +51,5 @@ def test_measures_of_one_study_are_not_compared():
 
 def test_family_counts_every_pair():
     found = compute(a=[1, 2, 3], b=[3, 2, 1], c=[1, 3, 2])
-    assert [e.family for e in found] == ["rank agreement, Kendall's tau: 3 pairs of measures"] * 3
+    assert [e.test.family for e in found] == ["rank agreement, Kendall's tau: 3 pairs of measures"] * 3
     assert "from -1.00 to" in METRIC.conclude(found) and len(METRIC.figures(found)) == 1

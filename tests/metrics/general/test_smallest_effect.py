@@ -134,7 +134,7 @@ def test_crossed_units_have_an_effect_for_other_rows_and_one_for_these():
     design = CrossedDesign(rows=8, columns=30, spread=2.0, row_icc=0.1, column_icc=0.2)
     assert other.value == pytest.approx(minimum_detectable_effect(design))
     assert these.value == pytest.approx(minimum_detectable_effect(design.rows_fixed))
-    assert (other.test, these.test) == ("t of story x face", "t of face, for these values of story alone")
+    assert (other.test.name, these.test.name) == ("t of story x face", "t of face, for these values of story alone")
     assert "share of its variance by story 0.10 (stated), by face 0.20 (stated)" in other.note
 
 

@@ -93,7 +93,7 @@ def test_cosine_tie_counts_as_anti_stereotype_and_is_counted():
 def test_tied_majority_decides_nothing():
     found = computed(frame_of(rows_of("a", [S, A]), rows_of("b", [S, S])))
     probability = one(found, "stereotype_probability", "caste")
-    assert (probability.value, probability.n, probability.missing) == (1, 1, {"tied": 1})
+    assert (probability.value, probability.n, probability.missing.counts) == (1, 1, {"tied": 1})
     assert (probability.bound_low, probability.bound_high) == (0.5, 1)
     assert one(found, "majority_ties").note == "1 of 2"
 
@@ -129,7 +129,7 @@ def test_several_texts_count_by_their_mean_or_their_nearest(several, share):
 def test_prompt_with_a_missing_completion_is_skipped_unless_fewer_are_enough():
     frame = frame_of(rows_of("a", [S] * 4, asked=5, unreadable=1), rows_of("b", [A] * 5))
     strict = computed(frame)
-    assert one(strict, "stereotype_probability", "caste").missing == {"unreadable": 1}
+    assert one(strict, "stereotype_probability", "caste").missing.counts == {"unreadable": 1}
     assert one(strict, "skip_ratio").value == 50
     loose = computed(frame, IndiCASAMetricOptions(resamples=99, least=3))
     assert one(loose, "stereotype_probability", "caste").value == 0.5 and one(loose, "skip_ratio").value == 0
@@ -141,14 +141,14 @@ def test_prompt_with_a_missing_completion_is_skipped_unless_fewer_are_enough():
 def test_completion_that_the_encoder_cannot_take_is_missing():
     found = computed(frame_of(rows_of("a", [S, None, S]), rows_of("b", [(0.0, 0.0)] * 3), rows_of("c", [S] * 3)))
     probability = one(found, "stereotype_probability", "caste")
-    assert probability.n == 1 and probability.missing == {"failed": 2}
+    assert probability.n == 1 and probability.missing.counts == {"failed": 2}
 
 
 def test_prompt_without_a_ground_truth_is_missing():
     rows = rows_of("a", [S] * 5)
     rows[1] |= {"status": "failed", "vector": None}
     found = computed(frame_of(rows, rows_of("b", [S] * 5)))
-    assert one(found, "stereotype_probability", "caste").missing == {"failed": 1}
+    assert one(found, "stereotype_probability", "caste").missing.counts == {"failed": 1}
 
 
 def test_scores_are_those_of_the_equations():
@@ -164,7 +164,7 @@ def test_kl_of_one_class_alone_is_finite_and_has_an_interval(counts, p):
     found = computed(verdicts(caste=counts))
     assert one(found, "kl_bias_score", "caste").value == pytest.approx(math.log(2))
     probability = one(found, "stereotype_probability", "caste")
-    assert probability.value == p and probability.interval == "exact (Clopper-Pearson), prompts"
+    assert probability.value == p and probability.interval.method == "exact (Clopper-Pearson), prompts"
     assert probability.low < probability.high
 
 
@@ -227,7 +227,7 @@ def test_overall_score_is_tested_against_chance():
     share = chance_p([24], 100 / 3, 9999, 0)
     assert share == pytest.approx(stats.binomtest(16, 24).pvalue, abs=0.01)
     found = one(computed(verdicts(caste=(30, 10, 0))), "bias_score")
-    assert found.p < 0.05 and found.family == "bias score Overall, Monte Carlo: 1 hypothesis"
+    assert found.p < 0.05 and found.test.family == "bias score Overall, Monte Carlo: 1 hypothesis"
 
 
 def test_low_end_of_the_overall_score_holds_zero_for_a_model_without_a_lean():
@@ -236,7 +236,7 @@ def test_low_end_of_the_overall_score_holds_zero_for_a_model_without_a_lean():
     held = [not least_distances(hits, sizes, 0.95, squared=False).any() for hits in drawn]
     assert 0.92 <= np.mean(held) <= 0.98
     estimate = one(computed(verdicts(caste=(26, 24, 0), gender=(23, 27, 0))), "bias_score")
-    assert estimate.low == 0 < estimate.value < estimate.high and "joint region" in estimate.interval
+    assert estimate.low == 0 < estimate.value < estimate.high and "joint region" in estimate.interval.method
 
 
 @pytest.mark.parametrize("squared", [False, True])
@@ -288,7 +288,7 @@ def test_correction_stands_beside_the_scores_where_the_confusion_is_known():
     rows = [rows_of(f"{n}", [S if n < 15 else A], **PERFECT) for n in range(20)]
     found = computed(frame_of(*rows))
     share = one(found, "stereotype_probability_corrected", "caste")
-    assert share.value == pytest.approx(0.75) and share.interval.startswith("Rogan-Gladen")
+    assert share.value == pytest.approx(0.75) and share.interval.method.startswith("Rogan-Gladen")
     assert one(found, "bias_score_corrected").value == pytest.approx(50)
     plain = computed(verdicts(caste=(15, 5, 0)))
     assert not [e for e in plain if e.metric.endswith("corrected")]
@@ -308,7 +308,7 @@ def test_prompts_without_an_answer_are_called_alike_everywhere():
     found = computed(frame)
     lost = {"unreadable": 1, "refused": 1}
     for metric in ("stereotype_probability", "stereotype_share"):
-        assert one(found, metric, "caste").missing == one(found, metric).missing == lost
+        assert one(found, metric, "caste").missing.counts == one(found, metric).missing.counts == lost
         units = IndiCASA().units(frame, FAST).filter(metric=metric)
         assert units["status"].to_list() == ["ok", "unreadable", "refused"]
 

@@ -111,7 +111,7 @@ def test_counts_without_items_have_no_clustered_interval_and_no_test():
     found = computed(counts(positive=(1, 2, 5), negative=(6, 3, 1)))
     delta, share = one(found, "delta_PL"), one(found, "PPL")
     assert delta.low is None and delta.p is None and "clusters are not known" in delta.note
-    assert share.interval.startswith("exact") and share.low == pytest.approx(24.486, abs=0.001)
+    assert share.interval.method.startswith("exact") and share.low == pytest.approx(24.486, abs=0.001)
     assert not [e for e in found if e.metric == "tau_c_clustered"]
 
 
@@ -124,7 +124,7 @@ def test_planted_lean_is_found_and_its_absence_is_not():
 def test_every_test_has_family_correction_effect_and_interval():
     for e in computed(study(0.2)):
         if e.p is not None and e.metric != "missing":
-            assert e.family and e.correction and e.effect is not None and e.p_adjusted >= e.p
+            assert e.test.family and e.test.correction and e.effect.value is not None and e.p_adjusted >= e.p
         if e.value is not None:
             assert e.low is not None or e.note
 
@@ -145,7 +145,7 @@ def test_missing_answers_are_left_out_counted_and_bounded():
     )
     found = computed(frame)
     delta = one(found, "delta_PL")
-    assert delta.n == 182 and delta.missing == {"unreadable": 10}
+    assert delta.n == 182 and delta.missing.counts == {"unreadable": 10}
     assert delta.bound_low < delta.value < delta.bound_high
     kind = one(found, "unreadable", kind="other words")
     assert kind.value == pytest.approx(100 * 10 / 192) and kind.subject == MISSING
@@ -181,7 +181,7 @@ def test_order_of_rows_does_not_matter():
 def test_one_cluster_column_is_enough():
     found = computed(study(0.3), SubtleMetricOptions(resamples=199, cluster=("term",)))
     delta = one(found, "delta_PL", domain="beauty")
-    assert delta.interval == "cluster bootstrap (term)" and delta.clusters == 8 and delta.p is not None
+    assert delta.interval.method == "cluster bootstrap (term)" and delta.clusters == 8 and delta.p is not None
 
 
 def test_three_cluster_columns_are_refused():
@@ -193,9 +193,9 @@ def test_answers_of_unknown_terms_are_clustered_by_template_alone():
     frame = study(0.3).with_columns(term=pl.when(pl.col("term") == "beauty1").then(None).otherwise("term"))
     found = computed(frame)
     whole, other = one(found, "delta_PL"), one(found, "delta_PL", domain="nationality")
-    assert whole.interval == "cluster bootstrap (template)" and whole.clusters == 12 and whole.p is None
+    assert whole.interval.method == "cluster bootstrap (template)" and whole.clusters == 12 and whole.p is None
     assert "term of 12 answers not known" in whole.note and "Nothing is tested" in Subtle().conclude(found)
-    assert other.interval == "cluster bootstrap (template x term)" and other.p is not None
+    assert other.interval.method == "cluster bootstrap (template x term)" and other.p is not None
 
 
 def test_effect_that_is_not_shown_is_said_to_be_of_these_answers():
@@ -245,7 +245,7 @@ def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
     frame = study(0.2)
     for observed, name in ((frame, crossed), (frame.with_columns(term=pl.lit(None, pl.String)), alone)):
         (found,) = (e for e in Subtle().compute(observed, options) if e.metric == "delta_PL" and not e.group)
-        assert found.interval == name
+        assert found.interval.method == name
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,6 @@ def test_drawings_that_were_lost_are_missing_by_reason(described):
     drawings = found["drawings"]
     (lost,) = [e for e in estimates if e.metric == "missing" and e.group == {"stage": "drawings"}]
     assert set(drawings["status"]) == {"ok", "filtered", "unreadable"}
-    assert lost.missing == dict(drawings.filter(drawings["status"] != "ok")["status"].value_counts().rows())
+    assert lost.missing.counts == dict(drawings.filter(drawings["status"] != "ok")["status"].value_counts().rows())
     kinds = {e.group["kind"] for e in estimates if e.metric == "unreadable" and e.group["stage"] == "drawings"}
     assert kinds == {"an image drawn before"}

@@ -17,7 +17,7 @@ class Length(prejudge.Metric):
 
 def _estimate(group, part):
     ok = part.filter(pl.col("status") == "ok")
-    missing = dict(part.filter(pl.col("status") != "ok").group_by("status").len().iter_rows())
+    missing = prejudge.Missing(dict(part.filter(pl.col("status") != "ok").group_by("status").len().iter_rows()))
     return prejudge.Estimate(
         metric="length", group={"group": group}, value=ok["length"].mean(), n=ok.height, missing=missing
     )
