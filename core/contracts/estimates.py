@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -228,41 +227,45 @@ _FLAT = frozenset(_HOMES.keys() - _PARTS.keys())
 
 def _parts(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of `Estimate` for a row that is flat, wholly or in part."""
-    fields: dict[str, Any] = {}
+    made: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}
     for name, value in row.items():
         part, field = _HOMES.get(name, ("", ""))
         if not part or (name in _PARTS and isinstance(value, _PARTS[name])):
-            fields[name] = value
+            made[name] = value
         else:
             nested.setdefault(part, {})[field] = value
     for part, given in nested.items():
-        fields[part] = msgspec.structs.replace(fields[part], **given) if part in fields else _PARTS[part](**given)
-    return fields
-
-
-def _accept_flat(init: Callable[..., None]) -> Callable[..., None]:
-    """Let a class be made from the flat fields it had before its parts, with a warning."""
-
-    @wraps(init)
-    def made(self: Estimate, **fields: Any) -> None:
-        if not _FLAT.isdisjoint(fields) or any(
-            name in fields and type(fields[name]) is not kind for name, kind in _PARTS.items()
-        ):
-            told = ", ".join(name for name in fields if name in _FLAT or name in _PARTS)
-            warnings.warn(
-                f"Estimate({told}) with flat fields is deprecated: use interval=Interval(...), "
-                "test=SignificanceTest(...), effect=Effect(...), missing=Missing(...).",
-                DeprecationWarning,
-                stacklevel=2,
-            )
-            fields = _parts(fields)
-        init(self, **fields)
-
+        made[part] = msgspec.structs.replace(made[part], **given) if part in made else _PARTS[part](**given)
     return made
 
 
-Estimate.__init__ = _accept_flat(Estimate.__init__)  # type: ignore[method-assign]
+_REQUIRED = {"metric", "group", "value"}
+_DEFAULTS = {f.name: f.default for f in fields(Estimate) if f.name not in _REQUIRED}
+_generated = Estimate.__init__
+
+
+def _init(self: Estimate, **given: Any) -> None:
+    """Make an estimate; of the flat fields it had before its parts, with a warning."""
+    if not _FLAT.isdisjoint(given) or any(
+        type(given[name]) is not kind for name, kind in _PARTS.items() if name in given
+    ):
+        told = ", ".join(name for name in given if name in _HOMES)
+        warnings.warn(
+            f"Estimate({told}) with flat fields is deprecated: use interval=Interval(...), "
+            "test=SignificanceTest(...), effect=Effect(...), missing=Missing(...).",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        given = _parts(given)
+    if not _REQUIRED <= given.keys() <= Estimate.__dataclass_fields__.keys():
+        _generated(self, **given)  # says what is missing or unknown
+    # A frozen dataclass sets its fields one call each, which takes five times as long.
+    self.__dict__.update(_DEFAULTS, facts={})
+    self.__dict__.update(given)
+
+
+Estimate.__init__ = _init  # type: ignore[method-assign]
 
 
 class Chart(msgspec.Struct, frozen=True):

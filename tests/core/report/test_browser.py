@@ -316,7 +316,7 @@ def test_long_answer_is_cut_and_says_so(opened):
 
 def test_long_report_opens_quickly_and_stays_small(opened):
     few = content()
-    rows = [replace(few.estimates[0], group={"axis": "height", "cell": f"c{i}"}, p=0.01, test="t") for i in range(5000)]
+    rows = [few.estimates[0].replace(group={"axis": "height", "cell": f"c{i}"}, p=0.01, test="t") for i in range(5000)]
     texts = tuple((label, "a word and another " * 20) for label in ("prompt", "answer"))
     examples = [
         ShownExample(Example(f"example {i}", {"axis": "height"}, (bytes(32),), 0.5), texts) for i in range(2000)

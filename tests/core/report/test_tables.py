@@ -1,6 +1,5 @@
 import math
 
-import msgspec
 import polars as pl
 import pytest
 
