@@ -30,10 +30,13 @@ from .engine.progress import Progress
 from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
 from .report.output import write_output
-from .report.results import load, plotted
-from .scoring.score import Scores, estimates_frame, score_published
+from .report.results import Run as Run
+from .report.results import load as load
+from .report.results import plotted
 from .scoring.score import score as score_run
-from .scoring.sensitivity import ASSUMED, Assumed, Detectable, ensure_apart
+from .scoring.score import score_published
+from .scoring.sensitivity import ASSUMED, Assumed, ensure_apart
+from .scoring.sensitivity import Detectable as Detectable
 from .scoring.sensitivity import smallest_effects as find_smallest
 from .store import Store
 
@@ -41,21 +44,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 T = TypeVar("T")
-
-__all__ = [
-    "Compared",
-    "Detectable",
-    "Run",
-    "Settings",
-    "arun",
-    "compare",
-    "import_scores",
-    "load",
-    "plan",
-    "run",
-    "score",
-    "smallest_effects",
-]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,43 +76,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _ = self.caps
         if self.mode not in (modes := get_args(Mode)):
             raise UnknownNameError("mode", str(self.mode), modes)
-
-
-class Run(msgspec.Struct, frozen=True):
-    """A scored run."""
-
-    scores: Scores
-    report: Path
-    """The HTML report."""
-
-    def __repr__(self) -> str:
-        """Return the run's name, its conclusions and where its report is."""
-        lines = [f"Run {self.name}", *self.conclusions.values(), f"Report: {self.report}"]
-        return "\n".join(lines)
-
-    @property
-    def name(self) -> str:
-        """Return the run's name."""
-        return self.scores.run.name
-
-    @property
-    def estimates(self) -> pl.DataFrame:
-        """Return the estimates as a tidy frame, one row each."""
-        return estimates_frame([estimate for group in self.scores.estimates.values() for estimate in group])
-
-    @property
-    def observations(self) -> pl.DataFrame:
-        """Return the observations behind the estimates."""
-        return self.scores.frame
-
-    @property
-    def conclusions(self) -> dict[str, str]:
-        """Return one sentence per metric."""
-        return self.scores.conclusions
-
-    def plot(self, name: str | None = None) -> Figure | dict[str, Figure]:
-        """Return the figure of this name, or all figures by name. Raises `UnknownNameError` if there is none."""
-        return plotted(self.scores.charts, name)
 
 
 class Compared(msgspec.Struct, frozen=True):

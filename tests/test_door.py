@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
+from importlib.resources import files
+
+import pytest
 
 import prejudge
 
-
-def test_all_names_are_there_and_sorted():
-    assert prejudge.__all__ == sorted(prejudge.__all__)
-    for name in prejudge.__all__:
-        assert getattr(prejudge, name) is not None
+TABLE = ast.parse(files("prejudge").joinpath("__init__.pyi").read_text("utf-8")).body
+HOMES = [(node.module, alias) for node in TABLE if isinstance(node, ast.ImportFrom) for alias in node.names]
 
 
-def test_all_is_what_the_homes_give():
-    assert set(prejudge.__all__) == set(prejudge._HOME) | {"__version__"}
+def test_door_is_the_table():
+    assert prejudge.__all__ == sorted({alias.name for _, alias in HOMES}) == dir(prejudge)
+    assert len(prejudge.__all__) == len(HOMES)
+
+
+@pytest.mark.parametrize(("home", "alias"), HOMES, ids=[alias.name for _, alias in HOMES])
+def test_name_is_the_thing_of_its_home(home, alias):
+    assert alias.asname == alias.name, "type checkers take a name of a stub for public only if it is written `X as X`"
+    assert getattr(prejudge, alias.name) is getattr(import_module(f"prejudge.{home}"), alias.name)
+
+
+def test_there_is_no_other_name():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = prejudge.no_such_name
 
 
 def test_import_is_light():

@@ -19,7 +19,7 @@ def tracked() -> set[str]:
     out = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     files = [name for name in out.splitlines() if (ROOT / name).is_file()]
     inside = [name for name in files if name.split("/")[0] in PACKAGES]
-    modules = [name for name in files if "/" not in name and name.endswith(".py")]
+    modules = [name for name in files if "/" not in name and name.endswith((".py", ".pyi"))]
     return {f"prejudge/{name}" for name in [*inside, *modules, "py.typed", "registry.toml"]}
 
 

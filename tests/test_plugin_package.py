@@ -21,7 +21,7 @@ from prejudge.core.scaffold import KINDS, Names, write_package
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "tests" / "plugin_package"
 PARTS = ("core", "adapters", "probes", "metrics", "testing")
-FILES = ("pyproject.toml", "registry.toml", "README.md", "LICENSE", "__init__.py", "py.typed")
+FILES = ("pyproject.toml", "registry.toml", "README.md", "LICENSE", "__init__.py", "__init__.pyi", "py.typed")
 BROKEN = {
     "import-error": "import no_such_module\n",
     "wrong-hook": "import prejudge\n\n@prejudge.hookimpl\ndef prejudge_probs():\n    return []\n",

@@ -1,6 +1,6 @@
 """`simulated`: a model whose bias is known, because it is planted: for calibration and for tests.
 
-Every answer is a closed form of the settings and the request (`_simulated_answers.py`), needs no weights and takes
+Every answer is a closed form of the settings and the request (`answers.py`), needs no weights and takes
 some microseconds, so that a whole study can be asked a hundred times.
 """
 
@@ -35,10 +35,19 @@ from ...core.contracts.records import (
     TokenScores,
 )
 from .answers import Answers, Planted
-from .blanks import NAMES, has_blank, read_blanks
-from .blanks import VARYING as BLANKS_VARYING
 from .noise import Noise
-from .words import DESIRABLE, NEGATIVE, POSITIVE, UNDESIRABLE, VARYING, Lists
+from .words import (
+    BLANKS_VARYING,
+    DESIRABLE,
+    LISTS,
+    NEGATIVE,
+    POSITIVE,
+    UNDESIRABLE,
+    VARYING,
+    Lists,
+    has_blank,
+    read_blanks,
+)
 
 VERSION = "4"
 CHUNK = 250
@@ -100,7 +109,7 @@ class Simulated(ModelAdapter):
         for name in ("strength", "noise", "spread"):
             if not math.isfinite(value := getattr(chosen, name)):
                 raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.", code="model.option")
-        lists = {name: getattr(chosen, name) for name in ("desirable", "undesirable", "positive", "negative")}
+        lists = {name: getattr(chosen, name) for name in LISTS}
         words = Lists({**lists, "varying": chosen.varying})
         planted = msgspec.convert(chosen, Planted, from_attributes=True)
         self._noise = Noise(chosen.seed)
@@ -108,7 +117,7 @@ class Simulated(ModelAdapter):
         blanks = {} if chosen.blanks is None else read_blanks(chosen.blanks)
         if blanks:
             words = Lists({**blanks, "varying": BLANKS_VARYING})
-            self._blanks = Answers(planted, self._noise, words, tuple(blanks[name] for name in NAMES))
+            self._blanks = Answers(planted, self._noise, words, tuple(blanks[name] for name in LISTS))
         self.identity = Identity(
             adapter="simulated",
             version=VERSION,

@@ -43,11 +43,9 @@ from ...core.contracts.records import (
 )
 from .choices import Choice, Listed, listed
 from .completions import Completions, begun
-from .faces import Faces
-from .fluency import CLASH, clashes
 from .noise import LARGEST, Noise
-from .png import squares
-from .words import CACHED, NEITHER, WORD, Lists, Signs, images_of, scored_words, words_of
+from .pictures import Faces, squares
+from .words import CACHED, CLASH, NEITHER, WORD, Lists, Signs, clashes, images_of, scored_words, words_of
 
 REFUSAL = "I'm sorry, but I can't help with that."
 LARGEST_SIDE = 2048

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ...core.contracts.errors import ModelLoadError, PermanentError
 from ...core.contracts.records import Image, Message, Prompt, PseudoLikelihood, Span
@@ -22,6 +25,25 @@ VARYING = (
     *("a", "an", "woman", "girl", "lady", "man", "boy", "gentleman"),
     *("women", "girls", "ladies", "men", "boys", "gentlemen"),
 )
+BLANK = "BLANK"
+"""What a sentence has in the place of the words that are chosen from a list of pairs; see `read_blanks`."""
+LISTS = ("desirable", "undesirable", "positive", "negative")
+BLANKS_VARYING = (
+    *("a", "an", "he", "she", "they", "him", "her", "them", "his", "their", "is", "are", "was", "were"),
+    *("man", "woman", "person", "men", "women", "people", "male", "female"),
+)
+"""Words that vary within a template with a BLANK, by pronoun and by what follows an article."""
+CLASH = 8.0
+"""What one clash of neighbours costs, in nats: more than ease and noise make up for."""
+_ARTICLES = frozenset({"a", "an", "the"})
+_PREPOSITIONS = frozenset({"at", "by", "down", "for", "from", "in", "of", "on", "to", "with"})
+_VERBS = frozenset({"am", "are", "is", "was", "were"})
+_SUBJECTS = frozenset({"he", "i", "she", "they", "we"})
+_UNFIT = {
+    **dict.fromkeys(_ARTICLES, _ARTICLES | _PREPOSITIONS | _VERBS | _SUBJECTS),
+    **dict.fromkeys(_PREPOSITIONS, _VERBS | _SUBJECTS),
+}
+_NOTHING: frozenset[str] = frozenset()
 WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 CACHED = 1 << 14
 
@@ -127,3 +149,52 @@ def _any_of(words: Sequence[str]) -> re.Pattern[str]:
     longest = sorted({word for word in words if word}, key=lambda word: (-len(word), word))
     # A hyphen binds: `short` does not stand in `short-sighted`, nor `looking` in `good-looking`.
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest))})(?![\w-])" if longest else r"(?!)")
+
+
+def read_blanks(path: str) -> dict[str, tuple[str, ...]]:
+    """Read who is described (`stimuli`) and how (`attributes`), domain by domain, as the four lists of `Lists`.
+
+    Each table of the TOML file is a domain: `stimuli_pairs` and `attributes` are lists of a positive and a negative
+    word, `stimuli` has ranges of whole numbers (`positive = [25, 35]`). Anything else in it is neutral.
+
+    Raises:
+        ModelLoadError: the file cannot be read, or holds no pairs.
+    """
+    try:
+        domains = tomllib.loads(Path(path).read_text("utf-8"))
+        pairs = [pair for table in domains.values() for pair in _pairs(table)]
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+        raise ModelLoadError(
+            f"cannot read pairs of words from blanks = {path!r}: {error}.", code="model.option"
+        ) from None
+    if not pairs:
+        raise ModelLoadError(
+            f"blanks = {path!r} has no pairs: give `stimuli_pairs` and `attributes` per domain.", code="model.option"
+        )
+    return {name: tuple(dict.fromkeys(word for kind, word in pairs if kind == name)) for name in LISTS}
+
+
+def _pairs(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each word of a domain with the list it belongs to."""
+    for name, kinds in (("stimuli_pairs", LISTS[:2]), ("attributes", LISTS[2:])):
+        for pair in table.get(name, ()):
+            if not isinstance(pair, str):
+                yield from zip(kinds, map(str, pair), strict=True)
+    for kind, polarity in zip(LISTS[:2], ("positive", "negative"), strict=True):
+        if "stimuli" in table:
+            first, last = table["stimuli"][polarity]
+            yield from ((kind, str(number)) for number in range(first, last + 1))
+
+
+def has_blank(prompt: Prompt) -> bool:
+    """Return whether a sentence with a BLANK stands in a prompt."""
+    return BLANK in words_of(prompt)
+
+
+def clashes(words: Sequence[str]) -> int:
+    """Count the neighbours of which the second cannot follow the first: `the of`, `in they`.
+
+    No planted bias is touched: a sentence's score counts the words that its pair shares, and so counts the same for
+    both; a continuation's counts only where no listed word stands, where nothing is planted.
+    """
+    return sum(second in _UNFIT.get(first, _NOTHING) for first, second in pairwise(map(str.lower, words)))

@@ -1,3 +1,3 @@
 """The version, in its one place."""
 
-VERSION = "0.1.0"
+VERSION = __version__ = "0.1.0"

@@ -8,13 +8,12 @@ option have had whole studies scored at chance; a constant answer is a failure h
 from __future__ import annotations
 
 import math
-import struct
-import zlib
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Literal, NamedTuple
 
 from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.errors import MissingExtraError, ModelError, ModelLoadError, PermanentError, PrejudgeError
+from ..contracts.png import encode_png
 from ..contracts.records import (
     Classify,
     Draw,
@@ -258,15 +257,7 @@ async def _draw_seeded(adapter: ModelAdapter) -> tuple[Verdict, str]:
 
 def square(red: int, green: int, blue: int, comment: str = "") -> bytes:
     """Return a PNG of one colour, 64 by 64 pixels; a comment makes another file of the same pixels."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
-    pixels = (b"\0" + bytes((red, green, blue)) * SIDE) * SIDE
-    note = ((b"tEXt", b"Comment\0" + comment.encode("latin-1")),) if comment else ()
-    parts = ((b"IHDR", header), *note, (b"IDAT", zlib.compress(pixels)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in parts)
+    return encode_png(bytes((red, green, blue)) * SIDE * SIDE, SIDE, SIDE, comment=comment)
 
 
 PROBES: dict[type[Request], dict[str, Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]]]] = {

@@ -1,4 +1,4 @@
-"""`load`: a run in a notebook, from the store or from the folder it left: frames, and figures in one call."""
+"""`Run`: what a run comes to, in Python: frames, conclusions, figures. `load` gets one that was made before."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import msgspec
 import polars as pl
 
 from ..catalogue.study import Catalogue
@@ -24,26 +25,28 @@ if TYPE_CHECKING:
 OBSERVATIONS = "observations.parquet"
 
 
-class Loaded:
-    """A run that was scored before: nothing is asked, and nothing is written."""
+class Run(msgspec.Struct, frozen=True, dict=True):
+    """A run and what was measured: just made, or loaded."""
 
-    def __init__(self, scores: Scores) -> None:
-        self._scores = scores
+    scores: Scores
+    report: Path | None = None
+    """The HTML report, where one was written with it."""
 
     def __repr__(self) -> str:
+        """Return the run's name, its conclusions and where its report is."""
         others = f" (scored again with {in_words(self.remeasured)})" if self.remeasured else ""
-        head = f"Run {self.name}{others}"
-        return "\n".join([head, *self.conclusions.values()])
+        lines = [f"Run {self.name}{others}", *self.conclusions.values()]
+        return "\n".join(lines if self.report is None else [*lines, f"Report: {self.report}"])
 
     @property
     def name(self) -> str:
         """Return the run's name."""
-        return self._scores.run.name
+        return self.scores.run.name
 
     @property
     def manifest(self) -> Manifest:
         """Return what the run was."""
-        return self._scores.manifest
+        return self.scores.manifest
 
     @property
     def remeasured(self) -> dict[str, Any]:
@@ -53,22 +56,22 @@ class Loaded:
     @cached_property
     def estimates(self) -> pl.DataFrame:
         """Return the estimates as a tidy frame, one row each."""
-        return estimates_frame([e for estimates in self._scores.estimates.values() for e in estimates])
+        return estimates_frame([e for estimates in self.scores.estimates.values() for e in estimates])
 
     @property
     def observations(self) -> pl.DataFrame:
         """Return the observations behind the estimates."""
-        return self._scores.frame
+        return self.scores.frame
 
     @property
     def conclusions(self) -> dict[str, str]:
         """Return one sentence per metric."""
-        return self._scores.conclusions
+        return self.scores.conclusions
 
     @property
     def charts(self) -> tuple[Chart, ...]:
         """Return the figures with their titles and captions."""
-        return self._scores.charts
+        return self.scores.charts
 
     @overload
     def plot(self) -> dict[str, Figure]: ...
@@ -103,11 +106,11 @@ def load(
     store: str = DEFAULT,
     registry: str | None = None,
     assignments: Mapping[str, Any] | None = None,
-) -> Loaded:
+) -> Run:
     """Return a run that was made before.
 
     From the store it is measured as it was when it was made, from a folder as it was when that folder was written:
-    `prejudge score --set` writes the folder anew, and leaves the store alone. `Loaded.remeasured` says what was set.
+    `prejudge score --set` writes the folder anew, and leaves the store alone. `Run.remeasured` says what was set.
 
     Args:
         run: its name, the beginning of it, or `latest`; or the folder it left, which needs no store.
@@ -120,9 +123,9 @@ def load(
     """
     catalogue = Catalogue.load(registry)
     if (folder := Path(run)).is_dir():
-        return Loaded(_from_folder(catalogue, folder, assignments))
+        return Run(_from_folder(catalogue, folder, assignments))
     with Store(store, writable=False) as opened:
-        return Loaded(score(catalogue, opened, str(run), assignments))
+        return Run(score(catalogue, opened, str(run), assignments))
 
 
 def _from_folder(catalogue: Catalogue, folder: Path, assignments: Mapping[str, Any] | None) -> Scores:

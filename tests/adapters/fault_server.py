@@ -11,14 +11,14 @@ import base64
 import hashlib
 import json
 import re
-import struct
 import threading
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+
+from prejudge.core.contracts.png import encode_png
 
 Json = dict[str, Any]
 BOS = "<s>"
@@ -249,10 +249,4 @@ def _systemone(body: Json) -> Json:
 
 def picture(colour: bytes = b"\x80\x80\x80", side: int = 8) -> bytes:
     """Return a PNG of one colour."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    pixels = zlib.compress((b"\0" + colour * side) * side)
-    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    return encode_png(colour * side * side, side, side)

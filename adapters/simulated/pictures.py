@@ -1,4 +1,4 @@
-"""What `simulated` sees in a picture: a drawn face says whose it is and how far it is filtered, in a text chunk.
+"""What `simulated` draws, and what it sees in a picture: a drawn face names itself and its filter in a text chunk.
 
 The schematic faces of the study `attractiveness` carry that chunk; a vision-language model, which looks at pixels,
 never sees it. An option of a question about such a face scores, besides what its words do,
@@ -17,15 +17,18 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
+import numpy as np
 
 from ...core.contracts.errors import DataError
+from ...core.contracts.png import SIGNATURE, encode_png
 from ...core.contracts.records import Image, Message, Prompt
 from ..shared.images import Blobs
 from .noise import LARGEST, Noise
 
 CHUNK = b"prejudge-face"
 """Keyword of the text chunk; what draws the faces writes it."""
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
+SQUARES = 8
+"""In each row and column of a drawing."""
 CACHED = 1 << 16
 
 
@@ -101,3 +104,10 @@ def _texts(data: bytes) -> Iterator[bytes]:
         if kind == b"tEXt":
             yield data[at + 8 : at + 8 + length]
         at += 12 + length
+
+
+def squares(key: int, width: int, height: int) -> bytes:
+    """Return the bytes of a PNG of 8 by 8 squares in colours drawn from the key."""
+    colours = np.random.Generator(np.random.Philox(key=key)).integers(0, 256, (SQUARES, SQUARES, 3), np.uint8)
+    rows, columns = (np.arange(size) * SQUARES // size for size in (height, width))
+    return encode_png(colours[rows][:, columns].tobytes(), width, height, level=1)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
-from prejudge.adapters.simulated.blanks import NAMES, read_blanks
+from prejudge.adapters.simulated.words import LISTS, read_blanks
 from prejudge.core.catalogue.registry import load_registry
 from prejudge.core.contracts import Estimate, Stage, Trial
 from prejudge.core.contracts.errors import ModelLoadError
@@ -42,7 +42,7 @@ def measured(strength: float, seed: int = 0, **options: object) -> dict[str, Est
 @pytest.mark.parametrize("direction", ["sai", "asa"])
 def test_every_word_of_the_studies_is_known(direction):
     lists = {word.lower(): name for name, words in read_blanks(WORDS).items() for word in words}
-    given, chosen = (NAMES[:2], NAMES[2:]) if direction == "sai" else (NAMES[2:], NAMES[:2])
+    given, chosen = (LISTS[:2], LISTS[2:]) if direction == "sai" else (LISTS[2:], LISTS[:2])
     (stage,) = Subtle().stages(SubtleOptions(direction=direction))
     for trial in stage.trials({}):
         f = trial.factors

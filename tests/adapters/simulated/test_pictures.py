@@ -13,8 +13,9 @@ import pytest
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.adapters.simulated.choices import listed
-from prejudge.adapters.simulated.faces import SIGNATURE, Face, face_in
+from prejudge.adapters.simulated.pictures import Face, face_in
 from prejudge.core.contracts.adapter import Services
+from prejudge.core.contracts.png import SIGNATURE
 from prejudge.core.contracts.records import Generate, Image, Likelihood, Message, Sampling, Text
 
 PLAIN = {"noise": 0.0, "spread": 0.0}
