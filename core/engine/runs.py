@@ -19,6 +19,7 @@ from ..contracts import Stage, Trial, Unreadable
 from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.canonical import decode_response, encode, identity_digest
 from ..contracts.errors import BudgetError, ReplayMissError, UnsupportedOperationError
+from ..contracts.records import AnyResponse
 from ..store import Found, NewTrial, Store, read_failures, stream_trials
 from ..store.bulk import batched
 from .budget import Budget, Caps, ensure_priced
@@ -171,6 +172,7 @@ class _Run:
             limiter=(limiter := self.limiters.of(adapter)),
             budget=self.budget,
             prices=self.prices[self.study.roles[stage.role]],
+            fresh={} if stage.max_attempts > 1 else None,
         )
         try:
             await self._keep_images(stage, ledger)
@@ -226,6 +228,7 @@ class _Window:
         self.stage, self.scheduler, self.ordinal, self.trials = stage, scheduler, ordinal, trials
         self.keyed: list[Keyed] = [scheduler.key(trial.request) for trial in trials]
         self.found: dict[bytes, Found] = {}
+        self.fresh = scheduler.fresh if scheduler.fresh is not None else {}
 
     async def settle(self) -> None:
         await self._ask(range(len(self.trials)))
@@ -236,6 +239,8 @@ class _Window:
                 request = msgspec.structs.replace(self.trials[place].request, attempt=attempt)
                 self.keyed[place] = self.scheduler.key(request)
             await self._ask(unreadable)
+        for found in self.found.values():
+            self.fresh.pop(found.exchange_id, None)
         await self.scheduler.ledger.add_trials(self._rows())
         self.scheduler.counts.trials += len(self.trials)
         self.scheduler.on_progress(self.scheduler.counts)
@@ -250,12 +255,20 @@ class _Window:
             for place, keyed in enumerate(self.keyed)
             if keyed.request.attempt == attempt and keyed.key in self.found
         }
-        answers = {place: found.exchange_id for place, found in latest.items() if found.status == "ok"}
-        responses = await self.scheduler.ledger.responses(set(answers.values()))
-        return [place for place, number in answers.items() if self._is_unreadable(place, responses[number])]
+        numbers = {place: found.exchange_id for place, found in latest.items() if found.status == "ok"}
+        responses = await self._responses(set(numbers.values()))
+        return [place for place, number in numbers.items() if self._is_unreadable(place, responses[number])]
 
-    def _is_unreadable(self, place: int, response: str) -> bool:
-        return isinstance(self.stage.read(self.trials[place].factors, decode_response(response)), Unreadable)
+    async def _responses(self, exchanges: set[int]) -> dict[int, AnyResponse]:
+        """Return answers: those given just now as they are, others from the store."""
+        given = {number: self.fresh[number] for number in exchanges if number in self.fresh}
+        if not (others := exchanges - given.keys()):
+            return given
+        stored = await self.scheduler.ledger.responses(others)
+        return given | {number: decode_response(response) for number, response in stored.items()}
+
+    def _is_unreadable(self, place: int, response: AnyResponse) -> bool:
+        return isinstance(self.stage.read(self.trials[place].factors, response), Unreadable)
 
     def _rows(self) -> list[NewTrial]:
         run, stage = self.scheduler.ledger.run_id, self.stage.name

@@ -89,6 +89,8 @@ class Scheduler:
     budget: Budget | None = None
     """What all stages of the run together may spend."""
     prices: Prices = field(default_factory=Prices)
+    fresh: dict[int, AnyResponse] | None = None
+    """Answers that were stored just now, by exchange, for whoever reads them at once and removes them; None: nobody."""
 
     def __post_init__(self) -> None:
         """Make the gate and the table of what is in flight."""
@@ -298,6 +300,9 @@ class Scheduler:
             except DataError as error:
                 answers[place] = PermanentError(str(error), code="model.response")
         found = await self.ledger.add(rows)
+        if self.fresh is not None:
+            given = ((found[k.key], a) for k, a in zip(batch, answers, strict=True) if not isinstance(a, ModelError))
+            self.fresh |= {stored.exchange_id: answer for stored, answer in given if stored.new}
         self._count_asked(rows, found)
         return found
 

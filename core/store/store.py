@@ -31,6 +31,8 @@ class Found(NamedTuple):
 
     exchange_id: int
     status: str
+    new: bool = False
+    """Whether it was stored by the call that returns this, and not by anybody before."""
 
 
 class NewExchange(NamedTuple):
@@ -172,7 +174,8 @@ class Store:
             ]
             insert_many(connection, table, (*NewExchange._fields, "generation", "created"), fresh)
         self._parts.remember(met)
-        return self.find(row.key for row in rows)
+        stored = {row.key for row in new}
+        return {key: found._replace(new=key in stored) for key, found in self.find(row.key for row in rows).items()}
 
     def add_failures(self, run_id: int, failures: Sequence[Failure]) -> None:
         """Record calls that failed."""

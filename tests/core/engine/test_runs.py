@@ -8,6 +8,7 @@ import json
 import pytest
 from fakes import FakeModel, text_of
 
+from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.errors import (
     AuthenticationError,
     PermanentError,
@@ -22,6 +23,7 @@ from prejudge.core.contracts.errors import (
 from prejudge.core.contracts.records import Generate, Generation, Usage
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.engine.scheduler import Scheduler
 from prejudge.core.scoring.score import score
 from prejudge.core.store import get_run, read_failures, read_trials, statistics
 
@@ -167,6 +169,43 @@ def test_unreadable_answer_is_asked_again(run_study, store, catalogue):
     name, model = run_study(n=3, max_attempts=4)
     assert len(model.asked) == 9
     assert score(catalogue, store, name).last["status"].to_list() == ["ok"] * 3
+
+
+def test_answer_in_memory_is_not_read_back(run_study, store, monkeypatch):
+    read = []
+    responses = store.responses
+    monkeypatch.setattr(store, "responses", lambda numbers: read.extend(numbers) or responses(numbers))
+    schedulers = keep_schedulers(monkeypatch)
+    FakeModel.script = lambda request, seen: Generation(text="") if request.attempt < 1 else None
+    run_study(n=3, max_attempts=4)
+    assert read == [] and schedulers[-1].fresh == {}
+    run_study(n=5, max_attempts=2)
+    assert len(set(read)) == 3 + 3, "both answers to each question of before, and none of the new ones"
+
+
+def test_answer_of_another_process_is_read_where_it_came_first(run_study, store, catalogue, monkeypatch):
+    """What counts is the answer that the store kept."""
+    add, done = store.add_exchanges, []
+
+    def late(rows, **options):
+        for row in rows if not done else ():
+            add([row._replace(response=encode_response(Generation(text="good")))])
+        done.append(len(rows))
+        return add(rows, **options)
+
+    monkeypatch.setattr(store, "add_exchanges", late)
+    FakeModel.script = lambda request, seen: Generation(text="")
+    name, model = run_study(n=1, max_attempts=2)
+    assert len(model.asked) == 1 and score(catalogue, store, name).last["length"].to_list() == [4]
+
+
+def keep_schedulers(monkeypatch):
+    """Return a list that gets every scheduler of a run."""
+    made = []
+    monkeypatch.setattr(
+        "prejudge.core.engine.runs.Scheduler", lambda **parts: made.append(Scheduler(**parts)) or made[-1]
+    )
+    return made
 
 
 def test_answer_that_stays_unreadable_is_counted(run_study, store, catalogue):

@@ -33,7 +33,8 @@ def exchange(store, text, answer="yes"):
 def test_answer_is_found_by_its_key(store):
     row = exchange(store, "a")
     added = store.add_exchanges([row])
-    assert store.find([row.key, b"0" * 32]) == added
+    assert added[row.key].new
+    assert store.find([row.key, b"0" * 32]) == {row.key: added[row.key]._replace(new=False)}
     assert store.responses([added[row.key].exchange_id]) == {added[row.key].exchange_id: row.response.decode()}
 
 
@@ -48,13 +49,15 @@ def test_answer_is_there_after_opening_again(place):
 def test_first_answer_stays(store):
     first = store.add_exchanges([exchange(store, "a", "one")])
     second = store.add_exchanges([exchange(store, "a", "two")])
-    assert first == second and statistics(store)["Exchange"] == 1
+    ((key, kept),) = first.items()
+    assert second == {key: kept._replace(new=False)} and kept.new and statistics(store)["Exchange"] == 1
 
 
 def test_refreshed_answer_is_a_new_generation(store):
     first = store.add_exchanges([exchange(store, "a", "one")])
     second = store.add_exchanges([exchange(store, "a", "two")], anew=True)
-    assert first != second and store.find(second) == second
+    ((key, renewed),) = second.items()
+    assert first != second and renewed.new and store.find(second) == {key: renewed._replace(new=False)}
     assert statistics(store)["Exchange"] == 2
 
 
