@@ -12,8 +12,8 @@ from .core.api import plan as plan
 from .core.api import run as run
 from .core.api import score as score
 from .core.api import smallest_effects as smallest_effects
-from .core.catalogue.plugins import Plugged as Plugged
-from .core.catalogue.plugins import hookimpl as hookimpl
+from .core.contracts.plugin import Plugged as Plugged
+from .core.contracts.plugin import hookimpl as hookimpl
 from .core.compare import CompareOptions as CompareOptions
 from .core.contracts import Imported as Imported
 from .core.contracts import Metric as Metric

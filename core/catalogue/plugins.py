@@ -1,7 +1,8 @@
 """Plugins: pluggy hooks that only register, and a loader in which a broken plugin disables only itself.
 
-A distribution names a module in the entry-point group `prejudge`; the module implements any of the four hooks. The
-built-ins come in through the same hooks, with the strings that `registry.toml` lists.
+A distribution names a module in the entry-point group `prejudge`; the module implements any of the hooks of
+`contracts/plugin.py`. The built-ins come in through the same hooks: what `registry.toml` lists, and each folder of
+`adapters/`, `metrics/` and `probes/` that has a `plugin.py`.
 """
 
 from __future__ import annotations
@@ -12,50 +13,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
 from typing import Any, NamedTuple
 
-import msgspec
 import pluggy
 
 from ..contracts import Metric, Probe
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import PluginError, PrejudgeError, UnknownNameError
-from .registry import Registry
+from ..contracts.plugin import GROUP, Hooks, Plugged, StudyFile, hookimpl
+from .registry import Registry, StudyEntry
+from .studyfile import read_study_file
 
 LOG = logging.getLogger(__name__)
-GROUP = "prejudge"
 BUILT_IN = "prejudge"
-hookspec = pluggy.HookspecMarker(GROUP)
-hookimpl = pluggy.HookimplMarker(GROUP)
-
-
-class Plugged(msgspec.Struct, frozen=True):
-    """One thing a plugin offers: a class, or `module:attribute`, which is loaded on first use."""
-
-    name: str
-    target: str | type
-    summary: str = ""
-    extra: str = ""
-
-
-class Hooks:
-    """The hooks."""
-
-    @hookspec
-    def prejudge_adapters(self) -> Iterable[Plugged]:  # type: ignore[empty-body]
-        """Return the model adapters you offer."""
-
-    @hookspec
-    def prejudge_probes(self) -> Iterable[Plugged]:  # type: ignore[empty-body]
-        """Return the probes you offer."""
-
-    @hookspec
-    def prejudge_metrics(self) -> Iterable[Plugged]:  # type: ignore[empty-body]
-        """Return the metrics you offer."""
-
-    @hookspec
-    def prejudge_commands(self) -> Iterable[Plugged]:  # type: ignore[empty-body]
-        """Return the click commands you add to the command line."""
+ROOMS = ("adapters", "metrics", "probes")
+"""Folders of this package whose own folders may be plugins."""
 
 
 class BuiltIns:
@@ -88,17 +61,38 @@ class Registered(NamedTuple):
 
 
 KINDS: dict[str, type | None] = {"adapter": ModelAdapter, "probe": Probe, "metric": Metric, "command": None}
+HOOKS = {**{kind: f"prejudge_{kind}s" for kind in KINDS}, "study": "prejudge_studies"}
+"""The hook of each kind of thing."""
+
+
+class Offered(NamedTuple):
+    """What one plugin offers."""
+
+    things: dict[str, list[Plugged]]
+    studies: dict[str, StudyEntry]
 
 
 class Plugins:
     """What is on offer, by kind and name; `problems` lists the plugins that were disabled, and why."""
 
-    def __init__(self, registry: Registry, found: Iterable[EntryPoint] | None = None) -> None:
+    def __init__(
+        self, registry: Registry, found: Iterable[EntryPoint] | None = None, kinds: Iterable[str] = tuple(HOOKS)
+    ) -> None:
+        """Ask the plugins what they offer.
+
+        Args:
+            registry: what it names comes in place of what a plugin of this package names so.
+            found: the plugins; None takes those of this package and the installed ones.
+            kinds: what to ask for.
+        """
         self.problems: list[str] = []
         self.loaded: list[str] = []
         self.offers: dict[str, dict[str, Registered]] = {kind: {} for kind in KINDS}
+        self.studies: dict[str, StudyEntry] = {}
+        self._owners: dict[str, str] = {}
+        self._kinds = tuple(kinds)
         self._add(BUILT_IN, lambda: BuiltIns(registry))
-        for entry in sorted(found_plugins() if found is None else found, key=lambda entry: entry.name):
+        for entry in [*built_in_plugins(), *found_plugins()] if found is None else found:
             self._add(_label(entry), entry.load)
 
     def load(self, kind: str, name: str) -> Any:
@@ -123,21 +117,34 @@ class Plugins:
     def _add(self, plugin: str, load: Callable[[], Any]) -> None:
         """Take in one plugin whole, or not at all."""
         try:
-            offered = _ask(load(), plugin)
-            for kind, things in offered.items():
-                self._check_names(kind, things)
+            offered = _ask(load(), plugin, self._kinds)
+            if is_built_in(plugin):
+                self._leave_out_overridden(offered)
+            self._check_names(offered)
         except (Exception, SystemExit) as error:  # a stranger's module may raise anything; only it may suffer for it
             self.problems.append(f"plugin {plugin!r} is disabled: {type(error).__name__}: {error}")
             return
         self.loaded.append(plugin)
-        for kind, things in offered.items():
+        for kind, things in offered.things.items():
             self.offers[kind].update({thing.name: Registered(thing, plugin) for thing in things})
+        self.studies.update(offered.studies)
+        self._owners.update(dict.fromkeys(offered.studies, plugin))
 
-    def _check_names(self, kind: str, things: list[Plugged]) -> None:
-        for thing in things:
-            if thing.name in self.offers[kind]:
-                owner = self.offers[kind][thing.name].plugin
-                raise ValueError(f"the {kind} name {thing.name!r} is taken by plugin {owner!r}")
+    def _leave_out_overridden(self, offered: Offered) -> None:
+        """Leave out what the user's registry names in place of a built-in thing."""
+        for kind, things in offered.things.items():
+            taken = {name for name, offer in self.offers[kind].items() if offer.plugin == BUILT_IN}
+            things[:] = [thing for thing in things if thing.name not in taken]
+
+    def _check_names(self, offered: Offered) -> None:
+        owners = [(kind, thing.name, self._owner(kind, thing.name)) for kind, t in offered.things.items() for thing in t]
+        owners += [("study", name, self._owners.get(name)) for name in offered.studies]
+        for kind, name, owner in owners:
+            if owner is not None:
+                raise ValueError(f"the {kind} name {name!r} is taken by plugin {owner!r}")
+
+    def _owner(self, kind: str, name: str) -> str | None:
+        return self.offers[kind][name].plugin if name in self.offers[kind] else None
 
 
 @contextmanager
@@ -156,11 +163,27 @@ def blamed(plugin: str, what: str) -> Iterator[None]:
         ) from error
 
 
+def built_in_plugins() -> list[EntryPoint]:
+    """Return the plugins of this package: the folders that have a `plugin.py`. No list names them."""
+    package = __package__.split(".")[0]
+    return [
+        EntryPoint(f"{BUILT_IN}:{folder.name}", f"{package}.{room}.{folder.name}.plugin", GROUP)
+        for room in ROOMS
+        for folder in sorted(files(package).joinpath(room).iterdir(), key=lambda folder: folder.name)
+        if folder.joinpath("plugin.py").is_file()
+    ]
+
+
+def is_built_in(plugin: str) -> bool:
+    """Return whether this is the label of a plugin of this package."""
+    return plugin.partition(":")[0] == BUILT_IN and plugin != BUILT_IN
+
+
 def found_plugins(environment: Mapping[str, str] = os.environ) -> list[EntryPoint]:
-    """Return the installed entry points; none if `PREJUDGE_PLUGINS` is `none`."""
+    """Return the installed entry points, by name; none if `PREJUDGE_PLUGINS` is `none`."""
     if environment.get("PREJUDGE_PLUGINS", "").lower() == "none":
         return []
-    return list(entry_points(group=GROUP))
+    return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
 
 
 def load_target(target: str, plugin: str) -> Any:
@@ -177,19 +200,28 @@ def load_target(target: str, plugin: str) -> Any:
         raise PluginError(plugin, f"cannot load {target!r}: {error}.{mend}", code="plugin.load") from error
 
 
-def _ask(module: Any, plugin: str) -> dict[str, list[Plugged]]:
+def _ask(module: Any, plugin: str, kinds: Iterable[str]) -> Offered:
     """Return what one plugin offers. A manager of its own: pluggy then checks this plugin's hooks, and no other's."""
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(Hooks)
     manager.register(module, name=plugin)
     manager.check_pending()
-    hooks = {"adapter": "adapters", "probe": "probes", "metric": "metrics", "command": "commands"}
-    answers = {kind: getattr(manager.hook, f"prejudge_{plural}")() for kind, plural in hooks.items()}
-    offered = {kind: [thing for things in answer for thing in things] for kind, answer in answers.items()}
-    for thing in (thing for things in offered.values() for thing in things):
+    answers = {kind: [one for many in getattr(manager.hook, HOOKS[kind])() for one in many] for kind in kinds}
+    studies = _read_studies(answers.pop("study", ()))
+    for thing in (thing for things in answers.values() for thing in things):
         if not isinstance(thing, Plugged):
             raise TypeError(f"a hook returned {thing!r}; return prejudge.Plugged records")
-    return offered
+    return Offered(answers, studies)
+
+
+def _read_studies(places: Iterable[StudyFile]) -> dict[str, StudyEntry]:
+    studies: dict[str, StudyEntry] = {}
+    for place in places:
+        name, entry = read_study_file(place)
+        if name in studies:
+            raise ValueError(f"two study files are named {name!r}")
+        studies[name] = entry
+    return studies
 
 
 def _label(entry: EntryPoint) -> str:

@@ -1,6 +1,6 @@
 """The catalogue: `registry.toml`, built in and the user's own, read into typed records.
 
-A user's file (in the working directory, or named by `--registry`) adds to the built-in one and overrides it entry by
+The built-in file names adapters, models and the general metrics; studies come with plugins. A user's file (in the working directory, or named by `--registry`) adds to the built-in one and overrides it entry by
 entry. A setting `model = "package:prejudge.adapters.reference/fair"` is a folder inside an installed package; one that
 begins with `./` or `../` is relative to the file it stands in.
 """
@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -65,6 +65,8 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where this differs from the paper."""
     limits: tuple[str, ...] = ()
     """What the results do not show."""
+    seed: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """Seed of the probe and of every metric that has one, where they set none of their own."""
 
 
 class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -56,19 +56,20 @@ class Catalogue:
             name: entries.adapters.get(name) or PluginEntry(str(offer.plugged.target), offer.plugged.summary)
             for name, offer in plugins.offers["adapter"].items()
         }
-        return cls(msgspec.structs.replace(entries, adapters=adapters), plugins)
+        studies = plugins.studies | entries.studies
+        return cls(msgspec.structs.replace(entries, adapters=adapters, studies=studies), plugins)
 
     def study(self, name: str, models: Mapping[str, str], assignments: Mapping[str, Any]) -> Study:
         """Return a study with a model for each role, and options set: `per_cell` or `METRIC.resamples`.
 
-        `name` is a study of the registry, or a study file (`my-study.toml`).
+        `name` is a study of the catalogue, or a study file (`my-study.toml`).
 
         Raises:
             DataError: the study file cannot be used.
             UnknownNameError: nobody registered the study, a model, or an option.
         """
         name = self.adopt(name)
-        entry = self.registry.study(name)
+        entry = self._seeded(self.registry.study(name))
         options, metrics = _assign(entry, assignments)
         roles = entry.roles | dict(models)
         for model in roles.values():
@@ -96,13 +97,13 @@ class Catalogue:
         """
         if not is_study_file(name):
             return name
-        own, seed, entry = read_study_file(name)
-        self.registry.studies[own] = self._seeded(entry, seed)
+        own, entry = read_study_file(name)
+        self.registry.studies[own] = entry
         return own
 
-    def _seeded(self, entry: StudyEntry, seed: int | None) -> StudyEntry:
-        """Give the seed to the probe and to the metrics that have an option for one, where none is set."""
-        if seed is None:
+    def _seeded(self, entry: StudyEntry) -> StudyEntry:
+        """Give the study's seed to the probe and to the metrics that have an option for one, where none is set."""
+        if (seed := entry.seed) is None:
             return entry
 
         def filled(kind: str, name: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def problems_of(path: str, catalogue: Catalogue) -> list[str]:
     Raises:
         DataError: the file cannot be read, or is no TOML, so that nothing more can be said.
     """
-    _, _, data = load_study_file(path)
+    _, data = load_study_file(path)
     found = list(_of_fields(data))
     found += _of_probe(data, catalogue)
     found += _of_metrics(data, catalogue)
@@ -52,7 +52,7 @@ def _of_fields(data: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} is not set. A study needs it."
     for name, value in data.items():
         if name not in hints:
-            yield str(UnknownNameError("key", name, [*hints, "name", "seed"]))
+            yield str(UnknownNameError("key", name, [*hints, "name"]))
             continue
         try:
             msgspec.convert(value, hints[name])
@@ -129,7 +129,6 @@ def study_schema(plugins: Plugins) -> dict[str, Any]:
     study = parts.pop("StudyEntry")
     study["properties"] = {
         "name": {"type": "string", "description": "What the study is called; by default the name of the file."},
-        "seed": {"type": "integer", "minimum": 0, "description": "Seed of the probe and of every metric that has one."},
         **study["properties"],
     }
     _describe(study, StudyEntry)

@@ -24,15 +24,7 @@ COMMANDS = {
     "compare": ("compare:compare", "Compare runs of one study unit by unit, or the ranks of models across studies."),
     "gate": ("gate:gate", "Hold a run against a policy: exit code, JUnit XML, a summary for a pull request."),
     "export": ("tables:export", "Write estimates or observations as Parquet, CSV, JSON or LaTeX."),
-    "associations": (
-        "prejudge.probes.dora.command:associations",
-        "Show what a dora-* run found: which words, of whom.",
-    ),
     "card": ("card:card", "Write a model card and a data sheet of a run."),
-    "tuples": (
-        "prejudge.probes.bistereo.command:tuples",
-        "Annotation sheets of drafted tuples, and tuples of the sheets people filled in.",
-    ),
     "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
     "import": ("importing:import_responses", "Take answers somebody else collected into the store, and score them."),
     "replicate": ("replicating:replicate", "Compare a study with the values that were published."),
@@ -40,12 +32,8 @@ COMMANDS = {
     "new": ("new:new", "Write a package with a probe, an adapter or a metric of your own."),
     "recheck": ("recheck:recheck", "Ask a sample of a run again, to learn whether the model still answers as it did."),
     "doctor": ("doctor:doctor", "Look over this installation, or ask a model a few questions with known answers."),
-    "train-encoder": (
-        "prejudge.adapters.encoder_training.command:train_encoder",
-        "Fine-tune a sentence encoder to tell stereotypes from anti-stereotypes.",
-    ),
-    "demo": ("demo:demo", "Run a study on the two reference models that come with the package."),
 }
+"""The commands that belong to no study; those of studies and of installed plugins come by the hook."""
 
 
 class LazyGroup(click.Group):
@@ -53,12 +41,14 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, in the order a newcomer needs them."""
-        return [*COMMANDS, *(name for name in plugin_commands() if name not in COMMANDS)]
+        return [*COMMANDS, *plugin_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
         if cmd_name in COMMANDS:
-            return _load(COMMANDS[cmd_name][0])
+            module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+            command: click.Command = getattr(import_module(f".{module}", __package__), attribute)
+            return command
         return load_plugin_command(cmd_name) if cmd_name in plugin_commands() else None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -71,33 +61,26 @@ class LazyGroup(click.Group):
         """Write the list without importing a command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
-        if others := {name: text for name, text in plugin_commands().items() if name not in COMMANDS}:
-            with formatter.section("Commands of plugins"):
+        if others := plugin_commands():
+            with formatter.section("Commands of studies and plugins"):
                 formatter.write_dl(list(others.items()))
 
 
-def _load(target: str) -> click.Command:
-    """Import a command by its module of this package, or of a folder of plugins by the full path (`prejudge. ...`)."""
-    module, _, attribute = target.partition(":")
-    command: click.Command = getattr(import_module(module if "." in module else f".{module}", __package__), attribute)
-    return command
+def _plugins() -> Any:
+    plugins = import_module("..catalogue.plugins", __package__)
+    registry = import_module("..catalogue.registry", __package__)
+    return plugins.Plugins(registry.Registry(), kinds=("command",))
 
 
 def plugin_commands() -> dict[str, str]:
-    """Return the names and summaries of the commands that installed plugins add."""
-    plugins = import_module("..catalogue.plugins", __package__)
-    if not plugins.found_plugins():
-        return {}
-    registry = import_module("..catalogue.registry", __package__)
-    offers = plugins.Plugins(registry.Registry()).offers["command"]
-    return {name: registered.plugged.summary for name, registered in offers.items()}
+    """Return the names and summaries of the commands that studies and installed plugins add."""
+    offers = _plugins().offers["command"]
+    return {name: registered.plugged.summary for name, registered in offers.items() if name not in COMMANDS}
 
 
 def load_plugin_command(name: str) -> click.Command:
     """Import a plugin's command."""
-    plugins = import_module("..catalogue.plugins", __package__)
-    registry = import_module("..catalogue.registry", __package__)
-    command: click.Command = plugins.Plugins(registry.Registry()).load("command", name)
+    command: click.Command = _plugins().load("command", name)
     return command
 
 

@@ -33,7 +33,7 @@ def validate(file: str | None, schema: bool, registry: str | None) -> int:
         for problem in found:
             click.echo(f"- {problem}", err=True)
         return 1
-    name, _, study = read_study_file(file)
+    name, study = read_study_file(file)
     click.echo(f"{file}: study {name!r} is sound. Probe {study.probe}; metrics {', '.join(study.metrics)}.")
     click.echo(f"Count what it asks: prejudge plan {file}")
     return 0

@@ -80,7 +80,7 @@ def test_name_is_the_files_own_by_default(study, catalogue):
 
 
 def test_paths_are_relative_to_the_file(study, tmp_path):
-    _, _, data = load_study_file(study('probe = "x"\n[options]\ndata = "./mine.csv"\nword = "plain"\n'))
+    _, data = load_study_file(study('probe = "x"\n[options]\ndata = "./mine.csv"\nword = "plain"\n'))
     assert data["options"] == {"data": str(tmp_path / "mine.csv"), "word": "plain"}
 
 
