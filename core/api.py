@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -22,28 +22,36 @@ from .compare import (
     score_all,
     write_comparison,
 )
+from .contracts.canonical import decode_request, decode_response
 from .contracts.errors import UnknownNameError, UsageError
 from .engine.budget import Caps
+from .engine.manifest import Manifest
+from .engine.observations import stack
 from .engine.plan import StagePlan
 from .engine.plan import plan as plan_study
 from .engine.progress import Progress
 from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
+from .report.exchanges import show_request, show_response
+from .report.export import Format, encode
+from .report.export import write_bytes as write_bytes
 from .report.output import write_output
 from .report.results import Run as Run
 from .report.results import load as load
 from .report.results import plotted
+from .scoring.score import observations_of, score_published
 from .scoring.score import score as score_run
-from .scoring.score import score_published
 from .scoring.sensitivity import ASSUMED, Assumed, ensure_apart
 from .scoring.sensitivity import Detectable as Detectable
 from .scoring.sensitivity import smallest_effects as find_smallest
-from .store import Store
+from .store import Store, get_run, used_answers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 T = TypeVar("T")
+TABLES: tuple[Format, ...] = ("parquet", "csv", "json")
+"""Kinds of files that a frame is written as."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +84,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _ = self.caps
         if self.mode not in (modes := get_args(Mode)):
             raise UnknownNameError("mode", str(self.mode), modes)
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """The observations of a run, unscored."""
+
+    run: str
+    """Its name."""
+    study: Study
+    stages: dict[str, Any]
+    """A polars frame by stage, in the order they were asked."""
+
+    @property
+    def last(self) -> pl.DataFrame:
+        """Return the observations of the last stage."""
+        frame: pl.DataFrame = list(self.stages.values())[-1]
+        return frame
+
+    @property
+    def stacked(self) -> pl.DataFrame:
+        """Return the observations of all stages in one frame, with a column `stage`."""
+        return stack(self.stages)
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -234,6 +263,47 @@ def import_scores(study: str, path: str, settings: Settings | None = None, **opt
     catalogue = Catalogue.load(settings.registry)
     scores = score_published(catalogue, _resolve(catalogue, study, None, options), path)
     return Run(scores, write_output(scores, None, Path(settings.runs)))
+
+
+def observe(name: str = "latest", settings: Settings | None = None) -> Observed:
+    """Read the observations of a run from the store alone; nothing is scored.
+
+    Raises:
+        UnknownNameError: there is no such run, or its probe is not installed.
+    """
+    settings = settings or Settings()
+    with Store(settings.store, writable=False) as store:
+        found = get_run(store, name)
+        study = msgspec.json.decode(found.manifest, type=Manifest).study
+        stages = Catalogue.load(settings.registry).instrument(study).stages()
+        return Observed(found.name, study, observations_of(store, found, stages))
+
+
+def exchanges(name: str, keys: Iterable[bytes], settings: Settings | None = None) -> dict[bytes, list[tuple[str, str]]]:
+    """Return what was asked and answered, as labels and texts, by the keys of observations of a run."""
+    with Store((settings or Settings()).store, writable=False) as store:
+        used = used_answers(store, get_run(store, name).id, keys)
+        rows = {number: (asked, said) for number, asked, said in store.exchanges(used.values())}
+        shown = {key: rows[number] for key, number in used.items()}
+    return {
+        key: [*show_request(decode_request(asked)), *show_response(decode_response(said))]
+        for key, (asked, said) in shown.items()
+    }
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> Path:
+    """Write a frame as a file of the kind that its ending says: .parquet, .csv or .json.
+
+    Raises:
+        UsageError: another ending, or the file cannot be written.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in TABLES:
+        endings = ", ".join(f".{name}" for name in TABLES)
+        raise UsageError(
+            f"cannot tell a kind of file from {path.name!r}. End it in {endings}.", code="options.file-kind"
+        )
+    return write_bytes(encode(frame, kind), path)
 
 
 def _scored(

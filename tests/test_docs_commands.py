@@ -66,7 +66,7 @@ def small(options_of) -> Iterator[None]:
     """Make studies small and models stand-ins. Figures, which take most of a small run's time, are not drawn here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("prejudge.core.catalogue.study.load_registry", world.small_registry(options_of))
-        patch.setattr("prejudge.core.cli.demo.PER_CELL", 3)
+        patch.setattr("prejudge.probes.bistereo.command.PER_CELL", 3)
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
         yield
 

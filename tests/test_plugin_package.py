@@ -108,16 +108,20 @@ def test_prejudge_is_the_one_that_was_installed(installed):
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [("probes", "sample-greetings"), ("metrics", "sample-length"), ("adapters", "sample-echo")]
+    [("probes", "sample-greetings"), ("metrics", "sample-length"), ("adapters", "sample-echo"), ("studies", "greetings")]
     + [(f"{kind}s", f"new-{kind}") for kind in KINDS],
 )
 def test_things_of_a_plugin_are_listed(installed, kind, name):
     assert name in installed.prejudge("list", kind).stdout
 
 
-def test_sample_study_runs_on_the_sample_adapter(installed):
-    study = str(installed.place / "sample" / "study.toml")
-    done = installed.prejudge("run", study, "--model", "sample-echo:echo", "--quiet")
+def test_study_of_a_plugin_is_planned(installed):
+    done = installed.prejudge("plan", "greetings", "--model", "sample-echo:echo")
+    assert done.returncode == 0 and "greetings" in done.stdout, done.stderr
+
+
+def test_study_of_a_plugin_runs(installed):
+    done = installed.prejudge("run", "greetings", "--model", "sample-echo:echo", "--quiet")
     assert done.returncode == 0, done.stderr
     assert "length" in done.stdout and "second" in done.stdout
 
@@ -150,6 +154,6 @@ def test_new_package_passes_its_own_tests(installed, kind):
     assert " passed" in done.stdout and "skipped" not in done.stdout
 
 
-def test_study_of_a_new_probe_is_sound(installed):
-    done = installed.prejudge("validate", str(installed.place / "new-probe" / "study.toml"))
-    assert done.returncode == 0 and "is sound" in done.stdout, done.stderr
+def test_study_of_a_new_probe_comes_with_its_package(installed):
+    done = installed.prejudge("plan", "new-probe")
+    assert done.returncode == 0 and "new-probe" in done.stdout, done.stderr

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import prejudge
-from prejudge.core.cli.main import COMMANDS
+from prejudge.core.cli.main import COMMANDS, plugin_commands
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,7 +38,7 @@ def text_of(page: Path) -> str:
 
 def test_every_command_is_in_the_reference(site):
     shown = text_of(site / "reference" / "commands" / "index.html")
-    for name in COMMANDS:
+    for name in (*COMMANDS, *plugin_commands()):
         assert f"prejudge {name}" in shown, name
     assert "UNSET" not in shown
 

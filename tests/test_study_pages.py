@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from prejudge.core.catalogue.registry import load_registry
+from prejudge.core.catalogue.study import Catalogue
 
+STUDIES = Catalogue.load().registry.studies
 PAGES = sorted((Path(__file__).resolve().parents[1] / "docs" / "studies").glob("*.md"))
 NEEDED = {
     "limits of validity": r"^## Limits",
@@ -25,14 +26,14 @@ def test_page_has(page, part):
     assert re.search(NEEDED[part], page.read_text("utf-8"), re.M), f"{page.name} does not tell {part}"
 
 
-@pytest.mark.parametrize("study", sorted(load_registry().studies))
+@pytest.mark.parametrize("study", sorted(STUDIES))
 def test_study_is_described(study):
     assert any(f"prejudge run {study}" in page.read_text("utf-8") for page in PAGES), study
 
 
-@pytest.mark.parametrize("study", sorted(load_registry().studies))
+@pytest.mark.parametrize("study", sorted(STUDIES))
 def test_study_says_where_it_is_from_and_what_it_does_not_show(study):
-    entry = load_registry().studies[study]
+    entry = STUDIES[study]
     assert entry.title and entry.summary and entry.source and entry.limits
 
 

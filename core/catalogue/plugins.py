@@ -137,7 +137,9 @@ class Plugins:
             things[:] = [thing for thing in things if thing.name not in taken]
 
     def _check_names(self, offered: Offered) -> None:
-        owners = [(kind, thing.name, self._owner(kind, thing.name)) for kind, t in offered.things.items() for thing in t]
+        owners = [
+            (kind, thing.name, self._owner(kind, thing.name)) for kind, t in offered.things.items() for thing in t
+        ]
         owners += [("study", name, self._owners.get(name)) for name in offered.studies]
         for kind, name, owner in owners:
             if owner is not None:

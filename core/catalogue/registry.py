@@ -1,8 +1,9 @@
 """The catalogue: `registry.toml`, built in and the user's own, read into typed records.
 
-The built-in file names adapters, models and the general metrics; studies come with plugins. A user's file (in the working directory, or named by `--registry`) adds to the built-in one and overrides it entry by
-entry. A setting `model = "package:prejudge.adapters.reference/fair"` is a folder inside an installed package; one that
-begins with `./` or `../` is relative to the file it stands in.
+The built-in file names adapters, models and the general metrics; studies come with plugins. A user's file (in the
+working directory, or named by `--registry`) adds to all of these and overrides them entry by entry. A setting
+`model = "package:prejudge.adapters.reference/fair"` is a folder inside an installed package; one that begins with `./`
+or `../` is relative to the file it stands in.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go
 from .bundles import export, import_, merge_
 from .completing import complete_run
-from .console import terminal
 from .shared import ensure_there, store_option
+from .terminal import terminal
 
 SHOWN = 20
 """Faults that `verify` names; the rest are counted."""

@@ -25,9 +25,9 @@ from ..contracts.estimates import Estimate
 from ..report.output import ensure_writable
 from ..store import Store
 from .completing import complete_run
-from .console import terminal
 from .results import ADJUSTED, UNITS, levels, number, p_value
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
+from .terminal import terminal
 
 CAPTION = f"difference: over the units that both runs answered; {ADJUSTED}"
 ROWS = 60

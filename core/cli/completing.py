@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from ..catalogue.registry import Registry, load_registry
+from ..catalogue.registry import Registry
+from ..catalogue.study import Catalogue
 from ..contracts.errors import PrejudgeError
 from ..store import Store, list_runs
 from ..store.urls import DEFAULT
@@ -60,7 +61,7 @@ def complete_run(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 def _registry(ctx: click.Context) -> Registry:
     try:
-        return load_registry(ctx.params.get("registry"))
+        return Catalogue.load(ctx.params.get("registry")).registry
     except PrejudgeError:
         return Registry()
 

@@ -1,14 +1,52 @@
-"""Where commands print their tables."""
+"""What the command of a study may use of the command line: its options, its tables, and how it runs a study."""
 
 from __future__ import annotations
 
-from rich.console import Console
+from collections.abc import Mapping
+from typing import Any
 
-WIDTH = 120
-"""Characters in a line where there is no terminal: enough for a table."""
+import click
+from rich.text import Text
+
+from ..catalogue.study import SUBJECT, Catalogue
+from ..engine.runs import RunOptions
+from ..report.text import clean
+from .completing import complete_run
+from .results import number, p_value
+from .run import perform
+from .shared import quiet_option, registry_option, run_argument, runs_option, store_option
+from .terminal import terminal
+
+__all__ = [
+    "complete_run",
+    "number",
+    "one_line",
+    "p_value",
+    "quiet_option",
+    "registry_option",
+    "run_argument",
+    "run_study",
+    "runs_option",
+    "store_option",
+    "terminal",
+]
 
 
-def terminal() -> Console:
-    """Return a console; where there is no terminal, lines are long enough for a table."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=max(console.width, WIDTH))
+def one_line(text: object) -> Text:
+    """Return a text that cannot steer the terminal, on one line."""
+    return Text(" ".join(str(clean(str(text))).split()))
+
+
+def run_study(name: str, model: str, options: Mapping[str, Any], where: Mapping[str, Any], command: str) -> int:
+    """Run a study on a model as `prejudge run` does, and return the exit code.
+
+    Args:
+        name: the study.
+        model: the model of the role `subject`.
+        options: options of the probe and of the metrics.
+        where: what the options of the command say: `store`, `runs`, `quiet`.
+        command: what is recorded as the command that ran it.
+    """
+    catalogue = Catalogue.load(where.get("registry"))
+    click.secho(f"\n{name} on {model}: {catalogue.registry.model(model).summary}", bold=True)
+    return perform(catalogue, catalogue.study(name, {SUBJECT: model}, options), RunOptions(command=command), where)

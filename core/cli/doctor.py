@@ -18,8 +18,8 @@ from ..doctor.installation import Fact, look_around
 from ..doctor.model import Check, examine
 from ..store import Store
 from .completing import complete_model
-from .console import terminal
 from .shared import registry_option, store_option
+from .terminal import terminal
 
 BY_NAME = {name: operation for operation, name in OPERATIONS.items()}
 MARKS = {"pass": "pass", "fail": "FAIL", "skip": "-"}

@@ -15,7 +15,6 @@ from ..catalogue.study import Catalogue
 from ..gate import Verdict, judge_run, junit, markdown, read_policy
 from ..report.export import write_bytes
 from ..store import Store
-from .console import terminal
 from .shared import (
     read_assignments,
     registry_option,
@@ -25,6 +24,7 @@ from .shared import (
     set_option,
     store_option,
 )
+from .terminal import terminal
 
 
 @click.command()

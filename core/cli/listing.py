@@ -7,8 +7,8 @@ from rich.table import Table
 
 from ..catalogue.study import Catalogue
 from ..store import Store, list_runs
-from .console import terminal
 from .shared import registry_option, store_option
+from .terminal import terminal
 
 KINDS = ("studies", "models", "probes", "metrics", "adapters", "runs", "plugins")
 

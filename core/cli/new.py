@@ -13,7 +13,7 @@ from ..scaffold.write import check_name
 from .shared import registry_option
 
 NEXT = {
-    "probe": "prejudge run study.toml --model reference-masked-biased",
+    "probe": "prejudge run {name} --model reference-masked-biased",
     "adapter": "prejudge list adapters",
     "metric": "prejudge list metrics",
 }
@@ -39,4 +39,4 @@ def new(kind: str, name: str, folder: str | None, registry: str | None) -> None:
     place = Path(folder) if folder is not None else Path(name)
     for path in write_package(names, place):
         click.echo(f"  {path}")
-    click.echo(f"Next:\n  cd {place}\n  pip install -e '.[test]'\n  pytest\n  {NEXT[kind]}")
+    click.echo(f"Next:\n  cd {place}\n  pip install -e '.[test]'\n  pytest\n  {NEXT[kind].format(name=name)}")

@@ -15,7 +15,6 @@ from ..scoring.score import score
 from ..scoring.sensitivity import Assumed, Detectable, ensure_apart, smallest_effects
 from ..store import Store
 from .completing import complete_run
-from .console import terminal
 from .shared import (
     data_option,
     model_option,
@@ -27,6 +26,7 @@ from .shared import (
     store_option,
     study_argument,
 )
+from .terminal import terminal
 
 
 @click.command()

@@ -17,9 +17,9 @@ from ..scoring.recheck import recheck as ask_again
 from ..store import Store
 from ..store.urls import hide_password
 from .completing import complete_run
-from .console import terminal
 from .results import number, p_value
 from .shared import ensure_there, registry_option, store_option
+from .terminal import terminal
 
 
 @click.command()

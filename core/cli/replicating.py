@@ -19,8 +19,8 @@ from ..scoring.replicate import NOT, REPRODUCED, UNJUDGED, Judged, ReplicateOpti
 from ..scoring.replicate import replicate as replicate_study
 from ..store import Store
 from .completing import complete_run, complete_study
-from .console import terminal
 from .shared import read_assignments, registry_option, set_option, store_option
+from .terminal import terminal
 
 
 @click.command()

@@ -17,8 +17,8 @@ from ..report.output import warnings_of, write_output
 from ..scoring.score import Scores, score
 from ..store import Store
 from ..store.urls import option_words
-from .console import terminal
 from .shared import again_words
+from .terminal import terminal
 
 UNITS = {"percentage points": "pp"}
 ADJUSTED = "p: adjusted within its family"

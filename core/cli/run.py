@@ -128,7 +128,7 @@ def ensure_same_data(manifest: Manifest) -> None:
             )
 
 
-def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: dict[str, Any]) -> int:
+def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapping[str, Any]) -> int:
     """Run a study with its progress on the terminal, show what came out, and return the exit code.
 
     Raises:

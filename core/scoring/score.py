@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -88,10 +88,7 @@ def score(
     manifest = _remeasured(manifest, assignments or {})
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
-    failures = read_failures(store, run.id)
-    observations = {
-        s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures, store.blob) for s in stages
-    }
+    observations = observations_of(store, run, stages)
     scores = Scores(run, manifest, stages, observations, {}, (), {}, (), (), ())
     every = any(metric.every_stage for metric, _ in instrument.metrics.values())
     if all(observations[stage.name].is_empty() for stage in (stages if every else stages[-1:])):
@@ -103,6 +100,15 @@ def score(
             code="run.incomplete",
         )
     return _measure(catalogue, scores, instrument)
+
+
+def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
+    """Return the observations of a run by stage, from the store alone."""
+    failures = read_failures(store, run.id)
+    return {
+        stage.name: gather_observations(stage, stream_trials(store, run.id, stage.name), failures, store.blob)
+        for stage in stages
+    }
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
-from ...core.contracts.errors import DataError, MissingExtraError
+from ...core.contracts.errors import DataError
 from ...core.contracts.records import Scalar
 from ..shared.csv import Row, read_rows
+from ..shared.images import METADATA, probe_image, require_pillow
 
 VARIANTS = ("original", "filtered")
 PERSON = ("gender", "age_group", "race", "source")
 REQUIRED = ("face_id", "file", "variant", *PERSON)
 RATING = "rating_"
-METADATA = "metadata.csv"
-MEDIA = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
 SHOWN = 5
 """Problems that an error names; the rest are counted."""
 _RATINGS = re.compile(r"\d+(\.\d+)?(;\d+(\.\d+)?)*")
@@ -69,8 +65,7 @@ def read_stimuli(path: str) -> list[Stimulus]:
             pair differ, or what is said of a person differs between the two. All are looked for before it is raised.
         MissingExtraError: Pillow is not installed.
     """
-    if find_spec("PIL") is None:
-        raise MissingExtraError("reading images", "images")
+    require_pillow("reading images")
     table = Path(path) / METADATA if Path(path).is_dir() else Path(path)
     rows = read_rows(str(table), REQUIRED)
     problems: list[str] = []
@@ -109,28 +104,6 @@ def _read(row: Row, folder: Path, problems: list[str]) -> _Checked | None:
 
 def _why(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error) or type(error).__name__
-
-
-def probe_image(data: bytes) -> tuple[str, tuple[int, int]]:
-    """Decode an image once, and return its media type and its width and height.
-
-    Raises:
-        ValueError: the bytes are no PNG, JPEG or WebP, or a part of one.
-    """
-    from PIL import Image
-
-    # Decoders fail in every way that a malformed file can make them.
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(data)) as image:
-                kind, size = str(image.format), (image.width, image.height)
-                image.load()
-    except Exception as error:
-        raise ValueError(str(error).partition("<_io")[0].strip() or type(error).__name__) from error
-    if kind not in MEDIA:
-        raise ValueError(f"the format is {kind}; save it as PNG, JPEG or WebP")
-    return MEDIA[kind], size
 
 
 def _ratings(row: Row) -> dict[str, str]:

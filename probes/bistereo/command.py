@@ -1,23 +1,32 @@
-"""`prejudge tuples`: drafted tuples as annotation sheets, and annotated sheets as data of `bistereo-tuples`."""
+"""`prejudge tuples`: drafted tuples as annotation sheets, and annotated sheets as data of `bistereo-tuples`.
+
+And `prejudge demo`: BIStereo-Pairs on the reference models, which the association that it measures was planted in.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ...core.catalogue.study import Catalogue
-from ...core.cli.shared import registry_option, run_argument, store_option
+from ...core.api import Settings, observe, write_bytes
+from ...core.cli.console import (
+    quiet_option,
+    registry_option,
+    run_argument,
+    run_study,
+    runs_option,
+    store_option,
+)
 from ...core.contracts.errors import UsageError
-from ...core.report.export import write_bytes
-from ...core.scoring.score import score
-from ...core.store import Store
+from .tuples_agreement import tuple_agreement
+from .tuples_sheet import advice, draft_rows, long_ratings, read_sheets, sheet_text, tuples_text
 
-# Named, not imported: the core does not know its plugins.
-SHEETS, AGREEMENT = "prejudge.probes.bistereo.tuples_sheet", "prejudge.metrics.bistereo.tuples_agreement"
 PROBE = "bistereo-tuples-draft"
+STUDY = "bistereo-pairs"
+MODELS = ("reference-masked-fair", "reference-masked-biased")
+PER_CELL = 300
 
 
 @click.group()
@@ -41,15 +50,13 @@ def sheet(name: str, out: str, seed: int, store: str, registry: str | None) -> N
     Every annotator fills in a copy: 1 in the column `stereotype` where the tuple is a stereotype, 0 where it is none,
     nothing where they cannot say. `opposite` and `standing` are for whoever makes the study.
     """
-    with Store(store, writable=False) as opened:
-        scores = score(Catalogue.load(registry), opened, name)
-    if scores.manifest.study.probe != PROBE:
+    found = observe(name, Settings(store=store, registry=registry))
+    if found.study.probe != PROBE:
         raise UsageError(
-            f"the run {scores.run.name} drafted no tuples. Name a run of the study {PROBE}.", code="run.other-study"
+            f"the run {found.run} drafted no tuples. Name a run of the study {PROBE}.", code="run.other-study"
         )
-    sheets: Any = import_module(SHEETS)
-    rows = sheets.draft_rows(row for row in scores.last.iter_rows(named=True) if row["status"] == "ok")
-    _write_new(sheets.sheet_text(rows, seed), out)
+    rows = draft_rows(row for row in found.last.iter_rows(named=True) if row["status"] == "ok")
+    _write_new(sheet_text(rows, seed), out)
     click.echo(f"{len(rows)} tuples. Give every annotator a copy, then: prejudge tuples agree COPY...")
 
 
@@ -62,13 +69,23 @@ def agree(sheets: tuple[str, ...], least: int, out: str) -> None:
 
     Each SHEET is the copy of one annotator, who is named by the file, or by a column `annotator`.
     """
-    reading: Any = import_module(SHEETS)
-    annotated = reading.read_sheets(sheets)
-    for line in import_module(AGREEMENT).tuple_agreement(reading.long_ratings(annotated)).lines():
+    annotated = read_sheets(sheets)
+    for line in tuple_agreement(long_ratings(annotated)).lines():
         click.echo(line)
-    _write_new(reading.tuples_text(annotated, least), out)
-    for line in reading.advice(annotated, least):
+    _write_new(tuples_text(annotated, least), out)
+    for line in advice(annotated, least):
         click.echo(line)
+
+
+@click.command()
+@click.option("--full", is_flag=True, help=f"All pairs of the study, instead of {PER_CELL} per cell.")
+@store_option
+@runs_option
+@quiet_option
+def demo(full: bool, **where: Any) -> None:
+    """Run a study on the two reference models that come with the package: one fair, one with a planted bias."""
+    for model in MODELS:
+        run_study(STUDY, model, {} if full else {"per_cell": PER_CELL}, where, "prejudge demo")
 
 
 def _write_new(text: str, out: str) -> None:

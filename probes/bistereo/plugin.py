@@ -24,7 +24,7 @@ def prejudge_probes() -> list[Plugged]:
         Plugged(
             "bistereo-tuples",
             "prejudge.probes.bistereo.tuples:BIStereoTuples",
-            "Analogies between an advantaged and a disadvantaged group of one dimension of body image (BIStereo-Tuples).",
+            "Analogies between an advantaged and a disadvantaged group in one dimension of the body (BIStereo-Tuples).",
         ),
         Plugged(
             "bistereo-tuples-draft",
@@ -46,7 +46,7 @@ def prejudge_metrics() -> list[Plugged]:
         Plugged(
             "trisentbias",
             "prejudge.metrics.bistereo.trisentbias:TriSentBias",
-            "Preferences for the desirable description by sentiment: z1, z2, z3, favouritism, discrimination, magnitudes.",
+            "Preferences for the desirable description: z1, z2, z3, favouritism, discrimination, magnitudes.",
         ),
         Plugged(
             "bistereo-nli",

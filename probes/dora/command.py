@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 import polars as pl
@@ -13,22 +13,22 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from ...core.catalogue.study import Catalogue
-from ...core.cli.completing import complete_run
-from ...core.cli.console import terminal
-from ...core.cli.results import number, p_value
-from ...core.cli.shared import registry_option, store_option
+from ...core.api import Settings, exchanges, observe, write_table
+from ...core.cli.console import (
+    complete_run,
+    number,
+    one_line,
+    p_value,
+    registry_option,
+    store_option,
+    terminal,
+)
 from ...core.contracts.errors import UsageError
-from ...core.report.export import Format, encode, write_bytes
-from ...core.report.text import clean
-from ...core.store import Store
 from .associations import CELL, PAIR
-from .discovered import ALL, Discovered, discover, examples_of, shared_by
+from .discovered import ALL, Discovered, discover, shared_by
 from .documented import mark_documented
 from .overlap import adjusted
 from .salience import METHODS, Reading
-
-KINDS = {".parquet": "parquet", ".csv": "csv", ".json": "json"}
 
 
 @click.command()
@@ -64,19 +64,23 @@ def associations(runs: tuple[str, ...], **given: Any) -> None:
     """
     if not 0 < given["level"] < 1:
         raise UsageError(f"--level is {given['level']}. Give a number between 0 and 1.", code="options.value")
-    with Store(given["store"], writable=False) as store:
-        catalogue = Catalogue.load(given["registry"])
-        reading = Reading(keep=given["keep"])
-        found = [discover(catalogue, store, name, given["level"], reading) for name in runs or ("latest",)]
-        kept = [_chosen(one, given) for one in found]
-        if given["export"]:
-            _export(found, kept, Path(given["export"]))
-        elif given["descriptors"]:
-            for one, pairs in zip(found, kept, strict=True):
-                _show_pairs(one, pairs, store, given)
-        else:
-            _show_counts(found)
-            _show_shared(found, given["method"])
+    settings = Settings(store=given["store"], registry=given["registry"])
+    found = [_discovered(name, settings, given) for name in runs or ("latest",)]
+    kept = [_chosen(one, given) for one in found]
+    if given["export"]:
+        _export(found, kept, Path(given["export"]))
+    elif given["descriptors"]:
+        for one, pairs in zip(found, kept, strict=True):
+            _show_pairs(one, pairs, settings, given)
+    else:
+        _show_counts(found)
+        _show_shared(found, given["method"])
+
+
+def _discovered(name: str, settings: Settings, given: dict[str, Any]) -> Discovered:
+    seen = observe(name, settings)
+    model = seen.study.roles.get("subject", "")
+    return discover(seen.run, model, seen.stacked, given["level"], Reading(keep=given["keep"]))
 
 
 def _chosen(found: Discovered, given: dict[str, Any]) -> pl.DataFrame:
@@ -85,15 +89,10 @@ def _chosen(found: Discovered, given: dict[str, Any]) -> pl.DataFrame:
 
 
 def _export(found: Sequence[Discovered], kept: Sequence[pl.DataFrame], path: Path) -> None:
-    if path.suffix.lower() not in KINDS:
-        raise UsageError(
-            f"cannot tell a kind of file from {path.name!r}. End it in {', '.join(KINDS)}.", code="options.file-kind"
-        )
     both = zip(found, kept, strict=True)
     named = [pairs.with_columns(run=pl.lit(one.run), model=pl.lit(one.model)) for one, pairs in both]
     frame = pl.concat(named).with_columns(keys=pl.col("keys").list.eval(pl.element().bin.encode("hex")).list.join(" "))
-    kind = cast("Format", KINDS[path.suffix.lower()])
-    click.echo(f"Written: {write_bytes(encode(frame, kind), path)} ({frame.height:,} associations)")
+    click.echo(f"Written: {write_table(frame, path)} ({frame.height:,} associations)")
 
 
 def _show_counts(found: Sequence[Discovered]) -> None:
@@ -110,7 +109,7 @@ def _show_counts(found: Sequence[Discovered]) -> None:
         for cell, part in one.pairs.group_by(*CELL, maintain_order=True):
             counts = [part["count"].sum(), part.height, part["in_range"].sum()]
             counts += [part[f"salient_{column}"].sum() for column in METHODS.values()]
-            table.add_row(*map(_shown, (one.run, *cell)), *(f"{count:,}" for count in counts))
+            table.add_row(*map(one_line, (one.run, *cell)), *(f"{count:,}" for count in counts))
     terminal().print(table)
 
 
@@ -124,7 +123,7 @@ def _show_shared(found: Sequence[Discovered], method: str) -> None:
     for column in ("first", "second", "shared", "Jaccard", "expected", "p"):
         table.add_column(column, justify="right")
     for place, one in enumerate(found, 1):
-        terminal().print(_shown(f"{place}: {one.run}"))
+        terminal().print(one_line(f"{place}: {one.run}"))
     rows = [
         (f"{here} and {there}", cell, shared)
         for (here, first), (there, second) in combinations(enumerate(found, 1), 2)
@@ -133,11 +132,11 @@ def _show_shared(found: Sequence[Discovered], method: str) -> None:
     for (runs, cell, shared), p in zip(rows, adjusted([shared.p for _, _, shared in rows]), strict=True):
         counts = (shared.first, shared.second, shared.shared)
         figures = (number(shared.jaccard), number(shared.expected), p_value(p))
-        table.add_row(*map(_shown, (runs, *cell)), *(f"{count:,}" for count in counts), *figures)
+        table.add_row(*map(one_line, (runs, *cell)), *(f"{count:,}" for count in counts), *figures)
     terminal().print(table)
 
 
-def _show_pairs(found: Discovered, pairs: pl.DataFrame, store: Store, given: dict[str, Any]) -> None:
+def _show_pairs(found: Discovered, pairs: pl.DataFrame, settings: Settings, given: dict[str, Any]) -> None:
     console = terminal()
     shown = pairs.head(max(given["most"], 0))
     rest = f", the first {shown.height:,} shown" if shown.height < pairs.height else ""
@@ -148,11 +147,17 @@ def _show_pairs(found: Discovered, pairs: pl.DataFrame, store: Store, given: dic
             console.print(f"--method {ALL} shows every association, whether any method keeps it or not.")
         return
     console.print(_table(shown))
-    for row in shown.iter_rows(named=True):
-        for exchange in examples_of(store, found, row["keys"][: max(given["examples"], 0)]):
-            console.print(_shown(f"{row['descriptor']} ↔ {row['word']} ({row['setting']})"), style="bold")
+    _show_examples(found, shown.with_columns(pl.col("keys").list.head(max(given["examples"], 0))), settings)
+
+
+def _show_examples(found: Discovered, pairs: pl.DataFrame, settings: Settings) -> None:
+    console = terminal()
+    said = exchanges(found.run, [key for keys in pairs["keys"] for key in keys], settings)
+    for row in pairs.iter_rows(named=True):
+        for exchange in (said[key] for key in row["keys"] if key in said):
+            console.print(one_line(f"{row['descriptor']} ↔ {row['word']} ({row['setting']})"), style="bold")
             for label, text in exchange:
-                console.print(Text("  ") + _shown(f"{label}: {text}"), soft_wrap=True)
+                console.print(Text("  ") + one_line(f"{label}: {text}"), soft_wrap=True)
 
 
 def _table(pairs: pl.DataFrame) -> Table:
@@ -170,11 +175,11 @@ def _table(pairs: pl.DataFrame) -> Table:
         said = (row["sentiment"] or row["sentiment_status"], row["toxicity"] or row["toxicity_status"])
         known = ["documented" if row["documented"] else "undocumented"] if marked else []
         table.add_row(
-            *(_shown(row[name]) for name in PAIR[1:]), str(row["count"]), *figures, *said, number(row["level"]), *known
+            *(one_line(row[name]) for name in PAIR[1:]),
+            str(row["count"]),
+            *figures,
+            *said,
+            number(row["level"]),
+            *known,
         )
     return table
-
-
-def _shown(text: object) -> Text:
-    """Return a text that cannot steer the terminal, on one line."""
-    return Text(" ".join(str(clean(str(text))).split()))

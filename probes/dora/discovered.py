@@ -1,4 +1,4 @@
-"""The associations of a run, from the store alone: no model, no backend, no metric."""
+"""The associations of a run, from its observations: no model, no backend, no metric. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ...core.catalogue.study import Catalogue
-from ...core.contracts.canonical import decode_request, decode_response
 from ...core.contracts.errors import DataError, UnknownNameError
-from ...core.engine.manifest import Manifest
-from ...core.engine.observations import gather_observations, stack
-from ...core.report.exchanges import show_request, show_response
-from ...core.store import Store, get_run, read_failures, stream_trials, used_answers
 from .associations import CELL, STAGES, count_pairs, measure_cells, mentions, ranked, with_answers
 from .overlap import Overlap, overlap
 from .salience import METHODS, Reading
@@ -26,7 +20,6 @@ class Discovered(msgspec.Struct, frozen=True):
     """What one run found."""
 
     run: str
-    run_id: int
     model: str
     """The name of the model that was asked."""
     pairs: Any
@@ -50,31 +43,19 @@ class Discovered(msgspec.Struct, frozen=True):
 
 
 def discover(
-    catalogue: Catalogue, store: Store, name: str, level: float = 0.05, reading: Reading | None = None
+    run: str, model: str, observations: pl.DataFrame, level: float = 0.05, reading: Reading | None = None
 ) -> Discovered:
-    """Read a run and measure its associations.
+    """Measure the associations in the observations of a run, all stages stacked.
 
     Raises:
-        UnknownNameError: there is no such run, or its probe is not installed.
         DataError: the run asks for no words, or none could be read.
     """
-    run = get_run(store, name)
-    manifest = msgspec.json.decode(run.manifest, type=Manifest)
-    stages = catalogue.instrument(manifest.study).stages()
-    if not any(stage.name in STAGES for stage in stages):
-        raise DataError(
-            f"run {run.name} of {manifest.study.name!r} asks for no words. Name a run of a study dora-*.",
-            code="run.other-study",
-        )
-    failures = read_failures(store, run.id)
-    observations = stack(
-        {s.name: gather_observations(s, stream_trials(store, run.id, s.name), failures, store.blob) for s in stages}
-    )
+    if not observations["stage"].is_in(STAGES).any():
+        raise DataError(f"run {run} asks for no words. Name a run of a study dora-*.", code="run.other-study")
     pairs = count_pairs(mentions(observations))
     if pairs.is_empty():
-        raise DataError(f"run {run.name} has no word that could be read.", code="run.no-answers")
-    measured = with_answers(measure_cells(pairs, level, reading), observations)
-    return Discovered(run.name, run.id, manifest.study.roles.get("subject", ""), measured)
+        raise DataError(f"run {run} has no word that could be read.", code="run.no-answers")
+    return Discovered(run, model, with_answers(measure_cells(pairs, level, reading), observations))
 
 
 def shared_by(first: Discovered, second: Discovered, method: str) -> list[tuple[tuple[str, ...], Overlap]]:
@@ -85,14 +66,6 @@ def shared_by(first: Discovered, second: Discovered, method: str) -> list[tuple[
     asked = [", ".join(found.pairs["modality"].unique().sort()) for found in (first, second)]
     name = asked[0] if asked[0] == asked[1] else " and ".join(asked)
     return [*shared, ((name, ALL), overlap(kept[0], kept[1]))]
-
-
-def examples_of(store: Store, found: Discovered, keys: Sequence[bytes]) -> list[list[tuple[str, str]]]:
-    """Return for each exchange what was asked and answered, as labels and texts."""
-    used = used_answers(store, found.run_id, keys)
-    rows = {number: (asked, said) for number, asked, said in store.exchanges(used.values())}
-    shown = (rows[used[key]] for key in keys if key in used)
-    return [[*show_request(decode_request(asked)), *show_response(decode_response(said))] for asked, said in shown]
 
 
 def _cells(pairs: pl.DataFrame) -> list[tuple[tuple[str, ...], pl.DataFrame]]:

@@ -7,7 +7,6 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -15,10 +14,10 @@ import msgspec
 import polars as pl
 
 from ...core.contracts import Stage, Trial, Unreadable
-from ...core.contracts.errors import DataError, MissingExtraError, UsageError
+from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.records import AnyResponse, Draw, Drawing, Request, Scalar
-from ..attractiveness.stimuli import METADATA, probe_image
 from ..shared.csv import Row, read_rows
+from ..shared.images import METADATA, probe_image, require_pillow
 from .authors import asked_about
 from .descriptors import T2I_SETTINGS, Entry, chosen
 from .options import DoraOptions
@@ -154,7 +153,7 @@ def read_pictures(folder: str, options: DoraOptions) -> list[Picture]:
         DataError: an image is missing, unreadable, blank, or has the bytes of another one.
         MissingExtraError: Pillow is not installed.
     """
-    _require_pillow("reading images")
+    require_pillow("reading images")
     table = Path(folder) / METADATA if Path(folder).is_dir() else Path(folder)
     seen: dict[str, Row] = {}
     entries = []
@@ -227,7 +226,7 @@ def is_blank(data: bytes) -> bool:
 
 
 def _known_blank(name: str, blobs: Callable[[str], bytes]) -> bool:
-    _require_pillow("looking for blank images")
+    require_pillow("looking for blank images")
     if name not in _LOOKED:
         try:
             data = blobs(name)
@@ -240,8 +239,3 @@ def _known_blank(name: str, blobs: Callable[[str], bytes]) -> bool:
             # What cannot be unpacked is found out by whoever is asked about it.
             _LOOKED[name] = False
     return _LOOKED[name]
-
-
-def _require_pillow(what: str) -> None:
-    if find_spec("PIL") is None:
-        raise MissingExtraError(what, "images")

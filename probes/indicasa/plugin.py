@@ -14,7 +14,7 @@ def prejudge_probes() -> list[Plugged]:
         Plugged(
             "indicasa",
             "prejudge.probes.indicasa.probe:IndiCASA",
-            "Masked sentences about caste, religion, gender, disability and status in India, completed in free words (IndiCASA).",
+            "Masked sentences about caste, religion, gender, disability and status in India, to complete (IndiCASA).",
         ),
     ]
 
@@ -26,7 +26,7 @@ def prejudge_metrics() -> list[Plugged]:
         Plugged(
             "indicasa",
             "prejudge.metrics.indicasa.metric:IndiCASA",
-            "How often a completion comes closer to the stereotype than to its opposite: stereotype probability, Bias Score, KL.",
+            "How often a completion is closer to the stereotype than to its opposite: probability, Bias Score, KL.",
         ),
     ]
 

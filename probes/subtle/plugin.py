@@ -26,7 +26,7 @@ def prejudge_metrics() -> list[Plugged]:
         Plugged(
             "subtle",
             "prejudge.metrics.subtle.metric:Subtle",
-            "Base rates, conditional likelihoods and their differences by the polarity of what is given; Kendall's tau.",
+            "Base rates, conditional likelihoods and their differences by polarity of what is given; Kendall's tau.",
         ),
     ]
 

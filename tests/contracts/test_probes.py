@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prejudge.core.catalogue.registry import load_registry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.options import build_options
 from prejudge.testing import MetricContract, ProbeContract, guesses, observe
@@ -73,4 +72,4 @@ def test_metric(instrument, name, rule):
 
 
 def test_every_probe_of_the_catalogue_is_tested():
-    assert {i.probe for i in INSTRUMENTS} == set(load_registry().probes)
+    assert {i.probe for i in INSTRUMENTS} == set(CATALOGUE.plugins.offers["probe"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from prejudge.core.catalogue.plugins import Plugins
+from prejudge.core.catalogue.plugins import Plugins, built_in_plugins
 from prejudge.core.catalogue.registry import load_registry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.studyfile import load_study_file
@@ -51,7 +51,7 @@ def study(tmp_path):
 @pytest.fixture(scope="module")
 def catalogue():
     entries = load_registry()
-    return Catalogue(entries, Plugins(entries, found=[]))
+    return Catalogue(entries, Plugins(entries, found=built_in_plugins()))
 
 
 def test_sound_file_has_no_problems(study, catalogue):

@@ -9,7 +9,7 @@ import sys
 import pytest
 from click.shell_completion import CompletionItem, ShellComplete
 
-from prejudge.core.catalogue.registry import load_registry
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli import completing
 from prejudge.core.cli.main import COMMANDS, LazyGroup, cli
 from prejudge.core.store import Store
@@ -39,9 +39,13 @@ def test_commands_are_offered_without_importing_one(monkeypatch):
     assert names("re") == [name for name in COMMANDS if name.startswith("re")]
 
 
+def test_commands_of_studies_are_offered():
+    assert "tuples" in names("tu") and "train-encoder" in names("tr")
+
+
 @pytest.mark.parametrize("command", ["run", "plan", "import", "replicate"])
 def test_studies_are_offered(command):
-    assert set(names(command, "bistereo-")) == {n for n in load_registry().studies if n.startswith("bistereo-")}
+    assert set(names(command, "bistereo-")) == {n for n in Catalogue.load().registry.studies if n.startswith("bistereo-")}
 
 
 def test_study_that_begins_like_none_is_left_to_the_shell():

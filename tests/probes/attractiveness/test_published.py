@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from scipy import stats
 
-from prejudge.core.catalogue.registry import load_registry
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.probes.attractiveness.scenarios import load_scenarios
 
 STARS = ((0.001, "(***)"), (0.01, "(**)"), (0.05, "(*)"))
@@ -15,7 +15,7 @@ STARS = ((0.001, "(***)"), (0.01, "(**)"), (0.05, "(*)"))
 
 @pytest.fixture(scope="module")
 def published():
-    return load_registry().study("attractiveness").published
+    return Catalogue.load().registry.study("attractiveness").published
 
 
 def statistics(published):

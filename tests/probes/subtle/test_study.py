@@ -11,7 +11,6 @@ import pytest
 
 import prejudge
 from prejudge.core.catalogue.published import Published
-from prejudge.core.catalogue.registry import load_registry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.engine.plan import plan
 from prejudge.probes.subtle.design import load_design
@@ -117,4 +116,4 @@ def test_published_values_are_complete():
         assert [counts[f"Table {number}"] for number in (1, 2, 3, 4, 7, *tables)] == [4, 30, 36, 30, 30, 90, 90]
         assert all(value.width is not None for value in printed)
         assert len({(v.measure, v.of, str(v.group), v.model, v.source) for v in values}) == len(values)
-    assert load_registry(None).study("subtle-sai").options == {"direction": "sai"}
+    assert Catalogue.load(None).registry.study("subtle-sai").options == {"direction": "sai"}

@@ -1,5 +1,7 @@
 """What this package offers."""
 
+from importlib.resources import files
+
 import prejudge
 
 
@@ -19,6 +21,12 @@ def prejudge_probes():
 def prejudge_metrics():
     """Return the metrics."""
     return [prejudge.Plugged("sample-length", "sample_plugin.metric:Length", "How long answers are.")]
+
+
+@prejudge.hookimpl
+def prejudge_studies():
+    """Return the study files."""
+    return [files(__package__) / "greetings.toml"]
 
 
 @prejudge.hookimpl

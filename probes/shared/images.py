@@ -1,0 +1,41 @@
+"""A user's folder of images: the name of its table, and what a file is, looked at once."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from importlib.util import find_spec
+
+from ...core.contracts.errors import MissingExtraError
+
+METADATA = "metadata.csv"
+"""The table of a folder of images."""
+MEDIA = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
+
+
+def require_pillow(what: str) -> None:
+    """Raise `MissingExtraError` where Pillow is not installed; `what` needs it."""
+    if find_spec("PIL") is None:
+        raise MissingExtraError(what, "images")
+
+
+def probe_image(data: bytes) -> tuple[str, tuple[int, int]]:
+    """Decode an image once, and return its media type and its width and height.
+
+    Raises:
+        ValueError: the bytes are no PNG, JPEG or WebP, or a part of one.
+    """
+    from PIL import Image
+
+    # Decoders fail in every way that a malformed file can make them.
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(data)) as image:
+                kind, size = str(image.format), (image.width, image.height)
+                image.load()
+    except Exception as error:
+        raise ValueError(str(error).partition("<_io")[0].strip() or type(error).__name__) from error
+    if kind not in MEDIA:
+        raise ValueError(f"the format is {kind}; save it as PNG, JPEG or WebP")
+    return MEDIA[kind], size
