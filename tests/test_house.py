@@ -32,7 +32,8 @@ for name, study in registry.studies.items():
         plugins.load("metric", metric)
     for model in study.roles.values():
         registry.model(model)
-identities = [catalogue.adapter(name).identity.digest for name, m in registry.models.items() if m.adapter == "simulated"]
+simulated = [name for name, model in registry.models.items() if model.adapter == "simulated"]
+identities = [catalogue.adapter(name).identity.digest for name in simulated]
 print(json.dumps({
     "codes": [one.exit_code for one in done], "said": [one.output for one in done], "problems": plugins.problems,
     "studies": sorted(registry.studies), "identities": identities,

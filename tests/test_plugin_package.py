@@ -108,7 +108,12 @@ def test_prejudge_is_the_one_that_was_installed(installed):
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [("probes", "sample-greetings"), ("metrics", "sample-length"), ("adapters", "sample-echo"), ("studies", "greetings")]
+    [
+        ("probes", "sample-greetings"),
+        ("metrics", "sample-length"),
+        ("adapters", "sample-echo"),
+        ("studies", "greetings"),
+    ]
     + [(f"{kind}s", f"new-{kind}") for kind in KINDS],
 )
 def test_things_of_a_plugin_are_listed(installed, kind, name):

@@ -117,7 +117,10 @@ def study_file(folder, name, text='probe = "mine"\n[metrics.m]\n'):
 
 
 def test_plugin_brings_studies(tmp_path):
-    files = [study_file(tmp_path, "first"), str(study_file(tmp_path, "x", 'name = "second"\nprobe = "p"\nmetrics = {}'))]
+    files = [
+        study_file(tmp_path, "first"),
+        str(study_file(tmp_path, "x", 'name = "second"\nprobe = "p"\nmetrics = {}')),
+    ]
     plugins = Plugins(Registry(), [entry("brings", prejudge_studies=files)])
     assert {name: study.probe for name, study in plugins.studies.items()} == {"first": "mine", "second": "p"}
 
@@ -127,7 +130,7 @@ def test_resource_of_a_package_may_be_a_study():
     assert plugins.studies["dora-t2i"].probe == "dora-t2i"
 
 
-@pytest.mark.parametrize("text", ["no toml", 'probe = 3\nmetrics = {}', 'prob = "x"\nmetrics = {}'])
+@pytest.mark.parametrize("text", ["no toml", "probe = 3\nmetrics = {}", 'prob = "x"\nmetrics = {}'])
 def test_broken_study_file_disables_its_plugin(tmp_path, text):
     broken = entry("broken", prejudge_studies=[study_file(tmp_path, "mine", text)])
     plugins = Plugins(Registry(), [broken, entry("good", prejudge_probes=[Plugged("mine", CountProbe)])])
@@ -154,7 +157,7 @@ def test_one_plugin_may_not_bring_two_studies_of_one_name(tmp_path):
 
 def test_own_study_comes_in_place_of_a_built_in_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = '[studies.crows-pairs]\nprobe = "crows-pairs"\ntitle = "Mine"\n[studies.crows-pairs.metrics]\ncrows-pairs = {}\n'
+    text = '[studies.crows-pairs]\nprobe = "crows-pairs"\ntitle = "Mine"\nmetrics = { crows-pairs = {} }\n'
     (tmp_path / "registry.toml").write_text(text)
     studies = Catalogue.load(None).registry.studies
     assert studies["crows-pairs"].title == "Mine" and not studies["crows-pairs"].published

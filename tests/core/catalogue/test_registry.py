@@ -58,7 +58,9 @@ def test_broken_toml_says_where():
 
 
 def test_package_path_is_found():
-    settings = parse_registry("[models.x]\nadapter='a'\nsettings={model='package:prejudge.probes.dora/data'}", "t").models
+    settings = parse_registry(
+        "[models.x]\nadapter='a'\nsettings={model='package:prejudge.probes.dora/data'}", "t"
+    ).models
     assert settings["x"].settings["model"].endswith("probes/dora/data")
 
 

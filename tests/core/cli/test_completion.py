@@ -45,7 +45,9 @@ def test_commands_of_studies_are_offered():
 
 @pytest.mark.parametrize("command", ["run", "plan", "import", "replicate"])
 def test_studies_are_offered(command):
-    assert set(names(command, "bistereo-")) == {n for n in Catalogue.load().registry.studies if n.startswith("bistereo-")}
+    assert set(names(command, "bistereo-")) == {
+        n for n in Catalogue.load().registry.studies if n.startswith("bistereo-")
+    }
 
 
 def test_study_that_begins_like_none_is_left_to_the_shell():
