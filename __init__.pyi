@@ -12,8 +12,6 @@ from .core.api import plan as plan
 from .core.api import run as run
 from .core.api import score as score
 from .core.api import smallest_effects as smallest_effects
-from .core.contracts.plugin import Plugged as Plugged
-from .core.contracts.plugin import hookimpl as hookimpl
 from .core.compare import CompareOptions as CompareOptions
 from .core.contracts import Imported as Imported
 from .core.contracts import Metric as Metric
@@ -46,6 +44,8 @@ from .core.contracts.estimates import Measure as Measure
 from .core.contracts.estimates import Missing as Missing
 from .core.contracts.estimates import SignificanceTest as SignificanceTest
 from .core.contracts.estimates import Verdict as Verdict
+from .core.contracts.plugin import Plugged as Plugged
+from .core.contracts.plugin import hookimpl as hookimpl
 from .core.contracts.records import Classification as Classification
 from .core.contracts.records import Classify as Classify
 from .core.contracts.records import Draw as Draw

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-WHOLE = ("__init__.py", "py.typed", "registry.toml", "adapters", "core", "testing")
+WHOLE = ("__init__.py", "__init__.pyi", "py.typed", "registry.toml", "adapters", "core", "testing")
 ROOMS = ("probes", "metrics")
 STUDIES = sorted(path.parent.name for path in (ROOT / "probes").glob("*/plugin.py"))
 OTHERS = {"subtle": "bistereo-tuples"}
