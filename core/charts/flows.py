@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
-from matplotlib.axes import Axes
-from matplotlib.patches import PathPatch, Rectangle
-from matplotlib.path import Path
 
 from .forest import GREY, INK, MEDIUM, SMALL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 WIDTH, GAP = 0.16, 0.03
 """Of a bar, where columns are 1 apart; and between bars, where all bars of a column are 1 high."""
@@ -39,6 +40,8 @@ class Flows(msgspec.Struct, frozen=True):
 
 def draw_flows(axes: Axes, flows: Flows) -> None:
     """Draw the nodes as bars with their names and counts, and the flows as bands between them."""
+    from matplotlib.patches import Rectangle
+
     places = [_places(flows, column) for column in range(len(flows.columns))]
     for column in range(len(places) - 1):
         _bands(axes, flows, column, (places[column], places[column + 1]))
@@ -77,6 +80,9 @@ def _bands(axes: Axes, flows: Flows, column: int, places: tuple[dict[str, Ends],
 
 
 def _band(axes: Axes, across: Ends, tops: Ends, share: float, colour: str) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
     (x0, x1), (left, right) = across, tops
     middle = (x0 + x1) / 2
     corners = [(x0, left), (middle, left), (middle, right), (x1, right)]

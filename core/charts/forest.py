@@ -6,13 +6,13 @@ Colours are Okabe and Ito's, told apart by any kind of colour vision; hatches sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SKY, ORANGE, BLUE, GREY, INK = "#56B4E9", "#E69F00", "#0072B2", "#EDEDED", "#222222"
 LEAST_LABEL = 4.0
@@ -88,9 +88,18 @@ class Panel(msgspec.Struct, frozen=True):
     neutral: float = 0.0
 
 
+def new_figure(size: tuple[float, float]) -> Figure:
+    """Return an empty figure of this size in inches; matplotlib is imported now, as most commands draw nothing."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained")
+
+
 def stacked_bars(title: str, bars: Sequence[Bar], layers: Sequence[Layer]) -> Figure:
     """Draw percentages as stacked bars with their numbers; a bar without numbers says `no data`."""
-    figure = Figure(figsize=(max(4.5, 1.15 * len(bars) + 1.4), 4.8), layout="constrained")
+    from matplotlib.patches import Patch
+
+    figure = new_figure((max(4.5, 1.15 * len(bars) + 1.4), 4.8))
     axes = figure.add_subplot()
     places = _places(bars)
     for place, bar in zip(places, bars, strict=True):
@@ -108,9 +117,11 @@ def stacked_bars(title: str, bars: Sequence[Bar], layers: Sequence[Layer]) -> Fi
 
 def forest(panels: Sequence[Panel]) -> Figure:
     """Draw estimates with their intervals as one forest plot per panel, side by side, and say what the marks mean."""
+    from matplotlib.lines import Line2D
+
     rows = max(len(panel.points) for panel in panels)
     width = 7.2 if len(panels) == 1 else 5.0 * len(panels)
-    figure = Figure(figsize=(width, 0.3 * rows + 2.0), layout="constrained")
+    figure = new_figure((width, 0.3 * rows + 2.0))
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         _forest(axes, panel)
     drawn = {_state(point) for panel in panels for point in panel.points if point.value is not None}
@@ -129,7 +140,7 @@ WHISKER = 0.17
 
 def columns(title: str, xlabel: str, bars: Sequence[Column], neutral: float) -> Figure:
     """Draw percentages as lying bars with whiskers, so that long labels stay level, and a line at `neutral`."""
-    figure = Figure(figsize=(7.6, 0.42 * len(bars) + 1.5), layout="constrained")
+    figure = new_figure((7.6, 0.42 * len(bars) + 1.5))
     axes = figure.add_subplot()
     for row, bar in enumerate(bars):
         _column(axes, row, bar)

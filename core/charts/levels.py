@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from typing import TYPE_CHECKING
 
 from ..contracts.estimates import Chart, Estimate
-from .forest import INK, MEDIUM, SMALL, plain
+from .forest import INK, MEDIUM, SMALL, new_figure, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
@@ -32,9 +32,11 @@ def draw_levels(runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
 
 
 def _chart(measure: str, runs: Mapping[str, Sequence[Estimate]]) -> Chart:
+    from matplotlib.lines import Line2D
+
     by_run = {run: {_cell(e): e for e in found if e.metric == measure} for run, found in runs.items()}
     cells = list(dict.fromkeys(cell for found in by_run.values() for cell in found))[:ROWS]
-    figure = Figure(figsize=(7.6, 0.22 * len(cells) * (1 + len(runs)) + 1.8), layout="constrained")
+    figure = new_figure((7.6, 0.22 * len(cells) * (1 + len(runs)) + 1.8))
     axes = figure.add_subplot()
     for number, found in enumerate(by_run.values()):
         _run(axes, number, len(runs), [found.get(cell) for cell in cells])

@@ -13,8 +13,8 @@ from rich.table import Table
 from ..catalogue.study import Catalogue
 from ..contracts import Estimate
 from ..contracts.errors import UsageError
-from ..report.output import warnings_of, write_output
 from ..scoring.score import Scores, score
+from ..scoring.warnings import warnings_of
 from ..store import Store
 from ..store.urls import option_words
 from .shared import again_words
@@ -33,12 +33,17 @@ def finish(
 
 
 def deliver(scores: Scores, store: Store | None, where: Mapping[str, Any]) -> int:
-    """Write the output of a scored run to the folder `runs` of `where`, show it, and return the exit code.
+    """Show a scored run, write its output to the folder `runs` of `where`, and return the exit code.
 
-    The report does without what `leave_out` of `where` names.
+    The exit code is 1 if no trial could be read. The report does without what `leave_out` of `where` names.
     """
+    show(scores, option_words(store.url) if store is not None else "")
+    # Afterwards, with its imports: matplotlib and the figures take longer than the numbers.
+    from ..report.output import write_output
+
     report = write_output(scores, store, Path(where["runs"]), where.get("leave_out", ()))
-    return show(scores, report, option_words(store.url) if store is not None else "")
+    terminal().print(f"Report: {report}", markup=False, soft_wrap=True)
+    return 0 if scores.answered else 1
 
 
 @contextmanager
@@ -57,8 +62,8 @@ def scored_again(name: str, where: Mapping[str, Any]) -> Iterator[None]:
         ) from None
 
 
-def show(scores: Scores, report: Path, place: str = "") -> int:
-    """Print the table of estimates, the conclusions and the report's path; return 1 if no trial could be read.
+def show(scores: Scores, place: str = "") -> None:
+    """Print warnings, the table of estimates, the conclusions and the run's name.
 
     `place` is what a command needs to find the store again.
     """
@@ -71,8 +76,6 @@ def show(scores: Scores, report: Path, place: str = "") -> int:
         console.print(sentence, markup=False)
     if scores.run.state != "imported":
         console.print(f"Run:    {scores.run.name}", markup=False)
-    console.print(f"Report: {report}", markup=False, soft_wrap=True)
-    return 0 if scores.answered else 1
 
 
 def estimates_table(estimates: Sequence[Estimate]) -> Table:

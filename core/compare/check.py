@@ -10,8 +10,8 @@ import msgspec
 from ..catalogue.study import Catalogue
 from ..contracts import Options
 from ..contracts.errors import UsageError
-from ..report.output import warnings_of
 from ..scoring.score import Scores
+from ..scoring.warnings import warnings_of
 
 PATHS = ("data",)
 """Options of probes that name a file; what is compared is its sha256."""

@@ -17,9 +17,9 @@ from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
 from ..contracts.adapter import OPERATIONS, Identity
 from ..scoring.score import Scores
+from ..scoring.warnings import warnings_of
 from .export import write_bytes
 from .markdown import bullets, escape, table
-from .output import warnings_of
 from .provenance import chosen_words
 from .text import decimals_for, defined, group_words, number, p_value
 

@@ -7,7 +7,6 @@ import re
 from base64 import b64encode
 from collections.abc import Sequence
 
-import matplotlib
 import msgspec
 from markupsafe import Markup
 
@@ -49,6 +48,8 @@ def draw(charts: Sequence[Chart]) -> list[Drawing]:
 
 def export(chart: Chart, kind: str) -> bytes:
     """Return the chart as a file of this kind (`svg`, `pdf`, or another that matplotlib knows)."""
+    import matplotlib
+
     buffer = io.BytesIO()
     engine = chart.figure.get_layout_engine()
     if kind == "pdf" and engine is not None:

@@ -15,17 +15,14 @@ from ..catalogue.published import whose
 from ..catalogue.study import SUBJECT, Study
 from ..contracts import Estimate, Stage
 from ..contracts.errors import UnknownNameError, UsageError
-from ..engine.manifest import IMPORTED, MANIFEST, in_words
+from ..engine.manifest import IMPORTED, MANIFEST
 from ..scoring.score import Scores, estimates_frame
+from ..scoring.warnings import warnings_of
 from ..store import Store
 from . import Published, ReportContent, StudyInfo, Table, write
 from .examples import show_examples, show_pictures
 from .export import encode
 from .provenance import chosen_words, design_words, provenance, when
-
-AGAIN = "Scored again with {options}: the numbers may not be those of the run's own options."
-INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
-
 
 PARTS = ("examples", "images")
 """What a report can do without."""
@@ -114,34 +111,6 @@ def _evidence(scores: Scores, store: Store | None, leave_out: Collection[str]) -
 def _design(scores: Scores) -> list[str]:
     """Say what was asked; of what somebody else asked, nothing is known but the scores."""
     return [] if scores.run.state == "imported" else design_words(scores.stages, scores.manifest)
-
-
-def warnings_of(scores: Scores, place: str = "") -> list[str]:
-    """Return what a reader must know before believing a number; `place` is what a command needs to find the store."""
-    remeasured = scores.manifest.remeasured
-    again = [AGAIN.format(options=in_words(remeasured))] if remeasured else []
-    warnings = [*again, *scores.manifest.notes, *_unanswered(scores)]
-    if scores.run.state == "imported":
-        return warnings
-    for stage in scores.stages:
-        done, record = scores.observations[stage.name].height, scores.manifest.stages.get(stage.name)
-        if scores.run.state != "finished" or record is None or done < record.planned:
-            planned = f"{record.planned}" if record else "an unknown number of"
-            mend = f"Resume it: prejudge resume {scores.run.name}{place}"
-            warnings.append(INCOMPLETE.format(done=done, planned=planned, stage=stage.name, mend=mend))
-    return warnings
-
-
-def _unanswered(scores: Scores) -> list[str]:
-    """Say how many trials the model never answered, and the most frequent reason."""
-    warnings = []
-    for name, frame in scores.observations.items():
-        failed = frame.filter(pl.col("status") == "failed")
-        if failed.height:
-            reason, count = failed["reason"].fill_null("no reason recorded").value_counts(sort=True).row(0)
-            shares = f"{failed.height} of {frame.height} trials of stage {name!r} were not answered"
-            warnings.append(f"{shares}; most often ({count} times): {reason}")
-    return warnings
 
 
 def published_beside_measured(scores: Scores) -> list[Published]:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from scipy import stats
 
 from ..contracts.records import AnyResponse, Scalar, Usage
+from ..statistics.scipy_stats import stats
 
 RESAMPLES = 9_999
 Outcomes = Mapping[str, Scalar]

@@ -13,7 +13,7 @@ import polars as pl
 
 from ..catalogue.plugins import blamed
 from ..catalogue.study import STAGE, Catalogue, Instrument, Study
-from ..contracts import Chart, Estimate, Example, Metric, Probe, Stage
+from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
 from ..engine.manifest import Manifest, describe_machine, digest_files, new_name
 from ..engine.observations import gather_observations, stack, unstack
@@ -34,10 +34,20 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     headline: tuple[Estimate, ...]
     conclusions: dict[str, str]
     methods: tuple[str, ...]
-    charts: tuple[Chart, ...]
-    examples: tuple[Example, ...]
+    metrics: dict[str, tuple[Metric, Options]] = {}
+    """What measured it, and with which options; nothing where nothing was measured."""
     options: dict[str, Any] = {}
     """Every option of the probe and of each metric, what was not set included."""
+
+    @cached_property
+    def charts(self) -> tuple[Chart, ...]:
+        """Draw the figures of every metric, at their first use: a verdict needs none."""
+        return tuple(chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.estimates[name]))
+
+    @cached_property
+    def examples(self) -> tuple[Example, ...]:
+        """Pick the exchanges behind the numbers, at their first use."""
+        return tuple(e for m, options in self.metrics.values() for e in m.examples(self.seen_by(m), options))
 
     @property
     def last(self) -> pl.DataFrame:
@@ -89,7 +99,7 @@ def score(
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     observations = observations_of(store, run, stages)
-    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), (), ())
+    scores = Scores(run, manifest, stages, observations, {}, (), {}, ())
     every = any(metric.every_stage for metric, _ in instrument.metrics.values())
     if all(observations[stage.name].is_empty() for stage in (stages if every else stages[-1:])):
         if unrecorded:
@@ -150,7 +160,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
     stages = tuple(instrument.stages())
     run = RunRow(0, name, study.name, "imported", "", time.time(), None)
     observations = {stages[-1].name: imported.observations}
-    return _measure(catalogue, Scores(run, manifest, stages[-1:], observations, {}, (), {}, (), (), ()), instrument)
+    return _measure(catalogue, Scores(run, manifest, stages[-1:], observations, {}, (), {}, ()), instrument)
 
 
 def measure_frame(
@@ -167,7 +177,7 @@ def measure_frame(
     frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}
     kept = tuple(stage for stage in stages if stage.name in frames)
     run = RunRow(0, manifest.run, manifest.study.name, "left", "", 0.0, None)
-    scores = Scores(run, manifest, kept, frames, {}, (), {}, (), (), ())
+    scores = Scores(run, manifest, kept, frames, {}, (), {}, ())
     return _measure(catalogue, scores, instrument)
 
 
@@ -184,8 +194,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
         conclusions={name: m.conclude(estimates[name]) for name, (m, _) in instrument.metrics.items()},
         methods=tuple(m.methods(o) for m, o in instrument.metrics.values()),
-        charts=tuple(chart for name, (m, _) in instrument.metrics.items() for chart in m.figures(estimates[name])),
-        examples=tuple(e for m, o in instrument.metrics.values() for e in m.examples(scores.seen_by(m), o)),
+        metrics=instrument.metrics,
         options={
             scores.manifest.study.probe: msgspec.to_builtins(instrument.options),
             **{name: msgspec.to_builtins(options) for name, (_, options) in instrument.metrics.items()},

@@ -17,7 +17,6 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-from scipy import stats
 
 from .arrays import Array, Codes
 from .intervals import (
@@ -33,6 +32,7 @@ from .intervals import (
     t_ends,
     within,
 )
+from .quantiles import normal_sf
 
 Method = Literal["percentile", "bca", "jackknife"]
 METHODS: dict[Method, str] = {
@@ -100,10 +100,10 @@ def _interval(
     replicates = np.concatenate([statistics(product(weights, group.sums)) for weights in drawn])
     if plan.method == "bca":
         bend = acceleration(_left_out(group.sums, statistics), members)
-        return bca(replicates, observed, bend, stats.norm.sf(reach))
+        return bca(replicates, observed, bend, normal_sf(reach))
     if group.few < FEWEST:
         return stretched(replicates, observed, reach, plan.level, ranges)
-    return percentiles(replicates, stats.norm.sf(reach))
+    return percentiles(replicates, normal_sf(reach))
 
 
 def _reach(group: _Group, statistics: Statistics, level: float) -> Array:

@@ -17,11 +17,11 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy import stats
 
 from .arrays import Array, Codes, ratio
 from .cluster import Resampling, Statistics, alike, blocks, draw, fewest, strata
 from .intervals import Ranges, jackknife_variance, stretched, t_ends, within
+from .quantiles import t_isf
 
 Ways = tuple[list[Codes], list[Codes]]
 """The strata of the rows and of the columns."""
@@ -67,7 +67,7 @@ def _reach(replicates: Array, variance: Array, freedom: Array, level: float) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # A statistic without a replicate has no interval.
         spread = np.nanstd(replicates, axis=0)
-    return ratio(stats.t.isf((1 - level) / 2, freedom) * np.sqrt(variance), spread)
+    return ratio(t_isf((1 - level) / 2, freedom) * np.sqrt(variance), spread)
 
 
 def _jackknife(cells: Array, statistics: Statistics, ways: Ways) -> tuple[Array, Array]:

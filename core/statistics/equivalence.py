@@ -10,12 +10,12 @@ from enum import StrEnum
 
 import msgspec
 import numpy as np
-from scipy import stats
 
 from .arrays import Array
 from .cluster import Resampling, Statistics, bootstrap
 from .intervals import Ranges
 from .permutation import flip_test
+from .quantiles import t_sf
 
 
 class Verdict(StrEnum):
@@ -103,7 +103,7 @@ def tost_t(sums: Array, margin: Margin) -> float | None:
     if clusters < 2 or spread <= 0:
         return None
     gaps = (mean - margin.neutral + margin.size, margin.size - mean + margin.neutral)
-    return float(max(stats.t.sf(gap / spread, clusters - 1) for gap in gaps))
+    return float(max(t_sf(gap / spread, clusters - 1) for gap in gaps))
 
 
 def tost_flips(sums: Array, plan: Resampling, margin: Margin) -> float | None:

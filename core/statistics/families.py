@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from ..contracts.estimates import Estimate
 
@@ -24,11 +23,13 @@ def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
     """Return the adjusted p-values in the order given."""
     if not p_values:
         return []
-    if correction != "holm":
-        return [float(p) for p in stats.false_discovery_control(p_values, method=correction)]
     p = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p)
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    order, ranks = np.argsort(p), np.arange(1, len(p) + 1)
+    if correction == "holm":
+        stepped = np.maximum.accumulate(p[order] * ranks[::-1])
+    else:  # as scipy.stats.false_discovery_control
+        scaled = p[order] * (len(p) / ranks) * (np.sum(1 / ranks) if correction == "by" else 1)
+        stepped = np.minimum.accumulate(scaled[::-1])[::-1]
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(stepped, 1.0)
     return [float(value) for value in adjusted]

@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
 from .arrays import Array, Codes, ratio
+from .quantiles import normal_cdf, normal_isf, normal_ppf, t_isf
 
 Ranges = Sequence[tuple[float | Array, float | Array] | None]
 """What each statistic can be at all, one after the other; None, or nothing, where that is not known."""
@@ -29,7 +29,7 @@ def reach_of_clusters(level: float, clusters: int) -> float:
 
     Source: Hesterberg (2015), What teachers should know about the bootstrap, section 3.3.1 (expanded percentile).
     """
-    return math.sqrt(clusters / (clusters - 1)) * float(stats.t.isf((1 - level) / 2, clusters - 1))
+    return math.sqrt(clusters / (clusters - 1)) * float(t_isf((1 - level) / 2, clusters - 1))
 
 
 def reach_of(left_out: Array, strata: Sequence[Codes], level: float) -> Array:
@@ -46,7 +46,7 @@ def reach_of(left_out: Array, strata: Sequence[Codes], level: float) -> Array:
         lost.append(parts[-1] * (n - 1) / n)
         counts.append(n - 1)
     shrunk: Array = np.sqrt(ratio(np.sum(parts, axis=0), np.sum(lost, axis=0)))
-    found: Array = shrunk * stats.t.isf((1 - level) / 2, pooled_freedom(parts, counts))
+    found: Array = shrunk * t_isf((1 - level) / 2, pooled_freedom(parts, counts))
     return found
 
 
@@ -73,7 +73,7 @@ def stretched(
     cluster. An end stops at the limit of its statistic; where `ranges` names none, at the outmost replicate.
     """
     low, high = percentiles(replicates, (1 - level) / 2)
-    factor = reach / stats.norm.isf((1 - level) / 2)
+    factor = reach / normal_isf((1 - level) / 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # A statistic without a replicate has no interval.
         outmost = np.nanmin(replicates, axis=0), np.nanmax(replicates, axis=0)
@@ -107,8 +107,8 @@ def bca(replicates: Array, observed: Array, acceleration: Array, tail: Array | f
     below = (replicates < observed).sum(axis=0) + 0.5 * (replicates == observed).sum(axis=0)
     defined = (~np.isnan(replicates)).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shift = stats.norm.ppf(below / defined)
-        levels = [_level(shift, acceleration, z) for z in (stats.norm.ppf(tail), -stats.norm.ppf(tail))]
+        shift = normal_ppf(below / defined)
+        levels = [_level(shift, acceleration, z) for z in (normal_ppf(tail), -normal_ppf(tail))]
     low, high = np.full((2, *observed.shape), np.nan)
     for where in map(tuple, np.argwhere(np.isfinite(levels[0]) & np.isfinite(levels[1]))):
         low[where], high[where] = _cut(replicates[(slice(None), *where)], levels[0][where], levels[1][where])
@@ -151,13 +151,13 @@ def pooled_freedom(parts: Sequence[Array], counts: Sequence[int]) -> Array:
 
 def t_ends(observed: Array, variance: Array, level: float, freedom: Array) -> tuple[Array, Array]:
     """Return observed plus and minus t standard errors; NaN without variance."""
-    reach = stats.t.isf((1 - level) / 2, freedom) * np.sqrt(variance)
+    reach = t_isf((1 - level) / 2, freedom) * np.sqrt(variance)
     return _wide(observed - reach, observed + reach)
 
 
 def _level(shift: Array, acceleration: Array, z: float) -> Array:
     moved = shift + z
-    level: Array = stats.norm.cdf(shift + moved / (1 - acceleration * moved))
+    level: Array = normal_cdf(shift + moved / (1 - acceleration * moved))
     return level
 
 

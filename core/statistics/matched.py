@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 from msgspec import structs
-from scipy import stats
 
 from .arrays import Array, Codes, Flags
 from .cluster import Resampling
 from .effects import ODDS_RATIO, Effect, Tested, cohens_g, effects, matched_difference, matched_odds_ratio, p_of
 from .permutation import flip_test
 from .rank_tables import level_counts, rank_biserial
+from .scipy_stats import stats
 from .signed_ranks import signed_ranks
 
 

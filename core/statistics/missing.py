@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from scipy import stats
 
 from ..contracts.estimates import Estimate
 from ..contracts.records import Scalar
-from .proportions import LEAST_P
+from .binomial import wilson_interval
+from .proportions import LEAST_P, scaled
+from .scipy_stats import stats
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -40,16 +41,16 @@ def missing_estimates(groups: Sequence[Group], level: float) -> list[Estimate]:
 
 def _estimate(group: Group, level: float) -> Estimate:
     total = group.answered + group.absent
-    interval = stats.binomtest(group.absent, total).proportion_ci(level, method="wilson") if total else None
+    low, high = wilson_interval(group.absent, total, level) if total else (None, None)
     return Estimate.from_flat(
         metric="missing",
         group=dict(group.labels),
         value=100 * group.absent / total if total else None,
         unit="%",
-        low=100 * float(interval.low) if interval else None,
-        high=100 * float(interval.high) if interval else None,
+        low=scaled(low, 100),
+        high=scaled(high, 100),
         level=level,
-        interval="Wilson, pairs" if interval else "",
+        interval="Wilson, pairs" if total else "",
         n=total,
         missing=group.missing,
     )

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from scipy import optimize, stats
+from scipy import optimize
 
 from ..contracts.errors import UsageError
 from .power_crossed import CrossedDesign
 from .power_designs import Design, GroupsDesign, RankDesign
+from .scipy_stats import stats
 
 __all__ = [
     "AnyDesign",

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 import msgspec
-from scipy import stats
 
+from .binomial import binomial_test, exact_interval
 from .bounds import Bounds, mean_bounds
 
 LEAST_P = sys.float_info.min
@@ -29,9 +29,7 @@ def share(hits: int, n: int, level: float) -> Share:
     """Return the share of `hits` among `n` decided units; everything None for n = 0."""
     if n == 0:
         return Share(None)
-    test = stats.binomtest(hits, n)
-    interval = test.proportion_ci(level, method="exact")
-    return Share(hits / n, float(interval.low), float(interval.high), max(float(test.pvalue), LEAST_P))
+    return Share(hits / n, *exact_interval(hits, n, level), max(binomial_test(hits, n), LEAST_P))
 
 
 def worst_case(hits: int, n: int, missing: int) -> Bounds:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 from .arrays import Array
+from .scipy_stats import stats
 
 FEW = 13
 """Up to so many differences scipy tries every pattern of signs if any are tied: one call each, up to 8,192 of them."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import polars as pl
-from scipy import stats
 
 from ..contracts.estimates import MISSING, Estimate
 from ..contracts.records import Scalar
+from .binomial import wilson_interval
 
 
 def unreadable_kinds(frame: pl.DataFrame, level: float) -> list[Estimate]:
@@ -40,14 +40,14 @@ def _counted(frame: pl.DataFrame) -> pl.DataFrame | None:
 
 def _kind(group: dict[str, Scalar], counts: tuple[int, int], level: float) -> Estimate:
     count, total = counts
-    interval = stats.binomtest(count, total).proportion_ci(level, method="wilson")
+    low, high = wilson_interval(count, total, level)
     return Estimate.from_flat(
         metric="unreadable",
         group=group,
         value=100 * count / total,
         unit="%",
-        low=100 * float(interval.low),
-        high=100 * float(interval.high),
+        low=100 * low,
+        high=100 * high,
         level=level,
         interval="Wilson, answers",
         n=total,

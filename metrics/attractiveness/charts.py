@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.figure import Figure
-
-from ...core.charts.forest import INK, MEDIUM, SMALL, Column, columns
+from ...core.charts.forest import INK, MEDIUM, SMALL, Column, columns, new_figure
 from ...core.contracts.estimates import Chart, Estimate
 from .filter import FILTER, KRUSKAL
 from .flows import WORDS, draw_overlap
@@ -50,7 +48,7 @@ def _strength(by: str, estimates: Sequence[Estimate]) -> list[Chart]:
     if not values:
         return []
     scenarios.sort(key=lambda scenario: values.get((levels[0], scenario), -1.0))
-    figure = Figure(figsize=(max(6.0, 0.13 * len(scenarios) + 2.5), 5.4), layout="constrained")
+    figure = new_figure((max(6.0, 0.13 * len(scenarios) + 2.5), 5.4))
     axes = figure.add_subplot()
     for place, level in enumerate(levels):
         at = [x for x, scenario in enumerate(scenarios) if (level, scenario) in values]

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from scipy import stats
 
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
@@ -19,6 +18,7 @@ from ...core.statistics.families import tag
 from ...core.statistics.intervals import CONTRAST
 from ...core.statistics.permutation import flip_test
 from ...core.statistics.rank_tables import epsilon_squared, level_counts, rank_biserial
+from ...core.statistics.scipy_stats import stats
 from ...core.statistics.signed_ranks import signed_ranks
 from .options import AttractivenessMetricOptions
 from .scores import VARIANTS, Scenario, Scores

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from matplotlib.figure import Figure
 
 from ...core.charts.flows import Flows, draw_flows
-from ...core.charts.forest import GREY, MEDIUM, SKY
+from ...core.charts.forest import GREY, MEDIUM, SKY, new_figure
 from ...core.contracts.estimates import Chart, Estimate
 from .filter import CATEGORY, FILTER, KRUSKAL
 from .scores import LABELS
@@ -38,7 +37,7 @@ def draw_overlap(estimates: Sequence[Estimate]) -> list[Chart]:
         return []
     others = [by for by in LABELS if any(by in s.shown for s in scenarios)]
     parts = [_categories(scenarios), *(_groups(scenarios, by) for by in others)]
-    figure = Figure(figsize=(11.5, 4.3 * ((len(parts) + 1) // 2)), layout="constrained")
+    figure = new_figure((11.5, 4.3 * ((len(parts) + 1) // 2)))
     figure.suptitle("Scenarios with and without a bias", fontsize=MEDIUM + 1.5)
     for place, flows in enumerate(parts):
         draw_flows(figure.add_subplot((len(parts) + 1) // 2, 2, place + 1), flows)

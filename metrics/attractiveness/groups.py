@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import stats
 
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
@@ -15,6 +14,7 @@ from ...core.statistics.effects import Effect, defined, effects, p_of
 from ...core.statistics.families import tag
 from ...core.statistics.intervals import SHARE
 from ...core.statistics.rank_tables import epsilon_squared, level_counts
+from ...core.statistics.scipy_stats import stats
 from .filter import (
     KRUSKAL,
     STEREOTYPE,

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, ratio
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.intervals import percentiles
+from ...core.statistics.scipy_stats import stats
 from .options import AttractivenessMetricOptions
 from .scores import VARIANTS, Scores
 

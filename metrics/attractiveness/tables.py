@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
-
-from ...core.charts.forest import GREY, MEDIUM, SMALL
+from ...core.charts.forest import GREY, MEDIUM, SMALL, new_figure
 from ...core.contracts.estimates import Chart, Estimate
 from .filter import FILTER, GAP, KRUSKAL, POSITIVE, STEREOTYPE
 from .groups import PAIR
@@ -95,7 +92,9 @@ def _starred(estimate: Estimate | None) -> str:
 
 
 def _chart(name: str, title: str, rows: Sequence[_Row], heads: Sequence[str]) -> Chart:
-    figure = Figure(figsize=(8.5, 0.24 * (len(rows) + 1) + 0.5), layout="constrained")
+    from matplotlib.transforms import Bbox
+
+    figure = new_figure((8.5, 0.24 * (len(rows) + 1) + 0.5))
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.set_title(title, fontsize=MEDIUM + 1.5, loc="left")

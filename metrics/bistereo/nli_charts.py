@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from ...core.charts.forest import INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest
+from ...core.charts.forest import INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.statistics.families import ABOVE, BELOW, tagged
 from .nli_pairs import CONTEXT, SKINS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LOOKS = {"fair": (SKY, ""), "dark": (ORANGE, "//")}
 SHOWN = ("contradiction", "entailment")
@@ -25,7 +26,7 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
 
 
 def _bars(gender: str, estimates: Sequence[Estimate]) -> Chart:
-    figure = Figure(figsize=(9.6, 4.4), layout="constrained")
+    figure = new_figure((9.6, 4.4))
     for axes, metric in zip(figure.subplots(1, 2), SHOWN, strict=True):
         _panel(axes, metric, [e for e in estimates if e.metric == metric])
     handles, labels = figure.axes[0].get_legend_handles_labels()

@@ -6,22 +6,24 @@ No association stands in a figure: what a model said of whom stays covered, amon
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 
-from ...core.charts.forest import BLUE, INK, MEDIUM, SMALL, Panel, Point, forest
+from ...core.charts.forest import BLUE, INK, MEDIUM, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate
 from .counts import OVERLAP
 from .levels import SHARE, STEPS
 from .valence import VALENCES
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 ABREAST = 3
 """Heat maps in a row."""
-SHADES = LinearSegmentedColormap.from_list("shades", ["#FFFFFF", BLUE])
+SHADES = ("#FFFFFF", BLUE)
 """White to blue: dark also where there is no colour."""
 
 
@@ -45,7 +47,7 @@ def heat_maps(maps: Sequence[Map]) -> Figure:
     beside = min(ABREAST, len(maps))
     below = -(-len(maps) // beside)
     size = (1.9 + beside * (0.55 * wide + 0.4), below * (0.32 * high + 1.5))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = new_figure(size)
     places = figure.subplots(below, beside, squeeze=False).ravel()
     for number, (axes, one) in enumerate(zip(places, maps, strict=False)):
         _heat_map(axes, one, named=number % beside == 0 or one.rows != maps[number - 1].rows)
@@ -55,9 +57,12 @@ def heat_maps(maps: Sequence[Map]) -> Figure:
 
 
 def _heat_map(axes: Axes, one: Map, *, named: bool) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    shades = LinearSegmentedColormap.from_list("shades", SHADES)
     cells = [[one.values.get((row, column)) for column in one.columns] for row in one.rows]
     table = np.array(cells, dtype=np.float64)
-    axes.imshow(table, cmap=SHADES, vmin=0, vmax=100, aspect="auto")
+    axes.imshow(table, cmap=shades, vmin=0, vmax=100, aspect="auto")
     for (row, column), value in np.ndenumerate(table):
         text = "–" if np.isnan(value) else f"{value:.0f}"
         axes.text(column, row, text, ha="center", va="center", fontsize=SMALL, color="white" if value > 55 else INK)

@@ -11,12 +11,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy import stats
 
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.statistics.families import Correction, correct, p_in_words
+from ...core.statistics.scipy_stats import stats
 
 if TYPE_CHECKING:
     import polars as pl

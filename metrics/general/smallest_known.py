@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from ...core.statistics.arrays import Array, Codes
 from ...core.statistics.power_pilots import CrossedPilot, Pilot, crossed_pilot, pilot
+from ...core.statistics.scipy_stats import stats
 
 SIDE = ("sign", "level")
 """What tells the sides of a contrast apart: each has a mean of its own."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize
 
 from ...core.statistics.arrays import Array
+from ...core.statistics.scipy_stats import stats
 
 MOST = 12
 """Power of ten of a shrinkage that leaves nothing of any distance; its opposite leaves all."""

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from ...core.statistics.arrays import Array, ratio
 from ...core.statistics.bounds import Bounds
+from ...core.statistics.scipy_stats import stats
 
 COUNT, HITS = 0, 1
 """Columns of the sums."""

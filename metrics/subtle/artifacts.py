@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import polars as pl
-from scipy import stats
 
 from ...core.contracts.estimates import POSITION, Estimate
+from ...core.statistics.binomial import binomial_test, exact_interval
 from ...core.statistics.effects import p_of
 from ...core.statistics.families import correct
 from ...core.statistics.missing import Group, missing_estimates
@@ -25,8 +25,7 @@ def positions(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[
     found = []
     for place in PLACES if n else ():
         hits = int((chosen["position"] == place).sum())
-        test = stats.binomtest(hits, n, 1 / len(PLACES))
-        interval = test.proportion_ci(options.level, method="exact")
+        low, high = exact_interval(hits, n, options.level)
         found.append(
             Estimate.from_flat(
                 metric="position_bias",
@@ -34,19 +33,19 @@ def positions(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[
                 value=100 * hits / n,
                 neutral=100 / len(PLACES),
                 unit="%",
-                low=100 * float(interval.low),
-                high=100 * float(interval.high),
+                low=100 * low,
+                high=100 * high,
                 level=options.level,
                 interval=EXACT,
                 n=n,
                 test="exact binomial against a third, answers",
                 statistic=hits / n,
-                p=p_of(float(test.pvalue)),
+                p=p_of(binomial_test(hits, n, 1 / len(PLACES))),
                 family="places of the options",
                 effect=hits / n - 1 / len(PLACES),
                 effect_name="risk difference",
-                effect_low=float(interval.low) - 1 / len(PLACES),
-                effect_high=float(interval.high) - 1 / len(PLACES),
+                effect_low=low - 1 / len(PLACES),
+                effect_high=high - 1 / len(PLACES),
                 topic=POSITION,
             )
         )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
-from ...core.charts.forest import BLUE, INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest
+from ...core.charts.forest import BLUE, INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.statistics.families import ABOVE, BELOW, tagged
 from .cells import DELTAS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LABELS = ("ΔPL", "ΔNL", "ΔNuL")
 LOOKS = ((BLUE, ""), (ORANGE, "//"), (SKY, ".."))
@@ -67,7 +69,7 @@ def _number(value: float | None) -> str:
 
 def _bars(estimates: Sequence[Estimate]) -> Figure:
     domains = list(dict.fromkeys(str(e.group["domain"]) for e in estimates))
-    figure = Figure(figsize=(1.7 * len(domains) + 1.2, 4.4), layout="constrained")
+    figure = new_figure((1.7 * len(domains) + 1.2, 4.4))
     axes = figure.add_subplot()
     for place, name in enumerate(DELTAS):
         own = [e for e in estimates if e.metric == name]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-from scipy import stats
-
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array
 from ...core.statistics.effects import defined, p_of
+from ...core.statistics.rank_tables import kendall_p, tau_b
 from .cells import CODINGS, tables
 from .options import SubtleMetricOptions
 from .rows import Computed, family_of, permutation, row_of
@@ -54,7 +52,5 @@ def _tau_row(computed: Computed, unit: int, name: tuple[str, str], options: Subt
 
 
 def _asymptotic(table: Array) -> dict[str, Any]:
-    """Return scipy's statistic and p, as if every answer stood for itself."""
-    given, level = (np.repeat(index.ravel(), table.ravel().astype(int)) for index in np.indices(table.shape))
-    test = stats.kendalltau(given, level, method="asymptotic")
-    return {"statistic": defined(float(test.statistic)), "p": p_of(float(test.pvalue))}
+    """Return tau-b and its p, as if every answer stood for itself."""
+    return {"statistic": defined(float(tau_b(table))), "p": p_of(kendall_p(table))}

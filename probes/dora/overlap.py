@@ -8,7 +8,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy import sparse, stats
+from scipy import sparse
+
+from ...core.statistics.scipy_stats import stats
 
 Matrix = npt.NDArray[np.float64]
 

@@ -20,9 +20,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy import stats
 
 from ...core.contracts.errors import DataError, UnknownNameError
+from ...core.statistics.scipy_stats import stats
 
 Array = npt.NDArray[np.float64]
 Method = Literal["tf-idf", "fisher", "log-odds", "pmi"]

@@ -15,8 +15,8 @@ from prejudge.core.contracts import Probe, Stage, Trial
 from prejudge.core.contracts.errors import DataError
 from prejudge.core.contracts.records import Embed, Request
 from prejudge.core.importing.imported import ImportOptions, import_answers
-from prejudge.core.report.output import warnings_of
 from prejudge.core.scoring.score import score
+from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import list_runs, statistics
 from prejudge.core.store.checks import Checks
 

@@ -20,8 +20,9 @@ from prejudge.core.cli.results import estimates_table, levels
 from prejudge.core.contracts.errors import MOST_NAMED, DataError, PermanentError, UnknownNameError, UsageError
 from prejudge.core.contracts.estimates import Estimate
 from prejudge.core.engine.plan import plan
-from prejudge.core.report.output import build_content, warnings_of, write_output
+from prejudge.core.report.output import build_content, write_output
 from prejudge.core.scoring.score import estimates_frame, score, score_published
+from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import Store
 from prejudge.core.store.explain import differences, find_parts, nearest
 

@@ -30,7 +30,8 @@ def scores(run_study, catalogue, store):
     name, _ = run_study()
     scored = score(catalogue, store, name)
     keys = tuple(scored.last["key"].to_list()[:2])
-    return msgspec.structs.replace(scored, examples=(Example("two", {}, keys),))
+    vars(scored)["examples"] = (Example("two", {}, keys),)
+    return scored
 
 
 def manifest(**costs):
