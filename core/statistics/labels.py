@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def label_test(sums: Array, statistic: Statistic, plan: Resampling) -> Array:
     if lone.all() and len(np.unique(labels)) < 2 or not len(sums):
         return np.full(np.shape(observed), np.nan)
     if lone.all() and _ways(labels) < plan.resamples:
-        totals = iter([_exchanged(np.array(list(_arrangements(labels))), sums)])
+        totals = iter([_exchanged(_arrangements(tuple(np.bincount(labels).tolist())), sums)])
     else:
         totals = _random(sums, inside, plan)
     return p_values(observed, (statistic(block) for block in totals), plan)
@@ -79,13 +80,14 @@ def _ways(labels: Codes) -> float:
     return math.exp(min(ways, 700.0))
 
 
-def _arrangements(labels: Codes) -> Iterator[list[int]]:
-    """Yield every distinct order of the labels."""
-    counts = np.bincount(labels)
-    if counts.sum() == 0:
-        yield []
+@lru_cache(128)
+def _arrangements(counts: tuple[int, ...]) -> Codes:
+    """Return every distinct order of the labels, of which there are so many each."""
+    if not any(counts):
+        return np.zeros((1, 0), np.int64)
+    found = []
     for label in np.flatnonzero(counts):
-        rest = counts.copy()
-        rest[label] -= 1
-        for tail in _arrangements(np.repeat(np.arange(len(rest)), rest)):
-            yield [int(label), *tail]
+        rest = tuple(count - (number == label) for number, count in enumerate(counts))
+        tails = _arrangements(rest)
+        found.append(np.hstack([np.full((len(tails), 1), label), tails]))
+    return np.vstack(found)

@@ -71,16 +71,27 @@ def epsilon_squared(table: Array) -> Array:
 
 def tau_b(table: Array) -> Array:
     """Return Kendall's tau-b of groups (in their order) and levels."""
-    n = table.sum(axis=(-1, -2))
-    rows, columns = ((n**2 - (table.sum(axis=axis) ** 2).sum(axis=-1)) / 2 for axis in (-1, -2))
-    return ratio(_concordance(table), np.sqrt(rows * columns))
+    return taus(table)[0]
 
 
 def tau_c(table: Array) -> Array:
     """Return Stuart's tau-c of groups (in their order) and levels: 2 m S / (n^2 (m - 1)), m the shorter side."""
-    n = table.sum(axis=(-1, -2))
-    shorter = np.minimum(*((table.sum(axis=axis) > 0).sum(axis=-1) for axis in (-1, -2))).astype(np.float64)
-    return ratio(2 * shorter * _concordance(table), n**2 * (shorter - 1))
+    return taus(table)[1]
+
+
+def taus(table: Array) -> tuple[Array, Array]:
+    """Return tau-b and tau-c, which share most of their work."""
+    counts = _groups_first(table)
+    groups, levels = counts.sum(axis=1), counts.sum(axis=0)
+    n, apart = levels.sum(axis=0), _concordance(counts)
+    rows, columns = ((n**2 - (side**2).sum(axis=0)) / 2 for side in (levels, groups))
+    shorter = np.minimum((levels > 0).sum(axis=0), (groups > 0).sum(axis=0)).astype(np.float64)
+    return ratio(apart, np.sqrt(rows * columns)), ratio(2 * shorter * apart, n**2 * (shorter - 1))
+
+
+def _groups_first(table: Array) -> Array:
+    """Return the counts as (groups, levels, ...): numpy sums over a short axis fast only where it comes first."""
+    return np.ascontiguousarray(np.moveaxis(table, (-2, -1), (0, 1)))
 
 
 def kendall_p(table: Array) -> float:
@@ -96,7 +107,7 @@ def kendall_p(table: Array) -> float:
     spread = (pairs * (2 * n + 5) - row_spread - column_spread) / 18 + rows * columns / (2 * pairs)
     if n > 2:
         spread += row_triples * column_triples / (9 * pairs * (n - 2))
-    return float(min(1.0, 2 * normal_sf(abs(float(_concordance(table))) / np.sqrt(spread))))
+    return float(min(1.0, 2 * normal_sf(abs(float(_concordance(_groups_first(table)))) / np.sqrt(spread))))
 
 
 def _ties(counts: Array) -> tuple[float, float, float]:
@@ -115,11 +126,11 @@ def rank_biserial(table: Array) -> Array:
     return ratio(above - below, above + below)
 
 
-def _concordance(table: Array) -> Array:
-    """Return concordant minus discordant pairs of answers."""
+def _concordance(counts: Array) -> Array:
+    """Return concordant minus discordant pairs of answers; counts (groups, levels, ...)."""
     # Answers in lower groups, at lower and at higher levels.
-    lower = np.cumsum(table, axis=-2) - table
-    left = np.cumsum(lower, axis=-1) - lower
-    right = lower.sum(axis=-1, keepdims=True) - lower - left
-    pairs: Array = (table * (left - right)).sum(axis=(-1, -2))
+    lower = np.cumsum(counts, axis=0) - counts
+    left = np.cumsum(lower, axis=1) - lower
+    right = lower.sum(axis=1, keepdims=True) - lower - left
+    pairs: Array = (counts * (left - right)).sum(axis=(0, 1))
     return pairs

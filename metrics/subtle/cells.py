@@ -18,7 +18,7 @@ from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, Codes, ratio
 from ...core.statistics.intervals import CONTRAST, SHARE
 from ...core.statistics.pairs import require_columns
-from ...core.statistics.rank_tables import tau_b, tau_c
+from ...core.statistics.rank_tables import tau_c, taus
 
 GIVEN = ("negative", "positive")
 CHOSEN = ("negative", "neutral", "positive")
@@ -133,8 +133,15 @@ def statistics(totals: Array) -> Array:
     pooled = totals.sum(axis=-2)
     rates = ratio(pooled[..., DISPLAYED], pooled[..., :1])
     negative, positive = shares[..., 0, :], shares[..., 1, :]
-    taus = [tau(table)[..., None] for table in tables(totals) for tau in (tau_b, tau_c)]
-    return np.concatenate([rates, positive, negative, positive - negative, *taus], axis=-1)
+    ranked = [tau[..., None] for table in tables(totals) for tau in taus(table)]
+    return np.concatenate([rates, positive, negative, positive - negative, *ranked], axis=-1)
+
+
+def distances(totals: Array) -> Array:
+    """Return how far `DELTAS` and tau-c (coded by polarity) lie from 0, the last axis (4,)."""
+    shares = ratio(totals[..., DISPLAYED], totals[..., :1])
+    apart = shares[..., 1, :] - shares[..., 0, :]
+    return np.abs(np.concatenate([apart, tau_c(tables(totals)[0])[..., None]], axis=-1))
 
 
 def tables(totals: Array) -> tuple[Array, Array]:

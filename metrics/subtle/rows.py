@@ -13,7 +13,7 @@ from ...core.statistics.crossed import crossed_bootstrap
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.labels import label_test
 from ...core.statistics.proportions import scaled
-from .cells import CODINGS, DELTAS, GIVEN, RANGES, STATISTICS, Block, statistics
+from .cells import DELTAS, GIVEN, RANGES, STATISTICS, Block, distances, statistics
 from .options import SubtleMetricOptions
 
 
@@ -98,9 +98,7 @@ def permuted(block: Block, unit: int, options: SubtleMetricOptions) -> Array:
         return np.full(count, np.nan)
     axis = block.clusters.index("term")
     sums = block.cells[:, :, unit].sum(axis=1 - axis)
-    wanted = [STATISTICS.index(name) for name in (*DELTAS, ("tau_c", CODINGS[0]))]
-    found: Array = label_test(sums, lambda totals: np.abs(statistics(totals)[..., wanted]), options.plan)
-    return found
+    return label_test(sums, distances, options.plan)
 
 
 def permutation(p: float, family: str) -> dict[str, Any]:
