@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
+
+Rows = Sequence[dict[str, Any]]
+SIGNS = {"positive": 1.0, "negative": -1.0, "neutral": 0.0}
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +23,58 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"published data is not at {folder} (set PREJUDGE_SHARED_DATA)")
     return folder
+
+
+def two_rows(pair: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Turn one pair with its `difference` into its two rows; `status` belongs to the undesirable side."""
+    cell = {"axis": "height", "gender": "women", "sentiment": "positive", "template": "t", "attribute": None} | {
+        key: value for key, value in pair.items() if key not in ("difference", "status")
+    }
+    status = pair.get("status", "ok")
+    second = -30.0 if status == "ok" else None
+    return [
+        {"pair": name, "side": "desirable", "log_probability": -30.0 + pair.get("difference", 0.0), "status": "ok"}
+        | cell
+        | {"key": f"{name}d".encode()},
+        {"pair": name, "side": "undesirable", "log_probability": second, "status": status}
+        | cell
+        | {"key": f"{name}u".encode()},
+    ]
+
+
+@pytest.fixture(scope="session")
+def observed() -> Callable[[Rows], pl.DataFrame]:
+    """Return a function from pairs to observations."""
+
+    def build(pairs: Rows) -> pl.DataFrame:
+        rows = [row for number, pair in enumerate(pairs) for row in two_rows(pair, f"p{number}")]
+        return pl.DataFrame(rows, schema_overrides={"attribute": pl.String, "log_probability": pl.Float64})
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def study() -> Callable[..., pl.DataFrame]:
+    """Return a function that simulates a study: D = effect * sign of the context + template + noise."""
+
+    def build(effect: float = 0.0, templates: int = 12, size: int = 6, seed: int = 0) -> pl.DataFrame:
+        rng = np.random.default_rng(seed)
+        cells = [
+            {"axis": axis, "gender": gender, "sentiment": sentiment, "template": f"{axis}{template}"}
+            for axis in ("skin complexion", "height")
+            for gender in ("women", "men")
+            for sentiment in SIGNS
+            for template in range(templates)
+        ]
+        table = pl.DataFrame(cells).with_columns(mean=pl.Series(rng.normal(0, 0.5, len(cells))))
+        table = table.select(pl.all().repeat_by(size)).explode(pl.all()).with_row_index("pair")
+        noise = pl.Series(rng.normal(0, 1, table.height))
+        sign = pl.col("sentiment").replace_strict(SIGNS, return_dtype=pl.Float64)
+        table = table.with_columns(pl.col("pair").cast(pl.String), d=pl.col("mean") + sign * effect + noise)
+        sides = [
+            table.with_columns(side=pl.lit(side), status=pl.lit("ok"), log_probability=pl.lit(-30.0) + score)
+            for side, score in (("desirable", pl.col("d")), ("undesirable", pl.lit(0.0)))
+        ]
+        return pl.concat(sides).drop("d", "mean")
+
+    return build

@@ -141,7 +141,8 @@ def distances(totals: Array) -> Array:
     """Return how far `DELTAS` and tau-c (coded by polarity) lie from 0, the last axis (4,)."""
     shares = ratio(totals[..., DISPLAYED], totals[..., :1])
     apart = shares[..., 1, :] - shares[..., 0, :]
-    return np.abs(np.concatenate([apart, tau_c(tables(totals)[0])[..., None]], axis=-1))
+    away: Array = np.abs(np.concatenate([apart, tau_c(tables(totals)[0])[..., None]], axis=-1))
+    return away
 
 
 def tables(totals: Array) -> tuple[Array, Array]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,6 +13,7 @@ from prejudge.core.statistics.rank_tables import (
     MOST,
     cliffs_delta,
     epsilon_squared,
+    kendall_p,
     kruskal_h,
     level_counts,
     rank_biserial,
@@ -104,3 +107,16 @@ def test_equal_answers_stay_in_one_level():
     values = np.concatenate([np.zeros(3000), np.arange(1.0, 3001.0)])
     counts = table(values, np.zeros(6000, dtype=int))
     assert counts[0, 0] == 3000
+
+
+def test_p_of_kendall_is_that_of_scipy_with_ties():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        table = rng.integers(0, 9, size=(2, 3)).astype(float)
+        first, second = (np.repeat(place.ravel(), table.ravel().astype(int)) for place in np.indices(table.shape))
+        wanted = stats.kendalltau(first, second, method="asymptotic")
+        assert (tau_b(table), kendall_p(table)) == pytest.approx((wanted.statistic, wanted.pvalue), abs=1e-12)
+
+
+def test_p_of_kendall_is_undefined_where_all_answers_are_alike():
+    assert math.isnan(kendall_p(np.array([[2.0, 0.0], [3.0, 0.0]])))
