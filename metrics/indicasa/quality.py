@@ -9,8 +9,7 @@ import polars as pl
 from ...core.contracts.estimates import MISSING, Estimate
 from ...core.statistics.missing import missing_estimates
 from ...core.statistics.proportions import scaled, share
-from .cells import Cell
-from .votes import TIED
+from .votes import TIED, Cell
 
 ANSWERS = "exact (Clopper-Pearson), completions"
 PROMPTS = "exact (Clopper-Pearson), prompts"

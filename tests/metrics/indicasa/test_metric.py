@@ -11,10 +11,9 @@ import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UsageError
-from prejudge.metrics.indicasa.correction import Errors, correct_share
+from prejudge.metrics.indicasa.corrected import Errors, correct_share
 from prejudge.metrics.indicasa.metric import IndiCASA, IndiCASAMetricOptions
-from prejudge.metrics.indicasa.region import least_distances
-from prejudge.metrics.indicasa.scores import by_chance, chance_p, folded, folded_bounds
+from prejudge.metrics.indicasa.scores import by_chance, chance_p, folded, folded_bounds, least_distances
 
 FAST = IndiCASAMetricOptions(resamples=199)
 S, A, NEITHER = (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)
