@@ -2,15 +2,209 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from ...core.charts.forest import INK, MEDIUM, SMALL, Column, columns, new_figure
+import msgspec
+
+from ...core.charts.flows import Flows, draw_flows
+from ...core.charts.forest import GREY, INK, MEDIUM, SKY, SMALL, Column, columns, new_figure
 from ...core.contracts.estimates import Chart, Estimate
-from .filter import FILTER, KRUSKAL
-from .flows import WORDS, draw_overlap
-from .scores import LABELS
+from .filter import CATEGORY, FILTER, GAP, KRUSKAL, POSITIVE, STEREOTYPE
+from .groups import PAIR
+from .scores import LABELS, VARIANTS
 from .shares import JUDGED, PAPER, SHARE
-from .tables import draw_tables
+
+STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+"""The paper's, of p that is not corrected."""
+EXPLAINED = "Means are of the score s. Stars as in the paper: p of H, not corrected; *** below 0.001, ** 0.01, * 0.05. "
+
+
+class _Row(NamedTuple):
+    rank: float
+    cells: tuple[str, ...]
+
+
+def draw_tables(estimates: Sequence[Estimate]) -> list[Chart]:
+    """Return the tables for which there are estimates."""
+    tables = (
+        ("attractiveness-table-5", "Halo on directed traits", _halo(estimates), _HALO),
+        ("attractiveness-table-6", "Gender-stereotyped jobs", _stereotyped(estimates, "gender", "gender"), _GROUPS),
+        ("attractiveness-table-7", "Race-stereotyped jobs", _stereotyped(estimates, PAIR, "race"), _GROUPS),
+    )
+    return [_chart(name, title, rows, heads) for name, title, rows, heads in tables if rows]
+
+
+_HALO = ("positive", "other", "gap", "s filtered", "s original", "H")
+_GROUPS = ("option 1", "option 2", "groups", "s of group 1", "s of group 2", "H")
+
+
+def _halo(estimates: Sequence[Estimate]) -> list[_Row]:
+    means, h = _means(estimates), _tested(estimates, FILTER)
+    rows = []
+    for one in estimates:
+        positive = _told(one, POSITIVE)
+        if one.metric != GAP or len(one.group) > 1 or positive is None or one.value is None:
+            continue
+        scenario = str(one.group["scenario"])
+        first, _, second = scenario.partition(" vs ")
+        original, filtered = (_number(means.get((scenario, variant))) for variant in VARIANTS)
+        other = first if positive == second else second
+        cells = (positive, other, _number(one.value), filtered, original, _starred(h.get(scenario)))
+        rows.append(_Row(one.value, cells))
+    return sorted(rows, key=lambda row: -row.rank)
+
+
+def _stereotyped(estimates: Sequence[Estimate], by: str, label: str) -> list[_Row]:
+    means = _means(estimates, label)
+    rows = []
+    for scenario, one in _tested(estimates, by).items():
+        named = _told(one, STEREOTYPE)
+        if named is None or one.value is None:
+            continue
+        options, groups = scenario.split(" vs ", 1), named.split(" vs ", 1)
+        shown = (_number(means.get((scenario, group))) for group in groups)
+        rows.append(_Row(one.value, (*options, named, *shown, _starred(one))))
+    return sorted(rows, key=lambda row: -row.rank)
+
+
+def _told(estimate: Estimate, what: str) -> str | None:
+    return next((part.removeprefix(what) for part in estimate.note.split("; ") if part.startswith(what)), None)
+
+
+def _means(estimates: Sequence[Estimate], label: str = "variant") -> dict[tuple[str, str], float | None]:
+    own = (e for e in estimates if e.metric == "score" and label in e.group)
+    return {(str(e.group["scenario"]), str(e.group[label])): e.value for e in own}
+
+
+def _tested(estimates: Sequence[Estimate], by: str) -> dict[str, Estimate]:
+    own = (
+        e for e in estimates if e.metric == KRUSKAL and e.group.get("by") == by and set(e.group) == {"scenario", "by"}
+    )
+    return {str(e.group["scenario"]): e for e in own}
+
+
+def _number(value: float | None) -> str:
+    return "no data" if value is None else f"{value:.2f}"
+
+
+def _starred(estimate: Estimate | None) -> str:
+    if estimate is None or estimate.value is None or estimate.p is None:
+        return "no data"
+    p = estimate.p
+    return f"{estimate.value:.2f} {next((mark for limit, mark in STARS if p < limit), '')}".strip()
+
+
+def _chart(name: str, title: str, rows: Sequence[_Row], heads: Sequence[str]) -> Chart:
+    from matplotlib.transforms import Bbox
+
+    figure = new_figure((8.5, 0.24 * (len(rows) + 1) + 0.5))
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    axes.set_title(title, fontsize=MEDIUM + 1.5, loc="left")
+    cells, whole = [row.cells for row in rows], Bbox.unit()
+    table = axes.table(cells, colLabels=list(heads), bbox=whole, cellLoc="left", edges="horizontal")
+    table.auto_set_font_size(False)
+    table.set_fontsize(SMALL)
+    table.auto_set_column_width(list(range(len(heads))))
+    for (row, _), cell in table.get_celld().items():
+        if row == 0:
+            cell.set_facecolor(GREY)
+            cell.set_text_props(weight="bold")
+    words = " ".join(f"{'; '.join(f'{h}: {c}' for h, c in zip(heads, row.cells, strict=True))}." for row in rows)
+    return Chart(name, title, EXPLAINED + words, figure)
+
+
+WORDS = {"gender": "gender", "age_group": "age group", "race": "race"}
+MATTERS, NOT = "filter matters", "filter does not"
+GREENS = ("#009E73", "#D55E00", "#CC79A7", "#0072B2", "#999999")
+"""Of categories, in the order of the scenarios."""
+YELLOW, RED = "#F0E442", "#B2182B"
+ALPHA = 0.05
+"""The paper's, of p that is not corrected."""
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What the tests say of one scenario, by what they compare; one that could not be tested is left out."""
+
+    category: str
+    kind: str
+    shown: Mapping[str, bool]
+
+
+def draw_overlap(estimates: Sequence[Estimate]) -> list[Chart]:
+    """Return one chart of both figures; none where no scenario was tested."""
+    scenarios = _judged(estimates)
+    if not scenarios:
+        return []
+    others = [by for by in LABELS if any(by in s.shown for s in scenarios)]
+    parts = [_categories(scenarios), *(_groups(scenarios, by) for by in others)]
+    figure = new_figure((11.5, 4.3 * ((len(parts) + 1) // 2)))
+    figure.suptitle("Scenarios with and without a bias", fontsize=MEDIUM + 1.5)
+    for place, flows in enumerate(parts):
+        draw_flows(figure.add_subplot((len(parts) + 1) // 2, 2, place + 1), flows)
+    caption = (
+        "Each scenario flows from its category to whether the filter changes its answers (Figure 3), and on to whether "
+        "they differ by group (Figure 4): p < 0.05 in the paper's Kruskal-Wallis tests, not corrected. "
+    )
+    words = " ".join(f"{flows.title}: {_counts(flows)}." for flows in parts)
+    return [Chart("attractiveness-overlap", "Attractiveness and other biases", caption + words, figure)]
+
+
+def _judged(estimates: Sequence[Estimate]) -> list[Judged]:
+    found: dict[str, dict[str, bool]] = {}
+    kinds: dict[str, tuple[str, str]] = {}
+    for one in estimates:
+        if one.metric != KRUSKAL or set(one.group) != {"scenario", "by"} or one.p is None:
+            continue
+        scenario, by = str(one.group["scenario"]), str(one.group["by"])
+        found.setdefault(scenario, {})[by] = one.p < ALPHA
+        if by == FILTER:
+            kinds[scenario] = _kind(one.note)
+    return [Judged(*kind, found[scenario]) for scenario, kind in kinds.items()]
+
+
+def _kind(note: str) -> tuple[str, str]:
+    told = next((part for part in note.split("; ") if part.startswith(CATEGORY)), CATEGORY)
+    category, _, kind = told.removeprefix(CATEGORY).partition(", ")
+    return category, kind
+
+
+def _categories(scenarios: Sequence[Judged]) -> Flows:
+    paths: Counter[tuple[str, ...]] = Counter((s.category, f"{s.category}, {s.kind}", _filter(s)) for s in scenarios)
+    columns = [list(dict.fromkeys(path[column] for path in paths)) for column in range(2)]
+    colours = _colours(scenarios) | {f"{s.category}, {s.kind}": _colours(scenarios)[s.category] for s in scenarios}
+    return Flows("Figure 3: categories and kinds", [*columns, (MATTERS, NOT)], paths, colours)
+
+
+def _groups(scenarios: Sequence[Judged], by: str) -> Flows:
+    there, without = f"{WORDS[by]} bias", f"no {WORDS[by]} bias"
+    own = [s for s in scenarios if by in s.shown]
+    paths: Counter[tuple[str, ...]] = Counter((s.category, _filter(s), there if s.shown[by] else without) for s in own)
+    columns = [list(dict.fromkeys(s.category for s in own)), (MATTERS, NOT), (there, without)]
+    return Flows(f"Figure 4: {WORDS[by]}", columns, paths, _colours(scenarios) | {there: RED, without: GREY})
+
+
+def _filter(scenario: Judged) -> str:
+    return MATTERS if scenario.shown[FILTER] else NOT
+
+
+def _colours(scenarios: Sequence[Judged]) -> dict[str, str]:
+    categories = dict.fromkeys(s.category for s in scenarios)
+    return {name: GREENS[n % len(GREENS)] for n, name in enumerate(categories)} | {MATTERS: YELLOW, NOT: SKY}
+
+
+def _counts(flows: Flows) -> str:
+    """Return how many of each node of the last column but one go on to the first node of the last."""
+    *_, before, (wanted, _) = flows.columns
+    parts = []
+    for node in before:
+        if total := flows.size(len(flows.columns) - 2, node):
+            hits = sum(count for path, count in flows.paths.items() if path[-2:] == (node, wanted))
+            parts.append(f"{node}: {wanted} in {hits} of {total}")
+    return ", ".join(parts)
+
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 MARKS = "os^Dv*"

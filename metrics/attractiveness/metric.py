@@ -6,27 +6,55 @@ since the same faces are compared, the paired tests that use it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import polars as pl
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.families import correct
 from .artifacts import missing_answers, position_estimates
 from .charts import draw
-from .designs import designs
-from .filter import filter_estimates
-from .groups import group_estimates, mean_estimates
+from .filter import WILCOXON, filter_estimates
+from .groups import BY_FACE, CHANGE, group_estimates, mean_estimates
 from .human import human_estimates
 from .options import AttractivenessMetricOptions
-from .scores import NEEDS, gather
-from .shares import halo_estimate, share_estimates, stronger_estimates, strongest_estimates
+from .scores import LABELS, NEEDS, Scores, gather
+from .shares import HALO, halo_estimate, share_estimates, stronger_estimates, strongest_estimates
 from .words import conclude, examples_of, headline, methods, units
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+def designs(scores: Scores) -> pl.DataFrame:
+    """Return the changes of faces by scenario, with and without ranks and crossed; and the faces of each group."""
+    changes = units(scores)
+    directed = [s.id for s in scores.scenarios if s.positive is not None]
+    halo = changes.filter(pl.col("scenario").is_in(directed)).select(
+        pl.exclude("scenario", "metric"),
+        metric=pl.lit(HALO),
+        row=pl.col("scenario"),
+        ways=pl.lit("scenario x face"),
+    )
+    ranked = changes.with_columns(metric=pl.lit(WILCOXON), test=pl.lit("wilcoxon"))
+    return pl.concat([halo, changes, ranked, *_group_units(scores, changes)], how="diagonal")
+
+
+def _group_units(scores: Scores, changes: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the faces of known gender, age group and race: the means of their images, and their changes."""
+    for by in LABELS:
+        if len(scores.levels(by)) < 2:
+            continue
+        known = np.tile(scores.codes(by) >= 0, len(scores.scenarios))
+        labels = pl.Series("level", list(scores.labels[by]) * len(scores.scenarios), dtype=pl.String)
+        rows = changes.with_columns(labels, by=pl.lit(by), test=pl.lit("kruskal-wallis")).filter(known)
+        yield rows.with_columns(metric=pl.lit(CHANGE))
+        means = scores.score.mean(axis=-1).ravel()
+        yield rows.with_columns(metric=pl.lit(BY_FACE), value=pl.Series(means[known]).fill_nan(None), least=pl.lit(0.0))
+
 
 __all__ = ["Attractiveness", "AttractivenessMetricOptions"]
 

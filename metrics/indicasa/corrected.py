@@ -16,16 +16,7 @@ from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array, Flags
 from .options import IndiCASAMetricOptions
 from .scores import folded, mean_of
-from .votes import Cell
-
-
-class Errors(NamedTuple):
-    """Held-out sentences by true class, then by the class the encoder gave (s: stereotype, a: anti-stereotype)."""
-
-    ss: int
-    sa: int
-    as_: int
-    aa: int
+from .votes import Cell, Errors
 
 
 class Corrected(NamedTuple):

@@ -20,7 +20,6 @@ from ...core.statistics.arrays import Array
 from ...core.statistics.missing import Group
 from ...core.statistics.pairs import missing_by_status, require_columns
 from ...core.statistics.permutation import SLACK
-from .corrected import Errors
 from .options import IndiCASAMetricOptions
 
 KEEP = ("prompt", "source", "category")
@@ -198,6 +197,15 @@ def _key(part: pl.DataFrame) -> bytes | None:
         return None
     keys = part.filter((pl.col("kind") == COMPLETION) & (pl.col("status") == "ok"))["key"]
     return keys[0] if len(keys) else None
+
+
+class Errors(NamedTuple):
+    """Held-out sentences by true class, then by the class the encoder gave (s: stereotype, a: anti-stereotype)."""
+
+    ss: int
+    sa: int
+    as_: int
+    aa: int
 
 
 class Cell(msgspec.Struct, frozen=True):

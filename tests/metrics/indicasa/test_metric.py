@@ -11,9 +11,10 @@ import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UsageError
-from prejudge.metrics.indicasa.corrected import Errors, correct_share
+from prejudge.metrics.indicasa.corrected import correct_share
 from prejudge.metrics.indicasa.metric import IndiCASA, IndiCASAMetricOptions
 from prejudge.metrics.indicasa.scores import by_chance, chance_p, folded, folded_bounds, least_distances
+from prejudge.metrics.indicasa.votes import Errors
 
 FAST = IndiCASAMetricOptions(resamples=199)
 S, A, NEITHER = (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)
