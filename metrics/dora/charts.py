@@ -14,7 +14,7 @@ import numpy as np
 from ...core.charts.forest import BLUE, INK, MEDIUM, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate
 from .counts import OVERLAP
-from .levels import SHARE, STEPS
+from .known import SHARE, STEPS
 from .valence import VALENCES
 
 if TYPE_CHECKING:

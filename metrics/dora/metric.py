@@ -17,14 +17,11 @@ from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.families import correct
 from ...probes.dora.associations import PLACE
 from .charts import draw
-from .counts import count_estimates, missing_by_stage, overlap_estimates, unreadable_kinds
-from .designs import designs
-from .known import calibration, undocumented
-from .levels import agreement_estimates, judged_estimates, share_measures
+from .counts import Associations, count_estimates, gather, missing_by_stage, overlap_estimates, unreadable_kinds
+from .known import agreement_estimates, calibration, judged_estimates, share_measures, undocumented
 from .means import mean_estimates
 from .options import DoraAssociationsOptions
-from .pairs import Associations, gather
-from .valence import differences, measures, unit_frame, valued
+from .valence import designs, differences, measures, unit_frame, valued
 from .words import conclude, examples_of, headline, methods
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from ...core.statistics.effects import Tested
 from ...core.statistics.independent import Answers, mann_whitney, two_shares
 from ...core.statistics.units import percent
 from ...probes.dora.associations import PLACE
+from .counts import Associations
 from .means import Measure, by_descriptor
 from .options import DoraAssociationsOptions
-from .pairs import Associations
 
 VALENCES = {"negative": ("sentiment", "negative"), "toxic": ("toxicity", "toxic")}
 """Each measure: the stage it is read from, and the label it counts."""
@@ -123,4 +123,38 @@ def _units(each: pl.DataFrame, name: str, dimension: pl.Expr) -> pl.DataFrame:
         least=pl.lit(least),
         greatest=pl.lit(greatest),
         status=pl.when(pl.col("value").is_null()).then(pl.col("status")).otherwise(pl.lit("ok")),
+    )
+
+
+def designs(rows: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
+    """Return the descriptors behind the means of each setting, and the answers of each two settings of a modality."""
+    means = unit_frame(rows)
+    if means is None:
+        return None
+    whole = means.filter(pl.col("dimension").is_null()).drop("dimension")
+    return pl.concat([whole, *_difference_units(rows)], how="diagonal_relaxed")
+
+
+def _difference_units(rows: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    for name, part in rows.items():
+        for (modality,), own in part.group_by("modality", maintain_order=True):
+            for first, second in combinations(own["setting"].unique(maintain_order=True), 2):
+                two = own.filter(pl.col("setting").is_in([first, second]))
+                yield _design_units(name, two, {"modality": modality, "setting": first, "against": second})
+
+
+def _design_units(name: str, rows: pl.DataFrame, group: dict[str, object]) -> pl.DataFrame:
+    least, greatest = LIMITS[name]
+    value = pl.col("value").cast(pl.Float64)
+    return rows.with_row_index("number").select(
+        *(pl.lit(level).alias(factor) for factor, level in group.items()),
+        metric=pl.lit(f"{name}_difference"),
+        test=pl.lit("mann-whitney" if name == LEVEL else None, dtype=pl.String),
+        unit=pl.col("number").cast(pl.String),
+        cluster=pl.col("descriptor"),
+        sign=pl.when(pl.col("setting") == group["setting"]).then(1).otherwise(-1).cast(pl.Int8),
+        value=value,
+        least=pl.lit(least),
+        greatest=pl.lit(greatest),
+        status=pl.when(value.is_null()).then(pl.col("status")).otherwise(pl.lit("ok")),
     )

@@ -11,11 +11,9 @@ from ...core.statistics.families import NAMES
 from ...probes.dora.associations import CELL, ranked
 from ...probes.dora.documented import mark_documented
 from ...probes.dora.salience import METHODS
-from .counts import DISTINCT, SALIENT
-from .known import UNDOCUMENTED
-from .levels import JUDGED, OTHERS
+from .counts import DISTINCT, SALIENT, Associations
+from .known import JUDGED, OTHERS, UNDOCUMENTED
 from .options import DoraAssociationsOptions
-from .pairs import Associations
 from .valence import EACH, LEVEL, VALENCES
 
 LISTED = 20

@@ -2,8 +2,8 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.metrics.dora.counts import gather
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
-from prejudge.metrics.dora.pairs import gather
 from prejudge.probes.dora.associations import PAIR
 from prejudge.probes.dora.content_words import lemmas
 

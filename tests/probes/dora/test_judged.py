@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from prejudge.core.engine.observations import stack
+from prejudge.metrics.dora.counts import gather
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
-from prejudge.metrics.dora.pairs import gather
 from prejudge.probes.dora.associations import PAIR
 
 from .models import run_study
