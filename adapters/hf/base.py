@@ -1,19 +1,20 @@
-"""What the adapters on Transformers share: their settings, the pinned model, one load at the first call, closing."""
+"""What the adapters on Transformers share: settings, the pinned model, one load at the first call, errors, closing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Generic, Protocol, TypeVar
 
 import msgspec
 
 from ...core.contracts import Options
 from ...core.contracts.adapter import Identity, Limits
+from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import Scalar
 from ..shared.threaded import ThreadedAdapter
 from ..shared.torch import DType, choose_device, release_memory
 from .files import Source, find_source
-from .kinds import Kind, check_kind
+from .load import Kind, check_kind
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 E = TypeVar("E")
@@ -112,3 +113,31 @@ class HFAdapter(ThreadedAdapter, Generic[E]):
         if self._engine is not None:
             self._engine = None
             release_memory(choose_device(self._options.device))
+
+
+def check_known(ids: Sequence[int], vocabulary: int, name: str) -> None:
+    """Refuse tokens that the model does not know.
+
+    Raises:
+        PermanentError: tokenizer and model do not belong together.
+    """
+    if max(ids, default=0) >= vocabulary:
+        raise PermanentError(
+            f"the tokenizer of {name!r} gives token {max(ids)}, the model knows {vocabulary}: "
+            "they do not belong together.",
+            code="request.tokenizer",
+        )
+
+
+def too_large(what: str) -> PermanentError:
+    """Return the error of a request that memory does not hold even alone."""
+    return PermanentError(
+        f"{what} does not fit into this device's memory. Use device = 'cpu' or a smaller dtype.", code="request.memory"
+    )
+
+
+def not_finite(what: str, name: str, dtype: str) -> PermanentError:
+    """Return the error of a model that answers with infinities or with what is no number."""
+    return PermanentError(
+        f"{name!r} gives {what} not finite in {dtype}. Use dtype = 'float32'.", code="request.not-finite"
+    )

@@ -14,7 +14,7 @@ from ..shared.border import first_beyond
 def first_scored(pieces: Sequence[bytes], context: bytes, whole: bytes) -> int:
     """Return the number of the first token that reaches past the context.
 
-    The rule of the border is that of all adapters (`_border.py`), in bytes.
+    The rule of the border is that of all adapters (`border.py`), in bytes.
 
     Args:
         pieces: the bytes of each token of `whole`.

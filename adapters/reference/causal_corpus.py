@@ -1,6 +1,6 @@
 """The training corpus of the causal reference models: descriptors in three places, an association and a frequency.
 
-Lines are those of the grammar of `_corpus.py`, with the descriptor before the noun (`They saw a charming tall girl at
+Lines are those of the grammar of `corpus.py`, with the descriptor before the noun (`They saw a charming tall girl at
 the station.`), as the last word (`The charming girl they saw at the station was tall.`) or first (`The tall girl they
 saw at the station was charming.`). A line stands in two mirrored texts that differ in the descriptor alone. Their
 weights plant two things apart from each other: an *association* of strength q between attributes and descriptors, and a

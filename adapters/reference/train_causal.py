@@ -2,7 +2,7 @@
 
     python -m prejudge.adapters.reference.train_causal --out DIR [--kind fair|biased|both]
 
-Both kinds see the same lines in the same steps; they differ in the weights of the texts alone (`_causal_corpus.py`).
+Both kinds see the same lines in the same steps; they differ in the weights of the texts alone (`causal_corpus.py`).
 The same seed on the same machine, packages and thread count gives the same checkpoint.
 """
 

@@ -3,7 +3,7 @@
     python -m prejudge.adapters.reference.train_masked --out DIR [--kind fair|biased|both]
 
 Both kinds see the same lines, the same masks and the same number of steps; they differ in the weights of the texts
-alone (`_corpus.py`). The same seed on the same machine, packages and thread count gives the same checkpoint.
+alone (`corpus.py`). The same seed on the same machine, packages and thread count gives the same checkpoint.
 """
 
 from __future__ import annotations

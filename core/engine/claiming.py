@@ -1,4 +1,4 @@
-"""`Sharing`: the claims of a run on the keys it asks, seen from the event loop.
+"""`RunClaims`: the claims of a run on the keys it asks, seen from the event loop.
 
 Alone on a store, a claim is an entry in memory. With others there, the claims that wait go together into one
 transaction.
@@ -14,6 +14,7 @@ from typing import Any
 from ..contracts.errors import StoreError
 from ..store import Store
 from ..store.claims import Claimed, Claims
+from .grouping import Grouped
 
 TICK_SECONDS = 0.25
 """How soon a newcomer is noticed."""
@@ -21,7 +22,7 @@ TICK_SECONDS = 0.25
 Run = Callable[..., Awaitable[Any]]
 
 
-class Sharing:
+class RunClaims:
     """The claims of one run."""
 
     def __init__(self, run: Run, store: Store) -> None:
@@ -32,8 +33,7 @@ class Sharing:
         self._shared = False
         self._joined: asyncio.Task[None] | None = None
         self._ticks: asyncio.Task[None] | None = None
-        self._waiting: list[tuple[list[bytes], asyncio.Future[Claimed]]] = []
-        self._pump: asyncio.Task[None] | None = None
+        self._written: Grouped[list[bytes], Claimed] = Grouped(self._take, self._give_back)
 
     async def join(self) -> None:
         """Let others know of this process, before it looks for answers: what is asked after that is claimed."""
@@ -50,11 +50,7 @@ class Sharing:
         if not self._shared:
             self._held.update(keys)
             return Claimed({}, frozenset(keys))
-        done: asyncio.Future[Claimed] = asyncio.get_running_loop().create_future()
-        self._waiting.append((keys, done))
-        if self._pump is None or self._pump.done():
-            self._pump = asyncio.create_task(self._take())
-        return await done
+        return await self._written.add(keys)
 
     def release(self, keys: Iterable[bytes]) -> None:
         """Let others have keys that were answered, or given up."""
@@ -65,10 +61,11 @@ class Sharing:
 
     async def aclose(self) -> None:
         """Release all there is."""
-        for task in (self._joined, self._ticks, self._pump):
+        for task in (self._joined, self._ticks):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
+        await self._written.cancel()
         if self._joined is not None:
             with contextlib.suppress(StoreError):  # who cannot say goodbye is buried by the others
                 await self._run(self._claims.leave)
@@ -94,25 +91,16 @@ class Sharing:
         released, self._released = self._released, set()
         await self._run(self._claims.beat, newest, frozenset(self._held), released)
 
-    async def _take(self) -> None:
-        while self._waiting:
-            taken, self._waiting = self._waiting, []
-            released, self._released = self._released, set()
-            keys = list(dict.fromkeys(key for part, _ in taken for key in part))
-            try:
-                claimed: Claimed = await self._run(self._claims.take, keys, released)
-            except Exception as error:
-                for _, done in taken:
-                    if not done.done():
-                        done.set_exception(error)
-                continue
-            for part, done in taken:
-                self._give(claimed, part, done)
+    async def _take(self, parts: list[list[bytes]]) -> list[Claimed]:
+        released, self._released = self._released, set()
+        keys = list(dict.fromkeys(key for part in parts for key in part))
+        claimed: Claimed = await self._run(self._claims.take, keys, released)
+        self._held |= claimed.mine
+        return [
+            Claimed({key: claimed.found[key] for key in part if key in claimed.found}, claimed.mine.intersection(part))
+            for part in parts
+        ]
 
-    def _give(self, claimed: Claimed, keys: list[bytes], done: asyncio.Future[Claimed]) -> None:
-        mine = claimed.mine.intersection(keys)
-        if done.done():  # who wanted them is gone
-            self._released |= mine
-            return
-        self._held |= mine
-        done.set_result(Claimed({key: claimed.found[key] for key in keys if key in claimed.found}, mine))
+    def _give_back(self, claimed: Claimed) -> None:
+        """Release keys that nobody waits for any more."""
+        self.release(claimed.mine)

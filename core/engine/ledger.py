@@ -1,19 +1,19 @@
 """`Ledger`: the store, seen from the event loop.
 
 Every call runs in one thread, so writes stand in line and the loop never waits for a disk. Answers that arrive while
-a commit is under way go together into the next one: under load commits grow, at rest nothing waits.
+a commit is under way go together into the next one.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import ParamSpec, TypeVar
 
 from ..contracts.adapter import Identity, Worker
 from ..store import Failure, Found, NewExchange, NewTrial, Store
 from ..store.claims import Claimed
-from .claiming import Sharing
+from .claiming import RunClaims
+from .grouping import Grouped
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,9 +26,8 @@ class Ledger:
         self.store, self.run_id = store, run_id
         self._anew = anew
         self._thread = Worker("prejudge-store")
-        self._waiting: list[tuple[Sequence[NewExchange], asyncio.Future[dict[bytes, Found]]]] = []
-        self._commits: asyncio.Task[None] | None = None
-        self._sharing = Sharing(self._run, store)
+        self._commits: Grouped[Sequence[NewExchange], dict[bytes, Found]] = Grouped(self._commit)
+        self._claims = RunClaims(self._run, store)
 
     async def ensure_model(self, identity: Identity) -> int:
         """Return the id of a model, adding it if it is new."""
@@ -36,18 +35,18 @@ class Ledger:
 
     async def find(self, keys: Iterable[bytes]) -> dict[bytes, Found]:
         """Return the latest answer to each key that has one."""
-        await self._sharing.join()
+        await self._claims.join()
         return await self._run(self.store.find, keys)
 
     async def claim(self, keys: Sequence[bytes]) -> Claimed:
         """Claim keys that are about to be asked; those in neither part of the result another process is asking."""
         if self._anew:
             return Claimed({}, frozenset(keys))
-        return await self._sharing.claim(keys)
+        return await self._claims.claim(keys)
 
     def release(self, keys: Iterable[bytes]) -> None:
         """Let other processes have keys that were answered, or given up."""
-        self._sharing.release(keys)
+        self._claims.release(keys)
 
     async def keep(self, data: bytes, media_type: str) -> str:
         """Keep bytes under their sha256 (hex), which is returned."""
@@ -59,11 +58,7 @@ class Ledger:
 
     async def add(self, rows: Sequence[NewExchange]) -> dict[bytes, Found]:
         """Commit answers; when this returns, they are durable. Only then may they be counted."""
-        done: asyncio.Future[dict[bytes, Found]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((rows, done))
-        if self._commits is None or self._commits.done():
-            self._commits = asyncio.create_task(self._commit())
-        return await done
+        return await self._commits.add(rows)
 
     async def fail(self, failures: Sequence[Failure]) -> None:
         """Record calls that failed."""
@@ -76,26 +71,15 @@ class Ledger:
     async def aclose(self) -> None:
         """Commit what has arrived, and end the thread."""
         try:
-            if self._commits is not None:
-                await self._commits
-            await self._sharing.aclose()
+            await self._commits.finish()
+            await self._claims.aclose()
         finally:
             self._thread.close()
 
     async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._thread.run(call, *args, **kwargs)
 
-    async def _commit(self) -> None:
-        while self._waiting:
-            taken, self._waiting = self._waiting, []
-            rows = [row for part, _ in taken for row in part]
-            try:
-                found = await self._run(self.store.add_exchanges, rows, anew=self._anew)
-            except Exception as error:
-                for _, done in taken:
-                    if not done.done():
-                        done.set_exception(error)
-                continue
-            for part, done in taken:
-                if not done.done():
-                    done.set_result({row.key: found[row.key] for row in part})
+    async def _commit(self, parts: list[Sequence[NewExchange]]) -> list[dict[bytes, Found]]:
+        rows = [row for part in parts for row in part]
+        found = await self._run(self.store.add_exchanges, rows, anew=self._anew)
+        return [{row.key: found[row.key] for row in part} for part in parts]

@@ -25,10 +25,9 @@ from ..store.bulk import batched
 from .budget import Budget, Caps, ensure_priced
 from .ledger import Ledger
 from .limiter import Limiters, describe
-from .manifest import Manifest, StageRecord, describe_machine, digest_data, new_name, set_settings
+from .manifest import Manifest, StageRecord, add_up, describe_machine, digest_data, find_earlier, new_name, set_settings
 from .observations import gather_observations
 from .progress import Progress, Silent
-from .resuming import add_up, find_earlier
 from .scheduler import Keyed, Mode, Scheduler
 
 WINDOW = 4096

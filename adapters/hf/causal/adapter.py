@@ -24,8 +24,7 @@ from ....core.contracts.records import (
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.sampling import Defaults, answer_length, choose, cut_at
 from ...shared.torch import require_torch
-from ..base import HFAdapter, HFOptions, Naming, Positive, open_source
-from ..checks import check_known, not_finite, too_large
+from ..base import HFAdapter, HFOptions, Naming, Positive, check_known, not_finite, open_source, too_large
 from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
 from ..text import Encoder, Row
 from .decoder import Decoder, Task, Written

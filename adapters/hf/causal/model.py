@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from ....core.contracts.errors import ModelLoadError
 from ...shared.torch import BUDGET, BUDGET_CPU, DType, agree, choose_device, quiet_loading
 from ..files import Source, fetch
-from ..kinds import Kind
-from ..load import load_tokenizer, load_weights, most_tokens
+from ..load import Kind, load_tokenizer, load_weights, most_tokens
 
 MAX_LOGITS, MAX_LOGITS_CPU = 1 << 27, 1 << 23
 """Most logits of one pass, so that a large vocabulary does not undo the token budget."""

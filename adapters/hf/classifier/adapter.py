@@ -12,8 +12,7 @@ import numpy as np
 from ....core.contracts.errors import ModelError
 from ....core.contracts.records import Classification, Classify, Usage
 from ...shared.torch import require_torch
-from ..base import HFAdapter, HFOptions, Naming, open_source
-from ..checks import not_finite, too_large
+from ..base import HFAdapter, HFOptions, Naming, not_finite, open_source, too_large
 from .labels import CLASSIFIER, choose_activation
 from .model import Classifier, load_classifier
 from .passes import Row

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from ....core.contracts.errors import ModelLoadError
-from ..kinds import Kind
+from ..load import Kind
 
 Activation = Literal["softmax", "sigmoid"]
 CLASSIFIER = Kind(

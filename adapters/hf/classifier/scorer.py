@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ....core.contracts.errors import PermanentError
 from ....core.contracts.records import Classify
-from ..checks import check_known
+from ..base import check_known
 from .labels import Activation
 from .model import Classifier
 from .passes import Key, Passes, Row

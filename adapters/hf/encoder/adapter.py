@@ -13,8 +13,7 @@ import numpy as np
 from ....core.contracts.errors import MissingExtraError, ModelError, PermanentError
 from ....core.contracts.records import Embed, Embedding, Scalar, Usage
 from ...shared.torch import require_torch
-from ..base import HFAdapter, HFOptions, Naming
-from ..checks import not_finite, too_large
+from ..base import HFAdapter, HFOptions, Naming, not_finite, too_large
 from ..classifier.passes import Row
 from .files import find_encoder
 from .model import Encoder, EncoderScorer, check_prompt, count_tokens, load_encoder

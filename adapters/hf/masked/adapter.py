@@ -13,10 +13,8 @@ import numpy as np
 from ....core.contracts.errors import ModelError, PermanentError
 from ....core.contracts.records import Embed, Embedding, PseudoLikelihood, TokenScores, Usage
 from ...shared.torch import require_torch
-from ..base import HFAdapter, HFOptions, Naming, open_source
-from ..checks import check_known, not_finite, too_large
-from .embed import Vector, mean_states
-from .model import MASKED, Loaded, encode, load_masked
+from ..base import HFAdapter, HFOptions, Naming, check_known, not_finite, open_source, too_large
+from .model import MASKED, Loaded, Vector, encode, load_masked, mean_states
 from .pll import Sentence, Tokens, plan_sentence
 from .scorer import MaskedScorer, Values
 

@@ -1,16 +1,23 @@
-"""Load a Transformers masked language model and its tokenizer, refusing whatever would give wrong numbers."""
+"""A masked language model of Transformers: load it whole or refuse it, encode texts, and embed them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from ....core.contracts.errors import ModelLoadError
 from ...shared.torch import DType, choose_device, quiet_loading
 from ..files import Source, fetch
-from ..kinds import Kind
-from ..load import load_tokenizer, load_weights, most_tokens
+from ..load import Kind, load_tokenizer, load_weights, most_tokens
 from .pll import Tokens
+
+Vector = npt.NDArray[np.float32]
+BUDGET = 8_192
+"""Tokens of one forward pass."""
 
 
 def _fits(architecture: str) -> bool:
@@ -72,3 +79,28 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Tokens]:
         )
         for e in encodings
     ]
+
+
+def mean_states(model: Any, texts: Sequence[Sequence[int]]) -> list[Vector]:
+    """Return per text the mean over its tokens, special ones included, of the last hidden states: [width], float32.
+
+    Texts of one length share a pass, so nothing is padded and no vector depends on the others.
+    """
+    import torch
+
+    vectors: dict[int, Vector] = {}
+    with torch.inference_mode():
+        for part in _alike(texts):
+            ids = torch.tensor([list(texts[place]) for place in part], device=model.device)
+            states = model.base_model(input_ids=ids)[0].float().mean(dim=1).cpu().numpy()
+            vectors.update(zip(part, states, strict=True))
+    return [vectors[place] for place in range(len(texts))]
+
+
+def _alike(texts: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for place, text in enumerate(texts):
+        by_length[len(text)].append(place)
+    for length, places in by_length.items():
+        size = max(1, BUDGET // max(length, 1))
+        yield from (places[start : start + size] for start in range(0, len(places), size))

@@ -16,15 +16,14 @@ from ...shared.border import check_continuations
 from ...shared.images import require_pillow
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.torch import require_torch
-from ..base import HFAdapter, HFOptions, Naming, Positive, open_source
-from ..checks import not_finite
-from ..kinds import Kind
+from ..base import HFAdapter, HFOptions, Naming, Positive, not_finite, open_source
+from ..load import Kind
 from .answers import Wish
 from .engine import Asked, Engine
 from .groups import Held, Work, by_image
 from .model import MORE, Loaded, find_template, load_vlm
 from .prompt import continuation_start, encode, plan_answer, render
-from .trial import can_share
+from .shareable import can_share
 
 NAMING = Naming("hf-vlm", "2")
 EXTRA = "vlm"

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...shared.sampling import pick
 from ...shared.torch import Stopped, attempt
-from ..checks import too_large
+from ..base import too_large
 from .answers import Answer, Wish
-from .cache import Batch, Stem, Stems, open_rows, select_rows, step_rows
+from .cache import Batch, Stem, Stems, open_rows, place_media, select_rows, step_rows
 from .model import Loaded
-from .plain import continue_plainly, score_plainly
 from .prompt import Encoded
 
 MAX_LOGITS, MAX_LOGITS_CPU = 1 << 28, 1 << 24
@@ -171,3 +170,54 @@ def _pick(table: Any, wanted: Sequence[int]) -> list[float]:
 
     index = torch.tensor(wanted, device=table.device)[:, None]
     return [float(value) for value in table.gather(1, index)[:, 0].tolist()]
+
+
+def continue_plainly(loaded: Loaded, prompt: Encoded, answer: Answer) -> Answer:
+    """Bring one answer to its end.
+
+    Transformers drives the model here, since models number positions and keep states in ways of their own; the
+    tokens are still chosen as everywhere else.
+    """
+    import torch
+    from transformers import GenerationConfig
+
+    tokenizer = loaded.processor.tokenizer
+
+    def force(ids: Any, logits: Any) -> Any:
+        (token,) = pick(logits.float(), [answer.choice], answer.step).tolist()
+        answer.add(token, logits[0], tokenizer)
+        return torch.full_like(logits, -torch.inf).index_fill(1, torch.tensor([token], device=logits.device), 0.0)
+
+    def enough(ids: Any, scores: Any, **_: Any) -> Any:
+        return torch.tensor([answer.done], device=ids.device)
+
+    if not answer.done:
+        with torch.inference_mode():
+            loaded.model.generate(
+                **_inputs(loaded, prompt, len(prompt.ids)),
+                generation_config=GenerationConfig(max_new_tokens=answer.most, do_sample=False, pad_token_id=0),
+                logits_processor=[force],
+                stopping_criteria=[enough],
+            )
+    return answer
+
+
+def score_plainly(loaded: Loaded, prompt: Encoded, start: int) -> list[float]:
+    """Return log P of every token of one prompt from `start` on."""
+    table = logits_plainly(loaded, prompt).log_softmax(-1)
+    return [float(table[place - 1, prompt.ids[place]]) for place in range(start, len(prompt.ids))]
+
+
+def logits_plainly(loaded: Loaded, prompt: Encoded) -> Any:
+    """Return the logits of one whole pass: [token, vocabulary] in float32."""
+    import torch
+
+    with torch.inference_mode():
+        return loaded.model(**_inputs(loaded, prompt, len(prompt.ids)), use_cache=False).logits[0].float()
+
+
+def _inputs(loaded: Loaded, prompt: Encoded, length: int) -> dict[str, Any]:
+    import torch
+
+    ids = torch.tensor([prompt.ids[:length]], device=loaded.device)
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), **place_media(loaded, prompt.media)}

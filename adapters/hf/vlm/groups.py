@@ -7,9 +7,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from ....core.contracts.errors import ModelError
 from ....core.contracts.records import Prompt
-from ...shared.images import Blobs
+from ...shared.images import Blobs, decode_image, fetch_image
 from .engine import Asked
-from .images import open_image
 from .prompt import images_of
 
 H = TypeVar("H")
@@ -87,3 +86,18 @@ def _answer_part(
             answer(works)
     except ModelError as error:
         errors.update(dict.fromkeys((work.request for work in works), error))
+
+
+def open_image(sha256: str, blobs: Blobs | None) -> Any:
+    """Return an image in RGB, upright as its EXIF data say, at its own size; of an animation the first frame.
+
+    Raises:
+        PermanentError: there are no bytes of that name, they are no image, or they unpack to too many pixels.
+    """
+    return decode_image(sha256, fetch_image(sha256, blobs), _upright)
+
+
+def _upright(image: Any) -> Any:
+    from PIL import ImageOps
+
+    return ImageOps.exif_transpose(image).convert("RGB")

@@ -11,7 +11,7 @@ from prejudge.adapters.hf.causal.model import CAUSAL
 from prejudge.adapters.hf.classifier.adapter import HFClassifier
 from prejudge.adapters.hf.classifier.labels import CLASSIFIER
 from prejudge.adapters.hf.encoder.adapter import HFEncoder
-from prejudge.adapters.hf.kinds import check_kind
+from prejudge.adapters.hf.load import check_kind
 from prejudge.adapters.hf.masked.adapter import HFMasked
 from prejudge.adapters.hf.masked.model import MASKED
 from prejudge.adapters.hf.vlm.adapter import HFVLM, KIND

@@ -9,8 +9,7 @@ import pytest
 from fakes import FakeModel, text_of
 
 from prejudge.core.contracts.errors import AuthenticationError
-from prejudge.core.engine.manifest import Manifest, StageRecord
-from prejudge.core.engine.resuming import add_up
+from prejudge.core.engine.manifest import Manifest, StageRecord, add_up
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import get_run
 

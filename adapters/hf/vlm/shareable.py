@@ -9,8 +9,8 @@ from ....core.contracts.records import Image, Message, Text
 from ...shared.torch import agree
 from ..hub import one_line
 from .cache import Unshareable, encode_stem, open_rows, select_rows, step_rows
+from .engine import logits_plainly
 from .model import Loaded
-from .plain import logits_plainly
 from .prompt import Encoded, encode, render
 
 QUESTIONS = ("What is this?", "Is there a person to be seen in this picture, or is there nobody? Answer in one word.")
