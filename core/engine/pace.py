@@ -49,14 +49,14 @@ to a stop. With 20 of them a limit of 5 a second turns 7.6 % away in the first m
 FEW, FEW_ANSWERS = 0.02, 100
 """Share of 429s, beyond the noise, that is looked into; and answers that each side of a trial needs. A share of 0.1
 misses random 429s, which then cost a third of the pace; 0.005 does the same as 0.02. From 20 to 500 answers changed
-nothing by more than 3 %."""
+nothing by more than 5 %."""
 TRIAL = 0.8
 """Share of the accepted rate that is tried. From 0.5 to 0.95 nothing changed by more than 2 %."""
 CLEAN, ROW, FALLEN = 100, 10, 0.5
 """Answers without a 429 that end a row of them; how long a row must be, and how far the rate must have fallen since its
 third, to show that the 429s do not depend on the rate. Rows that end after 20 answers, or must be 30 long, are never
-seen, and random 429s bring the pace to a stop. Rows that end after 500, or need 5 only, let
-a limit be given up that is one: a fall leaves 2.3 % and 42 % turned away. From 0.25 to 0.9 of the rate nothing changed."""
+seen, and random 429s bring the pace to a stop. Rows that end after 500, or need 5 only, let a limit be given up that is
+one: a fall leaves 2.3 % and 42 % turned away. From 0.25 to 0.9 of the rate nothing changed."""
 BIN, BINS = 0.1, 100
 """Seconds per bin of what was sent, and bins kept: the rate that was accepted is measured over 10 s at most."""
 
