@@ -54,7 +54,6 @@ bench: $(VENV)/.dev
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/limiter.py
-	$(BIN)/python benchmarks/pace.py
 	$(BIN)/python benchmarks/attractiveness.py
 
 bench-encoder: $(VENV)/.dev

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,12 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from prejudge.adapters.encoder_training.data import Corpus, read_corpus
-from prejudge.adapters.encoder_training.losses import LossSettings
-from prejudge.adapters.encoder_training.model import Trainee, embed, find_model, open_trainee
-from prejudge.adapters.encoder_training.parts import SPLITS, batches, cut
-from prejudge.adapters.encoder_training.progress import Progress
-from prejudge.adapters.encoder_training.similarity import Floats, deltas
-from prejudge.adapters.encoder_training.train import Task, TrainSettings, run_epoch
+from prejudge.adapters.encoder_training.data import Corpus, Floats, read_corpus
+from prejudge.adapters.encoder_training.delta_sim import deltas
+from prejudge.adapters.encoder_training.encoder import Trainee, embed, find_model, open_trainee
+from prejudge.adapters.encoder_training.settings import LossSettings, TrainSettings
+from prejudge.adapters.encoder_training.splits import SPLITS, cut, pack
+from prejudge.adapters.encoder_training.training import train
 
 SENTENCES, CONTEXTS, WORDS = 2575, 119, 2000
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
@@ -85,17 +85,17 @@ def by_pairs(vectors: Floats, corpus: Corpus) -> float:
 
 
 def show_steps(corpus: Corpus, trainee: Trainee, steps: int) -> None:
-    """Print steps per second, as many of the same batches with and without buckets."""
+    """Print steps per second of an epoch of the Trainer, as many of the same batches with and without buckets."""
     parts = cut(corpus, "sentence", 0)
-    drawn = list(batches(corpus, parts.train, 256, np.random.default_rng(0)))[:steps]
-    few = type(parts)(np.concatenate(drawn), parts.tuning, parts.validation)
+    drawn = pack(corpus.context[parts.train], 256, np.random.default_rng(0))[:steps]
+    few = type(parts)(parts.train[np.concatenate(drawn)], parts.tuning[:2], parts.validation)
     rates = {}
     for buckets in (True, False):
-        settings = TrainSettings(loss=LossSettings(name="nt-bxent"), buckets=buckets)
-        task = Task(corpus, few, trainee, Path())
-        optimiser = torch.optim.AdamW(trainee.encoder.model.parameters(), lr=5e-5, foreach=False)
-        losses, seconds = timed(lambda t=task, s=settings, o=optimiser: run_epoch(t, s, 1, o, Progress()))
-        rates[buckets] = len(losses) / seconds
+        settings = TrainSettings(loss=LossSettings(name="nt-bxent"), buckets=buckets, epochs=1)
+        with tempfile.TemporaryDirectory() as folder:
+            call = partial(train, trainee, (corpus, few), settings, Path(folder), None)
+            fitted, seconds = timed(call)
+        rates[buckets] = fitted.history[-1].steps / seconds
     print(f"| step of at most 256 sentences, buckets | {1 / rates[True]:.2f} | {rates[True]:.3f} steps/s |")
     print(f"| the same, padded to the longest sentence | {1 / rates[False]:.2f} | {rates[False]:.3f} steps/s |")
     print(f"\nBuckets are {rates[True] / rates[False]:.2f} times as quick.")

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...core.cli.console import terminal
 from ...core.contracts.errors import MissingExtraError, UsageError
 from ..shared.torch import require_torch
-from .cells import Grid
-from .classifier import HeadSettings
 from .data import Corpus, read_corpus
-from .grid import run_grid
-from .heads import Heads, run_heads
-from .job import Job
-from .losses import LOSSES, LossSettings
-from .model import find_model
-from .parts import SPLITS
-from .progress import choose_progress
-from .results import read_beside
-from .tables import describe_table, show
-from .write import write_results
+from .settings import LOSSES, PRECISIONS, SCHEDULES, Grid, LossSettings, TrainSettings
+from .splits import SPLITS
+
+if TYPE_CHECKING:
+    from .folder import Job
 
 WHAT = "`prejudge train-encoder`"
+NEEDED = ("sentence_transformers", "accelerate", "datasets", "sklearn")
 TEMPERATURES, MARGINS = (0.1, 0.5, 1.0, 10.0, 20.0, 30.0), (0.2, 0.3, 0.4, 0.5, 0.6)
 """The grid of the paper's appendix."""
-POSITIVE = click.FloatRange(min=0, min_open=True)
+SHARED = ("epochs", "patience", "batch", "learning_rate", "schedule", "warmup", "precision")
+POSITIVE, SHARE = click.FloatRange(min=0, min_open=True), click.FloatRange(0, 1, max_open=True)
 
 
 @click.command()
 @click.argument("data", nargs=-1, required=True)
 @click.option("--describe", "only_describe", is_flag=True, help="Say what the data holds, and train nothing.")
 @click.option("--model", help="The encoder to start from: a directory, or a name on the Hugging Face hub.")
-@click.option("--out", help="The folder for encoders, results and figures; a call that was cut off goes on there.")
+@click.option("--out", help="The folder for encoders, results and figures; an interrupted call is resumed there.")
 @click.option(
     "--loss", "losses", multiple=True, type=click.Choice(LOSSES), help="Repeatable. Default: all four, one by one."
 )
@@ -65,6 +61,21 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option("--patience", type=click.IntRange(min=1), default=3, show_default=True)
 @click.option("--batch", type=click.IntRange(min=2), default=256, show_default=True, help="Sentences per step.")
 @click.option("--learning-rate", type=POSITIVE, default=5e-5, show_default=True)
+@click.option(
+    "--schedule",
+    type=click.Choice(SCHEDULES),
+    default="constant",
+    show_default=True,
+    help="How the learning rate falls over all --epochs.",
+)
+@click.option("--warmup", type=SHARE, default=0.0, show_default=True, help="Share of the steps in which it rises.")
+@click.option(
+    "--precision",
+    type=click.Choice(PRECISIONS),
+    default="float32",
+    show_default=True,
+    help="Of training (mixed precision; float16 needs a GPU). Vectors are always measured in float32.",
+)
 @click.option("--no-buckets", is_flag=True, help="Pad each batch as a whole, not in passes of like length.")
 @click.option(
     "--classifier",
@@ -76,7 +87,7 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option("--head-seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Trainings of each.")
 @click.option("--head-epochs", type=click.IntRange(min=1), default=100, show_default=True)
 @click.option("--beside", multiple=True, metavar="FOLDER", help="Draw the bars of another --out too. Repeatable.")
-@click.option("--device", default="auto", show_default=True)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def train_encoder(data: tuple[str, ...], only_describe: bool, **given: Any) -> None:
     """Fine-tune a sentence encoder on DATA: CSV files with the columns context_id, sentence and type.
@@ -85,53 +96,96 @@ def train_encoder(data: tuple[str, ...], only_describe: bool, **given: Any) -> N
     delta-sim before and after by category, and figures.
     """
     corpus = read_corpus(data)
-    console = terminal()
     if only_describe:
-        console.print(describe_table(corpus))
+        from .report import describe_table
+
+        terminal().print(describe_table(corpus))
         return
     job = make_job(corpus, given)
-    beside = read_beside(given["beside"], job.out)
     for option, losses in _unused(given, job.grid):
         click.echo(f"Note: {option} is not used by {losses}.", err=True)
     try:
-        with choose_progress(given["quiet"]) as progress:
-            results = run_grid(job, progress)
-            heads = run_heads(job, make_heads(given), results, progress)
-            whole = write_results(job, results, heads, beside)
+        _train(job, given)
     except KeyboardInterrupt:
         raise UsageError(
-            f"interrupted. What is done is in {str(job.out)!r}; to go on, give the same command again."
+            f"interrupted. What is done is in {str(job.out)!r}; to go on, give the same command again.",
+            code="training.interrupted",
         ) from None
-    show(console, whole.summaries, heads)
-    for split, folder in whole.best.items():
-        console.print(f"Best encoder, split by {split}: {job.out / folder}", soft_wrap=True, highlight=False)
 
 
 def make_job(corpus: Corpus, given: dict[str, Any]) -> Job:
     """Return what the options ask for.
 
     Raises:
-        MissingExtraError: sentence-transformers is not installed.
-        UsageError: no model or no folder.
+        MissingExtraError: sentence-transformers, or what its Trainer needs, is not installed.
+        UsageError: no model or no folder, or a device that the Trainer cannot be given.
     """
     for name in ("model", "out"):
         if not given[name]:
-            raise UsageError(f"train-encoder needs --{name}. To look at the data only, add --describe.")
+            raise UsageError(
+                f"train-encoder needs --{name}. To look at the data only, add --describe.",
+                code="options.missing",
+                option=name,
+            )
     require_torch(WHAT, "encoder")
-    if find_spec("sentence_transformers") is None:
+    if any(find_spec(package) is None for package in NEEDED):
         raise MissingExtraError(WHAT, "encoder")
+    from .encoder import check_device, find_model
+    from .folder import Job
+
+    check_device(given["device"], given["precision"])
+    return Job(find_model(given["model"]), corpus, make_grid(given), Path(given["out"]), given["device"])
+
+
+def make_grid(given: dict[str, Any]) -> Grid:
+    """Return the trainings that the options ask for."""
     full = given["paper_grid"]
-    shared = ("positive_weight", "negative_weight", "select", "epochs", "patience", "batch", "learning_rate")
-    grid = Grid(
+    weights = {name: given[name] for name in ("positive_weight", "negative_weight")}
+    shared = {name: given[name] for name in SHARED}
+    return Grid(
         splits=tuple(dict.fromkeys(given["splits"])) or SPLITS,
         seeds=tuple(dict.fromkeys(given["seeds"])) or (0,),
         losses=tuple(dict.fromkeys(given["losses"])) or LOSSES,
         temperatures=TEMPERATURES if full else tuple(dict.fromkeys(given["temperatures"])) or (0.1,),
         margins=MARGINS if full else tuple(dict.fromkeys(given["margins"])) or (0.5,),
-        buckets=not given["no_buckets"],
-        **{name: given[name] for name in shared},
+        shared=TrainSettings(loss=LossSettings(name="nt-bxent", **weights), buckets=not given["no_buckets"], **shared),
+        select=given["select"],
     )
-    return Job(find_model(given["model"]), corpus, grid, Path(given["out"]), given["device"])
+
+
+def _train(job: Job, given: dict[str, Any]) -> None:
+    from .grid import is_first_process, run_grid, run_heads, several_processes
+    from .heads import Heads, HeadSettings
+    from .report import overview
+    from .summary import read_beside
+    from .write import write_results
+
+    beside = read_beside(given["beside"], job.out)
+    settings = HeadSettings(seeds=given["head_seeds"], epochs=given["head_epochs"], encoder_rate=given["learning_rate"])
+    heads = Heads(kinds=tuple(dict.fromkeys(given["heads"])), settings=settings)
+    if heads.kinds and several_processes():
+        raise UsageError(
+            "--classifier trains in one process. Train encoders with torchrun, then call without it.",
+            code="training.processes",
+        )
+    tell = None if given["quiet"] or not is_first_process() else _tell
+    results = run_grid(job, tell)
+    if not is_first_process():
+        return
+    classified = run_heads(job, heads, results, tell)
+    whole = write_results(job, results, classified, beside)
+    console = terminal()
+    console.print(*overview(whole))
+    console.print(f"By category: {job.out / 'results.md'}", soft_wrap=True)
+    for split, folder in whole.best.items():
+        console.print(f"Best encoder, split by {split}: {job.out / folder}", soft_wrap=True, highlight=False)
+
+
+def _tell(text: str) -> None:
+    from tqdm import tqdm
+
+    # Above the Trainer's bar, where there is one.
+    tqdm.write(text, file=sys.stderr)
 
 
 def _unused(given: dict[str, Any], grid: Grid) -> list[tuple[str, str]]:
@@ -139,9 +193,3 @@ def _unused(given: dict[str, Any], grid: Grid) -> list[tuple[str, str]]:
     known = {LossSettings(name=loss).parameter for loss in grid.losses}
     parameters = ("temperature", "margin")
     return [(f"--{name}", ", ".join(grid.losses)) for name in parameters if given[f"{name}s"] and name not in known]
-
-
-def make_heads(given: dict[str, Any]) -> Heads:
-    """Return which classifiers the options ask for."""
-    settings = HeadSettings(seeds=given["head_seeds"], epochs=given["head_epochs"], encoder_rate=given["learning_rate"])
-    return Heads(kinds=tuple(dict.fromkeys(given["heads"])), settings=settings)

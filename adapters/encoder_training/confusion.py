@@ -11,12 +11,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from .data import ANTI, STEREOTYPE, Bools, Corpus, Ints
-from .similarity import Floats, unit
+from .data import ANTI, STEREOTYPE, Bools, Corpus, Floats, Ints
+from .delta_sim import unit
 
 Table = dict[str, dict[str, dict[str, int]]]
 Several = Literal["mean", "nearest"]
 WAYS: tuple[Several, ...] = get_args(Several)
+TYPES = (STEREOTYPE, ANTI)
 SLACK = 1e-12
 """Cosines that differ by less are a tie: they come out of rounding."""
 
@@ -43,18 +44,19 @@ def classify(vectors: Floats, corpus: Corpus, rows: Ints, references: Ints, seve
 
 def confusion(vectors: Floats, corpus: Corpus, rows: Ints, references: Ints, several: Several = "mean") -> Table:
     """Count by category: true type, then the type it is taken for."""
+    from sklearn.metrics import confusion_matrix
+
     taken, known = classify(vectors, corpus, rows, references, several)
-    types = {STEREOTYPE: True, ANTI: False}
-    category, stereotype = corpus.category[rows], corpus.stereotype[rows]
-
-    def count(place: int, true: str, given: str) -> int:
-        chosen = (category == place) & (stereotype == types[true]) & (taken == types[given])
-        return int((known & chosen).sum())
-
-    return {
-        name: {true: {given: count(place, true, given) for given in types} for true in types}
-        for place, name in enumerate(corpus.categories)
-    }
+    found: Table = {}
+    for place, name in enumerate(corpus.categories):
+        own = known & (corpus.category[rows] == place)
+        # scikit-learn takes no empty lists of a named label.
+        counts = np.zeros((2, 2), dtype=int)
+        if own.any():
+            counts = confusion_matrix(corpus.stereotype[rows][own], taken[own], labels=[True, False])
+        rows_of_counts = zip(TYPES, counts.tolist(), strict=True)
+        found[name] = {true: dict(zip(TYPES, row, strict=True)) for true, row in rows_of_counts}
+    return found
 
 
 def _pool(corpus: Corpus, rows: Ints, references: Ints, stereotype: int) -> Ints:

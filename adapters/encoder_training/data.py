@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,11 +16,11 @@ from ...core.contracts.errors import DataError
 
 STEREOTYPE, ANTI = "stereotype", "anti-stereotype"
 SPELLINGS = {STEREOTYPE: STEREOTYPE, ANTI: ANTI, "anti_stereotype": ANTI, "antistereotype": ANTI}
-CONTEXT = ("context_id", "context")
-CATEGORY = ("category", "bias_type")
-RATER = "annotator"
+CONTEXT, CATEGORY = ("context_id", "context"), ("category", "bias_type")
+RATER, SCALE = "annotator", frozenset("12345")
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -36,6 +37,11 @@ class Sentence(msgspec.Struct, frozen=True):
     """Line of the file; the header is line 1."""
     ratings: tuple[str, ...] = ()
     """What the annotators' columns say."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return what tells its context from all others."""
+        return self.path, self.category, self.context
 
 
 class Corpus(msgspec.Struct, frozen=True, eq=False):
@@ -63,6 +69,40 @@ class Corpus(msgspec.Struct, frozen=True, eq=False):
         """Return how many contexts there are."""
         return int(self.context.max()) + 1
 
+    @property
+    def labels(self) -> Ints:
+        """Return context and type as one number: twice the context, plus 1 for a stereotype."""
+        return 2 * self.context + self.stereotype
+
+    @property
+    def owner(self) -> Ints:
+        """Return the place of each context's category: [contexts]."""
+        found = np.zeros(self.contexts, dtype=np.int64)
+        found[self.context] = self.category
+        return found
+
+
+class Description(msgspec.Struct, frozen=True):
+    """What one category holds, or all of them (`total`)."""
+
+    category: str
+    contexts: int
+    stereotypes: int
+    anti_stereotypes: int
+    repeated: int
+    """Rows whose sentence stood in the same context before."""
+    contradicted: int
+    """Different sentences that one context calls both a stereotype and an anti-stereotype."""
+    off_scale: int
+    """Sentences with a rating that is not on the scale from 1 to 5."""
+    kappa: float | None
+    """Cohen's kappa of the two annotators, unweighted; None where nobody rated."""
+
+    @property
+    def sentences(self) -> int:
+        """Return the number of rows."""
+        return self.stereotypes + self.anti_stereotypes
+
 
 def read_corpus(paths: Sequence[str]) -> Corpus:
     """Read files with the columns `context_id` (or `context`), `sentence` and `type`.
@@ -77,18 +117,55 @@ def read_corpus(paths: Sequence[str]) -> Corpus:
     sentences = [sentence for path in paths for sentence in _read(path)]
     digests = _digests(paths)
     if not sentences:
-        raise DataError(f"no sentences in {', '.join(paths)}: the files have a header but no rows.")
+        raise DataError(
+            f"no sentences in {', '.join(paths)}: the files have a header but no rows.", code="data.no-rows"
+        )
     _check_contexts(sentences)
-    keys = {key: place for place, key in enumerate(dict.fromkeys(_key(sentence) for sentence in sentences))}
+    keys = {key: place for place, key in enumerate(dict.fromkeys(sentence.key for sentence in sentences))}
     categories = tuple(dict.fromkeys(sentence.category for sentence in sentences))
     return Corpus(
         sentences=tuple(sentences),
         categories=categories,
         category=np.array([categories.index(sentence.category) for sentence in sentences]),
-        context=np.array([keys[_key(sentence)] for sentence in sentences]),
+        context=np.array([keys[sentence.key] for sentence in sentences]),
         stereotype=np.array([sentence.type == STEREOTYPE for sentence in sentences]),
         digests=digests,
     )
+
+
+def describe(corpus: Corpus) -> list[Description]:
+    """Return a description of each category, and `total` behind them: the counts of the paper's Table 1."""
+    rows = list(corpus.sentences)
+    found = [_describe(name, [row for row in rows if row.category == name]) for name in corpus.categories]
+    return [*found, _describe("total", rows)]
+
+
+def _describe(name: str, rows: Sequence[Sentence]) -> Description:
+    types = Counter(row.type for row in rows)
+    kinds: dict[tuple[str, ...], set[str]] = {}
+    for row in rows:
+        kinds.setdefault((*row.key, row.text.strip()), set()).add(row.type)
+    pairs = [row.ratings for row in rows if len(row.ratings) == 2]
+    rated = [pair for pair in pairs if SCALE.issuperset(pair)]
+    return Description(
+        category=name,
+        contexts=len({row.key for row in rows}),
+        stereotypes=types[STEREOTYPE],
+        anti_stereotypes=types[ANTI],
+        repeated=len(rows) - len(kinds),
+        contradicted=sum(len(both) > 1 for both in kinds.values()),
+        off_scale=len(pairs) - len(rated),
+        kappa=_kappa(rated),
+    )
+
+
+def _kappa(rated: Sequence[tuple[str, ...]]) -> float | None:
+    if len({rating for pair in rated for rating in pair}) < 2:
+        # Chance alone agrees always, so there is nothing to measure.
+        return None
+    from sklearn.metrics import cohen_kappa_score
+
+    return float(cohen_kappa_score(*zip(*rated, strict=True)))
 
 
 def _digests(paths: Sequence[str]) -> dict[str, str]:
@@ -103,34 +180,41 @@ def _digests(paths: Sequence[str]) -> dict[str, str]:
         name, digest = Path(path).name, hashlib.sha256(Path(path).read_bytes()).hexdigest()
         if digest in by_digest:
             same = "is given twice" if by_digest[digest] == path else f"holds the same as {by_digest[digest]!r}"
-            raise DataError(f"{path!r} {same}. Give each file once.")
+            raise DataError(f"{path!r} {same}. Give each file once.", code="data.duplicate", path=path)
         if name in by_name:
-            raise DataError(f"{path!r} and {by_name[name]!r} have one name, by which results tell them. Rename one.")
+            raise DataError(
+                f"{path!r} and {by_name[name]!r} have one name, by which results tell them. Rename one.",
+                code="data.duplicate",
+                path=path,
+            )
         by_digest[digest], by_name[name] = path, path
     return {Path(path).name: digest for digest, path in by_digest.items()}
-
-
-def _key(sentence: Sentence) -> tuple[str, str, str]:
-    return sentence.path, sentence.category, sentence.context
 
 
 def _read(path: str) -> Iterator[Sentence]:
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, strict=True)
-            context = _column(path, rows.fieldnames or (), CONTEXT)
+            header = rows.fieldnames or ()
+            context = _column(path, header, CONTEXT)
             for name in ("sentence", "type"):
-                _column(path, rows.fieldnames or (), (name,))
-            category = next((name for name in CATEGORY if name in (rows.fieldnames or ())), None)
-            raters = [name for name in rows.fieldnames or () if name.lower().startswith(RATER)]
+                _column(path, header, (name,))
+            category = next((name for name in CATEGORY if name in header), None)
+            raters = [name for name in header if name.lower().startswith(RATER)]
             for row in rows:
-                yield _sentence(path, rows.line_num, row, (context, category, raters))
+                yield _sentence((path, rows.line_num), row, (context, category, raters))
     except OSError as error:
-        raise DataError(f"cannot read {path!r}: {error.strerror}. Check the path.") from None
+        raise DataError(
+            f"cannot read {path!r}: {error.strerror}. Check the path.", code="file.unreadable", path=path
+        ) from None
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: byte {error.start} is not UTF-8. Save the file as UTF-8.") from None
+        raise DataError(
+            f"{path}: byte {error.start} is not UTF-8. Save the file as UTF-8.", code="file.encoding", path=path
+        ) from None
     except csv.Error as error:
-        raise DataError(f"{path}: no well-formed CSV ({error}). Check the quotes.") from None
+        raise DataError(
+            f"{path}: no well-formed CSV ({error}). Check the quotes.", code="data.syntax", path=path
+        ) from None
 
 
 def _column(path: str, header: Sequence[str], names: Sequence[str]) -> str:
@@ -138,39 +222,48 @@ def _column(path: str, header: Sequence[str], names: Sequence[str]) -> str:
         if name in header:
             return name
     has = ", ".join(repr(name) for name in header) or "no header"
-    raise DataError(f"{path}: no column {' or '.join(map(repr, names))}. It has: {has}. Rename the column.")
+    raise DataError(
+        f"{path}: no column {' or '.join(map(repr, names))}. It has: {has}. Rename the column.",
+        code="data.column-missing",
+        column=names[0],
+    )
 
 
 def _sentence(
-    path: str, line: int, row: dict[str | None, str | None], columns: tuple[str, str | None, list[str]]
+    place: tuple[str, int], row: Mapping[str | None, str | None], columns: tuple[str, str | None, list[str]]
 ) -> Sentence:
-    context, category, raters = columns
-    where = f"{path}, line {line}"
+    (path, line), (context, category, raters) = place, columns
     if None in row or None in row.values():
-        raise DataError(f"{where}: the row has not as many cells as the header. Quote cells that contain a comma.")
+        raise _bad_row(
+            place, "the row has not as many cells as the header. Quote cells with a comma.", code="data.row-length"
+        )
     cells = {str(name): str(cell) for name, cell in row.items()}
-    if not cells["sentence"].strip():
-        raise DataError(f"{where}: sentence {cells['sentence']!r} is empty. Fill it in, or remove the row.")
-    for name in (context, category):
+    for name in ("sentence", context, category):
         if name and not cells[name].strip():
-            raise DataError(f"{where}: {name} {cells[name]!r} is empty. Fill it in, or remove the row.")
+            raise _bad_row(
+                place, f"{name} {cells[name]!r} is empty. Fill it in, or remove the row.", code="data.cell-empty"
+            )
     kind = SPELLINGS.get(cells["type"].strip().lower())
     if kind is None:
-        raise DataError(f"{where}: unknown type {cells['type']!r}. Write {STEREOTYPE!r} or {ANTI!r}.")
-    named = cells[category].strip().lower() if category else Path(path).stem.rpartition(" - ")[2].strip().lower()
+        raise _bad_row(
+            place, f"unknown type {cells['type']!r}. Write {STEREOTYPE!r} or {ANTI!r}.", code="data.unknown-value"
+        )
+    named = cells[category] if category else Path(path).stem.rpartition(" - ")[2]
     ratings = tuple(cells[name].strip() for name in raters)
-    return Sentence(named, cells[context].strip(), cells["sentence"], kind, path, line, ratings)
+    return Sentence(named.strip().lower(), cells[context].strip(), cells["sentence"], kind, path, line, ratings)
+
+
+def _bad_row(place: tuple[str, int], problem: str, code: str) -> DataError:
+    path, line = place
+    return DataError(f"{path}, line {line}: {problem}", code=code, path=path, line=line)
 
 
 def _check_contexts(sentences: Sequence[Sentence]) -> None:
     there: dict[tuple[str, str, str], list[Sentence]] = {}
     for sentence in sentences:
-        there.setdefault(_key(sentence), []).append(sentence)
-    for group in there.values():
-        kinds = {sentence.type for sentence in group}
-        if len(kinds) == 1:
-            other = ANTI if STEREOTYPE in kinds else STEREOTYPE
-            raise DataError(
-                f"{group[0].path}, line {group[0].line}: context {group[0].context!r} has {group[0].type} sentences "
-                f"only ({len(group)}). Pairs need both types: add an {other} sentence, or remove the context."
-            )
+        there.setdefault(sentence.key, []).append(sentence)
+    for first, *others in there.values():
+        if {sentence.type for sentence in others} <= {first.type}:
+            problem = f"context {first.context!r} has {first.type} sentences only ({1 + len(others)})"
+            remedy = "Pairs need both types: add a sentence of the other type, or remove the context."
+            raise _bad_row((first.path, first.line), f"{problem}. {remedy}", code="data.incomplete")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from .data import Bools, Corpus, Ints
-from .losses import LossName
-from .similarity import Floats
-from .summary import Summary
+from .data import Bools, Corpus, Floats, Ints
+from .settings import LossName
+from .summary import Pooled, Summary
 
 STEREO_COLOUR, ANTI_COLOUR, BEFORE_COLOUR, EDGE = "#D55E00", "#0072B2", "#BBBBBB", "#222222"
 COLOURS: dict[LossName, str] = {
@@ -30,7 +30,7 @@ FLAT = 3.0
 """A panel whose axis would be as many times too high has an axis of its own."""
 BEYOND = 2.0
 """An interval is drawn to this many times the highest bar of its panel, with an arrow where it goes on."""
-Bars = list[tuple[float | None, float | None, float | None, bool]]
+Bars = list[Pooled]
 
 
 def delta_bars(summaries: Sequence[Summary]) -> Figure:
@@ -57,16 +57,15 @@ def _remarks(summaries: Sequence[Summary], own: bool) -> str:
 def _top(summaries: Sequence[Summary]) -> float:
     """Return how high a panel's axis is: over all bars, and no further over them than `BEYOND`."""
     shown = [bar for summary in summaries for bars in _both(summary) for bar in bars]
-    bars = max((value for value, *_ in shown if value is not None), default=0.0)
-    ends = max((high for _, _, high, _ in shown if high is not None), default=0.0)
+    bars = max((bar.value for bar in shown if bar.value is not None), default=0.0)
+    ends = max((bar.high for bar in shown if bar.high is not None), default=0.0)
     return 1.08 * max(bars, min(ends, BEYOND * bars)) or 1.0
 
 
 def _both(summary: Summary) -> tuple[Bars, Bars]:
     """Return value, ends and whether it is reversed, of each category: before and after."""
     rows = [row for row in summary.rows if row.category != "mean"]
-    before: Bars = [(r.before, r.before_low, r.before_high, (r.before_signed or 0.0) < 0) for r in rows]
-    after: Bars = [(r.after, r.low, r.high, (r.after_signed or 0.0) < 0) for r in rows]
+    before, after = [row.before for row in rows], [row.after for row in rows]
     return before, after
 
 
@@ -105,12 +104,12 @@ def _bars(axis: Axes, summaries: Sequence[Summary]) -> None:
     width = 0.8 / (len(summaries) + 1)
     places = np.arange(len(names), dtype=np.float64)
     sets = [(_both(summaries[0])[0], "before", BEFORE_COLOUR)]
-    sets += [(_both(s)[1], f"{s.loss} ({s.parameter} {s.chosen:g})", COLOURS[s.loss]) for s in summaries]
+    sets += [(_both(s)[1], f"{s.loss} ({s.parameter} {s.chosen.value:g})", COLOURS[s.loss]) for s in summaries]
     for number, (bars, label, colour) in enumerate(sets):
         _set(axis, places + number * width, width, bars, (label, colour))
     edge: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.6}
     handles: list[Artist] = [Patch(facecolor=colour, label=label, **edge) for _, label, colour in sets]
-    if any(turned for bars, *_ in sets for *_, turned in bars):
+    if any(bar.reversed for bars, *_ in sets for bar in bars):
         handles.append(Patch(facecolor="white", hatch=REVERSED, label=REVERSED_WORDS, **edge))
     if axis.lines:
         handles.append(Line2D([], [], marker="^", color=EDGE, linewidth=1, markersize=5, label="interval goes on"))
@@ -124,14 +123,13 @@ def _set(axis: Axes, at: Floats, width: float, bars: Bars, look: tuple[str, str]
     """Draw the bars of one loss, or of the encoder as it was given, with their intervals."""
     label, colour = look
     top = axis.get_ylim()[1]
-    drawn = axis.bar(
-        at, _numbers([bar[0] for bar in bars]), width, label=label, color=colour, edgecolor=EDGE, linewidth=0.6
-    )
-    for place, patch, (_, low, high, turned) in zip(at, drawn, bars, strict=True):
-        patch.set_hatch(REVERSED if turned else "")
-        if low is not None and high is not None:
-            axis.vlines(place, low, min(high, top), color=EDGE, linewidth=1)
-            if high > top:
+    heights = [math.nan if bar.value is None else bar.value for bar in bars]
+    drawn = axis.bar(at, heights, width, label=label, color=colour, edgecolor=EDGE, linewidth=0.6)
+    for place, patch, bar in zip(at, drawn, bars, strict=True):
+        patch.set_hatch(REVERSED if bar.reversed else "")
+        if bar.low is not None and bar.high is not None:
+            axis.vlines(place, bar.low, min(bar.high, top), color=EDGE, linewidth=1)
+            if bar.high > top:
                 axis.plot([place], [top], marker="^", color=EDGE, markersize=5, clip_on=False)
 
 
@@ -151,8 +149,3 @@ def _scatter(axis: Axes, vectors: Floats, stereotype: Bools) -> None:
     ):
         chosen = stereotype == kind
         axis.scatter(flat[chosen, 0], flat[chosen, 1], s=14, c=colour, marker=marker, label=label, alpha=0.8)
-
-
-def _numbers(values: Sequence[float | None]) -> list[float]:
-    """Return values with NaN, which is not drawn, for what is missing."""
-    return [float("nan") if value is None else value for value in values]

@@ -1,29 +1,40 @@
-"""Train all cells of a call; what is done is kept, and never done twice."""
+"""Train all that a call asks for, encoders and classifiers; what is done is kept, and never done twice."""
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
-from .card import Origin, write_card
-from .cells import Cell, Result, cells
-from .confusion import WAYS, Several, Table, confusion
-from .job import Job, check_plan, write_json
-from .losses import LOSSES, LossName
-from .model import Trainee, embed, open_trainee, save_encoder
-from .parts import SPLITS, SplitBy, cut, repeated_across
-from .progress import Progress
-from .similarity import deltas
-from .summary import rank
-from .train import Task, train
+from .confusion import WAYS, confusion
+from .data import Floats
+from .delta_sim import delta, deltas, pair_sums
+from .encoder import Trainee, embed, find_model, open_trainee, save_encoder
+from .folder import (
+    CELLS,
+    CLASSIFIERS,
+    Job,
+    best_of_split,
+    check_plan,
+    is_best,
+    keep,
+    kept_folder,
+    read_json,
+    results_in,
+    splits_of,
+    write_json,
+)
+from .heads import Classified, Heads, HeadSettings, Kind, Lectern, Start, macro_f1, predictions
+from .report import card
+from .settings import Cell, Result, cells
+from .splits import Parts, cut, repeated_across
+from .training import Tell, train
 
-ENCODERS, CELLS = "encoders", "cells"
 
-
-def run_grid(job: Job, progress: Progress) -> list[Result]:
+def run_grid(job: Job, tell: Tell | None) -> list[Result]:
     """Train what is not yet trained, and return the results of all that the folder holds, those of earlier calls too.
 
     Raises:
@@ -34,90 +45,108 @@ def run_grid(job: Job, progress: Progress) -> list[Result]:
         cut(job.corpus, split, seed, job.grid.select)
     check_plan(job)
     for place, cell in enumerate(planned):
-        progress.cells(place, len(planned), cell.name)
-        if (job.out / CELLS / cell.name / "result.json").is_file():
-            progress.note("  done")
-        else:
-            _run(job, cell, progress)
-    return sorted(_found(job.out), key=_order)
+        done = (job.out / CELLS / cell.name / "result.json").is_file()
+        _say(tell, f"[{place + 1}/{len(planned)}] {cell.name}", done)
+        if not done:
+            _run(job, cell, tell)
+    return results_in(job.out)
 
 
-def _found(out: Path) -> list[Result]:
-    return [read_result(path) for path in (out / CELLS).glob("*/result.json")]
+def run_heads(job: Job, heads: Heads, results: Sequence[Result], tell: Tell | None) -> list[Classified]:
+    """Train what is not yet trained, and return macro F1 of all on the encoders that are now the best."""
+    planned = list(_planned(job, heads, results))
+    for place, (kept, start, kind) in enumerate(planned):
+        name = f"{kept.split}-{start}-{kind}"
+        path = job.out / CLASSIFIERS / f"{name}.json"
+        before = read_json(path, Classified) if path.is_file() else None
+        done = before is not None and (before.settings, before.trained) == (heads.settings, kept.name)
+        _say(tell, f"[{place + 1}/{len(planned)}] classifier {name}", done)
+        if not done:
+            write_json(path, _classify(job, heads.settings, kept, start, kind))
+    there = [read_json(path, Classified) for path in sorted((job.out / CLASSIFIERS).glob("*.json"))]
+    best = {split: best_of_split(job.out, results, split)[0].name for split in splits_of(results)}
+    current = [head for head in there if head.trained == best.get(head.split)]
+    return sorted(current, key=lambda head: list(best).index(head.split))
 
 
-def read_result(path: Path) -> Result:
-    """Read what a training came to."""
-    return msgspec.json.decode(path.read_bytes(), type=Result)
+def is_first_process() -> bool:
+    """Tell whether this process writes the results; several train together under torchrun."""
+    return os.environ.get("RANK", "0") == "0"
 
 
-def kept_folder(out: Path, split: SplitBy, loss: LossName) -> Path:
-    """Return where the best encoder of a split and a loss is kept, with its confusion beside it."""
-    return out / ENCODERS / f"{split}-{loss}"
+def several_processes() -> bool:
+    """Tell whether torchrun started more than one."""
+    return os.environ.get("WORLD_SIZE", "1") != "1"
 
 
-def _order(result: Result) -> tuple[int, int, float, float, int]:
-    loss = result.settings.loss
-    places = SPLITS.index(result.split), LOSSES.index(loss.name)
-    return *places, loss.temperature, loss.margin, result.settings.seed
+def _say(tell: Tell | None, what: str, done: bool) -> None:
+    if tell:
+        tell(what)
+        if done:
+            tell("  done")
 
 
-def _run(job: Job, cell: Cell, progress: Progress) -> None:
+def _run(job: Job, cell: Cell, tell: Tell | None) -> None:
     corpus, folder = job.corpus, job.out / CELLS / cell.name
     parts = cut(corpus, cell.split, cell.settings.seed, job.grid.select)
     trainee = open_trainee(job.source, corpus.texts, job.device)
     before = deltas(embed(trainee, parts.validation), corpus, parts.validation)
-    state = train(Task(corpus, parts, trainee, folder / "state"), cell.settings, progress)
+    fitted = train(trainee, (corpus, parts), cell.settings, folder / "state", tell)
+    if not is_first_process():
+        return
     vectors = embed(trainee, np.arange(len(corpus.sentences)))
     result = Result(
         name=cell.name,
         split=cell.split,
         settings=cell.settings,
-        history=state.history,
-        best=state.best,
-        tuning=state.history[state.best].tuning,
+        history=fitted.history,
+        best=fitted.best,
+        tuning=delta(pair_sums(vectors[parts.tuning], corpus, parts.tuning), resamples=0).signed,
         before=before,
         after=deltas(vectors[parts.validation], corpus, parts.validation),
         sizes={"train": len(parts.train), "tuning": len(parts.tuning), "validation": len(parts.validation)},
         repeated=repeated_across(corpus, parts),
+        trainer=fitted.recorded,
     )
-    if _is_best(job.out, result):
-        tables = {way: confusion(vectors, corpus, parts.validation, parts.known, way) for way in WAYS}
-        _keep(job, result, trainee, tables)
-    _tell(job, result)
+    if is_best(job.out, result):
+        keep(job.out, result, lambda draft: _fill(draft, job, result, (trainee, parts, vectors)))
+    _write_card(job, result)
     write_json(folder / "result.json", result)
     shutil.rmtree(folder / "state", ignore_errors=True)
 
 
-def _keep(job: Job, result: Result, trainee: Trainee, tables: dict[Several, Table]) -> None:
-    """Put an encoder with its confusions in the place of the best of its split and loss."""
-    draft, final = job.out / f"draft-{result.name}", kept_folder(job.out, result.split, result.settings.loss.name)
-    shutil.rmtree(draft, ignore_errors=True)
+def _fill(draft: Path, job: Job, result: Result, made: tuple[Trainee, Parts, Floats]) -> None:
+    trainee, parts, vectors = made
     save_encoder(trainee, draft / "encoder")
-    for way, table in tables.items():
+    for way in WAYS:
+        table = confusion(vectors, job.corpus, parts.validation, parts.known, way)
         told = {"categories": table, "several": way, "split": result.split, "seed": result.settings.seed}
         write_json(draft / ("confusion.json" if way == "mean" else f"confusion-{way}.json"), told)
-    write_json(draft / "result.json", result)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(final, ignore_errors=True)
-    draft.rename(final)
 
 
-def _tell(job: Job, result: Result) -> None:
+def _write_card(job: Job, result: Result) -> None:
     """Write the card of the best encoder of this split and loss anew: one more training stands beside it."""
     split, loss = result.split, result.settings.loss.name
     folder = kept_folder(job.out, split, loss)
-    kept, origin = read_result(folder / "result.json"), Origin(job.source, job.corpus, job.grid.select)
-    there = {
-        one.name: one for one in [*_found(job.out), result] if (one.split, one.settings.loss.name) == (split, loss)
-    }
-    write_card(folder / "encoder", origin, kept, [one for name, one in there.items() if name != kept.name])
+    kept = read_json(folder / "result.json", Result)
+    same = [one for one in results_in(job.out) if (one.split, one.settings.loss.name) == (split, loss)]
+    every = {one.name: one for one in [*same, result, kept]}
+    (folder / "encoder" / "README.md").write_text(card(job, kept, list(every.values())), encoding="utf-8")
 
 
-def _is_best(out: Path, result: Result) -> bool:
-    """Tell whether no kept encoder of this split and loss has a higher delta-sim of its tuning part."""
-    path = kept_folder(out, result.split, result.settings.loss.name) / "result.json"
-    if not path.is_file():
-        return True
-    kept = read_result(path)
-    return kept.name == result.name or rank(result.tuning) > rank(kept.tuning)
+def _planned(job: Job, heads: Heads, results: Sequence[Result]) -> Iterator[tuple[Result, Start, Kind]]:
+    starts: tuple[Start, ...] = ("given", "trained")
+    for split in splits_of(results):
+        kept, _ = best_of_split(job.out, results, split)
+        yield from ((kept, start, kind) for kind in heads.kinds for start in starts)
+
+
+def _classify(job: Job, settings: HeadSettings, kept: Result, start: Start, kind: Kind) -> Classified:
+    parts = cut(job.corpus, kept.split, kept.settings.seed, job.grid.select)
+    trained = kept_folder(job.out, kept.split, kept.settings.loss.name) / "encoder"
+    source = job.source if start == "given" else find_model(str(trained))
+    folder = job.out / CLASSIFIERS / f"{kept.split}-{start}-{kind}"
+    lectern = Lectern(job.corpus, parts, lambda: open_trainee(source, job.corpus.texts, job.device), folder)
+    rows = macro_f1(predictions(kind, lectern, settings), job.corpus, parts.validation)
+    shutil.rmtree(folder, ignore_errors=True)
+    return Classified(kept.split, start, kept.name, kind, settings, tuple(rows))

@@ -1,24 +1,42 @@
-"""Train the classifiers that a call asks for, on the encoder as it was given and as it was trained."""
+"""A classifier of two layers on an encoder: width, half of it, one (384-192-1).
+
+Source: Santhosh et al. (2025), Bias Detection System.
+
+`frozen` is scikit-learn's MLPClassifier on fixed vectors; `unfrozen` trains the encoder with the layers, on the Trainer
+of sentence-transformers. Both stop early on the loss of the tuning part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
-from .cells import Result
-from .classifier import F1, HeadSettings, Kind, macro_f1, predictions
-from .grid import kept_folder, read_result
-from .job import Job, write_json
-from .model import find_model, open_trainee
-from .parts import SplitBy, cut
-from .progress import Progress
-from .summary import rank
+from .data import Bools, Corpus, Floats, Ints
+from .delta_sim import draw_contexts
+from .settings import Recipe
+from .splits import Parts, SplitBy
 
-CLASSIFIERS = "classifiers"
+Kind = Literal["frozen", "unfrozen"]
 Start = Literal["given", "trained"]
+
+
+class HeadSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How classifiers are trained."""
+
+    seeds: int = 5
+    """Trainings, which differ in their first weights and the order of sentences; the split stays."""
+    epochs: int = 100
+    patience: int = 5
+    """Epochs without a lower loss of the tuning part before it stops."""
+    batch: int = 64
+    head_rate: float = 1e-3
+    encoder_rate: float = 5e-5
 
 
 class Heads(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +44,20 @@ class Heads(msgspec.Struct, frozen=True, kw_only=True):
 
     kinds: tuple[Kind, ...] = ()
     settings: HeadSettings = HeadSettings()
+
+
+class F1(msgspec.Struct, frozen=True):
+    """Macro F1 of held-out sentences of one category, or of all (`overall`)."""
+
+    category: str
+    value: float | None
+    """Mean over seeds."""
+    low: float | None
+    """Lower end of the 95 % percentile interval, contexts resampled, seeds kept together."""
+    high: float | None
+    deviation: float | None
+    """Standard deviation over seeds; None for one."""
+    sentences: int
 
 
 class Classified(msgspec.Struct, frozen=True):
@@ -40,54 +72,131 @@ class Classified(msgspec.Struct, frozen=True):
     rows: tuple[F1, ...]
 
 
-def run_heads(job: Job, heads: Heads, results: Sequence[Result], progress: Progress) -> list[Classified]:
-    """Train what is not yet trained, and return macro F1 of all on the encoders that are now the best."""
-    planned = list(_planned(job, heads, results))
-    for place, (kept, encoder, kind) in enumerate(planned):
-        progress.cells(place, len(planned), f"{kept.split}-classifier-{encoder}-{kind}")
-        path = job.out / CLASSIFIERS / f"{kept.split}-{encoder}-{kind}.json"
-        before = read_classified(path) if path.is_file() else None
-        if before is None or (before.settings, before.trained) != (heads.settings, kept.name):
-            before = _run(job, heads.settings, kept, encoder, kind)
-            write_json(path, before)
-        else:
-            progress.note("  done")
-    there = [read_classified(path) for path in sorted((job.out / CLASSIFIERS).glob("*.json"))]
-    best = {split: best_of_split(job, results, split)[0].name for split in _splits(results)}
-    places = list(best)
-    current = [head for head in there if head.trained == best.get(head.split)]
-    return sorted(current, key=lambda head: places.index(head.split))
+class Lectern(NamedTuple):
+    """What classifiers learn from."""
+
+    corpus: Corpus
+    parts: Parts
+    open_encoder: Callable[[], Any]
+    """Loads the encoder as a `Trainee`; called once, or once per seed if it learns."""
+    folder: Path
+    """Where checkpoints are kept."""
 
 
-def read_classified(path: Path) -> Classified:
-    """Read what classifiers came to."""
-    return msgspec.json.decode(path.read_bytes(), type=Classified)
+def predictions(kind: Kind, lectern: Lectern, settings: HeadSettings) -> Bools:
+    """Train one classifier per seed; return which validation sentences each takes for stereotypes: [seeds, rows]."""
+    from .encoder import embed
+
+    seeds = range(settings.seeds)
+    if kind == "unfrozen":
+        return np.array([_learn_together(lectern, settings, seed) for seed in seeds])
+    vectors = embed(lectern.open_encoder(), np.arange(len(lectern.corpus.sentences)))
+    return np.array([_learn_apart(vectors, lectern, settings, seed) for seed in seeds])
 
 
-def best_of_split(job: Job, results: Sequence[Result], split: SplitBy) -> tuple[Result, Path]:
-    """Return the kept training of a split with the highest delta-sim of its tuning part, and its folder."""
-    losses = dict.fromkeys(result.settings.loss.name for result in results if result.split == split)
-    folders = [kept_folder(job.out, split, loss) for loss in losses]
-    kept = [(read_result(path / "result.json"), path) for path in folders]
-    return max(kept, key=lambda pair: rank(pair[0].tuning))
+def macro_f1(taken: Bools, corpus: Corpus, rows: Ints) -> list[F1]:
+    """Return macro F1 overall and by category.
+
+    Args:
+        taken: Which rows each seed takes for stereotypes: [seeds, rows].
+        corpus: All sentences.
+        rows: The held-out ones.
+    """
+    everything = np.ones(len(rows), dtype=bool)
+    parts = {name: corpus.category[rows] == place for place, name in enumerate(corpus.categories)}
+    return [_f1(name, taken[:, own], corpus, rows[own]) for name, own in {"overall": everything, **parts}.items()]
 
 
-def _splits(results: Sequence[Result]) -> list[SplitBy]:
-    return list(dict.fromkeys(result.split for result in results))
+def _f1(name: str, taken: Bools, corpus: Corpus, rows: Ints) -> F1:
+    from sklearn.metrics import f1_score
+
+    if not len(rows):
+        return F1(name, None, None, None, None, 0)
+    truth = corpus.stereotype[rows]
+    values = np.array([f1_score(truth, answers, average="macro") for answers in taken])
+    low, high = _interval(taken, truth, np.unique(corpus.context[rows], return_inverse=True)[1])
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else None
+    return F1(name, float(values.mean()), low, high, deviation, len(rows))
 
 
-def _planned(job: Job, heads: Heads, results: Sequence[Result]) -> Iterator[tuple[Result, Start, Kind]]:
-    starts: tuple[Start, ...] = ("given", "trained")
-    for split in _splits(results):
-        kept, _ = best_of_split(job, results, split)
-        yield from ((kept, encoder, kind) for kind in heads.kinds for encoder in starts)
+def _interval(taken: Bools, truth: Bools, context: Ints) -> tuple[float, float] | tuple[None, None]:
+    """Resample contexts; scikit-learn's f1_score, one resample at a time, would take minutes."""
+    contexts = int(context.max()) + 1
+    if contexts < 2:
+        return None, None
+    counts = np.zeros((len(taken), contexts, 2, 2))
+    for seed, answers in enumerate(taken):
+        np.add.at(counts[seed], (context, truth.astype(int), answers.astype(int)), 1)
+    tables = np.einsum("rc,scij->rsij", draw_contexts(contexts), counts)
+    right, present = np.diagonal(tables, axis1=-2, axis2=-1), tables.sum(-1) + tables.sum(-2)
+    each = np.divide(2 * right, present, out=np.zeros_like(present), where=present > 0)
+    # A type that is nowhere is left out.
+    values: Floats = (each.sum(-1) / (present > 0).sum(-1)).mean(1)
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
 
 
-def _run(job: Job, settings: HeadSettings, kept: Result, encoder: Start, kind: Kind) -> Classified:
-    parts = cut(job.corpus, kept.split, kept.settings.seed, job.grid.select)
-    folder = kept_folder(job.out, kept.split, kept.settings.loss.name) / "encoder"
-    source = job.source if encoder == "given" else find_model(str(folder))
-    texts = job.corpus.texts
-    taken = predictions(kind, lambda: open_trainee(source, texts, job.device), (job.corpus, parts), settings)
-    rows = macro_f1(taken, job.corpus, parts.validation)
-    return Classified(kept.split, encoder, kept.name, kind, settings, tuple(rows))
+def _learn_apart(vectors: Floats, lectern: Lectern, settings: HeadSettings, seed: int) -> Bools:
+    from sklearn.metrics import log_loss
+    from sklearn.neural_network import MLPClassifier
+
+    parts, truth = lectern.parts, lectern.corpus.stereotype.astype(int)
+    head = MLPClassifier(
+        hidden_layer_sizes=(max(1, vectors.shape[1] // 2),),
+        alpha=0.0,
+        batch_size=min(settings.batch, len(parts.train)),
+        learning_rate_init=settings.head_rate,
+        random_state=seed,
+    )
+    best, kept, since = float("inf"), head, 0
+    for _ in range(settings.epochs):
+        head.partial_fit(vectors[parts.train], truth[parts.train], classes=[0, 1])
+        now = log_loss(truth[parts.tuning], head.predict_proba(vectors[parts.tuning]), labels=[0, 1])
+        if now < best:
+            best, kept, since = now, copy.deepcopy(head), 0
+        elif (since := since + 1) >= settings.patience:
+            break
+    return np.asarray(kept.predict(vectors[parts.validation]) > 0)
+
+
+def _learn_together(lectern: Lectern, settings: HeadSettings, seed: int) -> Bools:
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    from .encoder import embed
+    from .losses import TypeLoss
+    from .training import Lesson, fit, rows_of
+
+    corpus, parts = lectern.corpus, lectern.parts
+    trainee = lectern.open_encoder()
+    encoder, width = trainee.encoder.model, int(embed(trainee, np.arange(1)).shape[1])
+    torch.manual_seed(seed)
+    half = max(1, width // 2)
+    layers = [
+        Dense(width, half, activation_function=torch.nn.ReLU()),
+        Dense(half, 1, activation_function=torch.nn.Identity()),
+    ]
+    model = SentenceTransformer(modules=[*encoder, *layers], device=trainee.encoder.device)
+    recipe = Recipe(
+        seed=seed,
+        epochs=settings.epochs,
+        patience=settings.patience,
+        criterion="loss",
+        batch=settings.batch,
+        learning_rate=settings.encoder_rate,
+    )
+    lesson = Lesson(
+        model=model,
+        loss=TypeLoss(model),
+        train=rows_of(corpus, parts.train),
+        tuning=rows_of(corpus, parts.tuning),
+        evaluator=None,
+        folder=lectern.folder / f"seed-{seed}",
+        rates={rf"^model\.({len(encoder)}|{len(encoder) + 1})\.": settings.head_rate},
+        given_counts=False,
+    )
+    fit(lesson, recipe, trainee.encoder, None)
+    whole = trainee._replace(encoder=trainee.encoder._replace(model=model))
+    shutil.rmtree(lesson.folder, ignore_errors=True)
+    return np.asarray(embed(whole, parts.validation)[:, 0] > 0)

@@ -13,40 +13,18 @@ triplet    mean over triplets (i, j, l) of max(0, S_il - S_ij + m), ij positive 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import msgspec
+import torch
+from torch import Tensor
+from torch.nn import functional
 
-if TYPE_CHECKING:
-    from torch import Tensor
+from .settings import LossSettings
 
-LossName = Literal["nt-xent", "nt-bxent", "pairwise", "triplet"]
-LOSSES: tuple[LossName, ...] = get_args(LossName)
-BY_TEMPERATURE: tuple[LossName, ...] = ("nt-xent", "nt-bxent")
-
-
-class LossSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """A loss and its parameters."""
-
-    name: LossName
-    temperature: float = 0.1
-    """Of NT-Xent and NT-BXent."""
-    margin: float = 0.5
-    """Of the pairwise and the triplet loss."""
-    positive_weight: float = 1.0
-    """Of the positive pairs in NT-BXent."""
-    negative_weight: float = 1.0
-    """Of the negative pairs in NT-BXent."""
-
-    @property
-    def parameter(self) -> Literal["temperature", "margin"]:
-        """Return which of the two this loss has."""
-        return "temperature" if self.name in BY_TEMPERATURE else "margin"
-
-    @property
-    def chosen(self) -> float:
-        """Return the value of that one."""
-        return self.temperature if self.name in BY_TEMPERATURE else self.margin
+BUCKET = 32
+"""Sentences of one padded forward pass where batches are cut by length."""
 
 
 class Pairs(NamedTuple):
@@ -54,6 +32,39 @@ class Pairs(NamedTuple):
 
     positive: Tensor
     negative: Tensor
+
+
+class ContrastiveLoss(torch.nn.Module):  # type: ignore[misc]
+    """One of the losses, as the Trainer of sentence-transformers asks for it."""
+
+    def __init__(self, model: Any, settings: LossSettings, buckets: bool = True) -> None:
+        super().__init__()
+        self.model, self.settings, self.buckets = model, settings, buckets
+
+    def forward(self, features: list[dict[str, Any]], labels: Tensor) -> Tensor:
+        """Return the loss of a batch; a label is twice the context, plus 1 for a stereotype."""
+        vectors = embed_in_buckets(self.model, features[0]) if self.buckets else _embed(self.model, features[0])
+        pairs = find_pairs(labels // 2, labels % 2)
+        if not pairs.positive.any() or not pairs.negative.any():
+            return vectors.sum() * 0.0
+        # In half precision cosines near 1 are told apart no more.
+        with torch.autocast(vectors.device.type, enabled=False):
+            return contrastive_loss(vectors.float(), pairs, self.settings)
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Return what the model card says of the loss."""
+        return msgspec.structs.asdict(self.settings)
+
+
+def embed_in_buckets(model: Any, features: dict[str, Any]) -> Tensor:
+    """Return the vectors of a padded batch, in its order, padding only within passes of `BUCKET` of like length.
+
+    Dropout apart, the vectors are those of one pass.
+    """
+    mask = features["attention_mask"]
+    order = mask.sum(1).argsort(stable=True)
+    passes = [_embed(model, _trimmed(features, mask, rows)) for rows in order.split(BUCKET)]
+    return torch.cat(passes)[order.argsort()]
 
 
 def find_pairs(contexts: Tensor, stereotype: Tensor) -> Pairs:
@@ -67,15 +78,25 @@ def find_pairs(contexts: Tensor, stereotype: Tensor) -> Pairs:
 
 def contrastive_loss(vectors: Tensor, pairs: Pairs, settings: LossSettings) -> Tensor:
     """Return the loss of a batch: a scalar. Vectors [batch, width] need no unit length."""
-    import torch.nn.functional as functional
-
     scaled = functional.normalize(vectors, dim=1)
-    return _LOSSES[settings.name](scaled @ scaled.T, pairs, settings)
+    return FORMULAS[settings.name](scaled @ scaled.T, pairs, settings)
+
+
+def _embed(model: Any, features: dict[str, Any]) -> Tensor:
+    vectors: Tensor = model(dict(features))["sentence_embedding"]
+    return vectors
+
+
+def _trimmed(features: dict[str, Any], mask: Tensor, rows: Tensor) -> dict[str, Any]:
+    """Return some rows of the features without the columns that pad all of them."""
+    used = mask[rows].any(0)
+    return {
+        name: value[rows][:, used] if isinstance(value, Tensor) and value.shape == mask.shape else value
+        for name, value in features.items()
+    }
 
 
 def _nt_xent(cosines: Tensor, pairs: Pairs, settings: LossSettings) -> Tensor:
-    import torch
-
     logits = cosines / settings.temperature
     itself = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
     log_share = logits - logits.masked_fill(itself, float("-inf")).logsumexp(1, keepdim=True)
@@ -83,8 +104,6 @@ def _nt_xent(cosines: Tensor, pairs: Pairs, settings: LossSettings) -> Tensor:
 
 
 def _nt_bxent(cosines: Tensor, pairs: Pairs, settings: LossSettings) -> Tensor:
-    import torch.nn.functional as functional
-
     near = -functional.logsigmoid(cosines / settings.temperature)
     far = -functional.logsigmoid((1 - cosines) / settings.temperature)
     return settings.positive_weight * _by_sentence(near, pairs.positive) + settings.negative_weight * _by_sentence(
@@ -112,4 +131,23 @@ def _triplet(cosines: Tensor, pairs: Pairs, settings: LossSettings) -> Tensor:
     return (rise * chosen).sum() / chosen.sum()
 
 
-_LOSSES = {"nt-xent": _nt_xent, "nt-bxent": _nt_bxent, "pairwise": _pairwise, "triplet": _triplet}
+FORMULAS: dict[str, Callable[[Tensor, Pairs, LossSettings], Tensor]] = {
+    "nt-xent": _nt_xent,
+    "nt-bxent": _nt_bxent,
+    "pairwise": _pairwise,
+    "triplet": _triplet,
+}
+"""The losses by name: from cosines, pairs and parameters to a scalar."""
+
+
+class TypeLoss(torch.nn.Module):  # type: ignore[misc]
+    """Binary cross-entropy of the type, where the model's only output is its logit."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, features: list[dict[str, Any]], labels: Tensor) -> Tensor:
+        """Return the loss of a batch; an odd label is a stereotype."""
+        logits = _embed(self.model, features[0])[:, 0].float()
+        return functional.binary_cross_entropy_with_logits(logits, (labels % 2).float())

@@ -1,37 +1,46 @@
-"""What the trainings of one split and loss came to, all seeds together: the parameter that the tuning part prefers.
-
-Seeds are put together by their differences with the sign, so that opposite ones cancel; absolute values come last.
-"""
+"""What the trainings of one split and loss came to, all seeds together: the parameter that the tuning part prefers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 import numpy as np
 from scipy import stats
 
-from .cells import Result
-from .losses import LossName
-from .parts import SelectOn, SplitBy
-from .similarity import Delta, fold
+from ...core.contracts.errors import DataError, UsageError
+from .delta_sim import Delta, fold
+from .heads import Classified
+from .settings import LossName, Result, rank
+from .splits import SelectOn, SplitBy
+
+RESULTS = "results.json"
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """Validation delta-sim of one category (or `overall`, or `mean` of the categories), all seeds together."""
+class Pooled(msgspec.Struct, frozen=True):
+    """Validation delta-sim, all seeds together."""
+
+    value: float | None
+    """Absolute value of `signed`; of `mean` the mean of the categories' absolute values."""
+    signed: float | None
+    """Mean over seeds of the difference with its sign: below 0, opposed sentences lie nearer than alike ones."""
+    low: float | None = None
+    """Lower end of the 95 % interval of `signed`, folded at 0."""
+    high: float | None = None
+
+    @property
+    def reversed(self) -> bool:
+        """Tell whether opposed sentences lie nearer than alike ones."""
+        return self.signed is not None and self.signed < 0
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One category, or `overall`, or `mean` of the categories."""
 
     category: str
-    before: float | None
-    """Absolute value of `before_signed`; in `mean` the mean of the categories' absolute values."""
-    before_signed: float | None
-    """Mean over seeds of the difference with its sign: below 0, opposed sentences lie nearer than alike ones."""
-    before_low: float | None = None
-    before_high: float | None = None
-    after: float | None
-    after_signed: float | None
-    low: float | None
-    """Lower end of the 95 % interval of `after_signed`, folded at 0."""
-    high: float | None
+    before: Pooled
+    after: Pooled
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -44,6 +53,11 @@ class Tried(msgspec.Struct, frozen=True):
     epochs: tuple[int, ...]
     """Of each seed's best encoder; 0 is the encoder as it was given."""
 
+    @property
+    def as_given(self) -> list[int]:
+        """Return the seeds whose encoder stayed as it was given."""
+        return [seed for seed, epoch in zip(self.seeds, self.epochs, strict=True) if epoch == 0]
+
 
 class Summary(msgspec.Struct, frozen=True):
     """One split and loss."""
@@ -53,22 +67,31 @@ class Summary(msgspec.Struct, frozen=True):
     loss: LossName
     parameter: str
     """`temperature` or `margin`."""
-    chosen: float
-    """Its value with the highest mean delta-sim of the tuning parts; validation has no say."""
-    tuning: float | None
-    seeds: tuple[int, ...]
-    over: str
-    """What the intervals are over: `seeds` (Student's t), or `contexts` (bootstrap) where there is one seed."""
+    chosen: Tried
+    """The value with the highest mean delta-sim of the tuning parts; validation has no say."""
     rows: tuple[Row, ...]
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[Tried, ...]
     """All values of the parameter, the chosen one among them."""
-    select: SelectOn = "inner"
+    select: SelectOn
     """`validation`: stopped and chosen on the very part that is reported."""
 
     @property
-    def epochs(self) -> tuple[int, ...]:
-        """Return the epoch of each seed's best encoder."""
-        return next((one.epochs for one in self.tried if one.value == self.chosen), ())
+    def over(self) -> str:
+        """Return what the intervals are over: seeds (Student's t), or contexts (bootstrap) where there is one seed."""
+        return "seeds" if len(self.chosen.seeds) > 1 else "contexts"
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a folder holds, in one file."""
+
+    model: str
+    digest: str
+    data: dict[str, str]
+    summaries: list[Summary]
+    best: dict[str, str]
+    """The folder of the best encoder of each split."""
+    classifiers: list[Classified]
+    trainings: list[Result]
 
 
 def summarise(model: str, results: Sequence[Result], select: SelectOn = "inner") -> list[Summary]:
@@ -77,32 +100,79 @@ def summarise(model: str, results: Sequence[Result], select: SelectOn = "inner")
     for result in results:
         by_value = groups.setdefault((result.split, result.settings.loss.name), {})
         by_value.setdefault(result.settings.loss.chosen, []).append(result)
-    return [_one(model, by_value, select) for by_value in groups.values()]
+    return [_summary(model, by_value, select) for by_value in groups.values()]
 
 
-def _one(model: str, by_value: dict[float, list[Result]], select: SelectOn) -> Summary:
+def pool(deltas: Sequence[Delta]) -> Pooled:
+    """Put seeds together by their differences with the sign, so that opposite ones cancel; absolute values come last.
+
+    The interval of one seed stays as it is; that of several is Student's.
+    """
+    signed = _mean([delta.signed for delta in deltas])
+    if signed is None:
+        return Pooled(None, None)
+    if len(deltas) == 1:
+        return Pooled(abs(signed), signed, deltas[0].low, deltas[0].high)
+    half = float(stats.t.ppf(0.975, len(deltas) - 1) * stats.sem([delta.signed for delta in deltas]))
+    return Pooled(abs(signed), signed, *fold(signed - half, signed + half))
+
+
+def read_beside(folders: Sequence[str], out: Path) -> dict[str, Results]:
+    """Return the results of other folders, each once, by the folder.
+
+    Raises:
+        UsageError: a folder does not exist, or is the call's own.
+        DataError: one holds no results.
+    """
+    found: dict[Path, tuple[str, Results]] = {}
+    for folder in folders:
+        place = Path(folder).resolve()
+        if place == out.resolve():
+            raise UsageError(
+                f"--beside {folder!r} is this call's own --out, which is drawn anyhow. Leave it out.",
+                code="options.conflict",
+            )
+        if not place.is_dir():
+            raise UsageError(
+                f"--beside {folder!r} is no folder. Give the --out of an earlier train-encoder.", code="file.missing"
+            )
+        found.setdefault(place, (folder, _read(folder)))
+    return dict(found.values())
+
+
+def told_apart(own: Results, beside: Mapping[str, Results]) -> list[Summary]:
+    """Return the summaries of other results; a model of a name that is taken is told by its folder, too."""
+    found, names = [], {own.model}
+    for folder, other in beside.items():
+        model = f"{other.model} ({folder})" if other.model in names else other.model
+        names.add(model)
+        found += [msgspec.structs.replace(summary, model=model) for summary in other.summaries]
+    return found
+
+
+def _read(folder: str) -> Results:
+    try:
+        return msgspec.json.decode((Path(folder) / RESULTS).read_bytes(), type=Results)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise DataError(
+            f"{folder!r} holds no results of train-encoder: {error}. Give an --out of another call.",
+            code="training.no-results",
+            folder=folder,
+        ) from None
+
+
+def _summary(model: str, by_value: dict[float, list[Result]], select: SelectOn) -> Summary:
     tried = [_tried(value, results) for value, results in by_value.items()]
     best = max(tried, key=lambda one: rank(one.tuning))
     results = by_value[best.value]
-    first = results[0]
-    rows = [_row(name, [r.before[name] for r in results], [r.after[name] for r in results]) for name in first.after]
-    means = [row for row in rows if row.category != "overall"]
-    columns = ("before", "before_signed", "after", "after_signed")
-    average = {name: _mean([getattr(row, name) for row in means]) for name in columns}
-    rows.append(Row(category="mean", low=None, high=None, **average))
-    return Summary(
-        model=model,
-        split=first.split,
-        loss=first.settings.loss.name,
-        parameter=first.settings.loss.parameter,
-        chosen=best.value,
-        tuning=best.tuning,
-        seeds=best.seeds,
-        over="seeds" if len(results) > 1 else "contexts",
-        rows=tuple(rows),
-        tried=tuple(tried),
-        select=select,
-    )
+    loss, names = results[0].settings.loss, results[0].after
+    rows = [
+        Row(name, pool([r.before[name] for r in results]), pool([r.after[name] for r in results])) for name in names
+    ]
+    categories = [row for row in rows if row.category != "overall"]
+    mean = Row("mean", _average([row.before for row in categories]), _average([row.after for row in categories]))
+    split = results[0].split
+    return Summary(model, split, loss.name, loss.parameter, best, (*rows, mean), tuple(tried), select)
 
 
 def _tried(value: float, results: Sequence[Result]) -> Tried:
@@ -110,43 +180,11 @@ def _tried(value: float, results: Sequence[Result]) -> Tried:
     return Tried(value, _mean([result.tuning for result in results]), seeds, epochs)
 
 
-def _row(name: str, before: Sequence[Delta], after: Sequence[Delta]) -> Row:
-    was, is_now = _mean([delta.signed for delta in before]), _mean([delta.signed for delta in after])
-    (before_low, before_high), (low, high) = _interval(before), _interval(after)
-    return Row(
-        category=name,
-        before=_absolute(was),
-        before_signed=was,
-        before_low=before_low,
-        before_high=before_high,
-        after=_absolute(is_now),
-        after_signed=is_now,
-        low=low,
-        high=high,
-    )
-
-
-def rank(tuning: float | None) -> float:
-    """Return a key by which a missing tuning value comes last."""
-    return float("-inf") if tuning is None else tuning
+def _average(parts: Sequence[Pooled]) -> Pooled:
+    return Pooled(_mean([part.value for part in parts]), _mean([part.signed for part in parts]))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     """Return the mean; None if one is missing, since means over different seeds do not compare."""
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known and len(known) == len(values) else None
-
-
-def _absolute(value: float | None) -> float | None:
-    return None if value is None else abs(value)
-
-
-def _interval(of_seeds: Sequence[Delta]) -> tuple[float | None, float | None]:
-    """Return that of one seed as it is; for several Student's of the differences with their signs, folded at 0."""
-    if len(of_seeds) == 1:
-        return of_seeds[0].low, of_seeds[0].high
-    signed = [delta.signed for delta in of_seeds if delta.signed is not None]
-    if len(signed) < len(of_seeds):
-        return None, None
-    middle, half = float(np.mean(signed)), float(stats.t.ppf(0.975, len(signed) - 1) * stats.sem(signed))
-    return fold(middle - half, middle + half)

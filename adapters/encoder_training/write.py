@@ -8,15 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .cells import Result
+from .encoder import embed, find_model, open_trainee
 from .figures import delta_bars, save, tsne_panels
-from .heads import Classified, best_of_split
-from .job import Job, write_json
-from .model import embed, find_model, open_trainee
-from .parts import Parts, cut
+from .folder import Job, best_of_split, splits_of, write_json
+from .heads import Classified
 from .report import report
-from .results import RESULTS, Results, told_apart
-from .summary import summarise
+from .settings import Result
+from .splits import Parts, cut
+from .summary import RESULTS, Results, summarise, told_apart
 
 HELD_OUT = "held-out.csv"
 COLUMNS = ("split", "seed", "part", "file", "line", "context_id", "category", "type")
@@ -26,8 +25,7 @@ def write_results(
     job: Job, results: Sequence[Result], heads: Sequence[Classified], beside: Mapping[str, Results]
 ) -> Results:
     """Write all files beside the encoders; the bars of the results `beside` are drawn too."""
-    splits = list(dict.fromkeys(result.split for result in results))
-    kept = {split: best_of_split(job, results, split) for split in splits}
+    kept = {split: best_of_split(job.out, results, split) for split in splits_of(results)}
     whole = Results(
         model=job.source.name,
         digest=job.source.digest,
@@ -64,7 +62,7 @@ def _names(parts: Parts, count: int) -> list[str]:
 def _draw_tsne(job: Job, result: Result, folder: Path, path: Path) -> None:
     rows = cut(job.corpus, result.split, result.settings.seed, job.grid.select).validation
     sources = (job.source, find_model(str(folder / "encoder")))
-    before, after = (embed(open_trainee(source, job.corpus.texts, job.device), np.asarray(rows)) for source in sources)
+    before, after = (embed(open_trainee(source, job.corpus.texts, job.device), rows) for source in sources)
     loss = result.settings.loss
     trained = f"{job.source.name}, {loss.name} ({loss.parameter} {loss.chosen:g}), split by {result.split}"
     title = f"{trained}, seed {result.settings.seed}: {len(rows)} validation sentences"

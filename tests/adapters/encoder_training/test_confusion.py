@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from prejudge.adapters.encoder_training.classifier import macro_f1
 from prejudge.adapters.encoder_training.confusion import WAYS, classify, confusion
-from prejudge.adapters.encoder_training.parts import SPLITS, cut
+from prejudge.adapters.encoder_training.heads import macro_f1
+from prejudge.adapters.encoder_training.splits import SPLITS, cut
 
 
 @pytest.fixture(scope="module")

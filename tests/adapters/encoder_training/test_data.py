@@ -1,7 +1,6 @@
 import pytest
 
-from prejudge.adapters.encoder_training.data import read_corpus
-from prejudge.adapters.encoder_training.describe import cohen_kappa, describe
+from prejudge.adapters.encoder_training.data import describe, read_corpus
 from prejudge.core.contracts.errors import DataError
 
 GOOD = ("0,He is poor.,stereotype", "0,He is rich.,anti_stereotype")
@@ -21,55 +20,60 @@ def test_category_column_wins(tmp_path):
 def test_empty_category_is_named(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("category,context,sentence,type\nAge,a,Old.,stereotype\n ,a,Young.,anti-stereotype\n")
-    with pytest.raises(DataError, match="line 3: category ' ' is empty. Fill it in"):
+    with pytest.raises(DataError) as caught:
         read_corpus([str(path)])
+    assert caught.value.fields["line"] == 3
 
 
 def test_no_file_counts_twice(write, tmp_path):
     path = write(*GOOD)
-    with pytest.raises(DataError, match=r"own0\.csv' is given twice\. Give each file once"):
-        read_corpus([path, path])
-    with pytest.raises(DataError, match=r"own1\.csv' holds the same as '.*own0\.csv'\. Give each"):
-        read_corpus([path, write(*GOOD)])
+    for again in (path, write(*GOOD)):
+        with pytest.raises(DataError) as caught:
+            read_corpus([path, again])
+        assert (caught.value.code, caught.value.fields["path"]) == ("data.duplicate", again)
     (tmp_path / "sub").mkdir()
     namesake = tmp_path / "sub" / "set - own0.csv"
     namesake.write_text("\n".join(["context_id,sentence,type", *GOOD, "0,He is sad.,stereotype"]))
-    with pytest.raises(DataError, match="have one name, by which results tell them. Rename one"):
+    with pytest.raises(DataError) as caught:
         read_corpus([path, str(namesake)])
+    assert caught.value.code == "data.duplicate"
 
 
 @pytest.mark.parametrize(
-    ("row", "says"),
+    ("row", "code"),
     [
-        ("1,She is late.,stereotype", "line 4: context '1' has stereotype sentences only (1). Pairs need both"),
-        ("0,She is late.,neutral", "line 4: unknown type 'neutral'. Write 'stereotype' or 'anti-stereotype'"),
-        ("0, ,stereotype", "line 4: sentence ' ' is empty. Fill it in"),
-        (",She is late.,stereotype", "line 4: context_id '' is empty"),
-        ("0,She, is late.,stereotype", "line 4: the row has not as many cells as the header. Quote"),
+        ("1,She is late.,stereotype", "data.incomplete"),
+        ("0,She is late.,neutral", "data.unknown-value"),
+        ("0, ,stereotype", "data.cell-empty"),
+        (",She is late.,stereotype", "data.cell-empty"),
+        ("0,She, is late.,stereotype", "data.row-length"),
     ],
 )
-def test_bad_row_is_named(write, row, says):
+def test_bad_row_is_named(write, row, code):
     path = write(*GOOD, row)
     with pytest.raises(DataError) as caught:
         read_corpus([path])
-    assert path in str(caught.value) and says in str(caught.value)
+    assert caught.value.code == code and caught.value.fields == {"path": path, "line": 4}
 
 
 def test_missing_column_is_named(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("context_id,text,type\n0,He.,stereotype\n")
-    with pytest.raises(DataError, match=r"x\.csv: no column 'sentence'. It has: 'context_id', 'text', 'type'"):
+    with pytest.raises(DataError) as caught:
         read_corpus([str(path)])
+    assert (caught.value.code, caught.value.fields) == ("data.column-missing", {"column": "sentence"})
 
 
 def test_missing_file_is_named():
-    with pytest.raises(DataError, match=r"cannot read 'nowhere\.csv'"):
+    with pytest.raises(DataError) as caught:
         read_corpus(["nowhere.csv"])
+    assert caught.value.code == "file.unreadable"
 
 
 def test_file_without_rows_is_refused(write):
-    with pytest.raises(DataError, match="no rows"):
+    with pytest.raises(DataError) as caught:
         read_corpus([write()])
+    assert caught.value.code == "data.no-rows"
 
 
 def test_repeated_and_contradicted_sentences_are_counted(write):
@@ -78,11 +82,22 @@ def test_repeated_and_contradicted_sentences_are_counted(write):
     assert (total.repeated, total.contradicted, total.sentences) == (2, 1, 4)
 
 
-def test_kappa_is_that_of_the_textbook():
-    one = ["1"] * 25 + ["2"] * 25
-    other = ["1"] * 20 + ["2"] * 5 + ["1"] * 10 + ["2"] * 15
-    assert cohen_kappa(one, other) == pytest.approx(0.4)
-    assert cohen_kappa(["3"], ["3"]) is None
+def test_kappa_is_that_of_the_textbook(tmp_path):
+    pairs = [("1", "1")] * 20 + [("1", "2")] * 5 + [("2", "1")] * 10 + [("2", "2")] * 15
+    kinds = ("stereotype", "anti_stereotype")
+    lines = [f"0,Sentence {place}.,{kinds[place % 2]},{one},{other}" for place, (one, other) in enumerate(pairs)]
+    path = tmp_path / "rated.csv"
+    path.write_text("\n".join(["context_id,sentence,type,Annotator 1,Annotator 2", *lines]))
+    (_, total) = describe(read_corpus([str(path)]))
+    assert total.kappa == pytest.approx(0.4)
+
+
+def test_kappa_is_missing_where_chance_agrees_always(tmp_path):
+    path = tmp_path / "rated.csv"
+    rows = ("0,A.,stereotype,3,3", "0,B.,anti_stereotype,3,3", "0,C.,stereotype,44,3")
+    path.write_text("\n".join(["context_id,sentence,type,Annotator 1,Annotator 2", *rows]))
+    total = describe(read_corpus([str(path)]))[-1]
+    assert total.kappa is None and total.off_scale == 1
 
 
 def test_published_data_give_table_1(shared_data):

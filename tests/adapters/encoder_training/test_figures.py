@@ -3,14 +3,14 @@ import pytest
 from matplotlib.colors import to_hex
 
 from prejudge.adapters.encoder_training.figures import COLOURS, REVERSED_WORDS, delta_bars, tsne_panels
-from prejudge.adapters.encoder_training.summary import Row, Summary
+from prejudge.adapters.encoder_training.summary import Pooled, Row, Summary, Tried
 
 
-def summary(split="sentence", loss="triplet", after=0.2, high=0.3, **more):
+def summary(split="sentence", loss="triplet", after=0.2, high=0.3, select="inner"):
     """Return a summary whose category `caste` is reversed before, with these numbers after."""
-    signed = {"after": abs(after), "after_signed": after, "before": 0.1, "before_signed": -0.1}
-    row = Row(category="caste", **signed, before_low=0.05, before_high=0.15, low=0.0, high=high)
-    return Summary("m", split, loss, "margin", 0.5, None, (0,), "contexts", (row,), **more)
+    row = Row("caste", Pooled(0.1, -0.1, 0.05, 0.15), Pooled(abs(after), after, 0.0, high))
+    chosen = Tried(0.5, None, (0,), (1,))
+    return Summary("m", split, loss, "margin", chosen, (row,), (chosen,), select)
 
 
 def bars(axis):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra hf")
-from prejudge.adapters.encoder_training.losses import LOSSES, LossSettings, contrastive_loss, find_pairs  # noqa: E402
+from prejudge.adapters.encoder_training.losses import contrastive_loss, find_pairs  # noqa: E402
+from prejudge.adapters.encoder_training.settings import LOSSES, LossSettings  # noqa: E402
 
 CONTEXTS = [0, 0, 0, 0, 1, 1, 1]
 STEREO = [True, True, False, False, True, True, False]

@@ -1,102 +1,221 @@
+import json
+from functools import partial
+
 import msgspec
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra hf")
-pytest.importorskip("sentence_transformers", reason="needs the extra encoder")
-from prejudge.adapters.encoder_training.classifier import HeadSettings, macro_f1, predictions  # noqa: E402
-from prejudge.adapters.encoder_training.losses import LossSettings  # noqa: E402
-from prejudge.adapters.encoder_training.model import embed, find_model, forward, open_trainee  # noqa: E402
-from prejudge.adapters.encoder_training.parts import cut  # noqa: E402
-from prejudge.adapters.encoder_training.progress import Progress  # noqa: E402
-from prejudge.adapters.encoder_training.similarity import deltas  # noqa: E402
-from prejudge.adapters.encoder_training.train import Task, TrainSettings, train  # noqa: E402
+for package in ("sentence_transformers", "datasets", "accelerate", "sklearn"):
+    pytest.importorskip(package, reason="needs the extra encoder")
+from prejudge.adapters.encoder_training.delta_sim import deltas  # noqa: E402
+from prejudge.adapters.encoder_training.encoder import embed, find_model, open_trainee  # noqa: E402
+from prejudge.adapters.encoder_training.heads import HeadSettings, Lectern, macro_f1, predictions  # noqa: E402
+from prejudge.adapters.encoder_training.losses import ContrastiveLoss, embed_in_buckets  # noqa: E402
+from prejudge.adapters.encoder_training.settings import LossSettings, TrainSettings  # noqa: E402
+from prejudge.adapters.encoder_training.splits import cut  # noqa: E402
+from prejudge.adapters.encoder_training.training import ContextBatches, last_checkpoint, rows_of, train  # noqa: E402
+from prejudge.core.contracts.errors import DataError  # noqa: E402
 
 SETTINGS = TrainSettings(loss=LossSettings(name="triplet"), epochs=3, batch=24, learning_rate=2e-3)
-LONGER = msgspec.structs.replace(SETTINGS, epochs=20, patience=20)
+HEADS = HeadSettings(seeds=2, epochs=20, patience=20, batch=16, head_rate=1e-2, encoder_rate=1e-3)
+FIRST = np.arange(20)
 
 
 @pytest.fixture
-def task(corpus, tiny, tmp_path):
-    def make(name="a"):
-        return Task(
-            corpus,
-            cut(corpus, "sentence", 0),
-            open_trainee(find_model(str(tiny)), corpus.texts, "cpu"),
-            tmp_path / name,
-        )
-
-    return make
+def fresh(corpus, tiny):
+    """Return a loader of the tiny encoder."""
+    return partial(open_trainee, find_model(str(tiny)), corpus.texts, "cpu")
 
 
-class Killed(Progress):
-    def __init__(self, after):
-        self.after, self.notes = after, []
+@pytest.fixture
+def parts(corpus):
+    return cut(corpus, "sentence", 0)
 
-    def epoch(self, epoch, most):
-        if epoch.epoch == self.after:
+
+@pytest.fixture
+def training(corpus, parts, tmp_path):
+    """Return a training of a trainee in a folder of its own."""
+
+    def run(trainee, settings=SETTINGS, folder="a", tell=None):
+        return train(trainee, (corpus, parts), settings, tmp_path / folder, tell)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def learned(corpus, tiny, tmp_path_factory):
+    """An encoder trained until it parts the types, and what its training came to; do not train it again."""
+    trainee = open_trainee(find_model(str(tiny)), corpus.texts, "cpu")
+    longer = msgspec.structs.replace(SETTINGS, epochs=12, patience=12)
+    fitted = train(trainee, (corpus, cut(corpus, "sentence", 0)), longer, tmp_path_factory.mktemp("learned"), None)
+    return trainee, fitted
+
+
+class Killed:
+    """Hears of each epoch, and kills the training behind one."""
+
+    def __init__(self, after=None):
+        self.after, self.heard = after, []
+
+    def __call__(self, text):
+        self.heard.append(text)
+        if self.after and f"epoch {self.after}/" in text:
             raise KeyboardInterrupt
 
-    def note(self, text):
-        self.notes.append(text)
+
+def test_training_parts_the_types(learned, corpus, parts):
+    trainee, fitted = learned
+    assert fitted.best > 0 and fitted.history[fitted.best].tuning > fitted.history[0].tuning + 0.3
+    rows = parts.validation
+    assert deltas(embed(trainee, rows), corpus, rows, 0)["overall"].value > 0.3
 
 
-def test_training_parts_the_types(task):
-    made = task()
-    state = train(made, LONGER, Progress())
-    assert state.best > 0 and state.history[state.best].tuning > state.history[0].tuning + 0.3
-    rows = made.parts.validation
-    assert deltas(embed(made.trainee, rows), made.corpus, rows, 0)["overall"].value > 0.3
+def test_history_has_every_epoch(learned):
+    _, fitted = learned
+    assert [epoch.epoch for epoch in fitted.history] == list(range(13))
+    assert fitted.history[0].loss is None and {epoch.steps for epoch in fitted.history[1:]} == {4}
+    assert fitted.history[12].loss < fitted.history[1].loss
+    assert max(fitted.history, key=lambda epoch: epoch.tuning).epoch == fitted.best
 
 
-def test_killed_training_ends_as_if_never_killed(task, corpus):
-    whole, cut_off = task("whole"), task("cut")
-    expected = train(whole, SETTINGS, Progress())
+def test_killed_training_ends_as_if_never_killed(training, fresh):
+    whole, cut_off, again = fresh(), fresh(), fresh()
+    expected = training(whole, folder="whole")
+    # Epoch 3 was trained and measured, but not yet kept.
     with pytest.raises(KeyboardInterrupt):
-        train(cut_off, SETTINGS, Killed(after=2))
-    again, heard = task("cut"), Killed(after=None)
-    found = train(again, SETTINGS, heard)
-    assert heard.notes == ["resumed after epoch 2"]
-    assert [(e.loss, e.tuning) for e in found.history] == [(e.loss, e.tuning) for e in expected.history]
-    rows = np.arange(20)
-    assert np.array_equal(embed(again.trainee, rows), embed(whole.trainee, rows))
+        training(cut_off, folder="cut", tell=Killed(after=3))
+    hearing = Killed()
+    found = training(again, folder="cut", tell=hearing)
+    assert hearing.heard[0] == "  resumed after epoch 2" and len(hearing.heard) == 2
+    assert found.history == expected.history
+    assert np.array_equal(embed(again, FIRST), embed(whole, FIRST))
 
 
-def test_state_holds_no_pickle(task):
-    made = task()
-    train(made, SETTINGS, Progress())
-    assert {path.suffix for path in made.folder.rglob("*") if path.is_file()} == {".safetensors", ".json"}
+def test_finished_training_is_not_trained_further(training, fresh, tmp_path):
+    # Stopped by its patience, then killed before anybody wrote the result.
+    settings = msgspec.structs.replace(SETTINGS, learning_rate=1e-12, patience=1, epochs=9, batch=96)
+    first = training(fresh(), settings)
+    assert first.best == 0 and [epoch.epoch for epoch in first.history] == [0, 1]
+    assert training(fresh(), settings).history == first.history
 
 
-def test_training_stops_when_nothing_improves(task):
-    still = TrainSettings(loss=SETTINGS.loss, epochs=9, patience=2, learning_rate=1e-12, batch=96)
-    # Steps this small leave float32 weights as they are, so no epoch can be better than none.
-    state = train(task(), still, Progress())
-    assert state.history[-1].epoch == 2 and state.best == 0
+def test_half_written_checkpoint_is_passed_over(tmp_path):
+    for name in ("checkpoint-8", "checkpoint-16"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "checkpoint-8" / "trainer_state.json").write_text("{}")
+    assert last_checkpoint(tmp_path).name == "checkpoint-8"
 
 
-def test_buckets_change_no_vector(task):
-    trainee = task().trainee
+def test_training_that_brings_nothing_leaves_the_encoder(training, learned, fresh):
+    trainee = fresh()
+    trainee.encoder.model.load_state_dict(learned[0].encoder.model.state_dict())
+    before = embed(trainee, FIRST)
+    # Pushes alike sentences as far away as opposed ones.
+    spoiled = LossSettings(name="nt-bxent", positive_weight=1e-9, negative_weight=1e-9)
+    fitted = training(trainee, msgspec.structs.replace(SETTINGS, loss=spoiled, weight_decay=30.0, patience=1))
+    assert fitted.best == 0 and [epoch.epoch for epoch in fitted.history] == [0, 1]
+    assert np.array_equal(embed(trainee, FIRST), before)
+
+
+def test_criterion_can_be_the_loss(training, fresh):
+    fitted = training(fresh(), msgspec.structs.replace(SETTINGS, criterion="loss"))
+    assert min(fitted.history, key=lambda epoch: epoch.tuning).epoch == fitted.best
+    assert fitted.history[0].tuning > fitted.history[fitted.best].tuning > 0
+
+
+def test_mixed_precision_trains_and_leaves_float32(training, fresh):
+    trainee = fresh()
+    plain = training(fresh(), folder="plain")
+    mixed = training(trainee, msgspec.structs.replace(SETTINGS, precision="bfloat16"), folder="mixed")
+    assert {value.dtype for value in trainee.encoder.model.state_dict().values() if value.is_floating_point()} == {
+        torch.float32
+    }
+    assert 0 < abs(mixed.history[3].loss - plain.history[3].loss) < 0.05
+
+
+def test_vectors_are_measured_in_float32_after_mixed_precision(training, fresh):
+    trainee = fresh()
+    before = embed(trainee, FIRST)
+    slow = msgspec.structs.replace(SETTINGS, precision="bfloat16", learning_rate=1e-30, weight_decay=0.0, epochs=1)
+    training(trainee, slow)
+    assert np.array_equal(embed(trainee, FIRST), before)
+
+
+def test_schedule_and_warmup_reach_the_trainer(training, fresh, tmp_path):
+    settings = msgspec.structs.replace(SETTINGS, schedule="linear", warmup=0.5, epochs=2)
+    training(fresh(), settings)
+    state = json.loads((last_checkpoint(tmp_path / "a") / "trainer_state.json").read_text())
+    rates = [log["learning_rate"] for log in state["log_history"] if "learning_rate" in log]
+    # 8 steps: the rate of the fourth is the last of the rise but one, that of the eighth the last but one of the fall.
+    assert rates == pytest.approx([2e-3 * 3 / 4, 2e-3 * 1 / 4])
+
+
+def test_loss_that_is_no_number_is_refused(training, fresh):
+    with pytest.raises(DataError) as caught:
+        training(fresh(), msgspec.structs.replace(SETTINGS, learning_rate=1e30))
+    assert caught.value.code == "training.diverged"
+
+
+def test_training_part_without_pairs_is_refused(fresh, corpus, parts, tmp_path):
+    alone = msgspec.structs.replace(parts, train=np.flatnonzero(corpus.stereotype))
+    with pytest.raises(DataError) as caught:
+        train(fresh(), (corpus, alone), SETTINGS, tmp_path / "a", None)
+    assert caught.value.code == "training.no-pairs"
+
+
+def test_every_epoch_has_as_many_batches_of_whole_contexts(corpus):
+    rows = np.flatnonzero(np.arange(96) % 5 > 0)
+    given = {"batch_size": 20, "drop_last": False, "seed": 3}
+    sampler = ContextBatches(rows_of(corpus, rows), size=20, epochs=6, **given)
+    drawn = []
+    for epoch in range(6):
+        sampler.set_epoch(epoch)
+        batches = list(sampler)
+        contexts = [{*corpus.context[rows[batch]]} for batch in batches]
+        assert len(batches) == len(sampler) and sum(map(len, contexts)) == len({*corpus.context[rows]})
+        drawn.append(batches)
+    assert len({str(batches) for batches in drawn}) == 6
+
+
+def test_processes_share_the_batches_of_an_epoch(corpus, monkeypatch):
+    from accelerate.data_loader import BatchSamplerShard
+
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    given = {"batch_size": 20, "drop_last": True, "seed": 3}
+    sampler = ContextBatches(rows_of(corpus, np.arange(96)), size=20, epochs=2, **given)
+    dealt = [list(BatchSamplerShard(sampler, 4, process, even_batches=False)) for process in range(4)]
+    # Six batches of two contexts would not go round: two of them are halved.
+    assert [len(batches) for batches in dealt] == [2] * 4
+    assert sorted(row for batches in dealt for batch in batches for row in batch) == list(range(96))
+
+
+def test_buckets_change_no_vector(fresh):
+    trainee = fresh()
     rows = np.random.default_rng(0).permutation(96)[:70]
+    model = trainee.encoder.model.eval()
     with torch.inference_mode():
-        apart, together = forward(trainee, rows), forward(trainee, rows, buckets=False)
-    assert torch.allclose(apart, together, atol=1e-5)
+        apart = embed_in_buckets(model, model.preprocess([trainee.texts[row] for row in rows]))
     assert np.allclose(apart.numpy(), embed(trainee, rows), atol=1e-5)
 
 
-def test_classifier_learns_with_its_encoder(corpus, task):
-    settings = HeadSettings(seeds=2, epochs=30, batch=16, head_rate=1e-2, encoder_rate=1e-3)
-    rows = cut(corpus, "sentence", 0)
-    taken = predictions("unfrozen", lambda: task().trainee, (corpus, rows), settings)
-    assert taken.shape == (2, len(rows.validation))
-    assert macro_f1(taken, corpus, rows.validation)[0].value > 0.8
+def test_batch_without_pairs_moves_nothing(fresh):
+    model = fresh().encoder.model
+    features = model.preprocess(["They are poor.", "They are rich."])
+    loss = ContrastiveLoss(model, SETTINGS.loss)([features], torch.tensor([1, 3]))
+    loss.backward()
+    assert loss.item() == 0.0 and all(p.grad is None or not p.grad.any() for p in model.parameters())
 
 
-def test_classifier_reads_a_trained_encoder_and_leaves_it(task):
-    made = task()
-    train(made, LONGER, Progress())
-    before = embed(made.trainee, np.arange(4))
-    settings = HeadSettings(seeds=2, epochs=30, batch=16, head_rate=1e-2)
-    taken = predictions("frozen", lambda: made.trainee, (made.corpus, made.parts), settings)
-    assert macro_f1(taken, made.corpus, made.parts.validation)[0].value > 0.8
-    assert np.array_equal(embed(made.trainee, np.arange(4)), before)
+def test_classifier_learns_with_its_encoder(corpus, parts, fresh, tmp_path):
+    taken = predictions("unfrozen", Lectern(corpus, parts, fresh, tmp_path), HEADS)
+    assert taken.shape == (2, len(parts.validation)) and not list(tmp_path.iterdir())
+    assert macro_f1(taken, corpus, parts.validation)[0].value > 0.8
+
+
+def test_classifier_reads_a_trained_encoder_and_leaves_it(learned, corpus, parts, tmp_path):
+    trainee, _ = learned
+    before = embed(trainee, FIRST)
+    taken = predictions("frozen", Lectern(corpus, parts, lambda: trainee, tmp_path), HEADS)
+    assert macro_f1(taken, corpus, parts.validation)[0].value > 0.8
+    assert np.array_equal(embed(trainee, FIRST), before)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prejudge.adapters.encoder_training.data import read_corpus
-from prejudge.adapters.encoder_training.parts import SPLITS, batches, cut, repeated_across
+from prejudge.adapters.encoder_training.splits import SPLITS, cut, pack, repeated_across
 from prejudge.core.contracts.errors import DataError
 
 
@@ -37,16 +37,26 @@ def test_validation_can_serve_for_tuning(corpus):
 
 
 def test_batches_are_whole_contexts(corpus):
-    rows = np.arange(96)
-    found = list(batches(corpus, rows, 20, np.random.default_rng(0)))
-    assert sorted(np.concatenate(found)) == list(rows)
-    assert all(len(batch) == 16 for batch in found)
+    found = pack(corpus.context, 20, np.random.default_rng(0))
+    assert sorted(row for batch in found for row in batch) == list(range(96))
+    assert [len({*corpus.context[batch]}) for batch in found] == [2] * 6 and {len(batch) for batch in found} == {16}
+
+
+def test_batches_are_halved_where_too_few_come_out(corpus):
+    found = pack(corpus.context, 48, np.random.default_rng(0), least=4)
+    assert sorted(row for batch in found for row in batch) == list(range(96))
+    assert sorted(len(batch) for batch in found) == [24] * 4
+
+
+def test_context_with_one_sentence_left_is_passed_over():
+    assert pack(np.array([0, 0, 1]), 9, np.random.default_rng(0)) == [[0, 1]]
 
 
 def test_single_context_cannot_be_held_out(write):
     corpus = read_corpus([write("0,He is poor.,stereotype", "0,He is rich.,anti_stereotype")])
-    with pytest.raises(DataError, match=r"category 'own0' has 1 context.*--split sentence"):
+    with pytest.raises(DataError) as caught:
         cut(corpus, "context", 0)
+    assert (caught.value.code, caught.value.fields["category"]) == ("training.too-few", "own0")
 
 
 @pytest.mark.parametrize(("select", "least"), [("inner", 6), ("validation", 3)])
@@ -55,8 +65,9 @@ def test_least_number_of_sentences_is_told(write, select, least):
         kinds = ("stereotype", "anti_stereotype")
         return read_corpus([write(*(f"0,He is {place}.,{kinds[place % 2]}" for place in range(count)))])
 
-    with pytest.raises(DataError, match=f"{least - 1} sentences are too few to hold some out: .* at least {least}"):
+    with pytest.raises(DataError) as caught:
         cut(corpus(least - 1), "sentence", 0, select)
+    assert caught.value.fields["least"] == least
     parts = cut(corpus(least), "sentence", 0, select)
     assert min(map(len, (parts.train, parts.tuning, parts.validation))) > 0
 
@@ -67,8 +78,9 @@ def test_least_number_of_contexts_is_told(write, select, least):
         rows = ((place, kind) for place in range(count) for kind in ("stereotype", "anti_stereotype"))
         return read_corpus([write(*(f"{place},He is {kind}.,{kind}" for place, kind in rows))])
 
-    with pytest.raises(DataError, match=rf"has {least - 1} context\(s\), too few .* at least {least}"):
+    with pytest.raises(DataError) as caught:
         cut(corpus(least - 1), "context", 0, select)
+    assert caught.value.fields["least"] == least
     parts = cut(corpus(least), "context", 0, select)
     assert min(map(len, (parts.train, parts.tuning, parts.validation))) > 0
 

@@ -1,9 +1,8 @@
-"""Cut the data into parts and the training part into batches; everything follows from a seed."""
+"""Cut the data into parts, and the training part into batches of whole contexts; everything follows from a seed."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Literal, get_args
 
 import msgspec
@@ -52,45 +51,52 @@ def cut(corpus: Corpus, by: SplitBy, seed: int, select: SelectOn = "inner") -> P
     return Parts(np.setdiff1d(rest, tuning), tuning, validation)
 
 
-def batches(corpus: Corpus, rows: Ints, size: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """Yield batches of whole contexts in random order, each as many as fit into `size` sentences, at least one.
-
-    A context that is left with sentences of one kind and no pair among them teaches nothing, and is passed over.
-    """
-    gathered: list[Ints] = []
-    held = 0
-    contexts = np.unique(corpus.context[rows])
-    for context in rng.permutation(contexts):
-        members = rows[corpus.context[rows] == context]
-        if len(members) < 2:
-            continue
-        if gathered and held + len(members) > size:
-            yield np.concatenate(gathered)
-            gathered, held = [], 0
-        gathered.append(members)
-        held += len(members)
-    if gathered:
-        yield np.concatenate(gathered)
-
-
 def repeated_across(corpus: Corpus, parts: Parts) -> int:
     """Count the validation rows whose sentence also stands in the rest, word for word."""
     texts = np.array([text.strip() for text in corpus.texts])
     return int(np.isin(texts[parts.validation], texts[parts.known]).sum())
 
 
+def pack(contexts: Ints, size: int, rng: np.random.Generator, least: int = 1) -> list[list[int]]:
+    """Return batches of rows: whole contexts in random order, as many as fit into `size` sentences, at least one.
+
+    A context that is left with one sentence has no pair and is passed over. Where fewer than `least` batches come
+    out, the largest are halved.
+    """
+    known, sizes = np.unique(contexts, return_counts=True)
+    batches: list[list[int]] = [[]]
+    for place in rng.permutation(np.flatnonzero(sizes > 1)):
+        total = sizes[batches[-1]].sum()
+        if total and total + sizes[place] > size:
+            batches.append([])
+        batches[-1].append(place)
+    while len(batches) < least and any(len(batch) > 1 for batch in batches):
+        longest = max(batches, key=len)
+        half = len(longest) // 2
+        batches.append(longest[half:])
+        del longest[half:]
+    return [np.flatnonzero(np.isin(contexts, known[batch])).tolist() for batch in batches]
+
+
 def _check(corpus: Corpus, by: SplitBy, select: SelectOn) -> None:
     if by == "sentence":
         if (given := len(corpus.sentences)) < (least := _least_rows(select)):
-            raise DataError(f"{given} sentences are too few to hold some out: it takes at least {least}. Give more.")
+            raise DataError(
+                f"{given} sentences are too few to hold some out: it takes at least {least}. Give more.",
+                code="training.too-few",
+                least=least,
+            )
         return
     # One context for each part.
     least = 3 if select == "inner" else 2
-    for place, name in enumerate(corpus.categories):
-        if (given := len(np.unique(corpus.context[corpus.category == place]))) < least:
+    for name, given in zip(corpus.categories, np.bincount(corpus.owner), strict=True):
+        if given < least:
             raise DataError(
                 f"category {name!r} has {given} context(s), too few to hold one out: it takes at least {least}. "
-                "Give more contexts, or cut by sentence (--split sentence)."
+                "Give more contexts, or cut by sentence (--split sentence).",
+                code="training.too-few",
+                least=least,
+                category=name,
             )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prejudge.adapters.encoder_training.data import read_corpus
-from prejudge.adapters.encoder_training.similarity import delta, deltas, pair_sums
+from prejudge.adapters.encoder_training.delta_sim import delta, deltas, pair_sums
 
 
 def by_pairs(vectors, corpus, rows):
