@@ -14,6 +14,7 @@ from prejudge.adapters.lexicon import Lexicon, LexiconOptions
 from prejudge.core.contracts.adapter import OPERATIONS
 from prejudge.core.contracts.errors import MissingExtraError, PermanentError, UnsupportedOperationError
 from prejudge.core.contracts.records import Classification, Classify, Embed
+from prejudge.testing import raises_code
 
 vader = pytest.importorskip("vaderSentiment.vaderSentiment", reason="needs the extra 'lexicon'")
 
@@ -92,14 +93,14 @@ def test_text_without_words_has_no_probabilities(text):
 
 def test_only_classify_is_offered():
     assert [OPERATIONS[kind] for kind in Lexicon.capabilities()] == ["classify"]
-    with pytest.raises(UnsupportedOperationError, match="classify"):
+    with raises_code(UnsupportedOperationError, "model.operation", "classify"):
         ask(Embed(text="good"))
 
 
 def test_missing_package_names_extra(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(lexicon, "find_spec", lambda name: None if name == "vaderSentiment" else find(name))
-    with pytest.raises(MissingExtraError, match=r"pip install 'prejudge\[lexicon\]'"):
+    with raises_code(MissingExtraError, "missing-extra", "'prejudge[lexicon]'"):
         Lexicon(LexiconOptions())
 
 

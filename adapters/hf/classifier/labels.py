@@ -60,12 +60,12 @@ def choose_activation(config: Mapping[str, Any], name: str, *, multi_label: bool
         raise ModelLoadError(
             f"model {name!r} has one output, whose softmax is always 1. "
             "If its sigmoid is the probability of its label, set multi_label = true; if it is a score, it has none.",
-            code="model.labels",
+            code="model.activation",
         )
     if multi_label is None and config.get("problem_type") == "regression":
         raise ModelLoadError(
             f"model {name!r} is a regression model: its outputs are no probabilities. "
             "Set multi_label = true or false if the configuration is wrong about that.",
-            code="model.labels",
+            code="model.activation",
         )
     return activation

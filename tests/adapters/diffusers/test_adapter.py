@@ -10,6 +10,7 @@ import pytest
 from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import Drawing
+from prejudge.testing import raises_code
 
 from .asking import ASK, build, differ, pixels
 
@@ -34,7 +35,7 @@ def test_option_changes_image_and_identity(tiny, options):
 
 
 def test_nowhere_to_keep_is_permanent_error(tiny):
-    with pytest.raises(PermanentError, match="nowhere to keep an image"):
+    with raises_code(PermanentError, "request.no-image-store"):
         asyncio.run(build(tiny).draw(ASK))
 
 

@@ -13,6 +13,7 @@ import pytest
 from prejudge.adapters.diffusers import model as _diffusion_model
 from prejudge.adapters.shared import torch as _torch
 from prejudge.core.contracts.errors import MissingExtraError, UsageError
+from prejudge.testing import raises_code
 
 from ..diffusion_files import tiny_vae
 from .asking import ASK, build, pixels, refusal
@@ -23,7 +24,7 @@ pytest.importorskip("PIL.Image")
 
 
 def test_unknown_scheduler_names_nearest(tiny):
-    with pytest.raises(UsageError, match="Did you mean 'DPMSolverMultistepScheduler'"):
+    with raises_code(UsageError, "unknown-scheduler", "'DPMSolverMultistepScheduler'"):
         build(tiny, scheduler="DPMSolverMultiStepScheduler")
 
 
@@ -32,7 +33,7 @@ def test_scheduler_of_other_family_is_refused(tiny):
 
 
 def test_scheduler_without_seed_is_refused(tiny):
-    with pytest.raises(UsageError, match="the seed of an image does not govern"):
+    with raises_code(UsageError, "model.scheduler"):
         build(tiny, scheduler="DPMSolverSDEScheduler")
 
 
@@ -102,7 +103,7 @@ def test_missing_extra_names_pip_line(tiny, monkeypatch, package):
     real = importlib.util.find_spec
     for module in (_torch, _diffusion_model):
         monkeypatch.setattr(module, "find_spec", lambda name: None if name == package else real(name))
-    with pytest.raises(MissingExtraError, match=r"pip install 'prejudge\[diffusion\]'"):
+    with raises_code(MissingExtraError, "missing-extra", "'prejudge[diffusion]'"):
         build(tiny)
 
 

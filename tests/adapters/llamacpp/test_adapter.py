@@ -14,6 +14,7 @@ import pytest
 from prejudge.adapters.llamacpp.adapter import LlamaCpp, LlamaCppOptions
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.contracts.records import Likelihood
+from prejudge.testing import raises_code
 
 from ..gguf_files import CONTEXT
 from .asking import CONTINUATIONS, FRANCE, Pair, ask, say
@@ -56,26 +57,26 @@ def test_answer_without_room_is_refused(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "code", "named"),
     [
-        (lambda path: None, "not there"),
-        (lambda path: path.mkdir(), "a directory"),
-        (lambda path: path.write_bytes(b"PK\x03\x04"), "no GGUF"),
-        (lambda path: path.write_bytes(b""), "no GGUF"),
-        (lambda path: path.write_bytes(b"GGUF\x03\x00"), "damaged"),
-        (lambda path: path.write_bytes(b"GGUF\x00\x00\x00\x03" + bytes(16)), "version"),
+        (lambda path: None, "model.not-found", ""),
+        (lambda path: path.mkdir(), "model.not-found", ""),
+        (lambda path: path.write_bytes(b"PK\x03\x04"), "model.kind", ""),
+        (lambda path: path.write_bytes(b""), "model.kind", ""),
+        (lambda path: path.write_bytes(b"GGUF\x03\x00"), "model.damaged", ""),
+        (lambda path: path.write_bytes(b"GGUF\x00\x00\x00\x03" + bytes(16)), "model.damaged", ""),
     ],
 )
-def test_wrong_file_is_refused(tmp_path: Path, make: Callable[[Path], object], message: str) -> None:
+def test_wrong_file_is_refused(tmp_path: Path, make: Callable[[Path], object], code: str, named: str) -> None:
     make(tmp_path / "model.gguf")
-    with pytest.raises(ModelLoadError, match=message):
+    with raises_code(ModelLoadError, code, named):
         LlamaCpp(LlamaCppOptions(model=str(tmp_path / "model.gguf")))
 
 
 def test_cut_weights_are_refused_at_load(pair: Pair, tmp_path: Path) -> None:
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(pair[0].read_bytes()[:-5000])
-    with pytest.raises(ModelLoadError, match="llama.cpp cannot load"):
+    with raises_code(ModelLoadError, "model.unloadable"):
         ask(cut, [say("one")])
 
 
@@ -118,7 +119,7 @@ def test_identity_loads_no_library(pair: Pair) -> None:
 
 def test_missing_package_names_the_extra(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prejudge.adapters.llamacpp.adapter.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"prejudge\[llamacpp\]"):
+    with raises_code(MissingExtraError, "missing-extra", "prejudge[llamacpp]"):
         LlamaCpp(LlamaCppOptions(model=str(pair[0])))
 
 

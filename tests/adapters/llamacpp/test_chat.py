@@ -9,6 +9,7 @@ import pytest
 from prejudge.adapters.llamacpp.adapter import LlamaCpp, LlamaCppOptions
 from prejudge.core.contracts.errors import ModelLoadError, PermanentError
 from prejudge.core.contracts.records import Generate, Image, Likelihood, Message, Sampling, Text
+from prejudge.testing import raises_code
 
 from ..gguf_files import write_pair
 from .asking import Pair, ask, say
@@ -83,10 +84,10 @@ def test_template_is_kept_in_its_sandbox(tmp_path: Path, reach: str) -> None:
 
 
 def test_unknown_chat_format_lists_the_known(pair: Pair) -> None:
-    with pytest.raises(ModelLoadError, match="chatml"):
+    with raises_code(ModelLoadError, "model.template", "chatml"):
         ask(pair[0], [say("one")], chat_format="chatmI")
 
 
 def test_file_format_needs_a_template(plain_pair: Pair) -> None:
-    with pytest.raises(ModelLoadError, match="no chat template"):
+    with raises_code(ModelLoadError, "model.template", "chatml"):
         LlamaCpp(LlamaCppOptions(model=str(plain_pair[0]), chat_format="file"))

@@ -10,6 +10,7 @@ from fault_server import Answer, chat, expected, log_probability, problem
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.core.contracts.errors import PermanentError, UnsupportedOperationError, UsageError
 from prejudge.core.contracts.records import Classify
+from prejudge.testing import raises_code
 
 LABELS = (" good", " bad")
 GOOD = Classify(text="It is {fine}.")
@@ -132,7 +133,7 @@ def test_pair_and_prompt_must_agree(ask, pair, template):
 
 
 def test_without_labels_it_is_refused(ask):
-    with pytest.raises(UnsupportedOperationError, match="labels"):
+    with raises_code(UnsupportedOperationError, "model.operation", "labels"):
         ask(GOOD)
 
 

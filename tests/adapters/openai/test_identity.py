@@ -16,6 +16,7 @@ from prejudge.core.contracts.canonical import encode
 from prejudge.core.contracts.errors import MissingExtraError, UsageError
 from prejudge.core.contracts.options import build_options
 from prejudge.core.contracts.records import Classify, Draw, Embed, Generate, Likelihood, Message, Text
+from prejudge.testing import raises_code
 
 QUESTION = Generate(messages=(Message("user", (Text("q"),)),))
 URL = "http://127.0.0.1:9/v1"
@@ -117,20 +118,20 @@ def test_address_falls_back_to_openai():
     ["http://user:hunter2@host/v1", "http://hunter2@host/v1", "https://host/v1?key=hunter2", "https://host/v1#hunter2"],
 )
 def test_address_with_a_secret_is_refused_unshown(url):
-    with pytest.raises(UsageError) as caught:
+    with raises_code(UsageError, "options.address") as caught:
         identity(base_url=url)
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://host/v1", "http://", "http://host:port/v1", "http://[::1"])
 def test_address_that_is_none_is_refused(url):
-    with pytest.raises(UsageError, match="base_url"):
+    with raises_code(UsageError, "options.address", "base_url"):
         identity(base_url=url)
 
 
 @pytest.mark.parametrize("field", ["model", "messages", "stream", "n", "seed", "echo"])
 def test_extra_body_cannot_set_what_requests_say(field):
-    with pytest.raises(UsageError, match=field):
+    with raises_code(UsageError, "options.reserved", field):
         identity(extra_body={field: 1})
 
 
@@ -183,9 +184,9 @@ def test_variable_may_name_the_file(ask, server, monkeypatch, tmp_path):
 
 def test_missing_key_names_its_variable(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(UsageError, match="OPENAI_API_KEY"):
+    with raises_code(UsageError, "endpoint.key-missing", "OPENAI_API_KEY"):
         identity()
-    with pytest.raises(UsageError, match="LAB_KEY"):
+    with raises_code(UsageError, "endpoint.key-missing", "LAB_KEY"):
         identity(api_key_env="LAB_KEY")
 
 
@@ -204,13 +205,13 @@ def test_file_without_a_key_is_refused_unshown(tmp_path, content):
 
 
 def test_missing_key_file_is_named():
-    with pytest.raises(UsageError, match="no/such/file"):
+    with raises_code(UsageError, "endpoint.key-missing", "no/such/file"):
         find_key(OpenAIOptions(model="tiny", api_key_file="no/such/file"))
 
 
 def test_missing_packages_name_the_extra(monkeypatch):
     monkeypatch.setattr(_openai_wire, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"prejudge\[openai\]"):
+    with raises_code(MissingExtraError, "missing-extra", "prejudge[openai]"):
         identity()
 
 

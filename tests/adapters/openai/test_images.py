@@ -15,6 +15,7 @@ from fault_server import picture
 from prejudge.adapters.shared import images as _images
 from prejudge.core.contracts.errors import DataError, MissingExtraError, PermanentError
 from prejudge.core.contracts.records import Generate, Image, Likelihood, Message, Text
+from prejudge.testing import raises_code
 
 pytest.importorskip("PIL", reason="Pillow is not installed")
 
@@ -139,6 +140,6 @@ def test_damaged_image_gets_no_likelihood(ask, server):
 
 def test_images_without_pillow_name_the_extra(ask, server, monkeypatch):
     monkeypatch.setattr(_images, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"prejudge\[images\]"):
+    with raises_code(MissingExtraError, "missing-extra", "prejudge[images]"):
         ask(show(picture()), blobs=lambda name: picture())
     assert not server.seen

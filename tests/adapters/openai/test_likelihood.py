@@ -10,6 +10,7 @@ from fault_server import Answer, chat, expected, log_probability, scored
 from prejudge.adapters.openai.align import Tokens, find_continuation, find_start
 from prejudge.core.contracts.errors import PermanentError, UnsupportedOperationError
 from prejudge.core.contracts.records import Image, Likelihood, Message, Text, TokenScores, Usage
+from prejudge.testing import raises_code
 
 PROMPT = "The sky is"
 ENDS = (" blue", " deeply green.", " fall")
@@ -178,7 +179,7 @@ def test_empty_continuation_is_an_error(ask, server):
 
 
 def test_unchosen_way_is_refused(ask, server):
-    with pytest.raises(UnsupportedOperationError, match="first_token"):
+    with raises_code(UnsupportedOperationError, "model.operation", "first_token"):
         score(ask, PROMPT, " blue")
     assert not server.seen
 

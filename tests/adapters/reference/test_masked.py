@@ -30,6 +30,7 @@ from prejudge.adapters.reference.corpus import (
 )
 from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.contracts.records import PseudoLikelihood
+from prejudge.testing import raises_code
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -201,7 +202,7 @@ async def _ask(adapter: HFMasked, request: PseudoLikelihood) -> Any:
 
 
 def test_unknown_reference_offers_nearest():
-    with pytest.raises(UnknownNameError, match="masked_fair"):
+    with raises_code(UnknownNameError, "unknown-reference-model", "masked_fair"):
         reference_path("masked_fare")
 
 

@@ -7,6 +7,7 @@ import pytest
 from prejudge.adapters.llamacpp.split import first_scored
 from prejudge.adapters.shared.border import check_continuations, first_beyond
 from prejudge.core.contracts.errors import PermanentError
+from prejudge.testing import raises_code
 
 # Texts cut into tokens at will, and the first token of the continuation.
 CASES = [
@@ -38,7 +39,7 @@ def test_no_token_beyond_is_none():
     assert first_beyond([2, 3], 3) is None
 
 
-@pytest.mark.parametrize(("texts", "what"), [((), "no continuation"), ((" a", "", "b"), "continuation 1 is empty")])
-def test_nothing_to_score_is_permanent(texts, what):
-    with pytest.raises(PermanentError, match=what):
+@pytest.mark.parametrize(("texts", "named"), [((), ""), ((" a", "", "b"), "")])
+def test_nothing_to_score_is_permanent(texts, named):
+    with raises_code(PermanentError, "request.empty", named):
         check_continuations(texts)

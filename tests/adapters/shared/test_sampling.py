@@ -10,6 +10,7 @@ import pytest
 from prejudge.adapters.shared.sampling import Choice, Defaults, answer_length, choose, cut_at, noise, noise_key, pick
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import Generate, Sampling
+from prejudge.testing import raises_code
 
 torch = pytest.importorskip("torch")
 CHANCES = torch.tensor([0.5, 0.25, 0.15, 0.07, 0.03])
@@ -154,7 +155,7 @@ def test_request_goes_before_defaults():
 
 @pytest.mark.parametrize("fields", [{"temperature": -1}, {"temperature": math.inf}, {"top_p": 0}, {"top_p": 1.1}])
 def test_value_out_of_range_is_permanent(fields):
-    with pytest.raises(PermanentError, match=next(iter(fields))):
+    with raises_code(PermanentError, "request.value", next(iter(fields))):
         choose(asked(**fields), Defaults(), [1])
 
 

@@ -17,6 +17,7 @@ from prejudge.core.contracts.records import Generate, Message, Text
 from prejudge.metrics.subtle.metric import Subtle as SubtleMetric
 from prejudge.metrics.subtle.metric import SubtleMetricOptions
 from prejudge.probes.subtle.probe import Subtle, SubtleOptions
+from prejudge.testing import raises_code
 
 WORDS = str(load_registry().models["simulated-biased"].settings["blanks"])
 MEASURE = SubtleMetricOptions(resamples=99)
@@ -76,5 +77,5 @@ def test_sentences_without_a_blank_are_answered_as_before():
 def test_file_without_pairs_is_refused(tmp_path, text):
     path = tmp_path / "words.toml"
     path.write_text(text, "utf-8")
-    with pytest.raises(ModelLoadError, match="blanks"):
+    with raises_code(ModelLoadError, "model.option", "blanks"):
         Simulated(SimulatedOptions(blanks=str(path)))

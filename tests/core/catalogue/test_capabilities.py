@@ -12,6 +12,7 @@ from prejudge.core.catalogue.capabilities import ensure_capable
 from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.contracts.errors import UnsupportedOperationError
 from prejudge.core.contracts.records import Generate
+from prejudge.testing import raises_code
 
 OFFERS = """
 import sys
@@ -65,7 +66,7 @@ def choosy(monkeypatch):
 
 def test_settings_decide_and_say_how_to_mend_it(choosy):
     study = choosy.study("count", {"subject": "other"}, {})
-    with pytest.raises(UnsupportedOperationError, match="Set a template") as caught:
+    with raises_code(UnsupportedOperationError, "study.operation", "Set a template") as caught:
         ensure_capable(choosy, study, choosy.instrument(study))
     assert (caught.value.code, caught.value.fields["able"]) == ("study.operation", ["fake"])
     able = choosy.study("count", {"subject": "fake"}, {})

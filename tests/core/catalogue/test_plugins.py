@@ -6,7 +6,6 @@ import sys
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
-import pytest
 from fakes import CountProbe
 
 from prejudge.core.catalogue.plugins import Plugins, built_in_plugins, found_plugins, load_target
@@ -14,6 +13,7 @@ from prejudge.core.catalogue.registry import PluginEntry, Registry, load_registr
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import PluginError, UnknownNameError
 from prejudge.core.contracts.plugin import Plugged, hookimpl
+from prejudge.testing import raises_code
 
 
 def entry(name, **hooks):
@@ -38,7 +38,7 @@ def test_plugin_offers_a_probe():
 
 def test_target_is_imported_on_first_use():
     plugins = Plugins(Registry(), [entry("lazy", prejudge_metrics=[Plugged("m", "no.such.module:Thing")])])
-    with pytest.raises(PluginError, match="plugin 'lazy': cannot load 'no.such.module:Thing'"):
+    with raises_code(PluginError, "plugin.load", "'lazy'", "'no.such.module:Thing'"):
         plugins.load("metric", "m")
 
 
@@ -68,7 +68,7 @@ def test_taken_name_names_both():
 
 def test_wrong_kind_of_thing_is_refused():
     plugins = Plugins(Registry(), [entry("wrong", prejudge_metrics=[Plugged("m", CountProbe)])])
-    with pytest.raises(PluginError, match="not a subclass of Metric"):
+    with raises_code(PluginError, "plugin.contract"):
         plugins.load("metric", "m")
 
 
@@ -86,7 +86,7 @@ def test_built_ins_come_through_the_hooks():
     assert plugins.problems == []
     assert plugins.offers["adapter"]["hf-masked"].plugin == "prejudge"
     assert plugins.offers["metric"]["trisentbias"].plugin == "prejudge:bistereo"
-    with pytest.raises(UnknownNameError, match="Did you mean 'trisentbias'"):
+    with raises_code(UnknownNameError, "unknown-metric", "'trisentbias'"):
         plugins.load("metric", "trisentbais")
 
 
@@ -170,5 +170,5 @@ def test_only_what_is_asked_for_is_read(tmp_path):
 
 
 def test_missing_module_says_how_to_be_found():
-    with pytest.raises(PluginError, match="No module named 'nowhere'. Install it, or name its folder in PYTHONPATH"):
+    with raises_code(PluginError, "plugin.load", "'nowhere'", "PYTHONPATH"):
         load_target("nowhere:Thing", "mine")

@@ -7,6 +7,7 @@ import pytest
 from prejudge.core.catalogue.published import Again, Published, PublishedTable, whose
 from prejudge.core.catalogue.registry import parse_registry
 from prejudge.core.contracts.errors import DataError, UnknownNameError
+from prejudge.testing import raises_code
 
 TABLE = PublishedTable(
     by=("domain", "pronoun"),
@@ -36,7 +37,7 @@ def test_other_answers_have_tolerances_and_readings_of_their_own():
 
 @pytest.mark.parametrize("row", [("age", 1), ("age", 1, 2, 3), ("age", 1, "x"), ("age", 1, True)])
 def test_row_that_does_not_fit_is_refused(row):
-    with pytest.raises(DataError, match="a row of 'T'"):
+    with raises_code(DataError, "published.row", "'T'"):
         list(PublishedTable(by=("domain",), measures=("PL", "NL"), rows=(row,), source="T").values())
 
 
@@ -45,9 +46,9 @@ def test_catalogue_adds_tables_to_the_single_values():
     table = "[[studies.s.tables]]\nby=['d']\nmeasures=['b']\nrows=[['x', 2]]\n"
     found = parse_registry(text + table, "my.toml").studies["s"].published
     assert [(value.measure, value.value) for value in found] == [("a", 1.0), ("b", 2.0)]
-    with pytest.raises(DataError, match=r"my.toml: studies: s: a row of '' has 1 cells"):
+    with raises_code(DataError, "registry.entry", "my.toml"):
         parse_registry(text + table.replace("['x', 2]", "['x']"), "my.toml")
-    with pytest.raises(UnknownNameError, match="'measurs'"):
+    with raises_code(UnknownNameError, "unknown-key", "'measurs'"):
         parse_registry(text + table.replace("measures", "measurs"), "my.toml")
 
 

@@ -16,6 +16,7 @@ from prejudge.core.catalogue.validation import problems_of, study_schema
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.scoring.replicate import ReplicateOptions, replicate
+from prejudge.testing import raises_code
 
 GOOD = """
 name = "mine"
@@ -65,7 +66,7 @@ def test_file_is_a_study(study, catalogue):
 
 
 def test_published_values_of_a_file_can_be_replicated(study, catalogue):
-    with pytest.raises(UsageError, match="there is no run of mine to compare"):
+    with raises_code(UsageError, "published.no-run", "mine"):
         replicate(catalogue, study(), ReplicateOptions(), None)
 
 
@@ -124,20 +125,25 @@ def test_role_that_nobody_asks_is_a_problem(study, catalogue):
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [("probe = ", "not valid TOML"), ("name = 3", "name is 3"), ("seed = -1", "seed is -1")]
+    ("text", "code", "named"),
+    [
+        ("probe = ", "data.syntax", ""),
+        ("name = 3", "studyfile.value", "name"),
+        ("seed = -1", "studyfile.value", "seed"),
+    ],
 )
-def test_file_that_cannot_be_read_says_why(study, catalogue, text, why):
-    with pytest.raises(DataError, match=why):
+def test_file_that_cannot_be_read_says_why(study, catalogue, text, code, named):
+    with raises_code(DataError, code, named):
         problems_of(study(text), catalogue)
 
 
 def test_absent_file_is_named(catalogue, tmp_path):
-    with pytest.raises(DataError, match="cannot read the study file"):
+    with raises_code(DataError, "file.unreadable"):
         catalogue.study(str(tmp_path / "none.toml"), {}, {})
 
 
 def test_unknown_key_is_refused_by_a_run_too(study, catalogue):
-    with pytest.raises(UnknownNameError, match="Did you mean 'title'"):
+    with raises_code(UnknownNameError, "unknown-key", "'title'"):
         catalogue.study(study(GOOD.replace("title", "titel")), {}, {})
 
 

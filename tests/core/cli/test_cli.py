@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sqlite3
 import subprocess
@@ -20,6 +19,7 @@ from click.testing import CliRunner
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import UsageError
 from prejudge.core.store import Store, get_run, statistics
+from prejudge.testing import raises_code
 
 PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
 
@@ -212,7 +212,7 @@ def test_interrupted_scoring_says_how_to_go_on(monkeypatch, tmp_path, words):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(f"prejudge.core.cli.{words[0]}.score{'_run' if words[0] == 'score' else ''}", interrupted)
-    with pytest.raises(UsageError, match=r"score it with: prejudge score \S+ --store own.db --runs out"):
+    with raises_code(UsageError, "run.interrupted", "--store own.db", "--runs out"):
         cli.main([*words, *(small[2:] if words[0] == "run" else small[2:6])], standalone_mode=False)
 
 
@@ -229,7 +229,7 @@ def test_killed_run_names_its_store(monkeypatch, tmp_path, capsys):
     with sqlite3.connect("own.db") as connection:
         connection.execute("DELETE FROM run_trial")
     connection.close()
-    with pytest.raises(UsageError, match=f"prejudge resume {folder.name} --store own.db"):
+    with raises_code(UsageError, "run.incomplete", folder.name, "--store own.db"):
         cli.main(["score", "--store", "own.db"], standalone_mode=False)
 
 
@@ -291,20 +291,20 @@ def test_newer_store_is_named_when_reading_too(prejudge, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "named"),
     [
-        (["resume"], "there is no store"),
-        (["recheck"], "there is no store"),
-        (["cache", "prune", "--run", "x"], "there is no store"),
-        (["run", "bistereo-pairs"], "--model NAME"),
-        (["run", "crows-pairs", "--model", "simulated-fair"], "--data FILE"),
-        (["run", "bistereo-pairs", "--model", "hf-masked:./none"], "neither a directory nor a hub name"),
-        (["import", "bistereo-pairs", "--responses", "none.csv", "--model", "m"], "cannot read 'none.csv'"),
+        (["resume"], "store.missing", "prejudge.db"),
+        (["recheck"], "store.missing", "prejudge.db"),
+        (["cache", "prune", "--run", "x"], "store.missing", "prejudge.db"),
+        (["run", "bistereo-pairs"], "study.role-missing", "--model NAME"),
+        (["run", "crows-pairs", "--model", "simulated-fair"], "data.missing", "--data FILE"),
+        (["run", "bistereo-pairs", "--model", "hf-masked:./none"], "model.not-found", "./none"),
+        (["import", "bistereo-pairs", "--responses", "none.csv", "--model", "m"], "file.unreadable", "none.csv"),
     ],
 )
-def test_what_fails_at_once_leaves_nothing(monkeypatch, tmp_path, words, said):
+def test_what_fails_at_once_leaves_nothing(monkeypatch, tmp_path, words, code, named):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=re.escape(said)):
+    with raises_code(UsageError, code, named):
         cli.main(words, standalone_mode=False)
     assert not list(tmp_path.iterdir())
 

@@ -23,6 +23,7 @@ from prejudge.core.contracts.errors import PermanentError, PluginError, UnknownN
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
+from prejudge.testing import raises_code
 
 QUICK = CompareOptions(assignments={"paired-difference.resamples": 99})
 
@@ -113,7 +114,7 @@ def test_difference_that_is_not_that_of_the_runs_own_values_says_so(comparing, r
 
 
 def test_other_options_are_refused_and_named(comparing, run_study, store):
-    with pytest.raises(UsageError, match=r"option n is 10 in one and 6 in the other.*--allow-different"):
+    with raises_code(UsageError, "compare.design", "10", "6", "--allow-different"):
         compare(comparing, store, two_runs(run_study, n=6), QUICK)
 
 
@@ -131,7 +132,7 @@ def test_shared_trials_of_different_runs_can_be_compared(comparing, run_study, s
 def test_different_studies_are_refused(comparing, run_study, store):
     comparing.registry.studies["again"] = StudyEntry(probe="count", metrics={"mean": {}})
     runs = {label: _scored(comparing, store, study, label) for study, label in (("count", "fake"), ("again", "other"))}
-    with pytest.raises(UsageError, match="different studies, 'count' and 'again'"):
+    with raises_code(UsageError, "compare.studies", "'count'", "'again'"):
         door.compare_scores(comparing, runs, QUICK)
 
 
@@ -142,9 +143,9 @@ def _scored(catalogue, store, study, model):
 
 def test_one_run_is_refused(comparing, run_study, store):
     name, _ = run_study()
-    with pytest.raises(UsageError, match="at least two"):
+    with raises_code(UsageError, "compare.too-few"):
         compare(comparing, store, [name], QUICK)
-    with pytest.raises(UsageError, match="named twice"):
+    with raises_code(UsageError, "compare.twice"):
         compare(comparing, store, [name, "latest"], QUICK)
     with pytest.raises(UnknownNameError):
         compare(comparing, store, [name, "nothing"], QUICK)
@@ -176,14 +177,14 @@ def test_pairs_of_three_runs(comparing, run_study, store, all_pairs, count):
 def test_units_that_are_not_the_estimate_blame_the_plugin(comparing, run_study, store):
     names = two_runs(run_study)
     UnitLength.wrong = 0.5
-    with pytest.raises(PluginError, match=r"'tests'.*the units of mean_length .* give 3.5, but its estimate is 3.0"):
+    with raises_code(PluginError, "plugin.units", "'tests'", "mean_length", "3.5", "3.0"):
         compare(comparing, store, names, QUICK)
 
 
 def test_factor_with_a_name_of_comparisons_blames_the_plugin(comparing, run_study, store, monkeypatch):
     units = UnitLength.units
     monkeypatch.setattr(UnitLength, "units", lambda *words: units(*words).with_columns(run=pl.lit("x")))
-    with pytest.raises(PluginError, match="'tests'.*called 'run'"):
+    with raises_code(PluginError, "plugin.units", "'tests'", "'run'"):
         compare(comparing, store, two_runs(run_study), QUICK)
 
 
@@ -207,7 +208,7 @@ def test_comparison_leaves_report_frames_and_figures(comparing, run_study, store
 
 def test_unknown_option_of_the_comparison_is_named(comparing, run_study, store):
     options = CompareOptions(assignments={"paired-difference.resample": 99})
-    with pytest.raises(UnknownNameError, match="Did you mean 'resamples'"):
+    with raises_code(UnknownNameError, "unknown-option", "'resamples'"):
         compare(comparing, store, two_runs(run_study), options)
 
 
@@ -238,7 +239,7 @@ def test_ranks_that_are_turned_round(comparing, many):
 def test_ranks_need_models_and_studies(comparing, many):
     few = {label: scores for label, scores in many.items() if "third" not in label}
     assert not door.ranks_possible(few)
-    with pytest.raises(UsageError, match="3 or more models in each of 2 or more studies; there are count: 2; again: 2"):
+    with raises_code(UsageError, "compare.too-few", "count: 2", "again: 2"):
         rank_runs(comparing, few, QUICK)
 
 

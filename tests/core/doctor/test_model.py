@@ -23,6 +23,7 @@ from prejudge.core.contracts.records import (
     TokenScores,
 )
 from prejudge.core.doctor.model import CONTINUED, LIKELY, examine, square
+from prejudge.testing import raises_code
 
 GOOD = {sentence for sentence, _ in LIKELY} | {likely for _, likely, _ in CONTINUED}
 
@@ -186,7 +187,7 @@ def test_endpoint_that_is_away_is_not_taken_for_one_without_images():
 
 
 def test_model_that_cannot_be_loaded_is_one_error():
-    with pytest.raises(ModelLoadError, match="no such device"):
+    with raises_code(ModelLoadError, "model-load", "no such device"):
         verdicts(broken("generate", ModelLoadError("no such device")))
 
 

@@ -20,6 +20,7 @@ from prejudge.core.engine.budget import Budget, Caps, Spending, ensure_priced
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, get_run, statistics
+from prejudge.testing import raises_code
 
 PRICES = Prices(input=1000.0, output=2000.0)
 """An answer of 7 and 3 tokens costs 0.013 USD."""
@@ -56,7 +57,7 @@ def counts(store):
 
 
 def test_requests_stop_exactly_at_the_limit(catalogue, store):
-    with pytest.raises(BudgetError, match="--max-requests 30"):
+    with raises_code(BudgetError, "budget-spent", "--max-requests 30"):
         perform(catalogue, store, Caps(requests=30))
     assert len(FakeModel.made[-1].asked) == 30
     assert statistics(store)["Exchange"] == 30
@@ -66,7 +67,7 @@ def test_requests_stop_exactly_at_the_limit(catalogue, store):
 @pytest.mark.parametrize("model", ["priced", "wide"])
 def test_tokens_stop_within_a_batch_of_the_limit(catalogue, store, model):
     FakeModel.delay = 0.002
-    with pytest.raises(BudgetError, match="--max-tokens 505"):
+    with raises_code(BudgetError, "budget-spent", "--max-tokens 505"):
         perform(catalogue, store, Caps(tokens=505), model)
     spent = 10 * len(FakeModel.made[-1].asked)
     assert 505 <= spent <= 505 + 10 * FakeModel.made[-1].limits.batch_items
@@ -76,7 +77,7 @@ def test_tokens_stop_within_a_batch_of_the_limit(catalogue, store, model):
 @pytest.mark.parametrize("model", ["priced", "wide"])
 def test_cost_stops_within_a_batch_of_the_limit(catalogue, store, model):
     FakeModel.delay = 0.002
-    with pytest.raises(BudgetError, match=r"--max-cost 0.5.*USD"):
+    with raises_code(BudgetError, "budget-spent", "--max-cost", "0.5", "USD"):
         perform(catalogue, store, Caps(cost=0.5), model)
     batch = 0.013 * FakeModel.made[-1].limits.batch_items
     assert 0.5 <= counts(store)["cost"] <= 0.5 + batch
@@ -133,7 +134,7 @@ def test_cost_of_a_model_without_prices_is_unknown(catalogue, store):
 
 
 def test_cost_limit_without_prices_is_refused_before_anything_is_asked(catalogue, store):
-    with pytest.raises(UsageError, match="none is known for 'fake'"):
+    with raises_code(UsageError, "budget.no-price", "'fake'"):
         perform(catalogue, store, Caps(cost=1.0), "fake")
     assert statistics(store)["Run"] == 0
 
@@ -144,7 +145,7 @@ def test_limit_on_cost_accepts_a_model_that_costs_nothing():
 
 @pytest.mark.parametrize("caps", [{"requests": 0}, {"tokens": -1}, {"cost": 0.0}, {"cost": float("nan")}])
 def test_limit_that_lets_nothing_through_is_refused(caps):
-    with pytest.raises(UsageError, match="above 0"):
+    with raises_code(UsageError, "budget.value"):
         Caps(**caps)
 
 
@@ -177,12 +178,12 @@ def test_prices_are_read_from_the_registry():
 
 
 def test_misspelt_price_offers_the_nearest():
-    with pytest.raises(UsageError, match="Did you mean 'output'"):
+    with raises_code(UsageError, "unknown-key", "'output'"):
         parse_registry('[models.x]\nadapter = "openai"\nprices = { ouput = 0.6 }', "r")
 
 
 def test_negative_price_is_refused():
-    with pytest.raises(UsageError, match=">= 0"):
+    with raises_code(UsageError, "registry.entry"):
         parse_registry('[models.x]\nadapter = "openai"\nprices = { output = -1.0 }', "r")
 
 
@@ -218,7 +219,7 @@ def test_command_line_stops_and_resumes(tmp_path, monkeypatch, capfd):
 
 def test_budget_from_python(tmp_path):
     settings = Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path), max_requests=50)
-    with pytest.raises(BudgetError, match="50 requests"):
+    with raises_code(BudgetError, "budget-spent", "50 requests"):
         run("bistereo-pairs", "simulated-fair", settings)
-    with pytest.raises(UsageError, match="above 0"):
+    with raises_code(UsageError, "budget.value"):
         Settings(max_tokens=0)

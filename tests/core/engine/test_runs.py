@@ -26,6 +26,7 @@ from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.engine.scheduler import Scheduler
 from prejudge.core.scoring.score import score
 from prejudge.core.store import get_run, read_failures, read_trials, statistics
+from prejudge.testing import raises_code
 
 EVERY_STORE = True
 
@@ -94,7 +95,7 @@ def test_calls_stay_within_limits(run_study):
 
 def test_replay_counts_misses(run_study):
     run_study(n=10)
-    with pytest.raises(ReplayMissError, match="5 of 15 requests"):
+    with raises_code(ReplayMissError, "replay-miss", "5 of 15"):
         run_study(n=15, mode="replay")
     assert FakeModel.made[-1].asked == []
 
@@ -150,7 +151,7 @@ def test_failed_trial_is_asked_again_by_the_next_run(run_study, store):
 
 def test_refused_key_stops_the_run(run_study, store):
     FakeModel.script = lambda request, seen: AuthenticationError("the key was refused")
-    with pytest.raises(AuthenticationError, match="refused"):
+    with raises_code(AuthenticationError, "authentication", "refused"):
         run_study(n=500)
     assert len(FakeModel.made[-1].calls) < 10
     assert FakeModel.made[-1].closed
@@ -254,21 +255,21 @@ def test_interrupted_run_is_resumed_under_its_name(catalogue, store):
 
 def test_role_without_a_model_is_refused(catalogue, store):
     study = catalogue.study("count", {}, {})
-    with pytest.raises(UsageError, match="--model"):
+    with raises_code(UsageError, "study.role-missing", "--model"):
         asyncio.run(execute(catalogue, study, store, RunOptions()))
 
 
 def test_unknown_names_offer_the_nearest(catalogue):
-    with pytest.raises(UnknownNameError, match="Did you mean 'count'"):
+    with raises_code(UnknownNameError, "unknown-study", "'count'"):
         catalogue.study("cuont", {}, {})
-    with pytest.raises(UnknownNameError, match="Did you mean 'other'"):
+    with raises_code(UnknownNameError, "unknown-model", "'other'"):
         catalogue.study("count", {"subject": "othr"}, {})
 
 
 def test_wrong_metric_is_refused_before_anything_runs(catalogue, store):
     study = catalogue.study("count", {"subject": "fake"}, {})
     paired = {"needs-more": {}}
-    with pytest.raises(UsageError, match="needs weight"):
+    with raises_code(UsageError, "study.metric-columns"):
         catalogue.instrument(
             type(study)(**{f: getattr(study, f) for f in study.__struct_fields__} | {"metrics": paired})
         )
@@ -278,15 +279,15 @@ def test_plugin_that_fails_is_named(catalogue, store, monkeypatch):
     study = catalogue.study("count", {"subject": "fake"}, {})
     name = asyncio.run(execute(catalogue, study, store, RunOptions()))
     monkeypatch.setattr("fakes.MeanLength.compute", lambda self, observations, options: 1 / 0)
-    with pytest.raises(PluginError, match="plugin 'tests': metric 'mean' failed: ZeroDivisionError"):
+    with raises_code(PluginError, "plugin.failed", "'tests'", "'mean'", "ZeroDivisionError"):
         score(catalogue, store, name)
     monkeypatch.setattr("fakes.CountStage.trials", lambda self, earlier: 1 / 0)
-    with pytest.raises(PluginError, match="plugin 'tests': probe 'count' failed: ZeroDivisionError"):
+    with raises_code(PluginError, "plugin.failed", "'tests'", "'count'", "ZeroDivisionError"):
         asyncio.run(execute(catalogue, study, store, RunOptions()))
 
 
 def test_model_whose_settings_lack_the_operation_is_refused_before_asking(run_study, store, monkeypatch):
     monkeypatch.setattr(FakeModel, "lacks", {Generate: "Set a chat template."})
-    with pytest.raises(UnsupportedOperationError, match="needs 'generate': Set a chat template"):
+    with raises_code(UnsupportedOperationError, "model.operation", "'generate'", "Set a chat template"):
         run_study(n=3)
     assert not any(model.asked for model in FakeModel.made) and statistics(store)["Run"] == 0

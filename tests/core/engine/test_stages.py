@@ -17,6 +17,7 @@ from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.report.output import write_output
 from prejudge.core.report.results import load
 from prejudge.core.scoring.score import score
+from prejudge.testing import raises_code
 
 from ..fakes import CountOptions, CountStage, FakeModel, ask, fake_catalogue
 
@@ -109,14 +110,14 @@ def test_run_without_its_optional_stage_is_no_incomplete_one(store, tmp_path):
 
 
 def test_metric_of_the_last_stage_is_checked_against_the_stages_that_are_asked(store):
-    with pytest.raises(UsageError, match="needs length"):
+    with raises_code(UsageError, "study.metric-columns"):
         run_two(store, {"subject": "fake", "judge": "other"}, metric="mean")
     _, scores = run_two(store, {"subject": "fake"}, metric="mean")
     assert scores.estimates["mean"][0].n == 4
 
 
 def test_misspelt_optional_role_names_the_nearest(store):
-    with pytest.raises(UnknownNameError, match="Did you mean 'judge'"):
+    with raises_code(UnknownNameError, "unknown-role", "'judge'"):
         run_two(store, {"subject": "fake", "jugde": "other"})
 
 

@@ -19,6 +19,7 @@ from prejudge.core.scoring.score import score
 from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import list_runs, statistics
 from prejudge.core.store.checks import Checks
+from prejudge.testing import raises_code
 
 EVERY_STORE = True
 
@@ -140,24 +141,26 @@ def test_other_mapping_is_another_model(take, store):
 
 
 @pytest.mark.parametrize(
-    ("rows", "match"),
+    ("rows", "code", "named"),
     [
         (
             [("trial", "response"), ("t0", "a"), ("t9", "b")],
-            r"line 3 \(1 of 2 rows\): there is no trial with {'trial': 't9'}",
+            "import.unmatched",
+            "'t9'",
         ),
         (
             [("trial", "number", "response"), ("t0", "0.0", "a"), ("t1", 2, "b")],
-            r"1 of the 2 rows .* say otherwise .*'number' in 1. The first is line 3, for trial 't1': .* is '2', and 1",
+            "import.contradiction",
+            "'number'",
         ),
-        ([("parity", "response"), ("even", "a")], "stands for 2 trials, such as 't0' and 't2'. Map.*: number"),
-        ([("trial", "response"), ("t0", "a"), ("t0", "b")], r"2 rows \(lines 2, 3\) are for trial 't0'.*asked once"),
-        ([("trial", "answer"), ("t0", "a")], "no column 'response'.*--columns response=COLUMN"),
-        ([("x", "response"), ("t0", "a")], "which trial it is for. Map one of: trial, number, parity"),
+        ([("parity", "response"), ("even", "a")], "import.unmatched", "'t0'"),
+        ([("trial", "response"), ("t0", "a"), ("t0", "b")], "import.too-many", "'t0'"),
+        ([("trial", "answer"), ("t0", "a")], "import.columns", "'response'"),
+        ([("x", "response"), ("t0", "a")], "import.columns", "trial, number, parity"),
     ],
 )
-def test_rows_that_fit_nowhere_are_refused(take, store, rows, match):
-    with pytest.raises(DataError, match=match):
+def test_rows_that_fit_nowhere_are_refused(take, store, rows, code, named):
+    with raises_code(DataError, code, named):
         take(*rows, n=3)
     assert not any(statistics(store).values()) and list_runs(store) == []
 
@@ -170,7 +173,7 @@ def test_rows_that_fit_nowhere_may_be_left_out(take):
 
 
 def test_file_of_which_nothing_fits_is_refused_even_so(take):
-    with pytest.raises(DataError, match="no row is for a trial of this study: 2 have a trial that no trial has"):
+    with raises_code(DataError, "import.no-match"):
         take(("trial", "response"), ("t8", "a"), ("t9", "b"), n=1, allow_unmatched=True)
 
 
@@ -183,20 +186,20 @@ def test_rows_about_another_study_are_left_out_and_counted(take):
 
 def test_row_that_a_stage_finds_contradictory_is_refused(take):
     rows = [("trial", "question", "response"), ("t0", "q 0", "a"), ("t1", "q 7", "bb")]
-    with pytest.raises(DataError, match="'question' in 1. The first is line 3, .* is 'q 7', and 'q 1' in the data"):
+    with raises_code(DataError, "import.contradiction", "'question'", "'q 7'", "'q 1'", "line 3"):
         take(*rows, kinds=(ChosenStage,), n=2)
 
 
 def test_stages_are_answered_one_after_another(take):
     rows = [("stage", "trial", "response"), ("count", "t0", "abc"), ("second", "s0", "x"), ("second", "s1", "yy")]
-    with pytest.raises(DataError, match=r"line 4 .*: there is no trial"):
+    with raises_code(DataError, "import.unmatched", "line 4"):
         take(*rows, kinds=(CountStage, SecondStage), n=2)
     scores = take(*rows[:-1], kinds=(CountStage, SecondStage), n=2)
     assert scores.last.rows() and scores.last["length"].to_list() == [1]
-    with pytest.raises(DataError, match="line 2: stage 'third'. The study has: count, second"):
+    with raises_code(DataError, "import.cell", "'third'", "line 2"):
         take(rows[0], ("third", "t0", "x"), kinds=(CountStage, SecondStage))
 
 
 def test_what_no_table_can_answer_is_refused(take):
-    with pytest.raises(DataError, match="asks 'embed', which no table can answer"):
+    with raises_code(DataError, "import.operation", "'embed'"):
         take(("trial", "response"), ("t0", "a"), kinds=(EmbedStage,))

@@ -16,6 +16,7 @@ from pylatexenc.latexwalker import LatexEnvironmentNode, LatexMacroNode, LatexSp
 from prejudge.core.contracts import Estimate
 from prejudge.core.contracts.errors import UnknownNameError, UsageError
 from prejudge.core.report.export import encode, escape_latex, latex_table, safe_for_spreadsheets, write_bytes
+from prejudge.testing import raises_code
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
 FRAME = pl.DataFrame(
@@ -57,9 +58,9 @@ def test_formula_gets_an_apostrophe_in_cell_and_heading(text):
 
 
 def test_unknown_format_is_named():
-    with pytest.raises(UnknownNameError, match="Did you mean 'parquet'"):
+    with raises_code(UnknownNameError, "unknown-format", "'parquet'"):
         encode(FRAME, "parqet")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="not written as LaTeX"):
+    with raises_code(UsageError, "export.latex"):
         encode(FRAME, "latex")
 
 
@@ -139,5 +140,5 @@ def test_latex_table_can_be_set(tmp_path):
 
 def test_file_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot write"):
+    with raises_code(UsageError, "file.unwritable"):
         write_bytes(b"", tmp_path / "file" / "inside.csv")

@@ -25,6 +25,7 @@ from prejudge.core.scoring.score import estimates_frame, score, score_published
 from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import Store
 from prejudge.core.store.explain import differences, find_parts, nearest
+from prejudge.testing import raises_code
 
 
 def test_output_has_all_files(run_study, catalogue, store, tmp_path):
@@ -54,7 +55,7 @@ def test_unfinished_run_is_marked(run_study, catalogue, store):
     with pytest.raises(KeyError):
         run_study()
     FakeModel.script = None
-    with pytest.raises(DataError, match="Finish it: prejudge resume"):
+    with raises_code(DataError, "run.incomplete", "prejudge resume"):
         score(catalogue, store, "latest")
 
 
@@ -132,19 +133,19 @@ def test_explain_finds_a_key_by_its_first_digits(run_study, store):
 @pytest.mark.parametrize("name", ["ffffffff", "abc", "no hex", "latest/t99"])
 def test_explain_of_nothing_says_so(run_study, store, name):
     run_study(n=1)
-    with pytest.raises(UnknownNameError, match="RUN/TRIAL"):
+    with raises_code(UnknownNameError, "unknown-trial", "RUN/TRIAL"):
         find_parts(store, name)
 
 
 def test_explain_of_a_failed_trial_says_so(run_study, store):
     FakeModel.script = lambda request, seen: PermanentError("no")
     run_study(n=1)
-    with pytest.raises(DataError, match="has no answer"):
+    with raises_code(DataError, "store.no-answer"):
         find_parts(store, "latest/t0")
 
 
 def test_published_scores_need_a_probe_that_reads_them(catalogue):
-    with pytest.raises(UsageError, match="reads no published scores"):
+    with raises_code(UsageError, "published.no-reader"):
         score_published(catalogue, catalogue.study("count", {}, {}), "scores.csv")
 
 
@@ -205,7 +206,7 @@ def test_interrupted_run_is_told_as_incomplete(run_study, catalogue, store):
 
 
 def test_unknown_mode_is_refused():
-    with pytest.raises(UnknownNameError, match="Known: refresh, replay, use"):
+    with raises_code(UnknownNameError, "unknown-mode", "refresh, replay, use"):
         api.Settings(mode="bad")  # type: ignore[arg-type]
 
 

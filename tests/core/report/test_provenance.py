@@ -21,6 +21,7 @@ from prejudge.core.report.exchanges import show_images
 from prejudge.core.report.output import build_content
 from prejudge.core.report.provenance import chosen_words, cost_words
 from prejudge.core.scoring.score import score
+from prejudge.testing import raises_code
 
 STUDY = Study(name="s", probe="p", options={}, metrics={}, roles={})
 
@@ -123,7 +124,7 @@ def test_images_can_be_left_out(scores, store):
 
 
 def test_part_that_is_none_is_refused(scores, store):
-    with pytest.raises(UnknownNameError, match="images"):
+    with raises_code(UnknownNameError, "unknown-part", "images"):
         build_content(scores, store, ("imgaes",))
 
 

@@ -15,6 +15,7 @@ from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.errors import UsageError
 from prejudge.core.contracts.estimates import Chart, Estimate, Example
 from prejudge.core.report import Published, ReportContent, ShownExample, StudyInfo, Table, render, write
+from prejudge.testing import raises_code
 
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",
@@ -236,7 +237,7 @@ def test_broken_figure_costs_only_itself(content, tmp_path):
 
 def test_folder_that_cannot_be_written_is_named(content, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="file"):
+    with raises_code(UsageError, "file.unwritable"):
         write(content, tmp_path / "file")
 
 

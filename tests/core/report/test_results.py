@@ -13,6 +13,7 @@ from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageErr
 from prejudge.core.contracts.estimates import Chart, Estimate
 from prejudge.core.engine.manifest import MANIFEST, remeasured_in
 from prejudge.core.report.results import load
+from prejudge.testing import raises_code
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_plot_gives_all_figures_or_one(made):
     loaded = load("latest", settings.store)
     assert list(loaded.plot()) == ["bars"] and isinstance(loaded.plot("bars"), Figure)
     assert isinstance(run.plot("bars"), Figure)
-    with pytest.raises(UnknownNameError, match="Did you mean 'bars'"):
+    with raises_code(UnknownNameError, "unknown-figure", "'bars'"):
         loaded.plot("bar")
 
 
@@ -68,15 +69,15 @@ def test_folder_needs_no_store(made):
     run, settings = made
     (run.report.parents[2] / "s.db").unlink()
     assert load(run.report.parent).estimates.height == 1
-    with pytest.raises(UsageError, match="no store"):
+    with raises_code(UsageError, "store.missing"):
         load(run.name, settings.store)
 
 
 def test_folder_of_something_else_is_refused(tmp_path):
-    with pytest.raises(DataError, match="not the folder of a run"):
+    with raises_code(DataError, "run.folder"):
         load(tmp_path)
     (tmp_path / MANIFEST).write_text("{}")
-    with pytest.raises(DataError, match="not the folder of a run"):
+    with raises_code(DataError, "run.folder"):
         load(tmp_path)
 
 

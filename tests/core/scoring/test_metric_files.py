@@ -13,6 +13,7 @@ from prejudge.core.compare import CompareOptions, compare
 from prejudge.core.contracts import Options
 from prejudge.core.contracts.errors import UsageError
 from prejudge.core.scoring.score import score
+from prejudge.testing import raises_code
 
 LIST = "mean.known"
 
@@ -69,5 +70,5 @@ def test_runs_are_paired_by_what_is_in_the_files(lists, catalogue, run_study, st
         (difference,) = compare(catalogue, store, names, CompareOptions(assignments={})).differences
         assert difference.estimate.value == 0
     else:
-        with pytest.raises(UsageError, match="the sha256 of the data is"):
+        with raises_code(UsageError, "compare.design", "sha256"):
             compare(catalogue, store, names, CompareOptions(assignments={}))

@@ -14,6 +14,7 @@ from prejudge.core.scoring.recheck import RecheckOptions, recheck
 from prejudge.core.scoring.score import score
 from prejudge.core.store import get_run, list_runs, statistics
 from prejudge.core.store.checks import Checks
+from prejudge.testing import raises_code
 
 EVERY_STORE = True
 
@@ -94,7 +95,7 @@ def test_recheck_is_taken_up_by_its_name(run_study, again, store):
     second = again(name, sample=10, name=first.name)
     assert second.name == first.name and len(FakeModel.made[-1].asked) == 5
     assert statistics(store)["Exchange"] == before + 5
-    with pytest.raises(DataError, match="is no recheck of this run"):
+    with raises_code(DataError, "recheck.name-taken"):
         again(name, name=name)
 
 
@@ -102,7 +103,7 @@ def test_latest_is_no_recheck(run_study, again, store):
     name, _ = run_study(n=3)
     done = again("latest")
     assert get_run(store, "latest").name == name and list_runs(store)[-1].name == done.name
-    with pytest.raises(UsageError, match="was not asked of a model here"):
+    with raises_code(UsageError, "run.no-model"):
         again(done.name)
 
 
@@ -116,6 +117,6 @@ def test_other_model_is_refused(run_study, again, monkeypatch, store):
         self.identity = Identity(adapter="fake", version="2", model="fake")
 
     monkeypatch.setattr(FakeModel, "__init__", other)
-    with pytest.raises(UsageError, match="another model by now .version: '1', now '2'"):
+    with raises_code(UsageError, "recheck.other-model", "'1'", "'2'"):
         again(name)
     assert FakeModel.made[-1].closed and statistics(store) == before

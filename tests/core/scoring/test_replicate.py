@@ -16,6 +16,7 @@ from prejudge.core.contracts.estimates import Estimate
 from prejudge.core.engine.manifest import Manifest
 from prejudge.core.scoring.replicate import NOT, REPRODUCED, UNJUDGED, Judged, family, judge, latest_runs
 from prejudge.core.store import RunRow
+from prejudge.testing import raises_code
 
 VALUE = Published(measure="score", value=60.48, tolerance=0.01)
 
@@ -69,12 +70,12 @@ def test_family_is_the_studies_that_begin_so():
 
 
 def test_study_without_published_values_is_refused():
-    with pytest.raises(UsageError, match="no value is published for s"):
+    with raises_code(UsageError, "published.none"):
         family(Registry(studies={"s": entry()}), "s")
 
 
 def test_unknown_study_is_named():
-    with pytest.raises(UnknownNameError, match="'subtel'"):
+    with raises_code(UnknownNameError, "unknown-study", "'subtel'"):
         family(Registry(studies={"subtle": entry(VALUE)}), "subtel")
 
 

@@ -17,6 +17,7 @@ from prejudge.core.contracts.records import Generation
 from prejudge.core.scoring.score import score
 from prejudge.core.scoring.sensitivity import Assumed, Detectable, smallest_effects
 from prejudge.core.scoring.sensitivity_words import in_lines
+from prejudge.testing import raises_code
 
 WILCOXON = "Wilcoxon signed-rank"
 
@@ -81,7 +82,7 @@ def test_pilot_of_another_probe_is_refused(measuring, run_study, store):
     name, _ = run_study("fake", n=4)
     pilot = score(measuring, store, name)
     other = study(measuring)
-    with pytest.raises(UsageError, match="Name a run of its kind"):
+    with raises_code(UsageError, "run.other-study"):
         smallest_effects(measuring, type(other)(**{**_fields(other), "probe": "other"}), Assumed(pilot=pilot))
 
 
@@ -370,10 +371,10 @@ def test_python_takes_a_pilot_by_name_or_as_a_run(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("stated", [{"pilot": "latest"}, {"icc": 0.1}])
 def test_plan_in_python_says_where_smallest_effects_are(stated):
-    with pytest.raises(UsageError, match="smallest_effects"):
+    with raises_code(UsageError, "plan.choice", "smallest_effects"):
         prejudge.plan("subtle-sai", **stated)
 
 
 def test_python_refuses_a_spread_beside_a_pilot():
-    with pytest.raises(UsageError, match="Leave one of them out"):
+    with raises_code(UsageError, "options.conflict"):
         prejudge.smallest_effects("subtle-sai", pilot="latest", spread=2.0)

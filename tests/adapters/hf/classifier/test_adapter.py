@@ -14,6 +14,7 @@ import pytest
 from prejudge.adapters.hf.classifier.scorer import ClassifierScorer
 from prejudge.adapters.shared import torch as _torch
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError
+from prejudge.testing import raises_code
 
 from .asking import SINGLES, ask, build, change
 
@@ -52,13 +53,13 @@ def test_identity_follows_dtype(nli):
 @pytest.mark.parametrize("kind", ["BertForMaskedLM", "LlamaForCausalLM", "BertModel", "BertForTokenClassification"])
 def test_other_kind_of_model_is_named(kind, copied):
     change(copied, architectures=[kind])
-    with pytest.raises(ModelLoadError, match=f"no text classifier: {kind}"):
+    with raises_code(ModelLoadError, "model.kind", kind):
         build(copied)
 
 
 def test_own_code_needs_trust(copied):
     change(copied, auto_map={"AutoModelForSequenceClassification": "modeling.Own"})
-    with pytest.raises(ModelLoadError, match="trust_remote_code = true"):
+    with raises_code(ModelLoadError, "model.own-code", "trust_remote_code"):
         build(copied)
     assert build(copied, trust_remote_code=True).identity.settings["trust_remote_code"] is True
 
@@ -68,18 +69,18 @@ def test_missing_head_is_an_error(copied):
 
     AutoModel.from_pretrained(copied).save_pretrained(copied)
     change(copied, architectures=["BertForSequenceClassification"])
-    with pytest.raises(ModelLoadError, match="lack classifier"):
+    with raises_code(ModelLoadError, "model.weights-missing", "classifier"):
         ask(copied, SINGLES[:1])
 
 
 def test_missing_extra_names_pip_line(nli, monkeypatch):
     monkeypatch.setattr(_torch, "find_spec", lambda name: None if name == "torch" else importlib.util.find_spec(name))
-    with pytest.raises(MissingExtraError, match=r"pip install 'prejudge\[hf\]'"):
+    with raises_code(MissingExtraError, "missing-extra", "'prejudge[hf]'"):
         build(nli)
 
 
 def test_unknown_device_is_refused(nli):
-    with pytest.raises(ModelLoadError, match="abacus"):
+    with raises_code(ModelLoadError, "model.device", "abacus"):
         ask(nli, SINGLES[:1], device="abacus")
 
 

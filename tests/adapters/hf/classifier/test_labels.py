@@ -7,6 +7,7 @@ import json
 import pytest
 
 from prejudge.core.contracts.errors import ModelLoadError
+from prejudge.testing import raises_code
 
 from .asking import NLI, SINGLES, TOXIC, ask, build, change, naive
 
@@ -48,26 +49,26 @@ def test_multi_label_can_be_set(toxic, nli):
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("fields", "code", "named"),
     [
-        ({"id2label": {"0": "yes", "1": "no", "2": "yes"}}, "two outputs 'yes'"),
-        ({"id2label": {"1": "yes", "2": "no"}}, "not 0 to n"),
-        ({"id2label": {"one": "yes"}}, "does not map numbers"),
-        ({"id2label": ["yes", "no"]}, "does not map numbers"),
-        ({"id2label": {}}, "not 0 to n"),
-        ({"id2label": {"0": "score"}}, "one output"),
-        ({"problem_type": "regression"}, "regression"),
+        ({"id2label": {"0": "yes", "1": "no", "2": "yes"}}, "model.labels", "'yes'"),
+        ({"id2label": {"1": "yes", "2": "no"}}, "model.labels", ""),
+        ({"id2label": {"one": "yes"}}, "model.labels", ""),
+        ({"id2label": ["yes", "no"]}, "model.labels", ""),
+        ({"id2label": {}}, "model.labels", ""),
+        ({"id2label": {"0": "score"}}, "model.activation", ""),
+        ({"problem_type": "regression"}, "model.activation", ""),
     ],
 )
-def test_unusable_outputs_are_refused(fields, message, copied):
+def test_unusable_outputs_are_refused(fields, code, named, copied):
     change(copied, **fields)
-    with pytest.raises(ModelLoadError, match=message):
+    with raises_code(ModelLoadError, code, named):
         build(copied)
 
 
 def test_single_output_is_read_when_asked(make_classifier):
     folder = make_classifier(labels=("toxic",))
-    with pytest.raises(ModelLoadError, match="multi_label = true"):
+    with raises_code(ModelLoadError, "model.activation", "multi_label"):
         build(folder)
     (answer,) = ask(folder, SINGLES[:1], multi_label=True)
     assert answer.probabilities == pytest.approx({"toxic": naive(folder, SINGLES[0], "sigmoid")[0]}, abs=1e-5)

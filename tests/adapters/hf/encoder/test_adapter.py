@@ -14,6 +14,7 @@ from prejudge.adapters.hf.encoder import adapter as hf_encoder
 from prejudge.adapters.hf.encoder.model import EncoderScorer
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError
 from prejudge.core.contracts.records import Embed
+from prejudge.testing import raises_code
 
 from .asking import TEXTS, ask, build
 
@@ -30,7 +31,7 @@ print(msgspec.json.encode([adapter.identity, loaded]).decode())
 
 
 def test_unknown_prompt_is_refused(prompted):
-    with pytest.raises(ModelLoadError, match=r"no prompt 'passage'; it has: .*nothing, query"):
+    with raises_code(ModelLoadError, "model.prompt", "'passage'", "query"):
         build(prompted, prompt_name="passage")
 
 
@@ -53,7 +54,7 @@ def test_identity_follows_settings(options, prompted):
 
 def test_missing_extra_names_pip_line(tiny, monkeypatch):
     monkeypatch.setattr(hf_encoder, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'prejudge\[encoder\]'"):
+    with raises_code(MissingExtraError, "missing-extra", "'prejudge[encoder]'"):
         build(tiny)
 
 

@@ -9,6 +9,7 @@ import pytest
 from prejudge.adapters.hf.masked.pll import Tokens, plan_sentence, shared_positions
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import PseudoLikelihood
+from prejudge.testing import raises_code
 
 
 def published(first, second):
@@ -98,12 +99,12 @@ def test_given_token_is_never_masked_with_its_word():
 
 @pytest.mark.parametrize("span", [(-1, 2), (3, 3), (0, 99)])
 def test_span_outside_text_is_refused(span):
-    with pytest.raises(PermanentError, match=r"span .* does not fit a text of 8 characters"):
+    with raises_code(PermanentError, "request.span"):
         plan_sentence(PseudoLikelihood(text="the dark", given=(span,)), tokens("the dark"), None)
 
 
 def test_nothing_left_to_score_is_refused():
-    with pytest.raises(PermanentError, match="nothing is left to score in 'the dark'"):
+    with raises_code(PermanentError, "request.empty", "'the dark'"):
         plan_sentence(PseudoLikelihood(text="the dark", given=((0, 8),)), tokens("the dark"), None)
 
 

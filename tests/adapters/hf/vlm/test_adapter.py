@@ -26,6 +26,7 @@ from prejudge.adapters.shared import refusals as _refusals
 from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.contracts.records import Generate, Likelihood, Message, Sampling, Text
+from prejudge.testing import raises_code
 
 from ...llava_files import BLOBS, BLUE, GREEDY, QUESTIONS, RED, RED_NAME, about, greedy, look_up, make_llava
 
@@ -280,18 +281,18 @@ def test_model_without_template_is_refused(llava, tmp_path):
     copy = tmp_path / "bare"
     shutil.copytree(llava, copy)
     (copy / "chat_template.jinja").unlink()
-    with pytest.raises(ModelLoadError, match="no chat template"):
+    with raises_code(ModelLoadError, "model.template"):
         HFVLM(HFVLMOptions(model=str(copy)))
 
 
 def test_masked_model_is_refused(tiny_bert):
-    with pytest.raises(ModelLoadError, match="no vision-language model"):
+    with raises_code(ModelLoadError, "model.kind"):
         HFVLM(HFVLMOptions(model=str(tiny_bert)))
 
 
 def test_missing_pillow_names_extra(llava, monkeypatch):
     monkeypatch.setattr(_images, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"prejudge\[vlm\]"):
+    with raises_code(MissingExtraError, "missing-extra", "prejudge[vlm]"):
         HFVLM(HFVLMOptions(model=str(llava)))
 
 
