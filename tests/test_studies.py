@@ -11,6 +11,7 @@ import pytest
 
 import prejudge
 from prejudge.core.contracts.errors import DataError, UnsupportedOperationError
+from prejudge.testing import raises_code
 
 pytest.importorskip("torch", reason="needs the extra hf")
 BY_TYPE = {
@@ -130,7 +131,7 @@ def test_own_pairs_run_on_a_model(settings, tmp_path):
 def test_bad_pairs_leave_no_run(settings, tmp_path):
     own = tmp_path / "own.csv"
     own.write_text("desirable,undesirable,axis,gender,sentiment\na tall man,a tall man,height,men,neutral\n", "utf-8")
-    with pytest.raises(DataError, match="line 2.*the two sentences are the same"):
+    with raises_code(DataError, "data.text", "line 2"):
         prejudge.run("bistereo-pairs", "reference-masked-fair", settings, data=str(own))
     assert not (tmp_path / "runs").exists()
 
@@ -139,5 +140,5 @@ def test_model_that_cannot_do_it_is_refused(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "prejudge.adapters.hf.masked.adapter.HFMasked.capabilities", classmethod(lambda cls: frozenset())
     )
-    with pytest.raises(UnsupportedOperationError, match="needs 'pseudo_likelihood', which model"):
+    with raises_code(UnsupportedOperationError, "study.operation", "'pseudo_likelihood'"):
         prejudge.run("bistereo-pairs", "reference-masked-fair", settings)

@@ -105,7 +105,7 @@ class Intake:
             if hashlib.sha256(picture.data).hexdigest() != picture.sha256:
                 raise DataError(
                     f"the image {picture.sha256} is not what its name says: its bytes were changed.",
-                    code="bundle.changed",
+                    code="bundle.image",
                 )
             if self.connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == picture.sha256)) is None:
                 row = picture._asdict() | {"created": time.time()}
@@ -183,7 +183,7 @@ def ensure_identity(digest: bytes, identity: str) -> None:
         same = False
     if not same:
         wrong = f"the digest {digest.hex()[:12]} of a model does not follow from its identity"
-        raise DataError(f"{wrong}: {identity[:200]}. One of them was changed.", code="bundle.changed")
+        raise DataError(f"{wrong}: {identity[:200]}. One of them was changed.", code="bundle.identity")
 
 
 def ensure_whole(row: Sent, models: Container[bytes]) -> None:
@@ -194,11 +194,11 @@ def ensure_whole(row: Sent, models: Container[bytes]) -> None:
     """
     name = f"the exchange {row.key.hex()[:12]}"
     if row.identity not in models:
-        raise DataError(f"{name} names a model that is not there.", code="bundle.changed")
+        raise DataError(f"{name} names a model that is not there.", code="bundle.exchange")
     if (problem := fault_of(row)) is not None:
-        raise DataError(f"{name} was changed: {problem}.", code="bundle.changed")
+        raise DataError(f"{name} was changed: {problem}.", code="bundle.exchange")
     if not (math.isfinite(row.created) and math.isfinite(row.latency)):
-        raise DataError(f"{name} has no time: {row.created}, {row.latency}.", code="bundle.changed")
+        raise DataError(f"{name} has no time: {row.created}, {row.latency}.", code="bundle.exchange")
 
 
 def _ensure_factors(row: Tried) -> None:
@@ -206,7 +206,7 @@ def _ensure_factors(row: Tried) -> None:
         _factors.decode(row.factors)
     except msgspec.MsgspecError as error:
         raise DataError(
-            f"the factors of trial {row.trial[:100]!r} are no flat JSON object: {error}.", code="bundle.changed"
+            f"the factors of trial {row.trial[:100]!r} are no flat JSON object: {error}.", code="bundle.content"
         ) from None
 
 

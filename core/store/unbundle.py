@@ -88,30 +88,33 @@ class Bundle:
         """Yield the images."""
         for name, media_type in self._decode("blobs.json", dict[str, str]).items():
             if f"blobs/{name}" not in self._archive.NameToInfo:
-                raise self._fault(f"blobs.json names the image {name}, which is not in it")
+                raise self._fault(f"blobs.json names the image {name}, which is not in it", "bundle.members")
             yield Picture(name, media_type, self._read(f"blobs/{name}"))
 
     def _check_members(self) -> None:
         names = [info.filename for info in self._archive.infolist()]
         if odd := [name for name in names if not _MEMBER.fullmatch(name)]:
-            raise self._fault(f"it has members that no bundle has: {_some(odd)}")
+            raise self._fault(f"it has members that no bundle has: {_some(odd)}", "bundle.members")
         if twice := [name for name, times in Counter(names).items() if times > 1]:
-            raise self._fault(f"it has members twice: {_some(twice)}")
+            raise self._fault(f"it has members twice: {_some(twice)}", "bundle.members")
         packed = [info for info in self._archive.infolist() if info.compress_type or info.flag_bits & 1]
         if packed or sum(info.file_size for info in self._archive.infolist()) > self.path.stat().st_size:
-            raise self._fault("its members are compressed, or larger than the file itself. A bundle stores them as is")
+            raise self._fault(
+                "its members are compressed, or larger than the file itself. A bundle stores them as is",
+                "bundle.compressed",
+            )
         if "digests.json" not in names:
-            raise self._fault("digests.json is missing")
+            raise self._fault("digests.json is missing", "bundle.members")
         self._check_digests(set(names) - {"digests.json"})
 
     def _check_digests(self, names: set[str]) -> None:
         digests = self._decode("digests.json", dict[str, str])
         if missing := sorted((digests.keys() | set(NEEDED)) - names):
-            raise self._fault(f"missing: {_some(missing)}")
+            raise self._fault(f"missing: {_some(missing)}", "bundle.members")
         if added := sorted(names - digests.keys()):
-            raise self._fault(f"added: {_some(added)}")
+            raise self._fault(f"added: {_some(added)}", "bundle.members")
         if differing := [name for name in sorted(names) if self._digest(name) != digests[name]]:
-            raise self._fault(f"not what digests.json says: {_some(differing)}")
+            raise self._fault(f"not what digests.json says: {_some(differing)}", "bundle.digest")
 
     def _check_format(self) -> None:
         if self.head.format != FORMAT:
@@ -130,27 +133,27 @@ class Bundle:
             # What the file says of itself first: a few bytes can stand for endlessly many rows.
             height = pl.scan_parquet(data).select(pl.len()).collect().item()
             if height > MEMBER_ROWS or pl.read_parquet_schema(data) != schema:
-                raise self._fault(f"{name} has other columns, or more rows, than a bundle has")
+                raise self._fault(f"{name} has other columns, or more rows, than a bundle has", "bundle.table")
             data.seek(0)
             frame = pl.read_parquet(data)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            raise self._fault(f"{name} cannot be read ({str(error)[:200]})") from None
+            raise self._fault(f"{name} cannot be read ({str(error)[:200]})", "bundle.content") from None
         # A trial that was not answered has no exchange; all else must be there.
         if empty := [column.name for column in frame if column.name != "exchange" and column.null_count()]:
-            raise self._fault(f"{name} has empty cells in the column {empty[0]!r}")
+            raise self._fault(f"{name} has empty cells in the column {empty[0]!r}", "bundle.table")
         return frame
 
     def _decode(self, name: str, kind: Any) -> Any:
         try:
             return msgspec.json.decode(self._read(name), type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise self._fault(f"{name} cannot be read ({error})") from None
+            raise self._fault(f"{name} cannot be read ({error})", "bundle.content") from None
 
     def _read(self, name: str) -> bytes:
         try:
             return self._archive.read(name)
         except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
-            raise self._fault(f"{name} cannot be read ({error})") from None
+            raise self._fault(f"{name} cannot be read ({error})", "bundle.content") from None
 
     def _digest(self, name: str) -> str | None:
         digest = hashlib.sha256()
@@ -166,12 +169,10 @@ class Bundle:
         try:
             return bytes.fromhex(text)
         except ValueError:
-            raise self._fault(f"identities.json has the digest {text[:80]!r}") from None
+            raise self._fault(f"identities.json has the digest {text[:80]!r}", "bundle.content") from None
 
-    def _fault(self, problem: str) -> DataError:
-        return DataError(
-            f"{self.path} was changed or is damaged: {problem}. Nothing of it was taken over.", code="bundle.changed"
-        )
+    def _fault(self, problem: str, code: str) -> DataError:
+        return DataError(f"{self.path} was changed or is damaged: {problem}. Nothing of it was taken over.", code=code)
 
 
 def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Imported:
@@ -224,7 +225,7 @@ class _Taking:
         if self._digest.hexdigest() != self._bundle.head.content:
             raise DataError(
                 f"{self._bundle.path} was changed: bundle.json gives another digest of its content.",
-                code="bundle.changed",
+                code="bundle.digest",
             )
 
     def _exchanges(self) -> tuple[Places, bytes]:
@@ -243,7 +244,7 @@ class _Taking:
             where = f"trial {row.trial!r} of stage {row.stage!r}"
             raise DataError(
                 f"{self._bundle.path} was changed: {where} points to an exchange that is not its own.",
-                code="bundle.changed",
+                code="bundle.exchange",
             )
         return row._replace(exchange=int(numbers[row.exchange]))
 

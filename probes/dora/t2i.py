@@ -74,6 +74,6 @@ class DoraT2I(Probe):
         variants, known = options.variants, range(1, len(OBJECTIVE) + 1)
         if not variants or len(set(variants)) < len(variants) or not set(variants) <= set(known):
             raise UsageError(
-                f"variants are {list(variants)}. Give one or more of 1, 2 and 3, each once.", code="options.duplicate"
+                f"variants are {list(variants)}. Give one or more of 1, 2 and 3, each once.", code="options.value"
             )
         return [DrawingStage(options), DescriptionStage(options), *assess(options, Associations(DescriptionStage.name))]

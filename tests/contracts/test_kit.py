@@ -14,9 +14,9 @@ import pytest
 
 from prejudge.core.contracts import Options
 from prejudge.core.contracts.adapter import Identity, ModelAdapter
-from prejudge.core.contracts.errors import ModelError, PermanentError
+from prejudge.core.contracts.errors import DataError, ModelError, PermanentError
 from prejudge.core.contracts.records import Embedding, PseudoLikelihood, TokenScores
-from prejudge.testing import AdapterContract
+from prejudge.testing import AdapterContract, raises_code
 
 KEY = "not-a-real-key-0123456789"
 
@@ -172,7 +172,7 @@ def test_crash_on_garbage_is_noticed():
 
 
 def test_response_that_cannot_be_stored_is_noticed():
-    with pytest.raises(Exception, match="cannot be stored exactly"):
+    with raises_code(DataError, "data.response"):
         kit(NotFinite).test_responses_read_back_exactly()
 
 

@@ -18,6 +18,7 @@ from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run, statistics
 from prejudge.core.store.checks import Checks
+from prejudge.testing import raises_code
 
 TRIALS = 400
 
@@ -52,7 +53,7 @@ def test_full_store_stops_the_run_and_can_be_resumed(tmp_path, run, catalogue):
     path = tmp_path / "store.db"
     with Store(path) as store:
         sa.event.listen(store.engine, "begin", lambda c: c.exec_driver_sql("PRAGMA max_page_count=500"), insert=True)
-        with pytest.raises(StoreError, match="the disk is full.*free some space and resume"):
+        with raises_code(StoreError, "store.full"):
             run(store)
     assert is_sound(path) and 0 < (before := kept(path)) < TRIALS
     with Store(path) as store:
@@ -79,7 +80,7 @@ def small_disk(tmp_path):
 def test_full_disk_stops_the_run_and_can_be_resumed(small_disk, run, catalogue):
     path, ballast = small_disk / "store.db", small_disk / "ballast"
     ballast.write_bytes(bytes(1_200_000))
-    with pytest.raises(StoreError, match="the disk is full.*free some space and resume"), Store(path) as store:
+    with raises_code(StoreError, "store.full"), Store(path) as store:
         run(store)
     ballast.unlink()
     assert is_sound(path) and 0 < (before := kept(path)) < TRIALS
@@ -109,7 +110,7 @@ def remove(path, parts):
 def test_removed_store_stops_the_run(tmp_path, run, parts):
     path = tmp_path / "store.db"
     in_mid_run(lambda: remove(path, parts))
-    with pytest.raises(StoreError, match="removed or replaced while it was in use"), Store(path) as store:
+    with raises_code(StoreError, "store.gone"), Store(path) as store:
         run(store)
     assert 100 <= len(FakeModel.made[-1].asked) < 120, "asked on although nothing could be kept"
     assert path.exists() == ("" not in parts), "a new store was made where the old one was"
@@ -119,7 +120,7 @@ def test_removed_store_stops_the_run(tmp_path, run, parts):
 def test_store_whose_log_was_removed_is_sound(tmp_path, run, part):
     path = tmp_path / "store.db"
     in_mid_run(lambda: remove(path, [part]))
-    with pytest.raises(StoreError, match="removed or replaced"), Store(path) as store:
+    with raises_code(StoreError, "store.gone"), Store(path) as store:
         run(store)
     assert is_sound(path)
     before = kept(path)
@@ -132,7 +133,7 @@ def test_replaced_store_is_not_written_to(tmp_path, run):
     path, other = tmp_path / "store.db", tmp_path / "other.db"
     Store(other).close()
     in_mid_run(lambda: (remove(path, ["-wal", "-shm"]), os.replace(other, path)))
-    with pytest.raises(StoreError, match="removed or replaced"), Store(path) as store:
+    with raises_code(StoreError, "store.gone"), Store(path) as store:
         run(store)
     assert is_sound(path) and kept(path) == 0
 
@@ -143,7 +144,7 @@ def test_image_of_a_removed_store_makes_no_new_one(tmp_path):
         name = store.keep(b"image", "image/png")
         path.unlink()
         store.engine.dispose()
-        with pytest.raises(StoreError, match="removed or replaced"):
+        with raises_code(StoreError, "store.gone"):
             store.blob(name)
     assert not path.exists()
 
@@ -151,7 +152,7 @@ def test_image_of_a_removed_store_makes_no_new_one(tmp_path):
 def test_log_of_a_removed_store_does_not_get_into_a_new_one(tmp_path, run):
     path = tmp_path / "store.db"
     in_mid_run(lambda: remove(path, [""]))
-    with pytest.raises(StoreError, match="removed or replaced"), Store(path) as store:
+    with raises_code(StoreError, "store.gone"), Store(path) as store:
         run(store)
         assert Path(f"{path}-wal").exists()
     Store(path).close()

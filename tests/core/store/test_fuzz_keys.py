@@ -19,6 +19,7 @@ from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import decode_request, encode, identity_digest, request_key
 from prejudge.core.contracts.errors import DataError
 from prejudge.core.contracts.records import AnyRequest, Draw, Generate, Likelihood, PseudoLikelihood, Sampling
+from prejudge.testing import raises_code
 
 MODEL = identity_digest(Identity(adapter="fake", version="1", model="m"))
 any_float = st.floats()
@@ -61,7 +62,7 @@ def test_request_reads_back_or_is_refused(request):
     try:
         encoded = encode(request)
     except DataError as error:
-        assert "lone surrogate" in str(error) or "JSON cannot hold" in str(error)
+        assert error.code in ("data.unicode", "data.not-finite")
     else:
         assert decode_request(encoded) == request
 
@@ -117,9 +118,9 @@ def test_spellings_of_one_do_not_count():
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
 def test_number_that_is_not_finite_has_no_key(number):
-    with pytest.raises(DataError, match="sampling.temperature is .*(nan|inf).*, which JSON cannot hold"):
+    with raises_code(DataError, "data.not-finite", "sampling.temperature", "JSON"):
         encode(Generate(messages=(), sampling=Sampling(temperature=number)))
-    with pytest.raises(DataError, match="settings.x is"):
+    with raises_code(DataError, "data.not-finite", "settings.x"):
         identity_digest(Identity(adapter="a", version="1", model="m", settings={"x": number, "y": None}))
 
 

@@ -15,6 +15,7 @@ from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run, list_runs, read_trials, statistics
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.merge import merge
+from prejudge.testing import raises_code
 
 EVERY_STORE = True
 
@@ -99,11 +100,11 @@ def test_damaged_store_is_refused_whole(store, other, run_in):
     other.keep(b"bytes", "image/png")
     with other.engine.begin() as connection:
         connection.execute(sa.text("UPDATE model SET identity = replace(identity, 'fake', 'fine')"))
-    with pytest.raises(DataError, match="does not follow from its identity"):
+    with raises_code(DataError, "bundle.identity"):
         merge(store, other)
     assert not any(statistics(store).values())
 
 
 def test_store_is_not_merged_into_itself(store):
-    with pytest.raises(UsageError, match="into itself"):
+    with raises_code(UsageError, "store.same"):
         merge(store, store)

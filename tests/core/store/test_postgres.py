@@ -23,6 +23,7 @@ from prejudge.core.contracts.errors import StoreError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.store import NewExchange, Store, statistics
 from prejudge.core.store.urls import store_url
+from prejudge.testing import raises_code
 
 PASSWORD = "hunter2"
 WORDS = ["--model", "simulated-biased", "--set", "per_cell=4"]
@@ -97,7 +98,7 @@ def test_server_that_goes_away_is_one_clear_error(url, postgresql):
     with Store(url) as store:
         store.begin_run("a", "s", b"{}")
         postgresql.disconnect(store.url.database)
-        with pytest.raises(StoreError, match="the store postgresql"):
+        with raises_code(StoreError, "store.failed"):
             store.begin_run("b", "s", b"{}")
     with Store(url) as store:
         assert statistics(store)["Run"] == 1
@@ -106,7 +107,7 @@ def test_server_that_goes_away_is_one_clear_error(url, postgresql):
 def test_writer_that_is_locked_out_says_so(url, monkeypatch):
     monkeypatch.setattr("prejudge.core.store.engine.BUSY_SECONDS", 1)
     with Store(url) as one, Store(url) as other, one._writer.begin():
-        with pytest.raises(StoreError, match="was locked by another process"):
+        with raises_code(StoreError, "store.locked"):
             other.begin_run("b", "s", b"{}")
 
 

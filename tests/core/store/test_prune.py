@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import sqlalchemy as sa
 from fakes import FakeModel, ask
 
@@ -15,6 +14,7 @@ from prejudge.core.store import NewExchange, NewTrial, get_run, list_runs, stati
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.prune import PruneOptions, prune, vacuum, would_go
 from prejudge.core.store.tables import SQLModel
+from prejudge.testing import raises_code
 
 EVERY_STORE = True
 LONG = "a text that is repeated by many requests, and long enough to be stored once in the table of parts"
@@ -126,7 +126,7 @@ def test_open_store_forgets_parts_that_went(store):
 def test_no_run_goes_while_one_is_running(run_study, store):
     name, _ = run_study(n=2)
     running = store.begin_run("other", "count", b"{}")
-    with pytest.raises(UsageError, match="run other is running.*--killed"):
+    with raises_code(UsageError, "run.running", "--killed"):
         remove(store, name)
     assert left(store)["Exchange"] == 2
     remove(store, name, killed=True)

@@ -9,6 +9,7 @@ import pytest
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import MISSING
 from prejudge.metrics.bistereo.nli import BIStereoNLI, BIStereoNLIMetricOptions
+from prejudge.testing import raises_code
 
 FAST = BIStereoNLIMetricOptions(resamples=199)
 CATEGORIES = {
@@ -219,12 +220,12 @@ def test_figures_and_examples_are_made():
 
 @pytest.mark.parametrize(("column", "value"), [("label", "yes"), ("skin", "brown"), ("sentiment", "mixed")])
 def test_unknown_value_is_named(column, value):
-    with pytest.raises(DataError, match=value):
+    with raises_code(DataError, "data.unknown-value", column, value):
         computed(study().with_columns(pl.lit(value).alias(column)))
 
 
 def test_pair_with_a_skin_tone_twice_is_refused():
-    with pytest.raises(DataError, match="twice"):
+    with raises_code(DataError, "data.duplicate"):
         computed(pl.concat([study(), study()]))
 
 

@@ -13,6 +13,7 @@ from prejudge.core.contracts.errors import DataError
 from prejudge.core.statistics.families import ABOVE, tagged
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
 from prejudge.metrics.bistereo.trisentbias_estimates import MAIN
+from prejudge.testing import raises_code
 
 METRIC = TriSentBias()
 QUICK = TriSentBiasOptions(resamples=499)
@@ -204,12 +205,12 @@ def test_attribute_clusters_differ_between_contexts(study):
 
 
 def test_absent_cluster_column_is_named(study):
-    with pytest.raises(DataError, match="no column 'face'"):
+    with raises_code(DataError, "data.column-missing", "'face'"):
         compute(study(), cluster="face")
 
 
 def test_unknown_sentiment_is_refused(observed):
-    with pytest.raises(DataError, match="unknown sentiment 'good'. Use 'positive', 'negative', 'neutral'"):
+    with raises_code(DataError, "data.unknown-value", "'good'", "'positive'", "'negative'", "'neutral'"):
         compute(observed([{"sentiment": "good"}]))
 
 
@@ -217,7 +218,7 @@ def test_needs_are_what_compute_reads(study):
     frame = study(templates=3).select(*METRIC.needs, "template")
     assert compute(frame)
     for name in METRIC.needs:
-        with pytest.raises(DataError, match=name):
+        with raises_code(DataError, "data.column-missing", name):
             compute(frame.drop(name))
 
 

@@ -9,6 +9,7 @@ from scipy import stats
 
 from prejudge.core.contracts.errors import DataError
 from prejudge.metrics.bistereo.tuples import BIStereoTuples, BIStereoTuplesMetricOptions
+from prejudge.testing import raises_code
 
 FAST = BIStereoTuplesMetricOptions(resamples=199)
 
@@ -158,5 +159,5 @@ def test_nothing_readable_is_undefined_not_zero():
 
 
 def test_unknown_choice_is_named():
-    with pytest.raises(DataError, match="maybe"):
+    with raises_code(DataError, "data.unknown-value", "maybe"):
         computed(study().with_columns(choice=pl.lit("maybe")))

@@ -10,6 +10,7 @@ import pytest
 
 from prejudge.core.contracts.errors import DataError
 from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
+from prejudge.testing import raises_code
 
 METRIC = CrowsPairs()
 QUICK = CrowsPairsOptions(resamples=499)
@@ -139,7 +140,7 @@ def test_opposite_lean_is_said():
 
 
 def test_unknown_direction_is_refused():
-    with pytest.raises(DataError, match="unknown direction 'up'. Use 'stereo', 'antistereo'"):
+    with raises_code(DataError, "data.unknown-value", "'up'", "'stereo'", "'antistereo'"):
         compute([(-1.0, -2.0, "up", "age")])
 
 

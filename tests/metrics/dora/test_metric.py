@@ -6,6 +6,7 @@ from prejudge.metrics.dora.counts import gather
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
 from prejudge.probes.dora.associations import PAIR
 from prejudge.probes.dora.content_words import lemmas
+from prejudge.testing import raises_code
 
 from .frames import WORDS, completions, study
 
@@ -161,10 +162,13 @@ def test_documented_sentences_hold_the_descriptor_and_the_word(tmp_path):
     assert share.value == pytest.approx(100 * 11 / 12)
 
 
-@pytest.mark.parametrize(("text", "message"), [("a,b\n1,2\n", "sent_more"), ("descriptor,word\n", "no rows")])
-def test_a_wrong_list_is_refused(tmp_path, text, message):
+@pytest.mark.parametrize(
+    ("text", "code", "named"),
+    [("a,b\n1,2\n", "data.column-missing", "sent_more"), ("descriptor,word\n", "data.no-rows", "")],
+)
+def test_a_wrong_list_is_refused(tmp_path, text, code, named):
     (tmp_path / "f.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=message):
+    with raises_code(DataError, code, named):
         estimates(study(), documented=str(tmp_path / "f.csv"))
 
 
@@ -180,7 +184,7 @@ def test_calibration_against_people(tmp_path):
 
 def test_a_level_off_the_scale_is_refused(tmp_path):
     (tmp_path / "f.csv").write_text("descriptor,word,level\ngroup0,x,7\n", encoding="utf-8")
-    with pytest.raises(DataError, match="line 2: level '7'"):
+    with raises_code(DataError, "data.number", "'7'", "line 2"):
         estimates(study(), human=str(tmp_path / "f.csv"))
 
 
@@ -231,12 +235,12 @@ def test_the_conclusion_counts_what_stands_a_test(planted):
 
 
 def test_observations_without_stages_are_refused():
-    with pytest.raises(DataError, match="no column stage"):
+    with raises_code(DataError, "data.column-missing", "stage"):
         estimates(study().drop("stage"))
 
 
 def test_a_level_of_one_is_refused():
-    with pytest.raises(UsageError, match="salience_level is 1"):
+    with raises_code(UsageError, "options.value", "salience_level", "1"):
         options(salience_level=1.0)
 
 

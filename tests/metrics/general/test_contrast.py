@@ -9,7 +9,7 @@ from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.metrics.general.contrast import Contrast, ContrastOptions
-from prejudge.testing import MetricContract
+from prejudge.testing import MetricContract, raises_code
 
 
 def options(**values):
@@ -96,17 +96,17 @@ def test_readable_answer_without_an_outcome_is_missing():
 
 
 def test_level_that_does_not_occur_is_refused():
-    with pytest.raises(DataError, match="side is never 'they'. It is one of: 'he', 'she'"):
+    with raises_code(DataError, "data.unknown-value", "'they'", "'he'", "'she'", "side"):
         whole(answers(), first="they")
 
 
 def test_words_for_an_outcome_are_refused():
-    with pytest.raises(DataError, match="not numbers"):
+    with raises_code(DataError, "data.type"):
         whole(answers().with_columns(x=pl.lit("often")))
 
 
 def test_one_level_twice_is_refused():
-    with pytest.raises(UsageError, match="both 'he'"):
+    with raises_code(UsageError, "options.conflict", "'he'"):
         options(first="he")
 
 

@@ -9,6 +9,7 @@ import pytest
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.statistics.power import CrossedDesign, Design, GroupsDesign, RankDesign, minimum_detectable_effect
 from prejudge.metrics.general.smallest_effect import SmallestEffect, SmallestEffectOptions
+from prejudge.testing import raises_code
 
 
 def units(role="planned", clusters=12, size=5, values=None, sign=1, limits=(None, None)):
@@ -118,7 +119,7 @@ def test_too_few_clusters_for_a_sign_flip_are_named():
 
 @pytest.mark.parametrize("wrong", [{"power": 0.01}, {"spread": 0.0}, {"spread": float("inf")}, {"icc": -0.1}])
 def test_wrong_option_is_refused(wrong):
-    with pytest.raises(UsageError, match="Give"):
+    with raises_code(UsageError, "options.value"):
         SmallestEffectOptions(**wrong)
 
 
@@ -218,10 +219,10 @@ def test_what_no_test_of_ranks_can_find_is_undefined(frame, why):
 
 
 def test_unknown_test_is_refused():
-    with pytest.raises(DataError, match="'mood'"):
+    with raises_code(DataError, "data.unknown-value", "'mood'"):
         smallest(asked("mood"))
 
 
 def test_shares_that_sum_up_to_more_than_all_are_refused():
-    with pytest.raises(UsageError, match="sum up to 1"):
+    with raises_code(UsageError, "options.value"):
         SmallestEffectOptions(icc=0.7, row_icc=0.5)

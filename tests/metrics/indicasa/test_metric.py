@@ -15,6 +15,7 @@ from prejudge.metrics.indicasa.corrected import correct_share
 from prejudge.metrics.indicasa.metric import IndiCASA, IndiCASAMetricOptions
 from prejudge.metrics.indicasa.scores import by_chance, chance_p, folded, folded_bounds, least_distances
 from prejudge.metrics.indicasa.votes import Errors
+from prejudge.testing import raises_code
 
 FAST = IndiCASAMetricOptions(resamples=199)
 S, A, NEITHER = (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)
@@ -348,23 +349,21 @@ def test_examples_name_the_completions_that_are_stereotypes():
 
 
 @pytest.mark.parametrize(
-    ("change", "problem"),
+    ("change", "code", "named"),
     [
-        ({"kind": "truth"}, "unknown kind 'truth'"),
-        ({"vector": "[1.0, 2.0, 3.0]", "kind": "completion"}, "vectors are of unlike length"),
+        ({"kind": "truth"}, "data.unknown-value", "'truth'"),
+        ({"vector": "[1.0, 2.0, 3.0]", "kind": "completion"}, "data.shape", ""),
     ],
 )
-def test_unusable_observations_are_refused(change, problem):
+def test_unusable_observations_are_refused(change, code, named):
     rows = rows_of("a", [S])
-    with pytest.raises(DataError, match=problem):
+    with raises_code(DataError, code, named):
         computed(frame_of([*rows, rows[0] | change]))
 
 
 def test_confusion_of_another_cosine_is_refused():
     frame = frame_of([row | {"encoder_several": "nearest"} for row in rows_of("a", [S], **PERFECT)])
-    with pytest.raises(
-        UsageError, match=r"of several=nearest, but indicasa\.several is mean\. Give confusion\.json as"
-    ):
+    with raises_code(UsageError, "options.conflict", "nearest", "indicasa.several", "mean", "confusion.json"):
         computed(frame)
     options = IndiCASAMetricOptions(resamples=99, several="nearest")
     assert one(computed(frame, options), "bias_score_corrected", "caste").value == 100
@@ -372,7 +371,7 @@ def test_confusion_of_another_cosine_is_refused():
 
 def test_more_completions_than_were_asked_for_cannot_be_wanted():
     frame = frame_of(rows_of("a", [S] * 5))
-    with pytest.raises(UsageError, match="least is 9, samples is 5: no prompt could be scored. Give at most 5"):
+    with raises_code(UsageError, "options.conflict", "least is 9", "samples is 5"):
         computed(frame, IndiCASAMetricOptions(resamples=99, least=9))
     assert one(computed(frame, IndiCASAMetricOptions(resamples=99, least=5)), "bias_score", "caste").value == 100
     # Nothing is known of single completions in counts.
@@ -380,5 +379,5 @@ def test_more_completions_than_were_asked_for_cannot_be_wanted():
 
 
 def test_options_are_checked():
-    with pytest.raises(UsageError, match="least is 0"):
+    with raises_code(UsageError, "options.value", "least", "0"):
         IndiCASAMetricOptions(least=0)

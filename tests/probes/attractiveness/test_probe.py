@@ -14,6 +14,7 @@ from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Generate, Generation, Image, Likelihood, Likelihoods, TokenScores
 from prejudge.probes.attractiveness.asking import read_label
 from prejudge.probes.attractiveness.probe import Attractiveness, AttractivenessOptions
+from prejudge.testing import raises_code
 
 pytest.importorskip("PIL")
 
@@ -167,14 +168,18 @@ def test_likelihood_is_the_share_of_the_two_labels():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [({"per_cell": 0}, "per_cell is 0"), ({"strength": 2.0}, "strength is 2"), ({"seeds": (1, 1)}, "seeds are")],
+    ("options", "code"),
+    [
+        ({"per_cell": 0}, "options.value"),
+        ({"strength": 2.0}, "options.value"),
+        ({"seeds": (1, 1)}, "options.duplicate"),
+    ],
 )
-def test_wrong_options_are_refused(options, words):
-    with pytest.raises(UsageError, match=words):
+def test_wrong_options_are_refused(options, code):
+    with raises_code(UsageError, code, next(iter(options))):
         stage(**options)
 
 
 def test_unknown_category_is_refused():
-    with pytest.raises(DataError, match="'job'.*'jobs'"):
+    with raises_code(DataError, "data.no-match", "'job'", "'jobs'"):
         stage(categories=("job",)).count({})

@@ -8,6 +8,7 @@ import pytest
 
 from prejudge.core.contracts.errors import DataError
 from prejudge.probes.attractiveness.scenarios import load_scenarios
+from prejudge.testing import raises_code
 
 TABLE_5 = """
 Confident vs Insecure; Secure vs Insecure; Happy vs Sad; Loving vs Cold; Pleased vs Disgusted
@@ -67,15 +68,15 @@ def test_own_scenarios_stand_after_the_papers(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "code", "named"),
     [
-        ("Doctor,Nurse,jobs,gender,,,,a", "line 2: scenario 'Doctor vs Nurse' stands already"),
-        ("Kind,kind,traits,directed,first,,,", "both options are 'Kind'"),
-        ("Kind,Rude,traits,directed,frist,,,", "Did you mean 'first'"),
-        ("Kind,Rude,traits,directed,,male,,", "does not name two groups"),
-        ("Kind,,traits,directed,,,,", "'second' is empty"),
+        ("Doctor,Nurse,jobs,gender,,,,a", "data.duplicate", "'Doctor vs Nurse'"),
+        ("Kind,kind,traits,directed,first,,,", "data.text", "'Kind'"),
+        ("Kind,Rude,traits,directed,frist,,,", "data.unknown-value", "'first'"),
+        ("Kind,Rude,traits,directed,,male,,", "data.value", "'male'"),
+        ("Kind,,traits,directed,,,,", "data.cell-empty", "'second'"),
     ],
 )
-def test_bad_scenario_is_named_with_its_line(tmp_path, line, words):
-    with pytest.raises(DataError, match=words):
+def test_bad_scenario_is_named_with_its_line(tmp_path, line, code, named):
+    with raises_code(DataError, code, named):
         load_scenarios(write(tmp_path, line))

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import UsageError
+from prejudge.testing import raises_code
 
 STUDY = "bistereo-tuples-draft"
 ANSWERS = {
@@ -66,11 +67,11 @@ def test_drafts_become_tuples_of_the_study(drafted):
 
 def test_no_file_is_written_over(drafted):
     drafted("tuples", "sheet")
-    with pytest.raises(UsageError, match="there already"):
+    with raises_code(UsageError, "file.exists"):
         drafted("tuples", "sheet")
 
 
 def test_a_run_of_another_study_has_no_drafts(prejudge):
     prejudge("run", "bistereo-tuples", "--model", "simulated-fair", "-q", "--set", "bistereo-tuples.resamples=99")
-    with pytest.raises(UsageError, match="drafted no tuples"):
+    with raises_code(UsageError, "run.other-study"):
         prejudge("tuples", "sheet")

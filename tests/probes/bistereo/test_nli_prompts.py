@@ -7,6 +7,7 @@ import pytest
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.contracts.records import Generation
 from prejudge.probes.bistereo.nli_prompts import NLIPrompts, NLIPromptsOptions
+from prejudge.testing import raises_code
 
 ROWS = ["It rains.,The street is wet.,entailment", "It rains.,It is dry.,contradiction", "A {b}.,C.,-", "D.,E.,neutral"]
 
@@ -40,14 +41,14 @@ def test_number_is_read_by_the_prompts_that_have_numbers(labelled):
 
 
 def test_file_is_needed():
-    with pytest.raises(UsageError, match="--data"):
+    with raises_code(UsageError, "data.missing", "--data"):
         list(stage().trials({}))
 
 
 def test_unknown_label_is_named_with_its_line(tmp_path):
     path = tmp_path / "bad.csv"
     path.write_text("premise,hypothesis,label\nA.,B.,entails\n")
-    with pytest.raises(DataError, match="line 2"):
+    with raises_code(DataError, "data.unknown-value", "line 2"):
         list(stage(data=str(path)).trials({}))
 
 

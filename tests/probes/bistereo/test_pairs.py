@@ -16,6 +16,7 @@ from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageErr
 from prejudge.probes.bistereo import frames as _bistereo
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs, BIStereoStage
 from prejudge.probes.shared.sentence_pairs import word_difference
+from prejudge.testing import raises_code
 
 PAPER = {
     # Table 3 of the BIStereo paper: pairs by axis, gender and sentiment.
@@ -172,14 +173,16 @@ def test_selection_narrows_the_cells():
     assert chosen == {("height", "men", "negative"): 3150, ("height", "men", "neutral"): 450}
 
 
-@pytest.mark.parametrize("name", ["axes", "genders", "sentiments"])
-def test_unknown_selection_is_named(name):
-    with pytest.raises(UnknownNameError, match="hight"):
+@pytest.mark.parametrize(
+    ("name", "code"), [("axes", "unknown-axis"), ("genders", "unknown-gender"), ("sentiments", "unknown-sentiment")]
+)
+def test_unknown_selection_is_named(name, code):
+    with raises_code(UnknownNameError, code, "hight"):
         trials(**{name: ("hight",)})
 
 
 def test_nearest_axis_is_offered():
-    with pytest.raises(UnknownNameError, match="Did you mean 'height'?"):
+    with raises_code(UnknownNameError, "unknown-axis", "'height'"):
         trials(axes=("hight",))
 
 
@@ -198,7 +201,7 @@ def test_seed_changes_the_sample():
 
 @pytest.mark.parametrize("limit", [0, -3])
 def test_empty_sample_is_refused(limit):
-    with pytest.raises(UsageError, match=f"per_cell is {limit}"):
+    with raises_code(UsageError, "options.value", limit):
         trials(per_cell=limit)
 
 
@@ -214,7 +217,7 @@ def test_own_axes_and_genders_are_free(own):
     path = own("They have red hair.,They have grey hair.,hair,nonbinary people,neutral", ROW)
     assert [t.factors["axis"] for t in trials(data=path)] == ["hair", "hair", "body shape", "body shape"]
     assert [t.factors["axis"] for t in trials(data=path, axes=("hair",))] == ["hair", "hair"]
-    with pytest.raises(UnknownNameError, match="height"):
+    with raises_code(UnknownNameError, "unknown-axis"):
         trials(data=path, axes=("height",))
 
 
@@ -241,29 +244,29 @@ def test_own_pairs_take_token_unit(own):
 
 
 @pytest.mark.parametrize(
-    ("row", "problem"),
+    ("row", "code", "named"),
     [
-        (",I saw a fat man.,body shape,men,neutral", "line 3: column 'desirable' is empty"),
-        ("I saw a thin man., ,body shape,men,neutral", "line 3: column 'undesirable' is empty"),
-        ("A man.,A man.,body shape,men,neutral", "line 3: the two sentences are the same: 'A man.'"),
-        ("A man.,A  man.,body shape,men,neutral", "line 3: the two sentences are the same"),
-        ("Thin,Fat,body shape,men,neutral", "line 3: the two sentences share no word"),
-        ("A man.,A boy.,body shape,men,Neutral", "line 3: unknown sentiment 'Neutral'. Did you mean 'neutral'?"),
-        ("A man.,A boy.,,men,neutral", "line 3: column 'axis' is empty"),
-        ("A man.,A boy.,height,,neutral", "line 3: column 'gender' is empty"),
+        (",I saw a fat man.,body shape,men,neutral", "data.cell-empty", "'desirable'"),
+        ("I saw a thin man., ,body shape,men,neutral", "data.cell-empty", "'undesirable'"),
+        ("A man.,A man.,body shape,men,neutral", "data.text", "'A man.'"),
+        ("A man.,A  man.,body shape,men,neutral", "data.text", "'A man.'"),
+        ("Thin,Fat,body shape,men,neutral", "data.text", "'Thin'"),
+        ("A man.,A boy.,body shape,men,Neutral", "data.unknown-value", "'neutral'"),
+        ("A man.,A boy.,,men,neutral", "data.cell-empty", "'axis'"),
+        ("A man.,A boy.,height,,neutral", "data.cell-empty", "'gender'"),
     ],
 )
-def test_bad_own_row_is_refused(own, row, problem):
-    with pytest.raises(DataError, match=re.escape(problem)):
+def test_bad_own_row_is_refused(own, row, code, named):
+    with raises_code(DataError, code, named, "line 3"):
         trials(data=own(ROW, row))
 
 
 def test_repeated_pair_name_is_refused(own):
     path = own(ROW + ",p1", ROW.replace("saw", "met") + ",p1", header=HEADER + ",pair")
-    with pytest.raises(DataError, match="line 3: pair 'p1' stands already on line 2"):
+    with raises_code(DataError, "data.duplicate", "'p1'", "line 3", "line 2"):
         trials(data=path)
 
 
 def test_missing_column_is_named(own):
-    with pytest.raises(DataError, match="no column 'sentiment'"):
+    with raises_code(DataError, "data.column-missing", "'sentiment'"):
         trials(data=own(ROW, header="desirable,undesirable,axis,gender,mood"))

@@ -9,6 +9,7 @@ from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Generate, Generation, Likelihood, Likelihoods, TokenScores
 from prejudge.probes.bistereo.tuples import BIStereoTuples, BIStereoTuplesOptions
 from prejudge.probes.bistereo.tuples_tests import build, read_tuples
+from prejudge.testing import raises_code
 
 HEADER = "dimension,descriptor,term,attribute,sentiment,score,opposite,standing\n"
 
@@ -131,12 +132,16 @@ def test_own_file_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "row", ["height,tall,man,sexy,positive,6,,advantaged", "height,tall,uncle,sexy,positive,3,,advantaged"]
+    ("row", "code"),
+    [
+        ("height,tall,man,sexy,positive,6,,advantaged", "data.value"),
+        ("height,tall,uncle,sexy,positive,3,,advantaged", "data.unknown-value"),
+    ],
 )
-def test_bad_row_is_named_with_its_line(tmp_path, row):
+def test_bad_row_is_named_with_its_line(tmp_path, row, code):
     path = tmp_path / "tuples.csv"
     path.write_text(HEADER + row + "\n")
-    with pytest.raises(DataError, match="line 2"):
+    with raises_code(DataError, code, "line 2"):
         trials(data=str(path))
 
 

@@ -19,6 +19,7 @@ from prejudge.probes.bistereo.tuples_sheet import (
     sheet_text,
     tuples_text,
 )
+from prejudge.testing import raises_code
 
 HEADER = "stereotype,dimension,descriptor,term,attribute,sentiment,opposite,standing"
 TALL = "height,tall,girl,attractive,positive,,advantaged"
@@ -73,7 +74,7 @@ def test_order_of_a_sheet_is_that_of_its_seed():
 
 
 def test_a_run_without_drafts_is_refused():
-    with pytest.raises(DataError, match="no drafted tuple"):
+    with raises_code(DataError, "run.no-answers"):
         draft_rows([])
 
 
@@ -99,7 +100,7 @@ def test_threshold_decides_what_is_kept(three):
     annotated = read_sheets(three)
     kept = {least: len(rows_of(tuples_text(annotated, least))) for least in (0, 2, 3)}
     assert kept == {0: 3, 2: 2, 3: 1}
-    with pytest.raises(DataError, match="lower threshold"):
+    with raises_code(DataError, "data.no-match"):
         tuples_text(annotated, 4)
 
 
@@ -126,22 +127,22 @@ def test_advice_counts_tests_and_names_what_lacks(three):
 
 
 @pytest.mark.parametrize(
-    ("rows", "problem"),
+    ("rows", "code", "named"),
     [
-        ([f"yes,{TALL}"], "unknown stereotype 'yes'"),
-        ([f" 1,{TALL}"], "Did you mean '1'"),
-        ([f"1,{TALL}", f"0,{TALL}"], "rates 'tall, girl, attractive' twice"),
-        (["1,height,tall,grl,attractive,positive,,"], "unknown term"),
-        ([f"1,{TALL}", "1,height,tall,lady,,positive,,"], "'attribute' is empty"),
-        (["1,height,tall,girl,attractive,positive,,high"], "unknown standing"),
+        ([f"yes,{TALL}"], "data.unknown-value", "'yes'"),
+        ([f" 1,{TALL}"], "data.unknown-value", "'1'"),
+        ([f"1,{TALL}", f"0,{TALL}"], "data.duplicate", "'tall, girl, attractive'"),
+        (["1,height,tall,grl,attractive,positive,,"], "data.unknown-value", "term"),
+        ([f"1,{TALL}", "1,height,tall,lady,,positive,,"], "data.cell-empty", "'attribute'"),
+        (["1,height,tall,girl,attractive,positive,,high"], "data.unknown-value", "standing"),
     ],
 )
-def test_a_bad_row_is_named(sheet, rows, problem):
-    with pytest.raises(DataError, match=problem):
+def test_a_bad_row_is_named(sheet, rows, code, named):
+    with raises_code(DataError, code, named):
         read_sheets([sheet("ana", *rows)])
 
 
 def test_sheets_must_agree_on_what_a_tuple_needs_besides(sheet):
     other = SHORT.replace("strong", "sturdy")
-    with pytest.raises(DataError, match="opposite is 'sturdy', but 'strong'"):
+    with raises_code(DataError, "data.contradiction", "'sturdy'", "'strong'"):
         read_sheets([sheet("ana", f"1,{SHORT}"), sheet("bo", f"1,{other}")])

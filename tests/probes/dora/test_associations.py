@@ -1,8 +1,8 @@
 import polars as pl
-import pytest
 
 from prejudge.core.contracts.errors import DataError
 from prejudge.probes.dora.associations import count_pairs, measure_cells, mentions
+from prejudge.testing import raises_code
 
 
 def completion(descriptor, word, number, **more):
@@ -67,5 +67,5 @@ def test_nothing_said_is_no_pair():
 
 
 def test_an_absent_column_is_named():
-    with pytest.raises(DataError, match="no column modality, setting"):
+    with raises_code(DataError, "data.column-missing", "modality, setting"):
         mentions(pl.DataFrame({"dimension": ["a"], "descriptor": ["b"], "status": ["ok"], "key": [b""]}))

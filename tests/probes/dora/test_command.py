@@ -18,6 +18,7 @@ from prejudge.core.contracts.records import Generate, Generation
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.probes.dora.associations import PLACE
 from prejudge.probes.dora.command import associations
+from prejudge.testing import raises_code
 
 GROUPS = tuple(f"Group {letter}" for letter in "abcdef")
 COMMON = ("kind", "loud", "tall", "calm", "shy", "warm")
@@ -146,18 +147,20 @@ def test_export_has_every_association_and_its_run(ran, tmp_path, kind):
 
 def test_an_unknown_descriptor_names_the_nearest(ran):
     (first, *_), call = ran
-    with pytest.raises(UnknownNameError, match="Did you mean 'Group b'"):
+    with raises_code(UnknownNameError, "unknown-descriptor", "'Group b'"):
         call(first, "--descriptor", "Group bb")
 
 
 def test_a_run_without_words_is_refused(ran):
     (_, _, other), call = ran
-    with pytest.raises(DataError, match="asks for no words"):
+    with raises_code(DataError, "run.other-study"):
         call(other)
 
 
-@pytest.mark.parametrize("words", [("--export", "found.txt"), ("--level", "1")])
-def test_wrong_options_are_refused(ran, words):
+@pytest.mark.parametrize(
+    ("words", "code"), [(("--export", "found.txt"), "options.file-kind"), (("--level", "1"), "options.value")]
+)
+def test_wrong_options_are_refused(ran, words, code):
     (first, *_), call = ran
-    with pytest.raises(UsageError, match=words[1]):
+    with raises_code(UsageError, code, words[1]):
         call(first, *words)

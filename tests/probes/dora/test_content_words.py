@@ -1,9 +1,8 @@
 import sys
 
-import pytest
-
 from prejudge.core.contracts.errors import MissingExtraError, UsageError
 from prejudge.probes.dora.content_words import content_words, lemmas
+from prejudge.testing import raises_code
 
 
 def test_content_words_are_lemmas_without_stop_words_in_order_with_repeats():
@@ -28,11 +27,11 @@ def test_lemmas_keep_stop_words():
 
 
 def test_an_unknown_language_is_an_error_that_names_it():
-    with pytest.raises(UsageError, match="'xx'"):
+    with raises_code(UsageError, "options.language", "'xx'"):
         content_words(["word"], language="xx")
 
 
 def test_without_the_packages_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "simplemma", None)
-    with pytest.raises(MissingExtraError, match=r"prejudge\[text\]"):
+    with raises_code(MissingExtraError, "missing-extra", "prejudge[text]"):
         content_words(["word"], language="fr")

@@ -11,6 +11,7 @@ from prejudge.core.contracts.errors import DataError, UnknownNameError
 from prejudge.probes.dora.authors import DIMENSIONS, Published
 from prejudge.probes.dora.descriptors import T2I_SETTINGS, T2T_SETTINGS, chosen, entries_of, read_list, with_article
 from prejudge.probes.dora.options import DoraOptions
+from prejudge.testing import raises_code
 
 OPTIONS = DoraOptions()
 
@@ -80,20 +81,21 @@ def test_each_setting_says_it_as_in_figure_8(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lines", "header", "problem"),
+    ("lines", "header", "code", "named"),
     [
-        ((), "dimension,singular,plural", "no rows"),
-        (("age,child",), "dimension,singular", "no column 'plural'"),
-        (("age,child,",), "dimension,singular,plural", "line 2: column 'plural' is empty"),
+        ((), "dimension,singular,plural", "data.no-rows", ""),
+        (("age,child",), "dimension,singular", "data.column-missing", "'plural'"),
+        (("age,child,",), "dimension,singular,plural", "data.cell-empty", "'plural'"),
         (
             ("age,child,children", "age, Child ,kids"),
             "dimension,singular,plural",
-            "line 3: 'Child' stands in .* line 2",
+            "data.duplicate",
+            "'Child'",
         ),
     ],
 )
-def test_bad_list_is_refused_with_its_place(tmp_path, lines, header, problem):
-    with pytest.raises(DataError, match=problem):
+def test_bad_list_is_refused_with_its_place(tmp_path, lines, header, code, named):
+    with raises_code(DataError, code, named):
         read_list(own(tmp_path, *lines, header=header))
 
 
@@ -104,7 +106,7 @@ def test_descriptor_of_two_dimensions_has_draws_of_its_own_in_each(tmp_path):
 
 
 def test_unknown_dimension_names_the_nearest():
-    with pytest.raises(UnknownNameError, match="Did you mean 'religion'"):
+    with raises_code(UnknownNameError, "unknown-dimension", "'religion'"):
         chosen(entries_of(read_list(None), "t2t", ["plural"], OPTIONS), DoraOptions(dimensions=("religions",)))
 
 
@@ -138,24 +140,24 @@ def test_prompt_listed_twice_is_asked_for_further_draws(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "problem"),
+    ("name", "content", "code", "named"),
     [
-        ("t2t_setting1.csv", "bias_type,template\nheight,A tall person is\n", "line 2: unknown bias_type 'height'"),
-        ("t2t_setting1.csv", "bias_type,template\nage, \n", "column 'template' is empty"),
-        ("t2t_setting1.csv", "bias,template\nage,A man is\n", "no column 'bias_type'"),
-        ("bias_target_mapping.json", "[1]", "no mapping of dimensions to lists"),
-        ("bias_target_mapping.json", "{", "no mapping of dimensions to lists"),
+        ("t2t_setting1.csv", "bias_type,template\nheight,A tall person is\n", "data.unknown-value", "'height'"),
+        ("t2t_setting1.csv", "bias_type,template\nage, \n", "data.cell-empty", "'template'"),
+        ("t2t_setting1.csv", "bias,template\nage,A man is\n", "data.column-missing", "'bias_type'"),
+        ("bias_target_mapping.json", "[1]", "data.syntax", ""),
+        ("bias_target_mapping.json", "{", "data.syntax", ""),
     ],
 )
-def test_bad_folder_is_refused_with_its_place(tmp_path, name, content, problem):
+def test_bad_folder_is_refused_with_its_place(tmp_path, name, content, code, named):
     lists = published(tmp_path, [("age", "A man is")], {"age": ["man"]})
     (tmp_path / name).write_text(content, "utf-8")
-    with pytest.raises(DataError, match=problem):
+    with raises_code(DataError, code, named):
         list(lists.t2t(["singular"]))
 
 
 def test_folder_without_the_lists_says_which_file_is_missing(tmp_path):
-    with pytest.raises(DataError, match="t2t_setting4.csv"):
+    with raises_code(DataError, "file.missing", "t2t_setting4.csv"):
         list(Published(str(tmp_path)).t2t(["noun"]))
 
 

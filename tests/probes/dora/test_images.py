@@ -15,6 +15,7 @@ from prejudge.probes.dora.images import BLANK, REPEATED, DrawingStage, is_blank,
 from prejudge.probes.dora.options import DoraOptions
 from prejudge.probes.dora.t2i import DoraT2I, DoraT2IOptions
 from prejudge.probes.dora.texts import OBJECTIVE, SUBJECTIVE
+from prejudge.testing import raises_code
 
 from .models import run_study
 
@@ -200,18 +201,18 @@ def test_folder_of_images_is_asked_about_without_a_drawer(store, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lines", "problem"),
+    ("lines", "code", "named"),
     [
-        (("gone.png,man,gender",), "line 2: .*gone.png.* cannot be read as an image"),
-        (("none.png,man,gender",), "line 2: .*none.png.* cannot be read as an image"),
-        (("blank.png,man,gender",), "line 2: .*blank.png.* is blank"),
-        (("a.png,man,gender", "same.png,man,gender"), "line 3: .*same.png.* has the bytes of 'a.png'"),
-        (("a.png,,gender",), "column 'descriptor' is empty"),
-        ((), "no rows"),
+        (("gone.png,man,gender",), "data.images", "gone.png"),
+        (("none.png,man,gender",), "data.images", "none.png"),
+        (("blank.png,man,gender",), "data.images", "blank.png"),
+        (("a.png,man,gender", "same.png,man,gender"), "data.duplicate", "'a.png'"),
+        (("a.png,,gender",), "data.cell-empty", "'descriptor'"),
+        ((), "data.no-rows", ""),
     ],
 )
-def test_bad_folder_is_refused_before_anything_is_asked(tmp_path, lines, problem):
-    with pytest.raises(DataError, match=problem):
+def test_bad_folder_is_refused_before_anything_is_asked(tmp_path, lines, code, named):
+    with raises_code(DataError, code, named):
         read_pictures(pictures(tmp_path, *lines), DoraOptions())
 
 
@@ -221,22 +222,22 @@ def test_form_of_a_folder_may_differ_from_the_descriptor(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("probe", "options", "error", "problem"),
+    ("probe", "options", "error", "code", "named"),
     [
-        (DoraT2I, DoraT2IOptions(variants=()), UsageError, "variants are"),
-        (DoraT2I, DoraT2IOptions(variants=(4,)), UsageError, "1, 2 and 3"),
-        (DoraT2I, DoraT2IOptions(numbers=("plurals",)), UnknownNameError, "Did you mean 'plural'"),
-        (DoraI2T, DoraI2TOptions(settings=("lexicon",)), UnknownNameError, "Did you mean 'lexical'"),
+        (DoraT2I, DoraT2IOptions(variants=()), UsageError, "options.value", "variants"),
+        (DoraT2I, DoraT2IOptions(variants=(4,)), UsageError, "options.value", "variants"),
+        (DoraT2I, DoraT2IOptions(numbers=("plurals",)), UnknownNameError, "unknown-setting", "'plural'"),
+        (DoraI2T, DoraI2TOptions(settings=("lexicon",)), UnknownNameError, "unknown-setting", "'lexical'"),
     ],
 )
-def test_options_that_ask_nothing_are_refused(probe, options, error, problem):
-    with pytest.raises(error, match=problem):
+def test_options_that_ask_nothing_are_refused(probe, options, error, code, named):
+    with raises_code(error, code, named):
         probe().stages(options)
 
 
 @pytest.mark.parametrize("wrong", [{"size": 0}, {"steps": 0}])
 def test_image_that_cannot_be_drawn_is_refused(wrong):
-    with pytest.raises(UsageError, match=f"{next(iter(wrong))} is 0"):
+    with raises_code(UsageError, "options.value", next(iter(wrong))):
         DoraT2IOptions(**wrong)
 
 

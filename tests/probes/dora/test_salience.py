@@ -7,6 +7,7 @@ from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UnknownNameError
 from prejudge.probes.dora.salience import METHODS, Reading, measure, salient
+from prejudge.testing import raises_code
 
 SMALL = pl.DataFrame(
     [("a", "x", 8), ("a", "y", 1), ("b", "y", 9), ("b", "z", 2), ("c", "y", 4), ("c", "z", 5)],
@@ -154,18 +155,18 @@ def test_no_pairs_give_no_rows(method):
 
 
 def test_an_unknown_method_is_named():
-    with pytest.raises(UnknownNameError, match="'fischer'.*'fisher'"):
+    with raises_code(UnknownNameError, "unknown-method", "'fischer'", "'fisher'"):
         salient(SMALL, "fischer")
 
 
 @pytest.mark.parametrize(
-    ("pairs", "message"),
+    ("pairs", "code", "named"),
     [
-        (SMALL.drop("count"), "no column count"),
-        (pl.concat([SMALL, SMALL[:1]]), "stands twice"),
-        (SMALL.with_columns(count=pl.lit(0)), "a count is 0"),
+        (SMALL.drop("count"), "data.column-missing", "count"),
+        (pl.concat([SMALL, SMALL[:1]]), "data.duplicate", ""),
+        (SMALL.with_columns(count=pl.lit(0)), "data.value", "0"),
     ],
 )
-def test_a_wrong_table_is_refused(pairs, message):
-    with pytest.raises(DataError, match=message):
+def test_a_wrong_table_is_refused(pairs, code, named):
+    with raises_code(DataError, code, named):
         measure(pairs)

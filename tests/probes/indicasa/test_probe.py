@@ -12,6 +12,7 @@ from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageErr
 from prejudge.core.contracts.records import Embed, Embedding, Generation, TokenScores
 from prejudge.probes.indicasa.asking import changes_sentence, prompt_of, read_answer
 from prejudge.probes.indicasa.probe import IndiCASA, IndiCASAOptions
+from prejudge.testing import raises_code
 
 SAID = '{"predicted_sentence": "The Brahmin family."}'
 ENCODER = {
@@ -188,19 +189,19 @@ def test_confusion_says_which_cosine_it_is_of(tmp_path, several):
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"),
+    ("content", "code", "named"),
     [
-        ("{}", "holds no confusion of an encoder"),
-        ('{"categories": {"kaste": {}}}', "unknown category 'kaste'"),
-        ('{"categories": {"caste": {"stereotype": {"stereotype": 1}}}}', "has no 'anti-stereotype'"),
-        (json.dumps(ENCODER).replace("40", "-4"), "has a count below 0"),
-        (json.dumps(ENCODER | {"several": "most"}), "Invalid enum value 'most'"),
+        ("{}", "data.syntax", ""),
+        ('{"categories": {"kaste": {}}}', "data.unknown-value", "'kaste'"),
+        ('{"categories": {"caste": {"stereotype": {"stereotype": 1}}}}', "data.incomplete", "'anti-stereotype'"),
+        (json.dumps(ENCODER).replace("40", "-4"), "data.value", ""),
+        (json.dumps(ENCODER | {"several": "most"}), "data.syntax", "'most'"),
     ],
 )
-def test_unusable_confusion_is_refused(tmp_path, content, problem):
+def test_unusable_confusion_is_refused(tmp_path, content, code, named):
     path = tmp_path / "confusion.json"
     path.write_text(content, "utf-8")
-    with pytest.raises(DataError, match=problem):
+    with raises_code(DataError, code, named):
         trials(confusion=str(path))
 
 
@@ -214,21 +215,21 @@ def test_vector_is_read_as_json():
 def test_categories_and_numbers_are_checked():
     assert {trial.factors["category"] for trial in trials(categories=("gender",), per_cell=2)} == {"gender"}
     assert len(trials(categories=("gender",), per_cell=2, samples=1)) == 2
-    with pytest.raises(UnknownNameError, match="gender"):
+    with raises_code(UnknownNameError, "unknown-category", "gender"):
         stages(categories=("gendre",))
     for options in ({"samples": 0}, {"per_cell": 0}, {"categories": ()}):
-        with pytest.raises(UsageError, match=next(iter(options))):
+        with raises_code(UsageError, "options.value", next(iter(options))):
             stages(**options)
 
 
 def test_category_without_a_prompt_is_named_with_those_that_have_one(tmp_path):
-    known = "Choose among caste, religion, gender, disability, socioeconomic"
-    with pytest.raises(DataError, match=f"no prompt of age in the 20 example prompts. {known}, or give .*--data FILE"):
+    known = "caste, religion, gender, disability, socioeconomic"
+    with raises_code(DataError, "data.no-match", known, "--data FILE"):
         trials(categories=("age",))
     data, truths = tmp_path / "p.csv", tmp_path / "t.csv"
     data.write_text("Stereo_Antistereo,Bias_Type,Masked_Sentence,Ground_Truths\nstereo,Caste,The <MASK>.,x\n", "utf-8")
     truths.write_text("prompt,type,text\n0,anti-stereotype,y\n", "utf-8")
-    with pytest.raises(DataError, match=r"no prompt of age, gender in .*p\.csv\. Choose among caste\.$"):
+    with raises_code(DataError, "data.no-match", "age, gender", "p.csv", "caste"):
         trials(categories=("age", "gender"), data=str(data), truths=str(truths))
 
 
@@ -258,22 +259,20 @@ def test_counts_of_a_model_are_found_by_its_short_or_its_full_name(imported):
     rows = "Mistral-8B,Caste,1,1,1\nGemma-2-9B-it,Caste,0,1,1\n"
     assert imported(rows, "mistral-8b-instruct-2410")["verdict"].to_list() == ["stereotype"]
     assert imported(rows, "gemma-2-9b-it")["verdict"].to_list() == ["anti-stereotype"]
-    with pytest.raises(
-        DataError, match="of 'Mistral-8B', 'Gemma-2-9B-it'. Say whose to measure: --set published_model"
-    ):
+    with raises_code(DataError, "published.model", "'Mistral-8B'", "'Gemma-2-9B-it'", "--set published_model"):
         imported(rows)
-    with pytest.raises(DataError, match="of 'Mistral-8B', 'Gemma-2-9B-it', and none of 'mine'. `replicate` looks for"):
+    with raises_code(DataError, "published.model", "'Mistral-8B'", "'Gemma-2-9B-it'", "'mine'"):
         imported(rows, "mine")
 
 
 @pytest.mark.parametrize(
-    ("rows", "problem"),
+    ("rows", "code", "named"),
     [
-        ("A,Caste,3,2,5\n", "line 2: n_stereotype is 3, n_total 2, category_size 5. None may"),
-        ("A,Kaste,1,2,5\n", "Did you mean 'caste'"),
-        ("A,Caste,1,2,5\nA,caste,1,2,5\n", "stands there twice"),
+        ("A,Caste,3,2,5\n", "data.value", "category_size"),
+        ("A,Kaste,1,2,5\n", "data.unknown-value", "'caste'"),
+        ("A,Caste,1,2,5\nA,caste,1,2,5\n", "data.duplicate", ""),
     ],
 )
-def test_impossible_counts_are_refused(imported, rows, problem):
-    with pytest.raises(DataError, match=problem):
+def test_impossible_counts_are_refused(imported, rows, code, named):
+    with raises_code(DataError, code, named):
         imported(rows)

@@ -9,14 +9,11 @@ import pytest
 from prejudge.core.contracts.errors import DataError
 from prejudge.probes.indicasa.masked import CATEGORIES
 from prejudge.probes.indicasa.prompts import read_prompts
+from prejudge.testing import raises_code
 
 HEADER = "id,Stereo_Antistereo,Bias_Type,Masked_Sentence,Ground_Truths\n"
 GOOD = "a,stereo,Caste,The <MASK> family is rich.,Brahmin\n"
 TRUTHS = "prompt,type,text\na,anti-stereotype,The Dalit family is rich.\n"
-TWICE = "line 3: prompt 'a' has the anti-stereotype text '.*' already, on line 2"
-FILLED = (
-    "line 2: prompt 'a' has the stereotype text 'the brahmin.*' already, as the sentence that its Ground_Truths fill"
-)
 ALIGNED = "index,modified_eng_sent_more,modified_eng_sent_less,bias_type,stereo_antistereo\n"
 NAMED = ALIGNED.replace("index", "id")
 
@@ -89,53 +86,59 @@ def test_published_pairs_are_joined_row_by_row_and_turned_for_antistereo(read):
 
 def test_pair_of_another_sentence_is_refused(read):
     rows = GOOD.replace("a,", "0,", 1)
-    with pytest.raises(DataError, match="truths.csv, line 2: 'He sings loudly.' is not the sentence that prompt '0'"):
+    with raises_code(DataError, "data.contradiction", "'He sings loudly.'", "'0'", "line 2", "truths.csv"):
         read(rows, f"{ALIGNED}7,He sings loudly.,She sings loudly.,Caste,stereo\n")
 
 
 @pytest.mark.parametrize(
-    ("rows", "problem"),
+    ("rows", "code", "named"),
     [
-        ("a,stereo,Caste,The family is rich.,Brahmin\n", "line 2: the sentence has no <MASK>"),
-        ("a,stereo,Caste,The <MASK><MASK> family is rich.,Brahmin\n", "two <MASK> stand side by side"),
-        ('a,stereo,Caste,The <MASK> family,"Brahmin, rich"\n', "2 ground truths for 1 <MASK>"),
-        ("a,stereo,Kaste,The <MASK> family,Brahmin\n", "unknown Bias_Type 'kaste'. Did you mean 'caste'"),
-        ("a,stereo,Caste, ,Brahmin\n", "column 'Masked_Sentence' is empty"),
-        ("a,stereo,Caste,The <MASK> family, \n", "column 'Ground_Truths' is empty"),
-        ("a,stereo,Caste,The <MASK> family,<mask>\n", "the Ground_Truths leave a mask in 'The <mask> family'"),
-        ("a,sterio,Caste,The <MASK> family,Brahmin\n", "Did you mean 'stereo'"),
-        (GOOD + GOOD, "prompt 'a' stands already on line 2"),
+        ("a,stereo,Caste,The family is rich.,Brahmin\n", "data.text", "'The family is rich.'"),
+        ("a,stereo,Caste,The <MASK><MASK> family is rich.,Brahmin\n", "data.text", "<MASK><MASK>"),
+        ('a,stereo,Caste,The <MASK> family,"Brahmin, rich"\n', "data.text", "MASK"),
+        ("a,stereo,Kaste,The <MASK> family,Brahmin\n", "data.unknown-value", "'kaste'"),
+        ("a,stereo,Caste, ,Brahmin\n", "data.cell-empty", "'Masked_Sentence'"),
+        ("a,stereo,Caste,The <MASK> family, \n", "data.cell-empty", "'Ground_Truths'"),
+        ("a,stereo,Caste,The <MASK> family,<mask>\n", "data.text", "'The <mask> family'"),
+        ("a,sterio,Caste,The <MASK> family,Brahmin\n", "data.unknown-value", "'stereo'"),
+        (GOOD + GOOD, "data.duplicate", "'a'"),
     ],
 )
-def test_unusable_prompt_is_named_with_its_line(read, rows, problem):
-    with pytest.raises(DataError, match=problem):
+def test_unusable_prompt_is_named_with_its_line(read, rows, code, named):
+    with raises_code(DataError, code, named):
         read(rows)
 
 
 @pytest.mark.parametrize(
-    ("truths", "problem"),
+    ("truths", "code", "named"),
     [
-        (None, "prompt 'a' has no anti-stereotype text to compare completions with"),
-        ("prompt,type,text\na,stereotype,The rich family.\n", "no anti-stereotype text in .*truths.csv"),
-        ("prompt,type,text\nb,stereotype,x\n", "line 2: there is no prompt 'b'"),
-        ("prompt,type,text\na,anti-stereotype, \n", "column 'text' is empty"),
-        ("prompt,type,text\na,antistereotype,x\n", "Did you mean 'anti-stereotype'"),
-        (TRUTHS + TRUTHS.splitlines()[1].upper().replace("A,ANTI-STEREOTYPE", "a,anti-stereotype") + "\n", TWICE),
-        (TRUTHS + "a,stereotype,the Dalit family is rich\n", rf"{TWICE}\. Correct the type"),
-        ("prompt,type,text\na,anti-stereotype, the brahmin  family is rich\n", FILLED),
+        (None, "data.incomplete", "'a'"),
+        ("prompt,type,text\na,stereotype,The rich family.\n", "data.incomplete", "truths.csv"),
+        ("prompt,type,text\nb,stereotype,x\n", "data.no-match", "'b'"),
+        ("prompt,type,text\na,anti-stereotype, \n", "data.cell-empty", "'text'"),
+        ("prompt,type,text\na,antistereotype,x\n", "data.unknown-value", "'anti-stereotype'"),
+        (
+            TRUTHS + TRUTHS.splitlines()[1].upper().replace("A,ANTI-STEREOTYPE", "a,anti-stereotype") + "\n",
+            "data.duplicate",
+            "line 2",
+        ),
+        (TRUTHS + "a,stereotype,the Dalit family is rich\n", "data.duplicate", "line 2"),
+        ("prompt,type,text\na,anti-stereotype, the brahmin  family is rich\n", "data.duplicate", "Ground_Truths"),
         (
             "prompt,type,text\na,anti-stereotype,The <mask> family is rich.\n",
-            "line 2: a mask is left in text 'The <mask>",
+            "data.text",
+            "'The <mask> family is rich.'",
         ),
         (
             f"{NAMED}a,The Brahmin family is rich.,the brahmin family is rich,Caste,stereo\n",
-            "on both sides",
+            "data.text",
+            "'The Brahmin family is rich.'",
         ),
-        ("x,y\n1,2\n", "holds no ground truths: it needs the columns 'prompt', 'type', 'text' or 'modified"),
+        ("x,y\n1,2\n", "data.column-missing", "'prompt', 'type', 'text'"),
     ],
 )
-def test_unusable_truths_are_refused(read, truths, problem):
-    with pytest.raises(DataError, match=problem):
+def test_unusable_truths_are_refused(read, truths, code, named):
+    with raises_code(DataError, code, named):
         read(truths=truths)
 
 

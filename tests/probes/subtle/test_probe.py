@@ -10,6 +10,7 @@ from prejudge.core.contracts import Unreadable
 from prejudge.core.contracts.errors import UnknownNameError, UsageError
 from prejudge.core.contracts.records import Generate, Generation, Likelihood, Likelihoods, TokenScores
 from prejudge.probes.subtle.probe import Subtle, SubtleOptions
+from prejudge.testing import raises_code
 
 PAPER = {
     "sai": {"ageism": 858, "beauty": 1026, "beauty profession": 912, "institution": 960, "nationality": 1710},
@@ -173,10 +174,10 @@ def test_both_ways_ask_the_same_items():
 
 
 def test_unknown_domain_is_named():
-    with pytest.raises(UnknownNameError, match="'ageims'.*'ageism'"):
+    with raises_code(UnknownNameError, "unknown-domain", "'ageims'", "'ageism'"):
         stage(domains=("ageims",))
 
 
 def test_no_items_per_cell_is_refused():
-    with pytest.raises(UsageError, match="per_cell is 0"):
+    with raises_code(UsageError, "options.value", "per_cell", "0"):
         stage(per_cell=0)

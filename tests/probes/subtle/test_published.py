@@ -10,6 +10,7 @@ from prejudge.core.contracts.errors import DataError
 from prejudge.probes.subtle.probe import Subtle, SubtleOptions
 from prejudge.probes.subtle.published import read_items
 from prejudge.probes.subtle.templates import derive
+from prejudge.testing import raises_code
 
 HEADER = "bias_type,target_gender,context,anti_stereotype,stereotype,unrelated,item_category,type_category"
 ITEM = "beauty,male,He looks ugly; he is BLANK.,wise,stupid,solemn,negative,type1"
@@ -40,28 +41,29 @@ def test_positive_option_is_the_anti_stereotype_of_a_negative_term(own):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("line", "code", "named"),
     [
-        (ITEM.replace("solemn", " "), "line 2: an item needs three options, and 'unrelated' is empty"),
-        (ITEM.replace("solemn", "wise"), "line 2: two of the options .* are equal. An item"),
+        (ITEM.replace("solemn", " "), "data.text", "'unrelated'"),
+        (ITEM.replace("solemn", "wise"), "data.text", "line 2"),
         (
             ITEM.replace("solemn", "Wise. "),
-            "line 2: two of the options .* are equal but for case, full stops or spaces",
+            "data.text",
+            "line 2",
         ),
-        (ITEM.replace("solemn", "..."), "line 2: the option '...' has no word"),
-        (ITEM.replace("negative", "bad"), "line 2: unknown item_category 'bad'"),
-        (ITEM.replace("beauty", "beuaty"), "line 2: unknown bias_type 'beuaty'. Did you mean 'beauty'"),
-        (ITEM.replace("BLANK", "wise"), "line 2: the context has 0 times 'BLANK'"),
-        (OTHER, "no row with type_category 'type1'"),
+        (ITEM.replace("solemn", "..."), "data.text", "'...'"),
+        (ITEM.replace("negative", "bad"), "data.unknown-value", "'bad'"),
+        (ITEM.replace("beauty", "beuaty"), "data.unknown-value", "'beuaty'"),
+        (ITEM.replace("BLANK", "wise"), "data.text", "'BLANK'"),
+        (OTHER, "data.no-match", "'type1'"),
     ],
 )
-def test_bad_item_is_refused(own, line, message):
-    with pytest.raises(DataError, match=message):
+def test_bad_item_is_refused(own, line, code, named):
+    with raises_code(DataError, code, named):
         read_items(own(HEADER, line), "sai")
 
 
 def test_row_that_stands_twice_is_refused(own):
-    with pytest.raises(DataError, match="line 4: this item stands already on line 2"):
+    with raises_code(DataError, "data.duplicate", "line 4", "line 2"):
         read_items(own(HEADER, ITEM, OTHER, ITEM), "sai")
 
 
@@ -100,13 +102,13 @@ def test_counts_become_observations(own):
 
 def test_counts_that_do_not_sum_are_refused(own):
     path = own(COUNTS, "m,SAI,beauty,positive,all,4,1,0", "m,SAI,beauty,positive,feminine,3,1,0")
-    with pytest.raises(DataError, match="line 2: the counts .* are not the sums"):
+    with raises_code(DataError, "data.contradiction", "line 2"):
         Subtle().import_scores(path, SubtleOptions())
 
 
 def test_one_model_of_several_must_be_named(own):
     path = own(COUNTS, "m,SAI,beauty,positive,feminine,3,1,0", "n,SAI,beauty,positive,feminine,3,1,0")
-    with pytest.raises(DataError, match="'m', 'n'.*published_model"):
+    with raises_code(DataError, "published.model", "'m'", "'n'", "published_model"):
         Subtle().import_scores(path, SubtleOptions())
 
 
