@@ -63,14 +63,14 @@ def test_assistant_turn_is_continued(pair: Pair) -> None:
 def test_image_is_refused(pair: Pair) -> None:
     (error,) = ask(pair[0], [Generate(messages=(Message("user", (Image("ab" * 32), Text("one"))),))])
     assert isinstance(error, PermanentError)
-    assert "image" in str(error)
+    assert error.code == "request.image-unsupported"
 
 
 def test_template_refusal_is_typed(tmp_path: Path) -> None:
     file, _ = write_pair(tmp_path, template="{{ raise_exception('roles must alternate') }}")
     (error,) = ask(file, [say("one")])
     assert isinstance(error, PermanentError)
-    assert "roles must alternate" in str(error)
+    assert error.code == "request.template" and "roles must alternate" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_template_is_kept_in_its_sandbox(tmp_path: Path, reach: str) -> None:
     file, _ = write_pair(tmp_path, template="{{ " + reach + " }}")
     (error,) = ask(file, [say("one")])
     assert isinstance(error, PermanentError)
-    assert "does not take these messages" in str(error)
+    assert error.code == "request.template"
 
 
 def test_unknown_chat_format_lists_the_known(pair: Pair) -> None:

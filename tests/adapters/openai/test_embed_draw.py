@@ -65,7 +65,7 @@ def test_filtered_image_is_no_image(ask, server):
 def test_image_needs_a_place(ask):
     (answer,) = ask(Draw(prompt="a"))
     assert isinstance(answer, PermanentError)
-    assert "store of images" in str(answer)
+    assert answer.code == "request.no-image-store"
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def fail(ask: Any, server: Any, answer: Answer, **settings: Any) -> ModelError:
 def test_server_trouble_is_transient(ask, server, transport, status):
     error = fail(ask, server, Answer(status, problem(None, "try later")), transport=transport)
     assert type(error) is TransientError
-    assert str(status) in str(error)
+    assert error.code == "endpoint.server" and str(status) in str(error)
     assert "try later" in str(error)
 
 
@@ -50,23 +50,25 @@ def test_server_trouble_is_transient(ask, server, transport, status):
 def test_refused_request_is_permanent(ask, server, transport, status):
     error = fail(ask, server, Answer(status, problem("bad", "unknown field 'x'")), transport=transport)
     assert type(error) is PermanentError
-    assert "unknown field 'x'" in str(error)
+    assert error.code == "endpoint.refused" and "unknown field 'x'" in str(error)
 
 
-@pytest.mark.parametrize("status", [401, 403, 402])
-def test_refused_key_stops_the_run(ask, server, transport, status):
-    assert type(fail(ask, server, Answer(status, problem(None)), transport=transport)) is AuthenticationError
+@pytest.mark.parametrize(("status", "code"), [(401, "endpoint.key"), (403, "endpoint.key"), (402, "endpoint.account")])
+def test_refused_key_stops_the_run(ask, server, transport, status, code):
+    error = fail(ask, server, Answer(status, problem(None)), transport=transport)
+    assert type(error) is AuthenticationError and error.code == code
 
 
 def test_used_up_quota_stops_the_run(ask, server, transport):
     error = fail(ask, server, Answer(429, problem("insufficient_quota"), {"retry-after": "1"}), transport=transport)
     assert type(error) is AuthenticationError
+    assert error.code == "endpoint.account"
 
 
 def test_unknown_model_is_named(ask, server):
     error = fail(ask, server, Answer(404, problem("model_not_found", "no such model")), model="gpt-9")
     assert type(error) is PermanentError
-    assert "'gpt-9'" in str(error)
+    assert error.code == "endpoint.not-found" and "'gpt-9'" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +78,7 @@ def test_rate_limit_carries_the_wait(ask, server, transport, headers, seconds):
     error = fail(ask, server, Answer(429, problem("rate_limit_exceeded"), headers), transport=transport)
     assert isinstance(error, RateLimitError)
     assert error.retry_after == seconds
+    assert error.code == "endpoint.rate-limit"
 
 
 def test_wait_may_be_a_date():
@@ -108,32 +111,32 @@ def test_slow_answer_is_transient(ask, server, transport):
     began = time.monotonic()
     error = fail(ask, server, Answer(body=chat("late"), delay=1.0), transport=transport, timeout_seconds=0.2)
     assert type(error) is TransientError
-    assert "within 0.2 s" in str(error)
+    assert error.code == "endpoint.timeout" and "0.2 s" in str(error)
     assert time.monotonic() - began < 5
 
 
 def test_cut_connection_is_transient(ask, server, transport):
     error = fail(ask, server, Answer(cut=True), transport=transport)
     assert type(error) is TransientError
-    assert "cut the connection" in str(error)
+    assert error.code == "endpoint.connection"
 
 
 def test_half_answer_is_transient(ask, server, transport):
     error = fail(ask, server, Answer(body=chat("x" * 2000), half=True), transport=transport)
     assert type(error) is TransientError
-    assert "cut the connection" in str(error)
+    assert error.code == "endpoint.connection"
 
 
 def test_broken_json_is_transient(ask, server, transport):
     error = fail(ask, server, Answer(body='{"choices": ['), transport=transport)
     assert type(error) is TransientError
-    assert "broken JSON" in str(error)
+    assert error.code == "endpoint.not-json"
 
 
 def test_page_in_place_of_json_is_transient(ask, server, transport):
     error = fail(ask, server, Answer(body="<html>log in</html>", content_type="text/html"), transport=transport)
     assert type(error) is TransientError
-    assert "text/html" in str(error)
+    assert error.code == "endpoint.not-json" and "text/html" in str(error)
     assert "<html>" not in str(error)
 
 
@@ -156,18 +159,19 @@ def test_redirect_is_not_followed(ask, server, transport):
     error = fail(ask, server, Answer(308, "", {"Location": server.url + "/other"}), transport=transport)
     assert type(error) is PermanentError
     assert len(server.seen) == 1
+    assert error.code == "endpoint.redirect"
 
 
 def test_refusing_port_is_transient(ask, transport):
     (error,) = ask(QUESTION, base_url="http://127.0.0.1:1/v1", transport=transport)
     assert type(error) is TransientError
-    assert "refuses the connection" in str(error)
+    assert error.code == "endpoint.unreachable"
 
 
 def test_unknown_host_is_transient(ask, transport):
     (error,) = ask(QUESTION, base_url="http://no-such-host.invalid/v1", transport=transport)
     assert type(error) is TransientError
-    assert "cannot be resolved" in str(error)
+    assert error.code == "endpoint.unreachable"
 
 
 @pytest.fixture
@@ -188,7 +192,7 @@ def secure_server(tmp_path):
 def test_untrusted_certificate_is_permanent(ask, secure_server, transport):
     (error,) = ask(QUESTION, base_url=secure_server.url, transport=transport)
     assert type(error) is PermanentError
-    assert "certificate" in str(error) and "SSL_CERT_FILE" in str(error)
+    assert error.code == "endpoint.certificate" and "SSL_CERT_FILE" in str(error)
     assert not secure_server.seen
 
 

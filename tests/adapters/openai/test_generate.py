@@ -88,7 +88,7 @@ def test_missing_alternatives_are_an_error(ask, server):
     server.plan = [Answer(body=chat("yes"))]
     (answer,) = ask(say("q", top_logprobs=3))
     assert isinstance(answer, PermanentError)
-    assert "log-probabilities" in str(answer)
+    assert answer.code == "endpoint.no-logprobs"
 
 
 def test_marker_of_absence_is_no_log_probability(ask, server):

@@ -97,7 +97,7 @@ def test_first_token_of_a_conversation(ask, server):
 def test_option_outside_the_top_is_an_error(ask, end):
     answer = score(ask, messages("Which?"), "A", end, likelihood="first_token")
     assert isinstance(answer, PermanentError)
-    assert repr(end) in str(answer)
+    assert answer.code == "endpoint.not-among-first" and repr(end) in str(answer)
 
 
 def test_marker_of_absence_is_an_error(ask, server):
@@ -122,7 +122,7 @@ def test_server_that_scores_only_its_own_token_is_an_error(ask, server):
     server.model = lambda path, body: {"choices": [{"text": " blue", "logprobs": logprobs}]}
     answer = score(ask, PROMPT, " blue", likelihood="echo")
     assert isinstance(answer, PermanentError)
-    assert "does not echo" in str(answer)
+    assert answer.code == "endpoint.echo"
 
 
 @pytest.mark.parametrize("value", [0.5, -9999.0])
@@ -138,7 +138,7 @@ def test_constant_echo_is_an_error(ask, server, value):
     server.model = lambda path, body: {"choices": [{"text": "", "logprobs": logprobs}]}
     answer = score(ask, "a b", " c d", likelihood="echo")
     assert isinstance(answer, PermanentError)
-    assert "the same number" in str(answer)
+    assert answer.code == "endpoint.logprobs"
 
 
 def test_constant_prompt_log_probabilities_are_an_error(ask, server):
@@ -164,7 +164,7 @@ def test_unscored_first_token_is_an_error(ask, server):
     server.model = lambda path, body: {"choices": [{"text": "ab", "logprobs": logprobs}]}
     answer = score(ask, "", "ab", likelihood="echo")
     assert isinstance(answer, PermanentError)
-    assert "longer prompt" in str(answer)
+    assert answer.code == "request.no-context"
 
 
 def test_several_tokens_per_place_are_an_error(ask, server):

@@ -42,6 +42,12 @@ def refused(result):
     return line
 
 
+def code_of(result):
+    """Return the code of a refusal that was asked with --debug."""
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("code: ")]
+    return line.removeprefix("code: ")
+
+
 def test_help_imports_nothing_heavy(prejudge):
     code = (
         "import sys; from prejudge.core.cli import main; sys.argv = ['prejudge', '--help']\n"
@@ -104,15 +110,17 @@ def test_unknown_key_in_own_registry(prejudge, tmp_path):
     assert f"unknown key in {tmp_path}/registry.toml: models: mine 'adaptor'. Did you mean 'adapter'?" in said
 
 
-def test_debug_shows_the_traceback(prejudge):
+def test_debug_shows_the_traceback_and_the_code(prejudge):
     result = prejudge("--debug", "plan", "nothing")
     assert "Traceback" in result.stderr and result.returncode != 0
+    assert code_of(result) == "unknown-study"
 
 
 def test_store_that_is_no_database(prejudge, tmp_path):
     (tmp_path / "prejudge.db").write_text("x" * 2000)
-    line = refused(prejudge("run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1"))
-    assert "is not a database. Name another file with --store." in line
+    words = ("run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1")
+    assert "prejudge.db" in refused(prejudge(*words))
+    assert code_of(prejudge("--debug", *words)) == "store.foreign"
 
 
 def test_store_of_a_newer_version(prejudge, tmp_path):
@@ -120,7 +128,7 @@ def test_store_of_a_newer_version(prejudge, tmp_path):
     with sqlite3.connect(tmp_path / "prejudge.db") as connection:
         connection.execute("INSERT INTO migration VALUES (99, 'm099', 0.0)")
     connection.close()
-    assert "newer prejudge" in refused(prejudge("resume"))
+    assert code_of(prejudge("--debug", "resume")) == "store.newer"
 
 
 def test_missing_extra_gives_the_pip_line(tmp_path):
@@ -174,7 +182,7 @@ def test_interrupted_run_keeps_answers_and_says_how_to_resume(prejudge, tmp_path
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 2 and "Traceback" not in errors
     last = errors.strip().splitlines()[-1]
-    assert "What was answered is kept. Resume with: prejudge resume" in last
+    assert "prejudge resume" in last
     with Store(tmp_path / "prejudge.db") as store, store.engine.connect() as connection:
         count = connection.exec_driver_sql("SELECT count(*) FROM exchange").scalar_one()
         assert connection.exec_driver_sql("SELECT state FROM run").scalar_one() == "interrupted"
@@ -255,15 +263,16 @@ def test_changed_data_is_not_resumed(prejudge, tmp_path):
     own.write_text("desirable,undesirable,axis,gender,sentiment\na tall man,a short man,height,men,neutral\n")
     assert prejudge("run", "bistereo-pairs", "--data", "own.csv", "--model", "reference-masked-fair").returncode == 0
     own.write_text(own.read_text().replace("man", "boy"))
-    assert "its data file 'own.csv' changed since. Start a new run." in refused(prejudge("resume"))
+    assert "'own.csv'" in refused(prejudge("resume"))
+    assert code_of(prejudge("--debug", "resume")) == "run.data-changed"
 
 
 def test_score_again_with_other_options(prejudge, tmp_path):
     prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
     again = prejudge("score", "--set", "trisentbias.threshold_main=0.06")
     assert again.returncode == 0 and "threshold 0.06" in " ".join(again.stdout.split())
-    assert "'per_cell' cannot be set when a run is scored again" in refused(prejudge("score", "--set", "per_cell=1"))
-    assert "Did you mean 'resamples'?" in refused(prejudge("score", "--set", "trisentbias.resample=1"))
+    assert "'per_cell'" in refused(prejudge("score", "--set", "per_cell=1"))
+    assert "'resamples'" in refused(prejudge("score", "--set", "trisentbias.resample=1"))
 
 
 def test_few_clusters_are_said(prejudge):
@@ -274,10 +283,10 @@ def test_few_clusters_are_said(prejudge):
 def test_places_are_checked_before_asking(prejudge, tmp_path):
     (tmp_path / "afile").write_text("x")
     words = ["run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1"]
-    assert "cannot write 'afile'" in refused(prejudge(*words, "--runs", "afile"))
-    assert "needs zzz" in refused(prejudge(*words, "--set", "trisentbias.cluster=zzz"))
-    assert "unknown role of bistereo-pairs 'nope'" in refused(prejudge(*words, "--model", "nope=reference-masked-fair"))
-    assert "the store has no name" in refused(prejudge(*words, "--store", ""))
+    assert "'afile'" in refused(prejudge(*words, "--runs", "afile"))
+    assert "zzz" in refused(prejudge(*words, "--set", "trisentbias.cluster=zzz"))
+    assert "'nope'" in refused(prejudge(*words, "--model", "nope=reference-masked-fair"))
+    assert code_of(prejudge("--debug", *words, "--store", "")) == "store.url"
     with Store(tmp_path / "prejudge.db") as store:
         assert statistics(store)["Exchange"] == 0
 
@@ -287,7 +296,7 @@ def test_newer_store_is_named_when_reading_too(prejudge, tmp_path):
     with sqlite3.connect(tmp_path / "prejudge.db") as connection:
         connection.execute("INSERT INTO migration VALUES (99, 'm099', 0.0)")
     connection.close()
-    assert "newer prejudge" in refused(prejudge("cache", "stats"))
+    assert code_of(prejudge("--debug", "cache", "stats")) == "store.newer"
 
 
 @pytest.mark.parametrize(

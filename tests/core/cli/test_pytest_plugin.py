@@ -72,7 +72,7 @@ def test_bad_policy_is_an_error_of_usage(gated, pytester):
     pytester.makefile(".toml", bad="[[rules]]\nmetric = 'a'\nmaximum = 1")
     result = gated(policy="bad.toml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*unknown option of *rule 1 'maximum'. Did you mean 'max'?"])
+    result.stderr.fnmatch_lines(["*'maximum'*'max'*"])
 
 
 def test_unknown_run_fails_every_rule_without_a_traceback(gated):

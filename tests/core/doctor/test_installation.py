@@ -107,4 +107,4 @@ def test_devices_that_torch_sees_are_named(monkeypatch):
 
 def test_operation_without_a_model_is_refused(place):
     done = doctor("--operation", "embed")
-    assert "is for a model" in str(done.exception)
+    assert done.exception.code == "options.conflict"

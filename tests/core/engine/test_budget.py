@@ -207,7 +207,7 @@ def test_command_line_stops_and_resumes(tmp_path, monkeypatch, capfd):
 
     code, said = prejudge("run", "bistereo-pairs", "--model", "simulated-fair", "-q", "--max-requests", "100")
     assert code == 3
-    assert "the budget is spent (--max-requests 100): 100 requests" in said.err
+    assert "--max-requests 100" in said.err
     with Store("prejudge.db", writable=False) as opened:
         name = get_run(opened, "latest").name
         assert f"prejudge resume {name}" in said.err

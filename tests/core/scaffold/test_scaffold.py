@@ -63,5 +63,5 @@ def test_command_says_what_comes_next(tmp_path, monkeypatch):
 def test_taken_name_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli, ["new", "probe", "crows-pairs"])
-    assert isinstance(done.exception, UsageError) and "taken" in str(done.exception)
+    assert isinstance(done.exception, UsageError) and done.exception.code == "scaffold.name-taken"
     assert not list(tmp_path.iterdir())

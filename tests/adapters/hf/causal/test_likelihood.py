@@ -193,7 +193,7 @@ def test_empty_prompt_without_a_beginning_is_refused(make_causal, ask_causal):
     empty, rest = Likelihood(prompt="", continuations=("The",)), Likelihood(prompt="The", continuations=(" woman",))
     folder = make_causal(bos=False)
     refused, answered = ask_causal(folder, [empty, rest])
-    assert isinstance(refused, PermanentError) and "nothing to be conditioned on" in str(refused)
+    assert isinstance(refused, PermanentError) and refused.code == "request.no-context"
     check(folder, [rest], [answered])
 
 
@@ -215,16 +215,16 @@ def test_end_token_of_the_tokenizer_is_not_scored(make_causal, ask_causal):
     assert ask_causal(folder, REQUESTS[:1]) == plain
 
 
-@pytest.mark.parametrize(("texts", "what"), [((" a", ""), "continuation 1 is empty"), ((), "no continuation")])
-def test_nothing_to_score_is_refused(texts, what, tiny_llama, ask_causal):
+@pytest.mark.parametrize("texts", [(" a", ""), ()])
+def test_nothing_to_score_is_refused(texts, tiny_llama, ask_causal):
     (answer,) = ask_causal(tiny_llama, [Likelihood(prompt=STEM, continuations=texts)])
-    assert isinstance(answer, PermanentError) and what in str(answer)
+    assert isinstance(answer, PermanentError) and answer.code == "request.empty"
 
 
 def test_too_long_says_the_numbers(tiny_llama, ask_causal):
     long = Likelihood(prompt="lazy " * 200, continuations=(" boys",))
     refused, answered = ask_causal(tiny_llama, [long, REQUESTS[0]])
-    assert isinstance(refused, PermanentError) and "at most 160" in str(refused)
+    assert isinstance(refused, PermanentError) and refused.code == "request.too-long" and "160" in str(refused)
     check(tiny_llama, REQUESTS[:1], [answered])
 
 
@@ -256,7 +256,7 @@ def test_scores_not_finite_name_the_dtype(tiny_llama, tmp_path, ask_causal):
     weights["model.norm.weight"][:] = float("nan")
     safetensors.torch.save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     (answer,) = ask_causal(folder, REQUESTS[:1])
-    assert isinstance(answer, PermanentError) and "float32" in str(answer)
+    assert isinstance(answer, PermanentError) and answer.code == "request.not-finite"
 
 
 def test_lack_of_memory_is_met_by_smaller_passes(tiny_llama, ask_causal, monkeypatch):
@@ -287,7 +287,7 @@ def test_request_that_never_fits_fails_alone(tiny_llama, ask_causal, monkeypatch
     long = Likelihood(prompt=long_stem(0, 40), continuations=OPTIONS)
     requests = [long, *(r for r in REQUESTS if len(r.prompt) < 100)]
     lost, *rest = ask_causal(tiny_llama, requests)
-    assert isinstance(lost, PermanentError) and "memory" in str(lost)
+    assert isinstance(lost, PermanentError) and lost.code == "request.memory"
     check(tiny_llama, requests[1:], rest)
 
 

@@ -103,7 +103,7 @@ def test_usage_counts_tokens_and_prompt(prompted):
 def test_too_long_is_an_error_with_numbers(tiny):
     before, long, after = ask(tiny, [TEXTS[0], "lazy " * 300, TEXTS[0]])
     assert isinstance(long, PermanentError)
-    assert "at most 60" in str(long) and "truncate = true" in str(long)
+    assert long.code == "request.too-long" and "60" in str(long) and "truncate" in str(long)
     assert before == after and isinstance(before, Embedding)
 
 
@@ -146,4 +146,4 @@ def test_not_finite_is_an_error(copied):
     next(value for name, value in tensors.items() if name.endswith("LayerNorm.weight"))[0] = float("nan")
     save_file(tensors, copied / "model.safetensors", {"format": "pt"})
     (answer,) = ask(copied, TEXTS[:1])
-    assert isinstance(answer, PermanentError) and "not finite" in str(answer)
+    assert isinstance(answer, PermanentError) and answer.code == "request.not-finite"
