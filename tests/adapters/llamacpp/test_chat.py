@@ -89,5 +89,5 @@ def test_unknown_chat_format_lists_the_known(pair: Pair) -> None:
 
 
 def test_file_format_needs_a_template(plain_pair: Pair) -> None:
-    with raises_code(ModelLoadError, "model.template", "chatml"):
+    with raises_code(ModelLoadError, "model.template"):
         LlamaCpp(LlamaCppOptions(model=str(plain_pair[0]), chat_format="file"))

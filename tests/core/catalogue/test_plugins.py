@@ -6,6 +6,7 @@ import sys
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
+import pytest
 from fakes import CountProbe
 
 from prejudge.core.catalogue.plugins import Plugins, built_in_plugins, found_plugins, load_target
