@@ -190,7 +190,7 @@ class Scorer:
             raise PermanentError(
                 f"{self._caller.where} gives the first token of a text no log-probability, and the continuation has a "
                 "part in it. Ask with a longer prompt.",
-                code="endpoint.no-logprobs",
+                code="request.no-context",
             )
         if not all(ABSENT < value <= 1e-6 for value in known):
             raise PermanentError(

@@ -67,9 +67,8 @@ def decode_image(sha256: str, data: bytes, then: Callable[[Any], T]) -> T:
             return then(image)
     except Exception as error:
         shown = str(error).partition("<_io")[0].strip() or type(error).__name__
-        raise PermanentError(
-            f"image {sha256} cannot be read ({len(data)} bytes): {shown}.", code="request.image-damaged"
-        ) from error
+        code = "request.image-size" if isinstance(error, Image.DecompressionBombError) else "request.image-damaged"
+        raise PermanentError(f"image {sha256} cannot be read ({len(data)} bytes): {shown}.", code=code) from error
     raise PermanentError(
         f"image {sha256} unpacks to {image.width} x {image.height} pixels, more than {limit}. Give a smaller copy; "
         "making one here would be asking about another image.",
