@@ -54,6 +54,7 @@ bench: $(VENV)/.dev
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/limiter.py
+	$(BIN)/python benchmarks/pace.py
 	$(BIN)/python benchmarks/attractiveness.py
 
 bench-encoder: $(VENV)/.dev

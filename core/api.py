@@ -32,7 +32,7 @@ from .engine.plan import plan as plan_study
 from .engine.progress import Progress
 from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
-from .report.exchanges import show_request, show_response
+from .report.examples import show_request, show_response
 from .report.export import Format, encode
 from .report.export import write_bytes as write_bytes
 from .report.output import write_output

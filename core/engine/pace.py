@@ -15,33 +15,50 @@ from __future__ import annotations
 import math
 from collections import deque
 
+# The reasons below are measurements on a virtual clock (`benchmarks/pace.py`): what a smaller and a larger value did.
+# "Random 429s" are 10 % of the answers of an endpoint without a limit; "a fall" is a limit that goes from 50 to 10
+# requests a second, seen 40 s later.
 SLACK = 0.02
-"""Seconds by which calls may be late and still make up for it: a sleep of 2 ms takes 3."""
+"""Seconds by which calls may be late and still make up for it: a sleep of 2 ms takes 3. On a virtual clock, where
+sleeps are exact, 0 and 0.2 do the same."""
 BELOW = 0.95
-"""Share of the accepted rate to go on with after a 429."""
+"""Share of the accepted rate to go on with after a 429. At 0.99 a fall leaves 20 % of the requests turned away, here
+none; at 0.8 a limit of 5 a second turns twice as many away (1.2 %)."""
 BLIND = 0.7
-"""Share of the rate to go on with after a 429 that comes before the rate could be measured."""
+"""Share of the rate to go on with after a 429 that comes before the rate could be measured. At 0.95 a fall leaves 34 %
+turned away; at 0.4 random 429s take the pace down to a quarter."""
 SEARCH = 1.3
-"""Growth per second while no limit is known, or the known one is no more."""
+"""Growth per second while no limit is known, or the known one is no more. Little depends on it: from 1.05 to 2 a limit
+of 5 or 50 a second is used to 0.94 or more."""
 CYCLE_SECONDS, CYCLE_REQUESTS = 20.0, 100.0
-"""The rate is back where it was after so long, and after so many requests: a 429 is dear where requests are few."""
+"""The rate is back where it was after so long, and after so many requests: a 429 is dear where requests are few. With
+5 s a fall leaves 21 % turned away; with 80 s a limit that rose from 50 to 150 is not found within 40 s. The requests
+decide below 5 a second only: from 20 to 500 nothing else changed."""
 FIRST = 1.0
-"""Requests per second that are tried after the first 429, however little was accepted before it."""
+"""Requests per second that are tried after the first 429, however little was accepted before it. At 20, a limit of 5
+a second turns 2.9 % away in the first minute, here 2.0 %; 0.1 does the same as 1."""
 BEGINNING = 1.0
-"""Seconds that the first 429s are taken to have come after, at least."""
+"""Seconds that the first 429s are taken to have come after, at least. With 0.1 s the first rate is too high, and 4 %
+are turned away in the first minute; with 10 s it is too low, and random 429s bring the pace to a stop."""
 SLOWEST = 1 / 60
-"""Requests per second that are always tried."""
+"""Requests per second that are always tried, so that no wait between two is longer than a minute."""
 MANY, MANY_LEAST = 0.15, 3
-"""Share and number of 429s that show a limit at once."""
+"""Share and number of 429s that show a limit at once. The share lies above random 429s, which at 0.05 bring the pace
+to a stop. With 20 of them a limit of 5 a second turns 7.6 % away in the first minute, with 3 of them 2.0 %; 1 does as
+3 does."""
 FEW, FEW_ANSWERS = 0.02, 100
-"""Share of 429s, beyond the noise, that is looked into; and answers that each side of a trial needs."""
+"""Share of 429s, beyond the noise, that is looked into; and answers that each side of a trial needs. A share of 0.1
+misses random 429s, which then cost a third of the pace; 0.005 does the same as 0.02. From 20 to 500 answers changed
+nothing by more than 5 %."""
 TRIAL = 0.8
-"""Share of the accepted rate that is tried."""
+"""Share of the accepted rate that is tried. From 0.5 to 0.95 nothing changed by more than 2 %."""
 CLEAN, ROW, FALLEN = 100, 10, 0.5
 """Answers without a 429 that end a row of them; how long a row must be, and how far the rate must have fallen since its
-third, to show that the 429s do not depend on the rate."""
+third, to show that the 429s do not depend on the rate. Rows that end after 20 answers, or must be 30 long, are never
+seen, and random 429s bring the pace to a stop. Rows that end after 500, or need 5 only, let a limit be given up that is
+one: a fall leaves 2.3 % and 42 % turned away. From 0.25 to 0.9 of the rate nothing changed."""
 BIN, BINS = 0.1, 100
-"""Seconds per bin of what was sent, and bins kept."""
+"""Seconds per bin of what was sent, and bins kept: the rate that was accepted is measured over 10 s at most."""
 
 
 class Pace:

@@ -16,8 +16,7 @@ from prejudge.core.contracts.records import Drawing, Generate, Generation, Image
 from prejudge.core.engine.manifest import Manifest, StageRecord, set_settings
 from prejudge.core.report import Picture, ShownExample, render
 from prejudge.core.report.card import model_card
-from prejudge.core.report.examples import show_examples, show_pictures
-from prejudge.core.report.exchanges import show_images
+from prejudge.core.report.examples import show_examples, show_images, show_pictures
 from prejudge.core.report.output import build_content
 from prejudge.core.report.provenance import chosen_words, cost_words
 from prejudge.core.scoring.score import score

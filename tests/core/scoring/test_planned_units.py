@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from prejudge.core.scoring.enlarging import enlarge, untold
+from prejudge.core.scoring.planned_units import enlarge, untold
 
 
 def units(people="abc", size=2, **factors):
