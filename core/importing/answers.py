@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ..contracts.csv import decode, read_bytes, read_table
 from ..contracts.errors import DataError
 from ..contracts.records import (
     AnyRequest,
@@ -35,7 +34,6 @@ FIELDS: dict[type, tuple[str, ...]] = {
 }
 """Fields that an answer to each operation needs."""
 JSON_LINES = (".jsonl", ".ndjson")
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 class Row(NamedTuple):
@@ -95,14 +93,7 @@ def read_answers(path: str, columns: Mapping[str, str]) -> Answers:
     Raises:
         DataError: the file cannot be read, or has no such column.
     """
-    try:
-        raw = Path(path).read_bytes()
-        text = raw.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}.", code="file.unreadable"
-        ) from None
-    records = _json_lines(path, text) if Path(path).suffix.lower() in JSON_LINES else _csv(path, text)
+    sha256, records = _json_lines(path) if Path(path).suffix.lower() in JSON_LINES else _csv(path)
     if not records:
         raise DataError(f"{path} has no rows.", code="data.no-rows")
     names = list(dict.fromkeys(name for _, cells in records for name in cells))
@@ -112,7 +103,7 @@ def read_answers(path: str, columns: Mapping[str, str]) -> Answers:
         )
     fields = {name: name for name in names if name not in columns.values()} | dict(columns)
     rows = [Row(line, {f: cells[c] for f, c in fields.items() if c in cells}) for line, cells in records]
-    return Answers(path, hashlib.sha256(raw).hexdigest(), tuple(fields), rows)
+    return Answers(path, sha256, tuple(fields), rows)
 
 
 def read_answer(answers: Answers, row: Row, request: AnyRequest) -> AnyResponse | NoAnswer:
@@ -187,49 +178,18 @@ def _numbers(answers: Answers, row: Row, field: str) -> list[float] | None:
         raise answers.fault(row, f"{field} {cell!r} is no finite number, nor a JSON list of such.") from None
 
 
-def _csv(path: str, text: str) -> list[tuple[int, dict[str, Any]]]:
-    reader, line, records = csv.reader(io.StringIO(text, newline=""), strict=True), 1, []
-    header: list[str] | None = None
-    try:
-        for record in reader:
-            if record and header is None:
-                header = _unique(path, _ensure_commas(path, record))
-            elif record and header is not None:
-                if len(record) != len(header):
-                    raise DataError(
-                        f"{path}, line {line}: {len(record)} cells under {len(header)} columns.", code="data.row-length"
-                    )
-                records.append((line, dict(zip(header, record, strict=True))))
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{path}, line {line}: no well-formed CSV ({error}).", code="data.syntax") from None
-    return records
+def _csv(path: str) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
+    table = read_table(path)
+    return table.sha256, [(row.line, dict(row.cells)) for row in table.rows]
 
 
-def _ensure_commas(path: str, header: list[str]) -> list[str]:
-    """Refuse a header that is one cell because something else separates its columns."""
-    for separator, name in SEPARATORS.items():
-        if len(header) == 1 and separator in header[0]:
-            mend = "Save it with commas, or as JSONL."
-            raise DataError(
-                f"{path}: its columns are separated by {name}, not by commas. {mend}", code="data.separator"
-            )
-    return header
-
-
-def _unique(path: str, header: list[str]) -> list[str]:
-    if twice := [name for name in header if header.count(name) > 1]:
-        raise DataError(f"{path}: the column {twice[0]!r} stands in the header twice.", code="data.column-twice")
-    return header
-
-
-def _json_lines(path: str, text: str) -> list[tuple[int, dict[str, Any]]]:
-    records = []
+def _json_lines(path: str) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
+    raw, records = read_bytes(path), []
     # Not splitlines: JSON may hold other line ends within a text.
-    for line, record in enumerate(text.split("\n"), start=1):
+    for line, record in enumerate(decode(path, raw).split("\n"), start=1):
         if record.strip():
             try:
                 records.append((line, msgspec.json.decode(record, type=dict[str, Any])))
             except (msgspec.MsgspecError, UnicodeEncodeError) as error:
                 raise DataError(f"{path}, line {line}: no JSON object ({error}).", code="data.syntax") from None
-    return records
+    return hashlib.sha256(raw).hexdigest(), records

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ...core.contracts.errors import DataError
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.agreement import agreement, rating_table
 from ...core.statistics.arrays import Array, ratio
@@ -18,7 +18,7 @@ from ...core.statistics.permutation import flip_test
 from ...core.statistics.units import percent
 from ...probes.dora.associations import CELL, PAIR, PLACE
 from ...probes.dora.content_words import lemmas
-from ...probes.dora.documented import PAIRS, mark_documented, read_table
+from ...probes.dora.documented import PAIRS, mark_documented
 from .counts import Associations
 from .means import Measure
 from .options import DoraAssociationsOptions
@@ -147,32 +147,21 @@ def _above(
 
 
 def _human(path: str) -> pl.DataFrame:
-    rows = read_table(path)
-    if lacking := [name for name in (*PAIRS, "level") if name not in rows[0]]:
-        raise DataError(
-            f"{path}: no column {', '.join(lacking)}. It has: {', '.join(rows[0])}.", code="data.column-missing"
-        )
-    levels = [_level(path, number, row["level"]) for number, row in enumerate(rows, 2)]
+    rows = read_rows(path, (*PAIRS, "level"))
+    levels = [_level(row) for row in rows]
     frame = pl.DataFrame(
         {
-            "name": [row["descriptor"].strip().casefold() for row in rows],
-            "word": lemmas([row["word"] for row in rows]),
+            "name": [row.cells["descriptor"].strip().casefold() for row in rows],
+            "word": lemmas([row.cells["word"] for row in rows]),
             "human": pl.Series(levels, dtype=pl.Float64),
         }
     )
     return frame.group_by("name", "word").agg(pl.col("human").mean())
 
 
-def _level(path: str, line: int, text: str) -> float | None:
-    if not text.strip():
+def _level(row: Row) -> float | None:
+    if row.optional("level") is None:
         return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 1 <= value <= 5:
-        raise DataError(
-            f"{path}, line {line}: level {text!r} is no number from 1 to 5. Leave it empty where missing.",
-            code="data.number",
-        )
+    if not 1 <= (value := row.number("level")) <= 5:
+        raise row.fault(f"level {value:g} is not from 1 to 5. Leave it empty where missing.", "data.number")
     return value

@@ -6,8 +6,8 @@ from importlib.resources import files
 
 import msgspec
 
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from ..shared.csv import Row, read_rows
 
 REQUIRED = ("first", "second", "category", "kind")
 ARTICLES = ("", "a", "an")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from ...core.contracts.records import Scalar
-from ..shared.csv import Row, read_rows
 from ..shared.images import METADATA, probe_image, require_pillow
 
 VARIANTS = ("original", "filtered")

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from ...core.contracts import Options, Probe, Stage
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import Scalar
-from ..shared.csv import Row, read_rows
 from ..shared.sentence_pairs import Pair, PairOptions, PairStage, Spans, checked_difference, sample_cells, words
 from .causal import AlternativesStage, JointStage, LeftToRightStage, Scoring
 from .frames import CELL, FACTORS, Position, Selection, generate, load_design

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from ..shared.csv import Row, read_rows
 from .tuples_tests import REQUIRED, SENTIMENTS, STANDINGS, TERMS, Tuple, build, read_tuples
 
 NAME = ("dimension", "descriptor", "term", "attribute", "sentiment")

@@ -7,8 +7,8 @@ from importlib import resources
 
 import msgspec
 
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.records import Scalar
-from ..shared.csv import Row, read_rows
 
 REQUIRED = ("dimension", "descriptor", "term", "attribute", "sentiment", "score", "opposite", "standing")
 SENTIMENTS = ("positive", "negative")

@@ -14,8 +14,8 @@ import msgspec
 import polars as pl
 
 from ...core.contracts import Imported, Options, Probe, Stage
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from ..shared.csv import Row, read_rows
 from ..shared.sentence_pairs import Pair, PairOptions, PairStage, Unit, checked_difference
 
 SOURCE = "https://github.com/nyu-mll/crows-pairs (data/crows_pairs_anonymized.csv)"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from ..shared.csv import Row, read_rows
 from .descriptors import EITHER, Entry, chosen, entries_of, read_list, with_article
 from .options import DoraOptions, Modality
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 
+from ...core.contracts.csv import read_rows
 from ...core.contracts.errors import DataError
 from .content_words import content_words, lemmas
 
 PEOPLE = frozenset({"person", "people", "man", "woman"})
 """Words that many descriptors end in; a sentence need not have them."""
 PAIRS, SENTENCES = ("descriptor", "word"), "sent_more"
-Row = dict[str, str]
 
 
 class Documented:
@@ -41,13 +39,13 @@ def read_documented(path: str) -> Documented:
     Raises:
         DataError: the file cannot be read, or has neither `descriptor` and `word` nor `sent_more`.
     """
-    rows = read_table(path)
-    columns = rows[0].keys()
-    if set(PAIRS) <= columns:
-        words = lemmas([row["word"] for row in rows])
-        return Documented(set(zip(_names([row["descriptor"] for row in rows]), words, strict=True)), [])
+    rows = read_rows(path, ())
+    columns = rows[0].cells
+    if set(PAIRS) <= set(columns):
+        words = lemmas([row.cells["word"] for row in rows])
+        return Documented(set(zip(_names([row.cells["descriptor"] for row in rows]), words, strict=True)), [])
     if SENTENCES in columns:
-        told = [row[SENTENCES] for row in rows if row.get("stereo_antistereo") != "antistereo"]
+        told = [row.cells[SENTENCES] for row in rows if row.cells.get("stereo_antistereo") != "antistereo"]
         return Documented(set(), [frozenset(words) for words in content_words(told)])
     raise DataError(
         f"{path}: neither columns descriptor and word, nor sent_more. It has: {', '.join(columns)}.",
@@ -60,22 +58,6 @@ def mark_documented(pairs: pl.DataFrame, path: str) -> pl.DataFrame:
     known = read_documented(path)
     named = zip(_names(pairs["descriptor"].to_list()), pairs["word"].to_list(), strict=True)
     return pairs.with_columns(documented=pl.Series([known.has(*pair) for pair in named], dtype=pl.Boolean))
-
-
-def read_table(path: str) -> list[Row]:
-    """Return the rows of a CSV file in UTF-8, with or without a byte-order mark; raises `DataError`."""
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            rows = [{k: v or "" for k, v in row.items() if k is not None} for row in csv.DictReader(file)]
-    except OSError as error:
-        raise DataError(
-            f"cannot read {path!r}: {error.strerror or error}. Check the path.", code="file.unreadable"
-        ) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: no CSV in UTF-8 ({error}). Save it as such.", code="data.syntax") from None
-    if not rows:
-        raise DataError(f"{path}: the file has no rows.", code="data.no-rows")
-    return rows
 
 
 def _names(descriptors: Sequence[str]) -> list[frozenset[str]]:

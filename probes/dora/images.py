@@ -14,9 +14,9 @@ import msgspec
 import polars as pl
 
 from ...core.contracts import Stage, Trial, Unreadable
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.records import AnyResponse, Draw, Drawing, Request, Scalar
-from ..shared.csv import Row, read_rows
 from ..shared.images import METADATA, probe_image, require_pillow
 from .authors import asked_about
 from .descriptors import T2I_SETTINGS, Entry, chosen

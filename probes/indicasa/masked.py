@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from ..shared.csv import Row, read_rows
+from ...core.contracts.csv import Row, read_rows
 from .asking import MASK, mask_left
 
 PAIRS = "https://github.com/sahoonihar/IndiBias (IndiBias_v1_sample.csv)"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from ..shared.csv import Row, read_rows
 from .confusion import COUNTS
 from .masked import ANTI, CATEGORIES, STEREOTYPE
 

@@ -19,8 +19,8 @@ import msgspec
 import polars as pl
 
 from ...core.contracts import Options, Stage, Trial, Unreadable
+from ...core.contracts.csv import Row
 from ...core.contracts.records import AnyResponse, PseudoLikelihood, Scalar, Span, TokenScores, Variant
-from .csv import Row
 
 if TYPE_CHECKING:
     from ...core.contracts.records import Request

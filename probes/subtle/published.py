@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from ..shared.csv import Row, read_rows
 from .asking import normal
 from .items import AS_PUBLISHED, BLANK, DOMAINS, GIVEN, OPTIONS, POLARITIES, PRONOUNS, Item
 from .templates import derive

@@ -81,7 +81,7 @@ def test_other_separator_is_named(tmp_path, separator, name):
 def test_bad_files_are_refused(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n[2]\n')
     (tmp_path / "b.csv").write_bytes(b"a\n\xff\n")
-    for name, code in (("a.jsonl", "data.syntax"), ("b.csv", "file.unreadable"), ("c.csv", "file.unreadable")):
+    for name, code in (("a.jsonl", "data.syntax"), ("b.csv", "file.encoding"), ("c.csv", "file.missing")):
         with raises_code(DataError, code, name):
             read_answers(str(tmp_path / name), {})
 

@@ -184,7 +184,7 @@ def test_calibration_against_people(tmp_path):
 
 def test_a_level_off_the_scale_is_refused(tmp_path):
     (tmp_path / "f.csv").write_text("descriptor,word,level\ngroup0,x,7\n", encoding="utf-8")
-    with raises_code(DataError, "data.number", "'7'", "line 2"):
+    with raises_code(DataError, "data.number", "level 7", "line 2"):
         estimates(study(), human=str(tmp_path / "f.csv"))
 
 

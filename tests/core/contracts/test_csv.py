@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
+from prejudge.core.contracts.csv import read_rows, read_table
 from prejudge.core.contracts.errors import DataError
-from prejudge.probes.shared.csv import read_rows
 from prejudge.testing import raises_code
 
 
@@ -64,6 +66,7 @@ def test_missing_column_names_the_nearest(write):
         ("a,b\n1,2\n1,2,3\n", "data.row-length", "line 3"),
         ('a,b\n1,2\n"x"y,2\n', "data.syntax", "line 3"),
         ('a,b\n1,"open\n', "data.syntax", "line 2"),
+        ("a;b\n1;2\n", "data.separator", "semicolons"),
     ],
 )
 def test_malformed_file_is_refused(write, content, code, named):
@@ -89,3 +92,16 @@ def test_number_must_be_finite(write, cell):
     (row,) = read_rows(write(f"a\n{cell}\n"), ["a"])
     with raises_code(DataError, "data.number", cell):
         row.number("a")
+
+
+def test_table_without_rows_has_columns_and_digest(write):
+    table = read_table(write("a,b\n"))
+    assert table.columns == ("a", "b") and table.rows == []
+    assert table.sha256 == hashlib.sha256(b"a,b\n").hexdigest()
+
+
+def test_first_column_of_several_names_is_taken(write):
+    table = read_table(write("text,Sentense\nx,y\n"))
+    assert table.column("sentence", "text") == "text"
+    with raises_code(DataError, "data.column-missing", "'sentence' (is 'Sentense' meant?) or 'phrase'"):
+        table.column("sentence", "phrase")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import difflib
+import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from ...core.contracts.errors import DataError
+from .errors import DataError
+
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What else may separate columns, and is refused by its name."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -54,38 +58,63 @@ class Row(msgspec.Struct, frozen=True):
         return value
 
 
+class Table(msgspec.Struct, frozen=True):
+    """All records of a file."""
+
+    path: str
+    sha256: str
+    """Of the file."""
+    columns: tuple[str, ...]
+    rows: list[Row]
+
+    def column(self, *names: str) -> str:
+        """Return the first of these columns that there is; raises `DataError`."""
+        if found := next((name for name in names if name in self.columns), None):
+            return found
+        raise _no_column(self.path, self.columns, " or ".join(_near(name, self.columns) for name in names))
+
+
 def read_rows(path: str, required: Sequence[str]) -> list[Row]:
+    """Return the records of a file, in order, at least one; see `read_table`."""
+    table = read_table(path, required)
+    if not table.rows:
+        raise DataError(f"{path}: the file has a header but no rows.", code="data.no-rows")
+    return table.rows
+
+
+def read_table(path: str, required: Sequence[str] = ()) -> Table:
     """Read a UTF-8 CSV file with a header; a byte-order mark is accepted.
 
     Args:
         path: The file. Blank lines in it are skipped.
         required: Columns it must have; others are kept too.
 
-    Returns:
-        The records in the order of the file, at least one.
-
     Raises:
-        DataError: The file is missing, unreadable, not UTF-8, no well-formed CSV, or has no rows; a column is
-            missing or stands there twice.
+        DataError: The file is missing, unreadable, not UTF-8 or no well-formed CSV with commas; a column is missing or
+            stands there twice.
     """
-    records = _records(path, _decoded(path))
+    raw = read_bytes(path)
+    records = _records(path, decode(path, raw))
     _, header = next(records, (1, []))
     _check_header(path, header, required)
     rows = [Row(path, line, _cells(path, line, header, record)) for line, record in records]
-    if not rows:
-        raise DataError(f"{path}: the file has a header but no rows.", code="data.no-rows")
-    return rows
+    return Table(path, hashlib.sha256(raw).hexdigest(), tuple(header), rows)
 
 
-def _decoded(path: str) -> str:
+def read_bytes(path: str) -> bytes:
+    """Return what is in a file; raises `DataError`."""
     try:
-        raw = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise DataError(f"no such file: {path!r}. Check the path.", code="file.missing") from None
     except (OSError, ValueError) as error:
         raise DataError(
             f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}.", code="file.unreadable"
         ) from None
+
+
+def decode(path: str, raw: bytes) -> str:
+    """Return the text of a file in UTF-8, with or without a byte-order mark; raises `DataError` with the line."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -111,21 +140,24 @@ def _records(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
 
 def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> None:
     if not header:
-        raise DataError(
-            f"{path}: the file is empty. It needs a header with: {', '.join(required)}.", code="data.no-rows"
-        )
+        wanted = f" with: {', '.join(required)}" if required else ""
+        raise DataError(f"{path}: the file is empty. It needs a header{wanted}.", code="data.no-rows")
+    for separator, name in SEPARATORS.items():
+        if len(header) == 1 and separator in header[0]:
+            raise DataError(f"{path}: its columns are separated by {name}. Save it with commas.", code="data.separator")
     missing = [name for name in required if name not in header]
     if missing:
-        has = ", ".join(repr(name) for name in header)
-        raise DataError(
-            f"{path}: no column {', '.join(_near(name, header) for name in missing)}. It has: {has}.",
-            code="data.column-missing",
-        )
+        raise _no_column(path, header, ", ".join(_near(name, header) for name in missing))
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise DataError(
             f"{path}: column {twice[0]!r} stands in the header twice. Rename or remove one.", code="data.column-twice"
         )
+
+
+def _no_column(path: str, header: Sequence[str], missing: str) -> DataError:
+    has = ", ".join(repr(name) for name in header)
+    return DataError(f"{path}: no column {missing}. It has: {has}.", code="data.column-missing")
 
 
 def _near(name: str, header: Sequence[str]) -> str:
