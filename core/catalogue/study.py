@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -45,6 +46,7 @@ class Catalogue:
 
     def __init__(self, registry: Registry, plugins: Plugins) -> None:
         self.registry, self.plugins = registry, plugins
+        self._last: tuple[object, Instrument] | None = None
 
     @classmethod
     def load(cls, registry: str | None = None) -> Catalogue:
@@ -117,7 +119,17 @@ class Catalogue:
         )
 
     def instrument(self, study: Study) -> Instrument:
-        """Load the study's probe and metrics, and check that they fit together."""
+        """Load the study's probe and metrics, and check that they fit together.
+
+        The same study again is the same instrument, so that a run is scored with the stages that it was asked with.
+        """
+        named = [("probe", study.probe), *(("metric", name) for name in study.metrics)]
+        asked = (msgspec.json.encode(study), [self.plugins.load(kind, name) for kind, name in named])
+        if self._last is None or self._last[0] != asked:
+            self._last = (asked, self._instrument(study))
+        return self._last[1]
+
+    def _instrument(self, study: Study) -> Instrument:
         probe = self._make(Probe, "probe", study.probe)
         instrument = Instrument(
             probe=probe,
@@ -152,8 +164,8 @@ class Catalogue:
             ) from error
 
 
-class Instrument(msgspec.Struct, frozen=True):
-    """A probe and metrics with their options."""
+class Instrument(msgspec.Struct, frozen=True, dict=True):
+    """A probe and metrics with their options. Its stages are made once: some read or generate a whole data set."""
 
     probe: Probe
     options: Options
@@ -167,7 +179,11 @@ class Instrument(msgspec.Struct, frozen=True):
 
     def every_stage(self) -> list[Stage]:
         """Return the stages, in order."""
-        return list(self.probe.stages(self.options))
+        return list(self._stages)
+
+    @cached_property
+    def _stages(self) -> tuple[Stage, ...]:
+        return tuple(self.probe.stages(self.options))
 
     def files(self) -> list[str]:
         """Return the paths of the files that options of the metrics name."""
