@@ -11,9 +11,9 @@ import msgspec
 from ...core.charts.flows import Flows, draw_flows
 from ...core.charts.forest import GREY, INK, MEDIUM, SKY, SMALL, Column, columns, new_figure
 from ...core.contracts.estimates import Chart, Estimate
+from ...probes.attractiveness.terms import TRAITS, VARIANTS
 from .filter import CATEGORY, FILTER, GAP, KRUSKAL, POSITIVE, STEREOTYPE
 from .groups import PAIR
-from .scores import LABELS, VARIANTS
 from .shares import JUDGED, PAPER, SHARE
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
@@ -138,7 +138,7 @@ def draw_overlap(estimates: Sequence[Estimate]) -> list[Chart]:
     scenarios = _judged(estimates)
     if not scenarios:
         return []
-    others = [by for by in LABELS if any(by in s.shown for s in scenarios)]
+    others = [by for by in TRAITS if any(by in s.shown for s in scenarios)]
     parts = [_categories(scenarios), *(_groups(scenarios, by) for by in others)]
     figure = new_figure((11.5, 4.3 * ((len(parts) + 1) // 2)))
     figure.suptitle("Scenarios with and without a bias", fontsize=MEDIUM + 1.5)
@@ -212,7 +212,7 @@ MARKS = "os^Dv*"
 
 def draw(estimates: Sequence[Estimate]) -> list[Chart]:
     """Return the paper's Figures 3, 4, 5 and 6 and its Tables 5, 6 and 7, as far as there are estimates for them."""
-    strength = (chart for by in LABELS for chart in _strength(by, estimates))
+    strength = (chart for by in TRAITS for chart in _strength(by, estimates))
     return [*_shares(estimates), *draw_overlap(estimates), *strength, *draw_tables(estimates)]
 
 

@@ -20,8 +20,9 @@ from ...core.statistics.permutation import flip_test
 from ...core.statistics.rank_tables import epsilon_squared, level_counts, rank_biserial
 from ...core.statistics.scipy_stats import stats
 from ...core.statistics.signed_ranks import signed_ranks
+from ...probes.attractiveness.terms import VARIANTS
 from .options import AttractivenessMetricOptions
-from .scores import VARIANTS, Scenario, Scores
+from .scores import Scenario, Scores
 
 KRUSKAL = "kruskal_wallis"
 GAP, WILCOXON = "gap", "gap_signed_ranks"

@@ -15,6 +15,7 @@ from ...core.statistics.families import tag
 from ...core.statistics.intervals import SHARE
 from ...core.statistics.rank_tables import epsilon_squared, level_counts
 from ...core.statistics.scipy_stats import stats
+from ...probes.attractiveness.terms import TRAITS, VARIANTS
 from .filter import (
     KRUSKAL,
     STEREOTYPE,
@@ -27,7 +28,7 @@ from .filter import (
     shown,
 )
 from .options import AttractivenessMetricOptions
-from .scores import LABELS, VARIANTS, Scores, rounded
+from .scores import Scores, rounded
 
 CHANGE = "bias_change"
 BY_FACE = "kruskal_wallis_faces"
@@ -37,7 +38,7 @@ DIFFERENCE = "difference of epsilon squared, filtered - original"
 
 def group_estimates(scores: Scores, options: AttractivenessMetricOptions) -> Iterator[Estimate]:
     """Yield, for each of gender, age group and race that the faces have: bias, its change, and the filter within."""
-    for by in LABELS:
+    for by in TRAITS:
         levels = scores.levels(by)
         if len(levels) < 2:
             continue
@@ -163,7 +164,7 @@ def mean_estimates(scores: Scores, options: AttractivenessMetricOptions) -> Iter
     for side, variant in enumerate(VARIANTS):
         yield from _means(scores, scores.score[..., side], {"variant": variant}, options)
     both = _mean_of_variants(scores.score)
-    for by in LABELS:
+    for by in TRAITS:
         for level in scores.levels(by):
             yield from _means(scores, np.where(scores.level(by, level), both, np.nan), {by: level}, options)
 

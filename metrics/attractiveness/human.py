@@ -13,8 +13,9 @@ from ...core.statistics.arrays import Array, ratio
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.intervals import percentiles
 from ...core.statistics.scipy_stats import stats
+from ...probes.attractiveness.terms import VARIANTS
 from .options import AttractivenessMetricOptions
-from .scores import VARIANTS, Scores
+from .scores import Scores
 
 AGREEMENT, CEILING = "human_agreement", "human_ceiling"
 FEWEST = 4

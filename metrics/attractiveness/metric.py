@@ -15,13 +15,14 @@ import polars as pl
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.families import correct
+from ...probes.attractiveness.terms import TRAITS
 from .artifacts import missing_answers, position_estimates
 from .charts import draw
 from .filter import WILCOXON, filter_estimates
 from .groups import BY_FACE, CHANGE, group_estimates, mean_estimates
 from .human import human_estimates
 from .options import AttractivenessMetricOptions
-from .scores import LABELS, NEEDS, Scores, gather
+from .scores import NEEDS, Scores, gather
 from .shares import HALO, halo_estimate, share_estimates, stronger_estimates, strongest_estimates
 from .words import conclude, examples_of, headline, methods, units
 
@@ -45,7 +46,7 @@ def designs(scores: Scores) -> pl.DataFrame:
 
 def _group_units(scores: Scores, changes: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield the faces of known gender, age group and race: the means of their images, and their changes."""
-    for by in LABELS:
+    for by in TRAITS:
         if len(scores.levels(by)) < 2:
             continue
         known = np.tile(scores.codes(by) >= 0, len(scores.scenarios))

@@ -14,14 +14,11 @@ import polars as pl
 from ...core.contracts.errors import DataError
 from ...core.statistics.arrays import Array, Codes, Flags
 from ...core.statistics.pairs import require_columns
+from ...probes.attractiveness.terms import DESIGN, ORDER, TRAITS, VARIANTS
 
-VARIANTS = ("original", "filtered")
-LABELS = ("gender", "age_group", "race")
-DESIGN = ("scenario", "category", "kind", "positive", "stereotype")
-ORDER = ("first_is", "asked")
 DECIMALS = 12
 CELL = ("scenario", "face", "variant")
-NEEDS = frozenset({*DESIGN, *LABELS, *ORDER, "face", "variant", "human", "score", "p_a", "status"})
+NEEDS = frozenset({*DESIGN, *TRAITS, *ORDER, "face", "variant", "human", "score", "p_a", "status"})
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -87,7 +84,7 @@ def gather(observations: pl.DataFrame) -> Scores:
             f"unknown variant {unknown[0]!r}. Use {', '.join(map(repr, VARIANTS))}.", code="data.unknown-value"
         )
     design = observations.select(DESIGN).unique(maintain_order=True).cast(pl.String)
-    people = observations.select("face", *LABELS).unique(maintain_order=True).cast(pl.String)
+    people = observations.select("face", *TRAITS).unique(maintain_order=True).cast(pl.String)
     for frame, key in ((design, "scenario"), (people, "face")):
         if twice := frame.filter(frame[key].is_duplicated())[key].to_list():
             raise DataError(
@@ -101,7 +98,7 @@ def gather(observations: pl.DataFrame) -> Scores:
     return Scores(
         scenarios=[Scenario(*row) for row in design.iter_rows()],
         faces=people["face"].to_list(),
-        labels={name: people[name].to_list() for name in LABELS},
+        labels={name: people[name].to_list() for name in TRAITS},
         score=rounded(_filled(shape, place, cells["score"], np.nan)),
         least=_filled(shape, place, cells["least"], 0.0),
         greatest=_filled(shape, place, cells["greatest"], 1.0),

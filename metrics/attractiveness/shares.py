@@ -15,10 +15,11 @@ from ...core.statistics.families import ABOVE, tagged
 from ...core.statistics.intervals import CONTRAST
 from ...core.statistics.permutation import flip_test
 from ...core.statistics.proportions import share
+from ...probes.attractiveness.terms import TRAITS, VARIANTS
 from .filter import FILTER, GAP, KRUSKAL, column_sums, mean
 from .groups import BY_FACE, CHANGE
 from .options import AttractivenessMetricOptions
-from .scores import LABELS, VARIANTS, Scenario, Scores
+from .scores import Scenario, Scores
 
 PAPER = "Kruskal-Wallis, p as in the paper"
 ADJUSTED = "Kruskal-Wallis, adjusted p"
@@ -63,7 +64,7 @@ def share_estimates(
         parts.append(({"category": category}, own))
         kinds = dict.fromkeys(s.kind for s in own)
         parts += [({"category": category, "kind": kind}, [s for s in own if s.kind == kind]) for kind in kinds]
-    for by in (FILTER, *(name for name in LABELS if len(scores.levels(name)) > 1)):
+    for by in (FILTER, *(name for name in TRAITS if len(scores.levels(name)) > 1)):
         for group, own in parts:
             yield from _shares(index, by, group, own, options)
     yield _halo_share(index, [s for s in scores.scenarios if s.positive], options)
@@ -161,7 +162,7 @@ def strongest_estimates(
 ) -> Iterator[Estimate]:
     """Yield in how many scenarios the filter's H is largest for each group (the paper's Figures 5 and 6)."""
     index = Index(estimates)
-    for by in LABELS:
+    for by in TRAITS:
         levels = scores.levels(by)
         if len(levels) < 2:
             continue
@@ -190,7 +191,7 @@ def stronger_estimates(
     larger H decides; by `tested change` it is a change that is not significant after correction.
     """
     index = Index(estimates)
-    for by in LABELS:
+    for by in TRAITS:
         if len(scores.levels(by)) < 2:
             continue
         for judged, decide in (("H", _by_h), ("tested change", _by_change)):

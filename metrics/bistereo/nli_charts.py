@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from ...core.charts.forest import INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.statistics.families import ABOVE, BELOW, tagged
-from .nli_pairs import CONTEXT, SKINS
+from ...probes.bistereo.terms import SKINS
+from .nli_pairs import CONTEXT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,8 @@ from ...core.statistics.intervals import FREE
 from ...core.statistics.pairs import missing_by_status
 from ...core.statistics.permutation import flip_test, smallest_p
 from ...core.statistics.tally import cell_statistics
-from .nli_pairs import CELL, GROUPINGS, LABELS, NEUTRAL, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
+from ...probes.bistereo.terms import LABELS
+from .nli_pairs import CELL, GROUPINGS, NEUTRAL, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
 from .unreadable import missing
 
 PERCENT, POINT_GAP = (0.0, 100.0), (-100.0, 100.0)

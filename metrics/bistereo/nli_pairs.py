@@ -10,9 +10,8 @@ import polars as pl
 from ...core.contracts.errors import DataError
 from ...core.statistics.options import MarginOptions
 from ...core.statistics.pairs import ABSENT, require_columns
+from ...probes.bistereo.terms import LABELS, SKINS
 
-LABELS = ("entailment", "contradiction", "neutral")
-SKINS = ("fair", "dark")
 CELL = ("gender", "category", "skin")
 CONTEXT = ("gender", "kind", "direction")
 GROUPINGS: tuple[tuple[str, ...], ...] = ((), CONTEXT[:2], CONTEXT)

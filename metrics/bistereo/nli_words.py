@@ -9,7 +9,8 @@ import polars as pl
 from ...core.contracts.estimates import Estimate, Example
 from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
 from ...core.statistics.units import Measure, unit_rows
-from .nli_pairs import CELL, CONTEXT, GROUPINGS, LABELS, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
+from ...probes.bistereo.terms import LABELS
+from .nli_pairs import CELL, CONTEXT, GROUPINGS, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
 
 EFFECTS = ("halo", "horn")
 WORDS = {

@@ -7,9 +7,9 @@ import polars as pl
 from ...core.contracts.errors import DataError
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.pairs import ABSENT, require_columns
+from ...probes.bistereo.terms import CONDITIONS
 
 CHOICES = ("biased", "unbiased", "other")
-CONDITIONS = ("groups", "prior")
 KEEP = ("test", "item", "dimension", "disadvantaged", "gender", "validated")
 LOGS = ("log_biased", "log_unbiased")
 NEEDS = frozenset({*KEEP, *LOGS, "condition", "choice", "status"})

@@ -14,6 +14,7 @@ from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.options import CrowsPairsOptions
 from ...core.statistics.pairs import pair_up, with_keys
+from ...probes.crows_pairs.terms import CELL, DIRECTIONS, SIDES
 from .charts import draw
 from .estimates import estimate_all
 from .units import units
@@ -24,16 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CrowsPairs", "CrowsPairsOptions"]
 
-SIDES = ("more", "less")
-DIRECTIONS = ("stereo", "antistereo")
-FACTORS = ("direction", "bias_type")
-
 
 class CrowsPairs(Metric):
     """Metric, stereotype and anti-stereotype score, by bias type, with ties, magnitude and worst case."""
 
     options: ClassVar[type[Options]] = CrowsPairsOptions
-    needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *FACTORS, "log_probability", "status"})
+    needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
 
     def compute(self, observations: pl.DataFrame, options: CrowsPairsOptions) -> list[Estimate]:
         """Return the scores in per cent, the share of ties, and the mean log-odds difference in nats.
@@ -44,7 +41,7 @@ class CrowsPairs(Metric):
         Raises:
             DataError: a column is absent, a side or a direction has an unknown name, or a row stands twice.
         """
-        pairs = pair_up(observations, SIDES, FACTORS)
+        pairs = pair_up(observations, SIDES, CELL)
         if unknown := sorted(set(pairs["direction"].unique().to_list()) - set(DIRECTIONS), key=str):
             raise DataError(
                 f"unknown direction {unknown[0]!r}. Use {', '.join(map(repr, DIRECTIONS))}.", code="data.unknown-value"
@@ -56,7 +53,7 @@ class CrowsPairs(Metric):
 
         `stereotype_score` and `antistereotype_score` are ratios (ties leave their denominator).
         """
-        return units(pair_up(observations, SIDES, FACTORS), options)
+        return units(pair_up(observations, SIDES, CELL), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer in one sentence whether the more stereotyping sentences are found likelier."""
@@ -76,4 +73,4 @@ class CrowsPairs(Metric):
 
     def examples(self, observations: pl.DataFrame, options: CrowsPairsOptions) -> list[Example]:
         """Pick per bias type the pairs whose more stereotyping sentence is likelier by the most."""
-        return examples_of(with_keys(pair_up(observations, SIDES, FACTORS), observations, SIDES), options)
+        return examples_of(with_keys(pair_up(observations, SIDES, CELL), observations, SIDES), options)

@@ -11,18 +11,10 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.missing import Group, missing_estimates
-from ...probes.dora.associations import (
-    ABSENT,
-    CELL,
-    PAIR,
-    count_pairs,
-    judgements,
-    measure_cells,
-    mentions,
-    with_answers,
-)
+from ...probes.dora.associations import count_pairs, judgements, measure_cells, mentions, with_answers
 from ...probes.dora.overlap import overlap
 from ...probes.dora.salience import METHODS
+from ...probes.dora.terms import ABSENT, CELL, PAIR
 from .options import DoraAssociationsOptions
 
 

@@ -16,9 +16,9 @@ from ...core.statistics.effects import defined, p_of
 from ...core.statistics.intervals import FREE
 from ...core.statistics.permutation import flip_test
 from ...core.statistics.units import percent
-from ...probes.dora.associations import CELL, PAIR, PLACE
 from ...probes.dora.content_words import lemmas
 from ...probes.dora.documented import PAIRS, mark_documented
+from ...probes.dora.terms import CELL, PAIR, PLACE
 from .counts import Associations
 from .means import Measure
 from .options import DoraAssociationsOptions

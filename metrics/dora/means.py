@@ -19,7 +19,7 @@ from ...core.statistics.bounds import Limits, mean_bounds
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined
 from ...core.statistics.intervals import FREE
-from ...probes.dora.associations import CELL, PLACE
+from ...probes.dora.terms import CELL, PLACE
 from .options import DoraAssociationsOptions
 
 

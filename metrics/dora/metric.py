@@ -15,7 +15,7 @@ from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.families import correct
-from ...probes.dora.associations import PLACE
+from ...probes.dora.terms import PLACE
 from .charts import draw
 from .counts import Associations, count_estimates, gather, missing_by_stage, overlap_estimates, unreadable_kinds
 from .known import agreement_estimates, calibration, judged_estimates, share_measures, undocumented

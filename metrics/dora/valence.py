@@ -13,7 +13,7 @@ from ...core.contracts.estimates import Estimate
 from ...core.statistics.effects import Tested
 from ...core.statistics.independent import Answers, mann_whitney, two_shares
 from ...core.statistics.units import percent
-from ...probes.dora.associations import PLACE
+from ...probes.dora.terms import PLACE
 from .counts import Associations
 from .means import Measure, by_descriptor
 from .options import DoraAssociationsOptions

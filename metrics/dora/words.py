@@ -8,9 +8,10 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate, Example
 from ...core.statistics.families import NAMES
-from ...probes.dora.associations import CELL, ranked
+from ...probes.dora.associations import ranked
 from ...probes.dora.documented import mark_documented
 from ...probes.dora.salience import METHODS
+from ...probes.dora.terms import CELL
 from .counts import DISTINCT, SALIENT, Associations
 from .known import JUDGED, OTHERS, UNDOCUMENTED
 from .options import DoraAssociationsOptions

@@ -20,15 +20,11 @@ from ...core.statistics.arrays import Array
 from ...core.statistics.missing import Group
 from ...core.statistics.pairs import missing_by_status, require_columns
 from ...core.statistics.permutation import SLACK
+from ...probes.indicasa.terms import COMPLETION, ENCODER, KINDS, LOST, SEVERAL, VERDICT
 from .options import IndiCASAMetricOptions
 
 KEEP = ("prompt", "source", "category")
-KINDS = ("stereotype", "anti-stereotype")
-COMPLETION, VERDICT = "completion", "verdict"
-LOST = ("refused", "filtered", "unreadable", "failed")
 TIED = "tied"
-ENCODER = ("encoder_ss", "encoder_sa", "encoder_as", "encoder_aa")
-SEVERAL = "encoder_several"
 NEEDS = frozenset({*KEEP, "kind", "vector", "status", "asked", *LOST, "lenient", *ENCODER})
 SCHEMA = {
     **dict.fromkeys(KEEP, pl.String),

@@ -19,9 +19,10 @@ from ...core.statistics.arrays import Array, Codes, ratio
 from ...core.statistics.intervals import CONTRAST, SHARE
 from ...core.statistics.pairs import require_columns
 from ...core.statistics.rank_tables import tau_c, taus
+from ...probes.subtle.terms import NEGATIVE, NEUTRAL, POSITIVE
 
-GIVEN = ("negative", "positive")
-CHOSEN = ("negative", "neutral", "positive")
+GIVEN = (NEGATIVE, POSITIVE)
+CHOSEN = (NEGATIVE, NEUTRAL, POSITIVE)
 NEEDS = frozenset({"domain", "pronoun", "given", "chosen", "status"})
 CODINGS = ("polarity", "stereotype match")
 """What the answer is coded as for Kendall's tau: the polarity that was chosen, as the paper's text says; or whether

@@ -9,10 +9,9 @@ import polars as pl
 from ...core.contracts.estimates import Estimate, Example
 from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
 from ...core.statistics.units import Measure, percent, unit_rows
+from ...probes.subtle.terms import POLARITIES
 from .cells import DELTAS
 from .options import SubtleMetricOptions
-
-CHOICES = ("positive", "negative", "neutral")
 
 
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -110,7 +109,7 @@ def units(observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFr
     side = pl.when(pl.col("given") == "positive").then(1).otherwise(-1)
     measures = [
         Measure(name, percent(pl.col("chosen") == choice), 0.0, 100.0, side)
-        for name, choice in zip(DELTAS, CHOICES, strict=True)
+        for name, choice in zip(DELTAS, POLARITIES, strict=True)
     ]
     rows = [row for factors in ((), ("domain",)) for row in unit_rows(frame, measures, factors, options.cluster[-1])]
     return pl.concat(rows, how="diagonal").drop("threshold")

@@ -20,7 +20,8 @@ import msgspec
 import numpy as np
 
 from ...core.contracts.errors import MissingExtraError, UsageError
-from .stimuli import VARIANTS, Stimulus
+from .stimuli import Stimulus
+from .terms import VARIANTS
 
 GENDERS = ("female", "male")
 RACES = {

@@ -36,12 +36,11 @@ from ..shared.sampling import ensure_drawable
 from .asking import LABELS, ORDERS, Articles, prompt_of, read_label, score_of, share_of_a
 from .faces import Face, draw, pairs, paper_faces
 from .scenarios import Scenario, load_scenarios
-from .stimuli import VARIANTS, Stimulus, read_stimuli
+from .stimuli import Stimulus, read_stimuli
+from .terms import DESIGN, ORDER, PERSON, VARIANTS
 
-DESIGN = ("scenario", "category", "kind", "positive", "stereotype")
-PERSON = ("gender", "age_group", "race", "source")
 _decode = msgspec.json.Decoder(Generation).decode
-FACTORS = (*DESIGN, "face", "variant", *PERSON, "human", "first_is", "asked")
+FACTORS = (*DESIGN, "face", "variant", *PERSON, "human", *ORDER)
 
 
 class AttractivenessOptions(Options, frozen=True, kw_only=True):

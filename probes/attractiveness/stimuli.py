@@ -14,9 +14,8 @@ from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from ...core.contracts.records import Scalar
 from ..shared.images import METADATA, probe_image, require_pillow
+from .terms import PERSON, VARIANTS
 
-VARIANTS = ("original", "filtered")
-PERSON = ("gender", "age_group", "race", "source")
 REQUIRED = ("face_id", "file", "variant", *PERSON)
 RATING = "rating_"
 SHOWN = 5

@@ -14,7 +14,8 @@ from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Classify, Generate, Likelihood, Request, Scalar
 from ..shared.sentence_pairs import Pair, sample_cells
 from .nli_asking import OUTCOMES, AskingOptions, ask, read
-from .nli_design import CELL, FACTORS, SIDES, generate, load_design
+from .nli_design import CELL, FACTORS, generate, load_design
+from .terms import SKINS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,7 +59,7 @@ class NLIStage(Stage):
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield two trials per pair of skin tones."""
         for pair in self.pairs:
-            for side, text in zip(SIDES, pair.texts, strict=True):
+            for side, text in zip(SKINS, pair.texts, strict=True):
                 premise, hypothesis = text.split("\n")
                 factors: dict[str, Scalar] = {"pair": pair.id, "skin": side, **pair.factors}
                 told: dict[str, Scalar] = {"premise": premise, "hypothesis": hypothesis}
@@ -66,7 +67,7 @@ class NLIStage(Stage):
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Count two trials per pair of skin tones."""
-        return len(SIDES) * len(self.pairs)
+        return len(SKINS) * len(self.pairs)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the label, and its probability where there is one."""

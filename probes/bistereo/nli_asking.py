@@ -28,8 +28,8 @@ from ...core.contracts.records import (
     Text,
 )
 from ..shared.sampling import ensure_drawable
+from .terms import LABELS
 
-LABELS = ("entailment", "contradiction", "neutral")
 PROBABILITIES = tuple(f"p_{label}" for label in LABELS)
 OUTCOMES = ("label", *PROBABILITIES)
 Asking = Literal["classify", "generate", "likelihood"]

@@ -11,9 +11,9 @@ from typing import Literal
 import msgspec
 
 from ..shared.sentence_pairs import Pair
+from .terms import SKINS
 
 Number = Literal["singular", "plural"]
-SIDES = ("fair", "dark")
 ATTRIBUTE, SKIN = "attribute in premise", "skin tone in premise"
 DIRECTIONS = (ATTRIBUTE, SKIN)
 """Which of the two words of a template the premise says; the hypothesis says the other."""
@@ -107,11 +107,11 @@ def generate(design: Design, genders: Iterable[str], categories: Iterable[str]) 
 
 def _pair(design: Design, template: Template, noun: str, category: Category, what: tuple[str, str]) -> Pair:
     word, direction = what
-    fair, dark = (_text(template, noun, design, (design.skin[side], word, direction)) for side in SIDES)
+    fair, dark = (_text(template, noun, design, (design.skin[side], word, direction)) for side in SKINS)
     short = "attribute-skin" if direction == ATTRIBUTE else "skin-attribute"
     cell = (template.gender, template.kind, category.name, category.sentiment, direction, template.id, noun, word)
     name = f"{template.id}/{noun}/{word}/{short}"
-    return Pair(name, SIDES, (fair, dark), dict(zip(FACTORS, cell, strict=True)))
+    return Pair(name, SKINS, (fair, dark), dict(zip(FACTORS, cell, strict=True)))
 
 
 def _text(template: Template, noun: str, design: Design, words: tuple[str, str, str]) -> str:

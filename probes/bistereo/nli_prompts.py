@@ -15,7 +15,8 @@ from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Likelihood, Request, Scalar
 from ..shared.sampling import ensure_drawable
-from .nli_asking import LABELS, OUTCOMES, AskingOptions, ask, load_prompts, read
+from .nli_asking import OUTCOMES, AskingOptions, ask, load_prompts, read
+from .terms import LABELS
 
 if TYPE_CHECKING:
     import polars as pl

@@ -26,6 +26,7 @@ from ...core.contracts.records import (
     Text,
 )
 from ..shared.sampling import ensure_drawable
+from .terms import GROUPS, PRIOR
 from .tuples_tests import ANNOTATORS, FACTORS, Test, build, read_tuples
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ Doctor : Hospital :: Teacher : School
 """The paper's prompt, appendix K.2, word for word."""
 NOBODY = "Person"
 """Who stands in the place of both groups, for the prior of the two answers."""
-GROUPS, PRIOR = "groups", "prior"
 
 
 class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):

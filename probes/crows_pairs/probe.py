@@ -17,12 +17,12 @@ from ...core.contracts import Imported, Options, Probe, Stage
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from ..shared.sentence_pairs import Pair, PairOptions, PairStage, Unit, checked_difference
+from .terms import CELL, DIRECTIONS, SIDES
 
 SOURCE = "https://github.com/nyu-mll/crows-pairs (data/crows_pairs_anonymized.csv)"
-DIRECTIONS = ("stereo", "antistereo")
 REQUIRED = ("sent_more", "sent_less", "stereo_antistereo", "bias_type")
 SCORED = (*REQUIRED, "sent_more_score", "sent_less_score", "score")
-FACTORS = ("pair", "side", "direction", "bias_type")
+FACTORS = ("pair", "side", *CELL)
 
 
 class CrowsOptions(PairOptions, frozen=True, kw_only=True):
@@ -120,7 +120,7 @@ def read_pairs(path: str) -> list[Pair]:
 
 def _pair(row: Row, name: str) -> Pair:
     direction = row.choice("stereo_antistereo", DIRECTIONS)
-    sides = ("more", "less") if direction == "stereo" else ("less", "more")
+    sides = SIDES if direction == DIRECTIONS[0] else SIDES[::-1]
     texts = (row.filled(f"sent_{sides[0]}"), row.filled(f"sent_{sides[1]}"))
     spans = checked_difference(row, texts)
     return Pair(name, sides, texts, {"direction": direction, "bias_type": row.filled("bias_type")}, spans)

@@ -24,8 +24,8 @@ from ...core.contracts.records import (
     Text,
 )
 from .association_stages import Associations
-from .associations import PAIR
 from .options import DoraOptions
+from .terms import PAIR
 
 if TYPE_CHECKING:
     import polars as pl

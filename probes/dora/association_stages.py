@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from .associations import PAIR, count_pairs, measure_cells, mentions
+from .associations import count_pairs, measure_cells, mentions
 from .options import DoraOptions
 from .salience import METHODS, Reading
+from .terms import PAIR
 
 
 class Associations:

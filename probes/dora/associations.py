@@ -11,15 +11,7 @@ import polars as pl
 from ...core.contracts.errors import DataError
 from .content_words import content_words, lemmas
 from .salience import STRENGTH, Reading, measure
-
-STAGES = ("completions", "descriptions", "impressions")
-"""Stages whose answers are words or texts."""
-CELL = ("modality", "setting")
-"""Associations are discovered within each of these cells."""
-PLACE = (*CELL, "dimension", "descriptor")
-PAIR = (*PLACE, "word")
-ABSENT = "absent"
-"""Status of an association that was not asked about."""
+from .terms import ABSENT, CELL, PAIR, PLACE, STAGES
 
 
 def mentions(observations: pl.DataFrame) -> pl.DataFrame:

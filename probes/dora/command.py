@@ -24,11 +24,11 @@ from ...core.cli.console import (
     terminal,
 )
 from ...core.contracts.errors import UsageError
-from .associations import CELL, PAIR
 from .discovered import ALL, Discovered, discover, shared_by
 from .documented import mark_documented
 from .overlap import adjusted
 from .salience import METHODS, Reading
+from .terms import CELL, PAIR
 
 
 @click.command()

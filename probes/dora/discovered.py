@@ -9,9 +9,10 @@ import msgspec
 import polars as pl
 
 from ...core.contracts.errors import DataError, UnknownNameError
-from .associations import CELL, STAGES, count_pairs, measure_cells, mentions, ranked, with_answers
+from .associations import count_pairs, measure_cells, mentions, ranked, with_answers
 from .overlap import Overlap, overlap
 from .salience import METHODS, Reading
+from .terms import CELL, STAGES
 
 ALL = "all"
 

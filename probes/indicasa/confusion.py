@@ -8,12 +8,9 @@ from typing import Literal
 import msgspec
 
 from ...core.contracts.errors import DataError
-from .masked import ANTI, KINDS, KNOWN, STEREOTYPE
+from .masked import KNOWN
+from .terms import ANTI, KINDS, STEREOTYPE
 
-COUNTS = ("encoder_ss", "encoder_sa", "encoder_as", "encoder_aa")
-"""Held-out sentences by class: true, then as the encoder has it (s: stereotype, a: anti-stereotype)."""
-SEVERAL = "encoder_several"
-"""Which cosine counted for them where there were several texts."""
 PAIRS = tuple((true, told) for true in KINDS for told in KINDS)
 
 
@@ -23,7 +20,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def read_confusion(path: str | None) -> dict[str, tuple[int, int, int, int]]:
-    """Return the counts `COUNTS` by category, where both classes were held out; none without a file.
+    """Return the counts `ENCODER` by category, where both classes were held out; none without a file.
 
     The file is JSON: `{"categories": {"caste": {"stereotype": {"stereotype": 40, "anti-stereotype": 8},
     "anti-stereotype": {...}}}}`, true class first.

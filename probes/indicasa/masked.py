@@ -8,13 +8,12 @@ import msgspec
 
 from ...core.contracts.csv import Row, read_rows
 from .asking import MASK, mask_left
+from .terms import KINDS
 
 PAIRS = "https://github.com/sahoonihar/IndiBias (IndiBias_v1_sample.csv)"
 CATEGORIES = ("caste", "religion", "gender", "disability", "socioeconomic")
 """The five of the paper; the published files also have `age` and `physical-appearance`."""
 KNOWN = (*CATEGORIES, "age", "physical-appearance")
-STEREOTYPE, ANTI = "stereotype", "anti-stereotype"
-KINDS = (STEREOTYPE, ANTI)
 DIRECTIONS = ("stereo", "antistereo")
 MASKED = ("Stereo_Antistereo", "Bias_Type", "Masked_Sentence", "Ground_Truths")
 _TOUCHING = re.compile(rf"{MASK}{MASK}")

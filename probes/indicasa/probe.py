@@ -31,13 +31,13 @@ from ...core.contracts.records import (
 )
 from ..shared.sampling import ensure_drawable
 from .asking import Hint, changes_sentence, prompt_of, read_answer
-from .confusion import COUNTS, SEVERAL, read_confusion, read_several
+from .confusion import read_confusion, read_several
 from .masked import CATEGORIES, KNOWN
 from .prompts import Prompt, read_prompts
-from .published import LOST, NOTES, read_counts
+from .published import NOTES, read_counts
+from .terms import COMPLETION, ENCODER, LOST, SEVERAL
 
 CELL = ("prompt", "source", "category", "direction")
-COMPLETION = "completion"
 
 
 class IndiCASAOptions(Options, frozen=True, kw_only=True):
@@ -153,7 +153,7 @@ class EmbeddingStage(Stage):
     operation: ClassVar[type[Request]] = Embed
     factors: ClassVar[tuple[str, ...]] = (
         *(*CELL, "kind", "number", "text", "changed"),
-        *("asked", *LOST, "lenient", *COUNTS, SEVERAL),
+        *("asked", *LOST, "lenient", *ENCODER, SEVERAL),
     )
     outcomes: ClassVar[tuple[str, ...]] = ("vector",)
     count_by: ClassVar[tuple[str, ...]] = ("category", "kind")
@@ -170,7 +170,7 @@ class EmbeddingStage(Stage):
             rows = completed[(prompt.id,)]
             ready = rows.filter(pl.col("status") == "ok").select("sample", "sentence")
             said = [(COMPLETION, number, str(text)) for number, text in ready.iter_rows()]
-            shared = _fate(rows) | dict(zip(COUNTS, errors.get(prompt.category, (None,) * len(COUNTS)), strict=True))
+            shared = _fate(rows) | dict(zip(ENCODER, errors.get(prompt.category, (None,) * len(ENCODER)), strict=True))
             shared |= {SEVERAL: self._data.several}
             for kind, number, text in (*prompt.texts(), *said):
                 changed = changes_sentence(prompt.masked, text) if kind == COMPLETION else None

@@ -11,7 +11,8 @@ from importlib import resources
 
 import msgspec
 
-from .masked import ANTI, KINDS, STEREOTYPE, Masked, read_masked
+from .masked import Masked, read_masked
+from .terms import ANTI, KINDS, STEREOTYPE
 from .truths import truths_of
 
 

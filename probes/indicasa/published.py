@@ -9,14 +9,10 @@ import polars as pl
 
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from .confusion import COUNTS
-from .masked import ANTI, CATEGORIES, STEREOTYPE
+from .masked import CATEGORIES
+from .terms import ANTI, ENCODER, LOST, STEREOTYPE, VERDICT
 
 COUNTED = ("model", "category", "n_stereotype", "n_total", "category_size")
-LOST = ("refused", "filtered", "unreadable", "failed")
-"""What becomes of a completion that there is no sentence of."""
-VERDICT = "verdict"
-"""Kind of a row that says what the completions of a prompt were found to be, and nothing of them."""
 NOTES = (
     "These are counts from printed tables: nothing is known of single completions.",
     "The prompts that were scored are the most that the printed digits allow; the skip ratio is the least possible.",
@@ -53,7 +49,7 @@ def read_counts(path: str, model: str | None) -> pl.DataFrame:
         reason=pl.when(~there).then(pl.lit("skipped")),
         vector=pl.lit(None, pl.String),
         key=pl.lit(None, pl.Binary),
-        **{name: pl.lit(None, pl.Int64) for name in ("asked", *LOST, "lenient", *COUNTS)},
+        **{name: pl.lit(None, pl.Int64) for name in ("asked", *LOST, "lenient", *ENCODER)},
     )
 
 

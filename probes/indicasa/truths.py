@@ -11,7 +11,8 @@ from difflib import SequenceMatcher
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from .asking import mask_left
-from .masked import KINDS, PAIRS, Masked, category_of, name_of
+from .masked import PAIRS, Masked, category_of, name_of
+from .terms import KINDS
 
 OWN = ("prompt", "type", "text")
 ALIGNED = ("modified_eng_sent_more", "modified_eng_sent_less", "bias_type", "stereo_antistereo")

@@ -9,7 +9,8 @@ from typing import Literal
 
 from ...core.contracts import Unreadable
 from ...core.contracts.records import Scalar
-from .items import POLARITIES, Item, pick
+from .items import Item, pick
+from .terms import POLARITIES
 
 Orders = Literal["random", "all", "latin", "paper", "unknown"]
 Order = tuple[int, int, int]

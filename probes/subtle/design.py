@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from .items import DOMAINS, GIVEN, PRONOUNS, Item, pick
+from .items import DOMAINS, PRONOUNS, Item, pick
+from .terms import GIVEN
 
 VOWELS = (*"aeiou", "honest")
 """What takes `an`, of the words in the lists."""

@@ -14,8 +14,6 @@ DIRECTIONS = ("sai", "asa")
 """Stimulus to attribute inference, and attribute to stimulus association."""
 DOMAINS = ("ageism", "beauty", "beauty profession", "institution", "nationality")
 PRONOUNS = ("masculine", "feminine", "non-binary")
-GIVEN = ("positive", "negative")
-POLARITIES = ("positive", "negative", "neutral")
 BLANK = "BLANK"
 CELL = ("domain", "pronoun", "given")
 OPTIONS = ("stereotype", "anti_stereotype", "unrelated")

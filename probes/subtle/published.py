@@ -10,8 +10,9 @@ import msgspec
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from .asking import normal
-from .items import AS_PUBLISHED, BLANK, DOMAINS, GIVEN, OPTIONS, POLARITIES, PRONOUNS, Item
+from .items import AS_PUBLISHED, BLANK, DOMAINS, OPTIONS, PRONOUNS, Item
 from .templates import derive
+from .terms import GIVEN, POLARITIES
 
 SOURCE = "https://github.com/kamruzzaman15/Identifying-Subtler-Biases-in-LLMs (outputs/dataset.csv)"
 REQUIRED = (*AS_PUBLISHED, "context", *OPTIONS)

@@ -1,0 +1,12 @@
+"""What the probes and the metric of BiasDora call things."""
+
+from __future__ import annotations
+
+STAGES = ("completions", "descriptions", "impressions")
+"""Stages whose answers are words or texts."""
+CELL = ("modality", "setting")
+"""Associations are discovered within each of these cells."""
+PLACE = (*CELL, "dimension", "descriptor")
+PAIR = (*PLACE, "word")
+ABSENT = "absent"
+"""Status of an association that was not asked about."""

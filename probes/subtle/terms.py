@@ -1,0 +1,8 @@
+"""What the probe and the metric of the subtle-bias studies call things."""
+
+from __future__ import annotations
+
+POSITIVE, NEGATIVE, NEUTRAL = POLARITIES = ("positive", "negative", "neutral")
+"""Of the options."""
+GIVEN = (POSITIVE, NEGATIVE)
+"""Polarities of what a sentence says of somebody."""
