@@ -26,7 +26,7 @@ from ...core.contracts import Stage, Trial, Unreadable
 from ...core.contracts.errors import DataError
 from ...core.contracts.records import AnyResponse, Likelihood, Likelihoods, Scalar
 from ..shared.sentence_pairs import Pair, Spans, word_difference
-from .frames import CELL, FACTORS
+from .pairs_design import CELL, FACTORS
 
 if TYPE_CHECKING:
     from ...core.contracts.records import Request

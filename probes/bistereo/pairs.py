@@ -16,7 +16,7 @@ from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import Scalar
 from ..shared.sentence_pairs import Pair, PairOptions, PairStage, Spans, checked_difference, sample_cells, words
 from .causal import AlternativesStage, JointStage, LeftToRightStage, Scoring
-from .frames import CELL, FACTORS, Position, Selection, generate, load_design
+from .pairs_design import CELL, FACTORS, Position, Selection, generate, load_design
 
 SENTIMENTS = ("positive", "negative", "neutral")
 REQUIRED = ("desirable", "undesirable", *CELL)

@@ -23,7 +23,7 @@ from ...core.contracts.records import (
     Scalar,
     Text,
 )
-from .association_stages import Associations
+from .associations import Associations
 from .options import DoraOptions
 from .terms import PAIR
 

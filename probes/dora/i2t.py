@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 from ...core.contracts import Options, Probe, Stage, Trial
 from ...core.contracts.records import Scalar
 from .assessment import assess
-from .association_stages import Associations
+from .associations import Associations
 from .descriptors import T2I_SETTINGS, ensure_settings
+from .image_questions import SUBJECTIVE, TextStage, about
 from .images import DrawingOptions, DrawingStage, Picture, drawn, read_pictures
-from .texts import SUBJECTIVE, TextStage, about
 
 if TYPE_CHECKING:
     import polars as pl

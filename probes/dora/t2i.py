@@ -12,10 +12,10 @@ from ...core.contracts import Options, Probe, Stage, Trial
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Scalar
 from .assessment import assess
-from .association_stages import Associations
+from .associations import Associations
 from .descriptors import T2I_SETTINGS, ensure_settings
+from .image_questions import OBJECTIVE, TextStage, about
 from .images import DrawingOptions, DrawingStage, drawn
-from .texts import OBJECTIVE, TextStage, about
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,11 +14,11 @@ from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Scalar, Text
 from .assessment import assess
-from .association_stages import Associations
+from .associations import Associations
 from .authors import asked_about
+from .completions import BLANK, VERB_BLANK, read_word
 from .descriptors import EITHER, T2T_SETTINGS, Entry, article_of, ensure_settings
 from .options import DoraOptions
-from .words import BLANK, VERB_BLANK, read_word
 
 if TYPE_CHECKING:
     import polars as pl

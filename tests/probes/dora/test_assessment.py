@@ -9,7 +9,7 @@ import pytest
 from prejudge.core.contracts import Unreadable
 from prejudge.core.contracts.records import Classification, Generation
 from prejudge.probes.dora.assessment import QUESTION, LevelsStage, SentimentStage, ToxicityStage, read_level
-from prejudge.probes.dora.association_stages import Associations
+from prejudge.probes.dora.associations import Associations
 from prejudge.probes.dora.options import DoraOptions
 
 NOTHING = Associations("completions")

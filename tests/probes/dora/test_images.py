@@ -11,10 +11,10 @@ import pytest
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.contracts.records import Draw
 from prejudge.probes.dora.i2t import DoraI2T, DoraI2TOptions
+from prejudge.probes.dora.image_questions import OBJECTIVE, SUBJECTIVE
 from prejudge.probes.dora.images import BLANK, REPEATED, DrawingStage, is_blank, read_pictures
 from prejudge.probes.dora.options import DoraOptions
 from prejudge.probes.dora.t2i import DoraT2I, DoraT2IOptions
-from prejudge.probes.dora.texts import OBJECTIVE, SUBJECTIVE
 from prejudge.testing import raises_code
 
 from .models import run_study

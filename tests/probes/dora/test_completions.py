@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prejudge.core.contracts import Unreadable
-from prejudge.probes.dora.words import read_word
+from prejudge.probes.dora.completions import read_word
 
 FORM = "alcoholic person"
 
