@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
-from prejudge.probes.bistereo import frames as _bistereo
+from prejudge.probes.bistereo import pairs_design as _bistereo
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs, BIStereoStage
 from prejudge.probes.shared.sentence_pairs import word_difference
 from prejudge.testing import raises_code
