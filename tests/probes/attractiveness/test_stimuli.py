@@ -115,7 +115,7 @@ def test_sizes_that_differ_within_a_pair_are_named(tmp_path):
 
 def test_no_pillow_names_the_extra(tmp_path, monkeypatch):
     path = folder(tmp_path)
-    monkeypatch.setattr("prejudge.probes.attractiveness.stimuli.find_spec", lambda name: None)
+    monkeypatch.setattr("prejudge.probes.shared.images.find_spec", lambda name: None)
     with raises_code(MissingExtraError, "missing-extra", "prejudge[images]"):
         read_stimuli(path)
 
