@@ -12,6 +12,7 @@ import logging
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -190,10 +191,22 @@ def locate(value: Any, folder: Path | None) -> Any:
         return value
     if value.startswith("package:"):
         package, _, inner = value.removeprefix("package:").partition("/")
-        return str(files(package).joinpath(inner))
+        place = files(package).joinpath(inner)
+        there = place.is_file() or place.is_dir()
+        return str(place if there else _moved(package, inner) or place)
     if folder is not None and value.startswith(("./", "../")):
         return str((folder / value).resolve())
     return value
+
+
+def _moved(package: str, inner: str) -> Traversable | None:
+    """Return where a data file of a study is now that stood in one folder with those of all studies before."""
+    folder, name, *rest = [*inner.split("/"), "", ""]
+    study, _, part = name.partition("_")
+    for place in ((name, folder), (study, folder, part)):
+        if (found := files(package).joinpath(*place, *filter(None, rest))).is_file():
+            return found
+    return None
 
 
 def check_keys(data: Any, kind: Any, where: str) -> None:

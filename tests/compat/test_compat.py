@@ -1,0 +1,266 @@
+"""What an older version left still works: stores, run folders, bundles, policies, study files, registries.
+
+The fixtures were written by version 0.1.0 before its insides were rearranged (`fixtures/expected.json` says what it
+printed of them). Everything goes through the public door and the command line, and is held to numbers,
+fields and codes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+import zipfile
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import prejudge
+
+FIXTURES = Path(__file__).parent / "fixtures"
+EXPECTED: dict[str, Any] = json.loads((FIXTURES / "expected.json").read_text("utf-8"))
+RUNS: dict[str, dict[str, Any]] = EXPECTED["runs"]
+NAME: dict[str, str] = EXPECTED["names"]
+"""Names of the runs by what they are called here: fair, biased, sai, my-study, my-subtle."""
+LEFT = [key for key, run in RUNS.items() if run["folder"]]
+"""The runs whose folders are among the fixtures."""
+# The user's metric makes its estimates of flat fields, as metrics did.
+pytestmark = pytest.mark.filterwarnings("ignore:Estimate:DeprecationWarning")
+WORDS = {"note"}
+"""Columns that hold sentences."""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with a copy of the fixtures, in which the user is, and their module on the path."""
+    folder = tmp_path / "work"
+    shutil.copytree(FIXTURES, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PREJUDGE_PLUGINS", "none")
+    return folder
+
+
+def call(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user does, in the folder they stand in."""
+    path = os.pathsep.join([".", *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = os.environ | {"PYTHONPATH": path, "COLUMNS": "200", "PREJUDGE_PLUGINS": "none"}
+    command = [sys.executable, "-m", "prejudge.core.cli", *words]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=280, check=False)
+
+
+def ensure_same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
+    """Compare all columns that were there: numbers within 1e-12, labels exactly; new columns are welcome."""
+    assert set(expected.columns) <= set(found.columns)
+    assert found.height == expected.height
+    for name in expected.columns:
+        if name in WORDS:
+            continue
+        for row, (was, now) in enumerate(zip(expected[name].to_list(), found[name].to_list(), strict=True)):
+            assert alike(was, now), f"{expected.row(row, named=True)}: {name} is {now!r}"
+
+
+def alike(was: Any, now: Any) -> bool:
+    if isinstance(was, float) and isinstance(now, float):
+        return math.isclose(was, now, rel_tol=1e-12, abs_tol=1e-12) or (math.isnan(was) and math.isnan(now))
+    return bool(was == now)
+
+
+def left(key: str) -> Path:
+    return Path("runs") / NAME[key]
+
+
+def estimates_left(key: str) -> pl.DataFrame:
+    """Return the estimates that the old version left in the run's folder."""
+    return pl.read_parquet(FIXTURES / "runs" / NAME[key] / "estimates.parquet")
+
+
+def ensure_listed(frame: pl.DataFrame, told: Mapping[str, Any], rows: str = "estimates") -> None:
+    """Look for each row of `told`, with every field but sentences."""
+    for row in told[rows]:
+        match = frame.filter(
+            pl.all_horizontal(pl.col(name).eq_missing(pl.lit(row[name])) for name in ("metric", *told["factors"]))
+        )
+        assert match.height == 1, row
+        for name, value in row.items():
+            assert name in WORDS or alike(value, match[name].item()), (row, name, match[name].item())
+
+
+@pytest.mark.parametrize("key", RUNS)
+def test_run_is_scored_from_the_store(key, place):
+    run = RUNS[key]
+    scored = prejudge.score(NAME[key], prejudge.Settings(runs="new"))
+    assert scored.name == NAME[key] and set(scored.conclusions) == set(run["conclusions"])
+    assert dict(Counter(scored.observations["status"])) == run["statuses"]
+    assert scored.estimates.height == run["rows"]
+    ensure_listed(scored.estimates, run)
+    if run["folder"]:
+        ensure_same(scored.estimates, estimates_left(key))
+        ensure_same(
+            pl.read_parquet(f"new/{NAME[key]}/observations.parquet"),
+            pl.read_parquet(left(key) / "observations.parquet"),
+        )
+    written = json.loads((Path("new") / NAME[key] / "manifest.json").read_text("utf-8"))
+    assert written["study"]["name"] == run["study"] and scored.report.exists()
+
+
+def test_command_scores_a_run_and_others_of_its_options(place):
+    done = call("score", NAME["biased"], "--runs", "new", "--set", "trisentbias.cluster=attribute")
+    assert done.returncode == 0, done.stderr
+    frame = pl.read_parquet(f"new/{NAME['biased']}/estimates.parquet")
+    kept = estimates_left("biased")
+    assert all(alike(was, now) for was, now in zip(kept["value"], frame["value"], strict=True))
+    assert frame["clusters"].to_list() != kept["clusters"].to_list()
+    manifest = json.loads(Path(f"new/{NAME['biased']}/manifest.json").read_text("utf-8"))
+    assert manifest["remeasured"] == {"trisentbias.cluster": "attribute"}
+
+
+@pytest.mark.parametrize("key", LEFT)
+def test_folder_of_a_run_is_loaded_without_the_store(key, place):
+    Path("prejudge.db").unlink()
+    loaded = prejudge.load(left(key))
+    assert loaded.name == NAME[key] and loaded.remeasured == {}
+    assert set(loaded.conclusions) == set(RUNS[key]["conclusions"])
+    ensure_same(loaded.estimates, estimates_left(key))
+    ensure_same(loaded.observations, pl.read_parquet(left(key) / "observations.parquet"))
+    assert loaded.manifest.run == NAME[key]
+
+
+def test_bundle_is_imported_and_scored(place):
+    assert call("cache", "import", "pairs.zip", "--store", "other.db").returncode == 0
+    scored = prejudge.score(NAME["biased"], prejudge.Settings(store="other.db", runs="new"))
+    ensure_same(scored.estimates, estimates_left("biased"))
+    assert call("cache", "verify", "--store", "other.db").returncode == 0
+
+
+def test_bundle_is_scored_without_a_store(place):
+    assert call("score", "--bundle", "pairs.zip", "--runs", "new").returncode == 0
+    ensure_same(pl.read_parquet(f"new/{NAME['biased']}/estimates.parquet"), estimates_left("biased"))
+
+
+def test_bundle_that_is_exported_anew_has_the_same_content(place):
+    assert call("cache", "export", NAME["biased"], "--out", "new.zip").returncode == 0
+    digests = []
+    for path in ("pairs.zip", "new.zip"):
+        with zipfile.ZipFile(path) as archive:
+            digests.append(json.loads(archive.read("bundle.json"))["content"])
+    assert digests[0] == digests[1]
+
+
+def test_keys_of_the_store_are_what_they_were(place):
+    assert call("cache", "verify").returncode == 0
+
+
+@pytest.mark.parametrize("key", ["sai", "my-study", "biased"])
+def test_same_run_asks_nothing_and_says_the_same(key, place):
+    if key == "biased":
+        pytest.importorskip("torch", reason="needs the extra hf")
+    run = RUNS[key]
+    settings = prejudge.Settings(runs="new", mode="replay")
+    again = prejudge.run(run["study"], run["model"], settings, **run["options"])
+    assert again.name != NAME[key]
+    ensure_same(again.estimates, prejudge.load(NAME[key]).estimates)
+
+
+@pytest.mark.parametrize("policy", EXPECTED["gates"])
+def test_gate_says_the_same_of_every_rule(policy, place):
+    told = EXPECTED["gates"][policy]
+    done = call("gate", NAME[told["run"]], "--policy", told["policy"], "--junit", "gate.xml")
+    assert done.returncode == told["exit"], done.stdout + done.stderr
+    if told["exit"] == 2:
+        assert not Path("gate.xml").exists()
+        return
+    rules: dict[str, list[bool]] = {}
+    for case in ET.parse("gate.xml").iter("testcase"):
+        rules.setdefault(str(case.get("classname")), []).append(case.find("failure") is None)
+    assert {name: [len(held), sum(held)] for name, held in rules.items()} == told["rules"]
+
+
+def test_policy_with_a_misspelt_key_is_refused(place):
+    text = Path("gate-pass.toml").read_text("utf-8").replace("max_distance", "max_distanse")
+    Path("wrong.toml").write_text(text, "utf-8")
+    assert call("gate", NAME["biased"], "--policy", "wrong.toml").returncode == 2
+
+
+def test_study_file_is_valid_and_planned(place):
+    assert call("validate", "heights.toml").returncode == 0
+    assert call("plan", "heights.toml").returncode == 0
+    (stage,) = prejudge.plan("heights.toml")
+    assert [stage.role, stage.units, stage.trials] == EXPECTED["heights"]["plan"]
+
+
+def test_study_file_is_run(place):
+    pytest.importorskip("torch", reason="needs the extra hf")
+    run = prejudge.run("heights.toml", None, prejudge.Settings(runs="new"))
+    told = EXPECTED["heights"]
+    assert set(run.conclusions) == set(told["conclusions"]) and run.estimates.height == told["rows"]
+    # The model is asked anew where the store does not know; the numbers are those of this machine's arithmetic.
+    for row in told["estimates"]:
+        match = run.estimates.filter(
+            pl.all_horizontal(pl.col(name).eq_missing(pl.lit(row[name])) for name in ("metric", *told["factors"]))
+        )
+        assert match.height == 1 and match["n"].item() == row["n"]
+        assert match["value"].item() == pytest.approx(row["value"], rel=1e-3, abs=1e-3)
+
+
+def test_registry_of_a_user_is_honoured(place):
+    for kind, names in {
+        "studies": ("my-study", "my-subtle"),
+        "probes": ("my-words",),
+        "metrics": ("my-difference",),
+        "models": ("my-model", "my-bert"),
+    }.items():
+        done = call("list", kind)
+        assert done.returncode == 0 and all(name in done.stdout for name in names), done.stderr
+    assert call("plan", "my-study", "--model", "my-model").returncode == 0
+    moved = Path("elsewhere.toml")
+    Path("registry.toml").rename(moved)
+    assert call("plan", "my-study").returncode == 2
+    assert call("plan", "my-study", "--registry", str(moved)).returncode == 0
+
+
+def test_study_and_probe_of_a_user_run_on_a_model_of_a_user(place):
+    settings = prejudge.Settings(store="new.db", runs="new")
+    run = prejudge.run("my-study", "my-model", settings)
+    ensure_same(run.estimates, prejudge.load(NAME["my-study"]).estimates)
+    smaller = prejudge.run("my-study", "my-model", settings, **{"per_theme": 1, "my-difference.scale": 1.0})
+    assert smaller.observations.height == 4
+    subtle = prejudge.run("my-subtle", "my-model", settings)
+    ensure_same(subtle.estimates, estimates_left("my-subtle"))
+
+
+def test_published_values_of_a_user_are_judged(place):
+    done = call("replicate", "my-study", "--run", NAME["my-study"])
+    assert done.returncode == EXPECTED["replicate"]["exit"], done.stdout + done.stderr
+
+
+def test_runs_are_compared(place):
+    done = call("compare", NAME["fair"], NAME["biased"], "--runs", "new")
+    assert done.returncode == 0, done.stderr
+    (found,) = Path("new").glob("compare-*/differences.parquet")
+    told = EXPECTED["compare"]
+    frame = pl.read_parquet(found)
+    assert frame.height == told["rows"]
+    ensure_listed(frame, told, "differences")
+
+
+def test_finished_run_is_resumed_without_asking(place):
+    done = call("resume", NAME["sai"], "--runs", "new", "--quiet")
+    assert done.returncode == 0, done.stderr
+    ensure_same(pl.read_parquet(f"new/{NAME['sai']}/estimates.parquet"), estimates_left("sai"))
+
+
+def test_tables_and_card_are_written(place):
+    assert call("export", NAME["biased"], "--format", "json", "--out", "table.json").returncode == 0
+    rows = json.loads(Path("table.json").read_text("utf-8"))
+    assert len(rows) == estimates_left("biased").height
+    assert call("card", NAME["biased"], "--out", "card").returncode == 0
+    assert Path("card/model-card.md").exists() and Path("card/data-sheet.md").exists()
