@@ -35,10 +35,5 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], numeric: Seque
     return [_row(map(escape, heads)), _row(rules), *(_row(map(escape, row)) for row in rows), ""]
 
 
-def bullets(texts: Iterable[object]) -> list[str]:
-    """Return the lines of a list, escaped."""
-    return [*(f"- {escape(text)}" for text in texts), ""]
-
-
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"

@@ -104,3 +104,10 @@ def test_card_is_written(scores, tmp_path):
     paths = write_card(scores, tmp_path / "new")
     assert [path.name for path in paths] == ["model-card.md", "data-sheet.md"]
     assert all(path.read_text().startswith("# ") for path in paths)
+
+
+def test_every_heading_and_list_stands_alone(scores):
+    for text in (model_card(scores), data_sheet(scores)):
+        lines = text.splitlines()
+        starts = [n for n, line in enumerate(lines) if n and (line.startswith("## ") or line.startswith("| --- |"))]
+        assert starts and all(not lines[n - (1 if lines[n].startswith("#") else 2)] for n in starts)
