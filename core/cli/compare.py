@@ -22,10 +22,11 @@ from ..compare import (
     write_comparison,
 )
 from ..contracts.estimates import Estimate
+from ..contracts.words import interval, number, p_value
 from ..report.output import ensure_writable
 from ..store import Store
 from .completing import complete_run
-from .results import ADJUSTED, UNITS, levels, number, p_value
+from .results import ADJUSTED, UNITS, levels
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
 from .terminal import terminal
 
@@ -131,7 +132,7 @@ def _row(difference: Difference) -> tuple[str, ...]:
         number(difference.first),
         number(difference.second),
         number(e.value),
-        f"{number(e.low)} to {number(e.high)}" if e.low is not None else "–",
+        interval(e.low, e.high),
         str(e.n),
         str(e.missing.total),
         p_value(e.p_adjusted if e.p_adjusted is not None else e.p),

@@ -12,16 +12,13 @@ from ..catalogue.study import SUBJECT, Catalogue
 from ..engine.runs import RunOptions
 from ..report.text import clean
 from .completing import complete_run
-from .results import number, p_value
 from .run import perform
 from .shared import quiet_option, registry_option, run_argument, runs_option, store_option
 from .terminal import terminal
 
 __all__ = [
     "complete_run",
-    "number",
     "one_line",
-    "p_value",
     "quiet_option",
     "registry_option",
     "run_argument",

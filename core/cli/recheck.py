@@ -11,13 +11,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..catalogue.study import Catalogue
+from ..contracts.words import number, p_value
 from ..scoring.drift import Drift
 from ..scoring.recheck import RecheckOptions
 from ..scoring.recheck import recheck as ask_again
 from ..store import Store
 from ..store.urls import hide_password
 from .completing import complete_run
-from .results import number, p_value
 from .shared import ensure_there, registry_option, store_option
 from .terminal import terminal
 

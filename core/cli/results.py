@@ -13,6 +13,7 @@ from rich.table import Table
 from ..catalogue.study import Catalogue
 from ..contracts import Estimate
 from ..contracts.errors import UsageError
+from ..contracts.words import exact, interval, number, p_value
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
 from ..store import Store
@@ -95,8 +96,8 @@ def _row(estimate: Estimate) -> tuple[str, ...]:
         f"{estimate.metric} ({UNITS.get(estimate.unit, estimate.unit)})" if estimate.unit else estimate.metric,
         levels(estimate.group),
         _value(estimate),
-        f"{number(estimate.low)} to {number(estimate.high)}" if estimate.low is not None else "–",
-        number(estimate.neutral),
+        interval(estimate.low, estimate.high),
+        exact(estimate.neutral),
         str(estimate.n),
         str(estimate.missing.total),
         p_value(estimate.p_adjusted if estimate.p_adjusted is not None else estimate.p),
@@ -114,15 +115,3 @@ def levels(group: Mapping[str, Any]) -> str:
     """Write the levels a number is for; a number says of what."""
     said = (level if isinstance(level, str) else f"{name} {level}" for name, level in group.items())
     return ", ".join(said) or "whole study"
-
-
-def number(value: float | None) -> str:
-    """Write a number for a table; what is undefined is a dash."""
-    if value is None or value == 0:
-        return "–" if value is None else "0"
-    return f"{value:.1e}" if abs(value) < 0.001 else f"{value:.3f}" if abs(value) < 1 else f"{value:.2f}"
-
-
-def p_value(p: float | None) -> str:
-    """Write a p-value."""
-    return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"

@@ -14,6 +14,7 @@ from ..catalogue.plugins import blamed
 from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts import Chart, Estimate, Metric
 from ..contracts.errors import UsageError
+from ..contracts.estimates import Caveat
 from ..contracts.options import build_options
 from ..scoring.score import Scores, score
 from ..store import Store, get_run
@@ -21,7 +22,7 @@ from .check import ensure_comparable
 from .pair import Units, families, groups_in, key_of, pair, units_of
 
 PAIRED = "paired-difference"
-UNTESTED = "no test: this measure is not a mean of units; each run's value is over all its own units"
+UNTESTED = "this measure is not a mean of units; each run's value is over all its own units"
 UNDEFINED = "undefined in one of the runs"
 SHARED = "of the units that both runs answered: not the difference of the runs' own values"
 POINTS = {"%": "percentage points"}
@@ -224,5 +225,6 @@ def _untested(first: Estimate, second: Estimate, group: dict[str, Any]) -> Estim
         value=second.value - first.value if second.value is not None and first.value is not None else None,
         neutral=0.0,
         n=min(first.n, second.n),
+        caveats=(Caveat.UNTESTED if defined else Caveat.UNDEFINED,),
         note=UNTESTED if defined else UNDEFINED,
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..compare import Difference
 from ..contracts.estimates import Estimate
-from ..report.text import defined, number
+from ..contracts.words import defined, explained, number
 from .policy import Rule
 
 
@@ -52,7 +52,7 @@ def check_share(status: str, most: float, total: int, missing: Mapping[str, int]
 
 def _found(on: str, value: float | None, estimate: Estimate) -> str:
     if value is None or not defined(value):
-        return f"no {on}{f' ({estimate.note})' if estimate.note else ''}"
+        return f"no {on}{f' ({explained(estimate)})' if explained(estimate) else ''}"
     unit = f" {estimate.unit}" if estimate.unit else ""
     return f"{on} {number(value)}{unit}{_interval(estimate) if on == 'value' else ''}"
 
@@ -76,7 +76,7 @@ def _equivalent(margin: float, estimate: Estimate) -> Check:
     if estimate.neutral is None:
         return Check(words, "this measure has no neutral value", False)
     if estimate.low is None or estimate.high is None:
-        return Check(words, f"no interval{f' ({estimate.note})' if estimate.note else ''}", False)
+        return Check(words, f"no interval{f' ({explained(estimate)})' if explained(estimate) else ''}", False)
     inside = estimate.neutral - margin <= estimate.low and estimate.high <= estimate.neutral + margin
     # A value outside its own interval would be a broken metric; it must not pass for near.
     near = estimate.value is not None and abs(estimate.value - estimate.neutral) <= margin
@@ -93,7 +93,7 @@ def _increase(rule: Rule, most: float, estimate: Estimate, difference: Differenc
         return Check(words, "the baseline has no such value", False)
     grown = _grown(difference, estimate.neutral)[on]
     if grown is None:
-        why = difference.estimate.note
+        why = explained(difference.estimate)
         return Check(words, f"no {on} limit of the difference{f' ({why})' if why else ''}", False)
     both = f"{number(difference.first)} then {number(difference.second)}"
     return Check(words, f"{both}, grown by {number(grown)} ({on})", grown <= most)

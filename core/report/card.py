@@ -19,12 +19,13 @@ import polars as pl
 from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
 from ..contracts.adapter import OPERATIONS, Identity
+from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number, p_value
 from ..scoring.score import Scores
 from ..scoring.warnings import warnings_of
 from .export import write_bytes
 from .markdown import escape, table
 from .provenance import chosen_words
-from .text import decimals_for, defined, group_words, number, p_value
+from .text import group_words
 
 ROWS = 60
 """Estimates a card shows; all of them are in estimates.parquet."""
@@ -155,18 +156,14 @@ def _estimate(e: Estimate) -> tuple[object, ...]:
         f"{e.metric} ({e.unit})" if e.unit else e.metric,
         group_words(e.group),
         number(e.value, decimals),
-        _range(e.low, e.high, decimals),
-        "—" if e.neutral is None else f"{e.neutral:g}",
+        interval(e.low, e.high, decimals),
+        exact(e.neutral),
         p_value(e.p_adjusted if e.p_adjusted is not None else e.p),
-        f"{e.effect.name} {number(e.effect.value)}" if defined(e.effect.value) else "—",
+        f"{e.effect.name} {number(e.effect.value)}" if defined(e.effect.value) else UNDEFINED,
         f"{e.n:,}",
         ", ".join(f"{count:,} {status}" for status, count in e.missing.counts.items()) or "0",
-        _range(e.bound_low, e.bound_high, decimals),
+        interval(e.bound_low, e.bound_high, decimals),
     )
-
-
-def _range(low: float | None, high: float | None, decimals: int) -> str:
-    return f"{number(low, decimals)} to {number(high, decimals)}" if defined(low) or defined(high) else "—"
 
 
 def _missing(scores: Scores) -> Iterator[tuple[object, ...]]:

@@ -15,8 +15,9 @@ import polars as pl
 
 from ..contracts.errors import UnknownNameError, UsageError
 from ..contracts.estimates import Estimate
-from .text import UNDEFINED, clean, decimals_for, defined, label
-from .text import number as with_minus
+from ..contracts.words import UNDEFINED, decimals_for, defined, p_value
+from ..contracts.words import number as with_minus
+from .text import clean, label
 
 Format = Literal["parquet", "csv", "json", "latex"]
 ENDINGS: dict[str, str] = {"parquet": "parquet", "csv": "csv", "json": "json", "latex": "tex"}
@@ -126,11 +127,7 @@ def _latex_row(estimate: Estimate, factors: Iterable[str]) -> list[str]:
     p = e.p_adjusted if e.p_adjusted is not None else e.p
     # Braces: booktabs would take a leading bracket for the option of the line before.
     cells = [escape_latex(text) for text in (name, *group, with_minus(e.value, decimals))]
-    return [*cells, f"{{{escape_latex(interval)}}}", f"{e.n}", _latex_p(p)]
-
-
-def _latex_p(p: float | None) -> str:
-    return "---" if p is None or not defined(p) else "$<0.001$" if p < 0.001 else f"{p:.3f}"
+    return [*cells, f"{{{escape_latex(interval)}}}", f"{e.n}", escape_latex(p_value(p))]
 
 
 def _bytes(frame: pl.DataFrame, kind: str) -> bytes:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from ..contracts.estimates import Estimate
+from ..contracts.words import UNDEFINED, decimals_for, defined, exact, explained, interval, number, p_value
 from .grid import Cell, Plot, sort_key
-from .text import UNDEFINED, decimals_for, defined, number, p_value
 
 
 class Scale(msgspec.Struct, frozen=True):
@@ -65,13 +65,11 @@ def number_cell(value: float | None, decimals: int) -> Cell:
 def _range_cell(low: float | None, high: float | None, decimals: int) -> Cell:
     if not defined(low) and not defined(high):
         return Cell(UNDEFINED, "")
-    return Cell(f"{number(low, decimals)} to {number(high, decimals)}", sort_key(low), f"{low!r} to {high!r}")
+    return Cell(interval(low, high, decimals), sort_key(low), f"{low!r} to {high!r}")
 
 
 def _neutral_cell(e: Estimate, scale: Scale) -> Cell:
-    # A neutral value is exact by definition: 0 or 0.5, without the decimals of what is measured.
-    text = UNDEFINED if not defined(e.neutral) else f"{e.neutral:g}".replace("-", "\N{MINUS SIGN}")
-    return Cell(text, sort_key(e.neutral))
+    return Cell(exact(e.neutral), sort_key(e.neutral))
 
 
 def _plot_cell(e: Estimate, scale: Scale) -> Cell:
@@ -118,7 +116,7 @@ def _effect_cell(e: Estimate, scale: Scale) -> Cell:
     effect = e.effect
     if not defined(effect.value):
         return Cell(UNDEFINED, "")
-    ends = f"{number(effect.low)} to {number(effect.high)}" if effect.low is not None else ""
+    ends = interval(effect.low, effect.high) if effect.low is not None else ""
     return Cell(number(effect.value), sort_key(effect.value), effect.name, ends)
 
 
@@ -139,5 +137,5 @@ _FIELDS = (
         lambda e: e.bound_low is not None or e.bound_high is not None,
     ),
     Field("Test", _test_cell, lambda e: bool(e.test.name), numeric=False),
-    Field("Note", lambda e, s: Cell(e.note), lambda e: bool(e.note), numeric=False),
+    Field("Note", lambda e, s: Cell(explained(e)), lambda e: bool(explained(e)), numeric=False),
 )

@@ -7,8 +7,9 @@ import math
 import msgspec
 
 from ..contracts.records import Scalar
+from ..contracts.words import UNDEFINED
 from .content import Table
-from .text import UNDEFINED, label, scalar
+from .text import label, scalar
 
 MOST_ROWS = 500
 """Rows of a plain table that a page shows."""

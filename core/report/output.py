@@ -146,7 +146,7 @@ def _beside(value: PublishedValue, estimates: list[Estimate], stage: Stage, obse
     """Return what this run says of a published value: an estimate, or a count of its units; None if neither."""
     if value.measure != f"{stage.unit}s":
         matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
-        return getattr(matches[0], value.of) if len(matches) == 1 else None
+        return matches[0].flat()[value.of] if len(matches) == 1 else None
     if not set(value.group) <= set(observations.columns):
         return None
     cell = observations.filter(*(pl.col(name) == level for name, level in value.group.items()))

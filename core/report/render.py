@@ -18,12 +18,13 @@ from msgspec.structs import replace
 
 from ..contracts.errors import UsageError
 from ..contracts.estimates import MISSING, POSITION
+from ..contracts.words import number
 from .content import ReportContent, ShownExample
 from .figures import Drawing, draw, export
 from .grid import plain_grid
 from .pictures import island
 from .tables import answer, headline, published_grid, sections
-from .text import MOST_CHARACTERS, clean, group_words, number, settings_words, shorten, web_link
+from .text import MOST_CHARACTERS, clean, group_words, settings_words, shorten, web_link
 
 MOST_EXAMPLES = 2_000
 MOST_TEXT = 2_500_000

@@ -8,10 +8,11 @@ import msgspec
 
 from ..catalogue.published import within
 from ..contracts.estimates import Estimate
+from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number
 from .content import Published
 from .fields import Field, fields_for, number_cell, scale_of
 from .grid import Cell, Column, Grid, label_cell
-from .text import UNDEFINED, decimals_for, defined, group_words, number
+from .text import group_words
 
 HEADLINE_ROWS = 8
 """A metric with more estimates than this at its broadest groups is listed below only: none is picked by its value."""
@@ -63,12 +64,12 @@ def answer(estimates: Sequence[Estimate]) -> str:
     decimals = decimals_for([first.value, first.low, first.high])
     words = [f"{first.metric} ({group_words(first.group)}) is {number(first.value, decimals)} {first.unit}".rstrip()]
     if defined(first.low) and defined(first.high):
-        ends = f"{number(first.low, decimals)} to {number(first.high, decimals)}"
+        ends = interval(first.low, first.high, decimals)
         words.append(f"{100 * first.interval.level:g} % interval {ends}")
     else:
         words.append("no interval")
     if defined(first.neutral):
-        words.append(f"neutral {first.neutral:g}".replace("-", "\N{MINUS SIGN}"))
+        words.append(f"neutral {exact(first.neutral)}")
     return ", ".join([*words, f"n = {first.n:,}"]) + "."
 
 

@@ -6,17 +6,16 @@ text around it reads.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
 from ..contracts.records import Scalar
+from ..contracts.words import UNDEFINED, decimals_for, number
 
-UNDEFINED = "\N{EM DASH}"
 MOST_CHARACTERS = 20_000
 """Longest text that a page shows; the store has the whole."""
 MOST_OF_A_SETTING = 80
@@ -44,40 +43,6 @@ def shorten(text: str, most: int) -> str:
     """Return a text cut to so many characters, which then says how many are left out."""
     rest = len(text) - most
     return text if rest <= 0 else f"{text[:most]} \N{HORIZONTAL ELLIPSIS} [{rest:,} characters left out]"
-
-
-def defined(value: float | None) -> bool:
-    """Say whether a number is there: neither None nor NaN."""
-    return value is not None and not math.isnan(value)
-
-
-def decimals_for(values: Iterable[float | None]) -> int:
-    """Return how many decimals let a column of such values line up: 3 below 10, 2 below 1000, else 1."""
-    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    largest = max(sizes, default=0.0)
-    return 3 if largest < 10 else 2 if largest < 1000 else 1
-
-
-def number(value: float | None, decimals: int = 3) -> str:
-    """Write a number with so many decimals; whole numbers have none, and what is not zero never reads as zero."""
-    if value is None or math.isnan(value):
-        return UNDEFINED
-    if isinstance(value, int):
-        words = f"{value:,}"
-    elif math.isinf(value):
-        words = "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
-    elif value != 0 and abs(value) < 0.5 * 10**-decimals:
-        words = f"{value:.1e}"
-    else:
-        words = f"{value + 0.0:,.{decimals}f}"
-    return words.replace("-", "\N{MINUS SIGN}")
-
-
-def p_value(value: float | None) -> str:
-    """Write a p-value; the smallest and the largest as bounds."""
-    if value is None or math.isnan(value):
-        return UNDEFINED
-    return "< 0.001" if value < 0.001 else "> 0.999" if 0.999 < value < 1 else f"{value:.3f}"
 
 
 def scalar(value: Scalar) -> str:

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from ..contracts.records import AnyResponse, Scalar, Usage
+from ..statistics.families import adjust
 from ..statistics.scipy_stats import stats
 
 RESAMPLES = 9_999
@@ -148,12 +149,8 @@ def _marginal_homogeneity(changed: list[tuple[str, str]], levels: list[str]) -> 
 
 
 def _holm(found: Sequence[Comparison]) -> list[Comparison]:
-    order = sorted(range(len(found)), key=lambda place: found[place].p)
-    adjusted, least = {}, 0.0
-    for rank, place in enumerate(order):
-        least = max(least, min(1.0, found[place].p * (len(found) - rank)))
-        adjusted[place] = least
-    return [comparison._replace(p_adjusted=adjusted[place]) for place, comparison in enumerate(found)]
+    adjusted = adjust([comparison.p for comparison in found], "holm")
+    return [comparison._replace(p_adjusted=p) for comparison, p in zip(found, adjusted, strict=True)]
 
 
 def _plain(response: AnyResponse | None) -> Any:

@@ -13,6 +13,7 @@ from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts import Estimate
 from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..contracts.records import Scalar
+from ..contracts.words import explained
 from ..engine.manifest import IMPORTED, Manifest
 from ..store import RunRow, Store, get_run
 from ..store.reading import list_runs
@@ -118,9 +119,9 @@ def _judge(value: Published, study: str, estimates: Sequence[Estimate]) -> Judge
     matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
     if len(matches) != 1:
         return _unjudged(value, study, _unmatched(value, estimates) if not matches else SEVERAL)
-    measured = getattr(matches[0], value.of)
+    measured = matches[0].flat()[value.of]
     if measured is None:
-        return _unjudged(value, study, matches[0].note or "the measure is undefined here")
+        return _unjudged(value, study, explained(matches[0]) or "the measure is undefined here")
     if (agrees := value.agrees(measured)) is None:
         return _unjudged(value, study, value.reading or "no tolerance is given", measured)
     return Judged(study=study, value=value, measured=measured, verdict=REPRODUCED if agrees else NOT)

@@ -15,6 +15,7 @@ from ..catalogue.plugins import blamed
 from ..catalogue.study import STAGE, Catalogue, Instrument, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
+from ..contracts.words import explained
 from ..engine.manifest import Manifest, describe_machine, digest_files, new_name
 from ..engine.observations import gather_observations, stack, unstack
 from ..store import RunRow, Store, get_run, read_failures, stream_trials
@@ -219,6 +220,7 @@ def _estimate_row(estimate: Estimate, factors: list[str], statuses: list[str]) -
     row = {"metric": fields.pop("metric")} | {name: group.get(name) for name in factors}
     if estimate.low is None and estimate.high is None:
         fields["level"] = None
+    fields["note"] = explained(estimate)
     fields["caveats"] = ", ".join(fields["caveats"])
     fields["facts"] = json.dumps(fields["facts"])
     return row | fields | {f"missing_{status}": missing.get(status, 0) for status in statuses}

@@ -15,6 +15,7 @@ from ..contracts import Metric
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate
 from ..contracts.options import build_options
+from ..contracts.words import BASIS
 from .planned_units import PLANNED, ComparedUnits, PlannedDesign, compared_units, planned_design
 from .score import Scores, estimates_frame
 from .sensitivity_words import heading, in_lines
@@ -90,7 +91,8 @@ class _Question(msgspec.Struct, frozen=True, dict=True):
     def _noted(self, effect: Estimate) -> Estimate:
         if effect.value is None:
             return effect
-        return effect.replace(note="; ".join(filter(None, [effect.note, self.found.note])))
+        basis = "; ".join(filter(None, [str(effect.facts.get(BASIS, "")), self.found.note]))
+        return effect.replace(facts=effect.facts | {BASIS: basis})
 
     def without_pilot(self) -> _Question:
         """Return the same without what the pilot tells."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..contracts.estimates import Estimate
+from ..contracts.words import explained
 
 LINES = 4
 """Lines per measure and test, at most; more kinds of groups than that share one."""
@@ -29,14 +30,14 @@ def in_lines(effects: list[Estimate]) -> Iterator[str]:
         mine = [e for e in effects if (e.metric, e.test.name) == (measure, test)]
         defined = [e for e in mine if e.value is not None]
         if not defined:
-            yield f"{measure}: {mine[0].note}"
+            yield f"{measure}: {explained(mine[0])}"
             continue
         undefined = len(mine) - len(defined)
         some = f"; {undefined} of {len(mine)} undefined" if undefined else ""
-        few = len({e.note for e in defined}) <= LINES
+        few = len({_basis(e) for e in defined}) <= LINES
         parts: dict[Any, list[Estimate]] = {}
         for e in defined:
-            parts.setdefault(e.note if few else tuple(e.group), []).append(e)
+            parts.setdefault(_basis(e) if few else tuple(e.group), []).append(e)
         for part in parts.values():
             label = _label(measure, part, defined) if few else ", by ".join([measure, *part[0].group])
             yield f"{label}: {_reach(part)} ({_rests_on(test, part)}{some})"
@@ -54,6 +55,11 @@ def _reach(part: list[Estimate]) -> str:
     return f"{low if low == high else f'{low} to {high}'} {part[0].unit}"
 
 
+def _basis(estimate: Estimate) -> str:
+    """Return what its fields say an effect rests on; the note is for people alone."""
+    return explained(estimate.replace(note=""))
+
+
 def _rests_on(test: str, part: list[Estimate]) -> str:
-    notes = dict.fromkeys(e.note for e in part)
+    notes = dict.fromkeys(map(_basis, part))
     return "; ".join(filter(None, [test, next(iter(notes)) if len(notes) == 1 else "by group"]))

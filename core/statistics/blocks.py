@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from ..contracts.estimates import Caveat
 from ..contracts.records import Scalar
+from ..contracts.words import SMALLEST_P
 from .arrays import Array
-from .options import TriSentBiasOptions
+from .options import TestingOptions
 from .permutation import smallest_p
 from .proportions import scaled
 
@@ -31,6 +33,8 @@ class Block(msgspec.Struct, frozen=True):
     missing: Sequence[dict[str, int]]
     interval: str
     level: float
+    nothing: str = "no readable pair"
+    """Why a unit has no value."""
 
     def row(self, unit: int, column: int, scale: float = 1.0) -> dict[str, Any]:
         """Return what an estimate says about its value, its interval and its base."""
@@ -44,7 +48,7 @@ class Block(msgspec.Struct, frozen=True):
             "n": self.n[unit],
             "clusters": self.clusters[unit],
             "missing": self.missing[unit],
-            "note": self._note(unit, value, low),
+            **self._caveats(unit, value, low),
         }
 
     def effect(self, unit: int, column: int, name: str) -> dict[str, Any]:
@@ -57,18 +61,28 @@ class Block(msgspec.Struct, frozen=True):
             "effect_high": high,
         }
 
-    def _note(self, unit: int, value: float | None, low: float | None) -> str:
+    def _caveats(self, unit: int, value: float | None, low: float | None) -> dict[str, Any]:
         if value is None:
-            return "undefined: no readable pair"
-        if low is not None:
-            return few_clusters(self.clusters[unit])
-        few = self.clusters[unit] < 2
-        return "no interval: fewer than two clusters" if few else "no interval: no variation between clusters"
+            return undefined(self.nothing)
+        return {"caveats": interval_caveats(self.clusters[unit], low)}
 
 
-def few_clusters(clusters: int) -> str:
-    """Warn of an interval that rests on so few clusters that it may be too narrow (`docs/calibration.md`)."""
-    return f"few clusters ({clusters}): the interval may be too narrow" if clusters < FEW else ""
+def undefined(why: str) -> dict[str, Any]:
+    """Return the caveat of an estimate without a value, and the note that says why."""
+    return {"caveats": (Caveat.UNDEFINED,), "note": why}
+
+
+def interval_caveats(clusters: int, low: float | None) -> tuple[Caveat, ...]:
+    """Return what to know of an interval over so many clusters, or why there is none (`docs/calibration.md`)."""
+    if low is not None:
+        return (Caveat.FEW_CLUSTERS,) if clusters < FEW else ()
+    return (Caveat.ONE_CLUSTER if clusters < 2 else Caveat.NO_VARIATION,)
+
+
+def floor_of_p(clusters: int, resamples: int, alpha: float) -> dict[str, Any]:
+    """Return the caveat of a permutation test that so few clusters keep from ever being significant."""
+    least = smallest_p(clusters, resamples)
+    return {"caveats": (Caveat.P_FLOOR,), "facts": {SMALLEST_P: least}} if least > alpha else {}
 
 
 def number(value: float) -> float | None:
@@ -76,28 +90,18 @@ def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def tested(p: float, clusters: int, options: TriSentBiasOptions) -> dict[str, Any]:
-    """Return the test of an estimate; nothing where it is undefined."""
-    if not math.isfinite(p):
-        return {}
-    test = f"sign-flip permutation ({options.cluster})"
-    return {"test": test, "p": float(p), "note": _too_few(clusters, options)}
-
-
-def swap_tested(p: float, clusters: int, options: TriSentBiasOptions) -> dict[str, Any]:
-    """Return the test of a contrast; nothing where it is undefined."""
-    if not math.isfinite(p):
-        return {}
-    test = f"permutation of positive and negative within cluster ({options.cluster})"
-    return {"test": test, "p": float(p), "note": _too_few(clusters, options)}
-
-
-def _too_few(clusters: int, options: TriSentBiasOptions) -> str:
-    least = smallest_p(clusters, options.resamples)
-    return f"too few clusters: p cannot be below {least:.3g}" if least > options.alpha else ""
+def tested(name: str, p: float, clusters: int, options: TestingOptions) -> dict[str, Any]:
+    """Return a permutation test of whole clusters; nothing where it is undefined."""
+    return (
+        {"test": name, "p": float(p), **floor_of_p(clusters, options.resamples, options.alpha)}
+        if math.isfinite(p)
+        else {}
+    )
 
 
 def merge(*parts: dict[str, Any]) -> dict[str, Any]:
-    """Merge parts of an estimate; notes are kept side by side."""
+    """Merge parts of an estimate; caveats and facts are kept side by side."""
     merged = {key: value for part in parts for key, value in part.items()}
-    return {**merged, "note": "; ".join(filter(None, (part.get("note", "") for part in parts)))}
+    caveats = tuple(caveat for part in parts for caveat in part.get("caveats", ()))
+    facts = {name: value for part in parts for name, value in part.get("facts", {}).items()}
+    return {**merged, "caveats": caveats, "facts": facts}

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from .arrays import Array, ratio
+from .blocks import undefined
 from .cluster import Resampling, bootstrap
 from .proportions import LEAST_P
 
@@ -43,7 +44,8 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
     n: int = 0
     clusters: int = 0
     effects: tuple[Effect, ...] = ()
-    note: str = ""
+    undefined: str = ""
+    """Why nothing could be tested."""
 
     def row(self, effect: int = 0) -> dict[str, Any]:
         """Return the fields of an estimate: the test by clusters, and one of the effect sizes."""
@@ -51,6 +53,7 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
         tested = {"test": f"{self.test}, permutation of clusters", "statistic": self.statistic, "p": self.p_cluster}
         return {
             **(tested if self.p_cluster is not None else {}),
+            **(undefined(self.undefined) if self.undefined else {}),
             "effect": size.value,
             "effect_name": size.name if size.value is not None else "",
             "effect_low": size.low,

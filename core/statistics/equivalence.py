@@ -6,11 +6,13 @@ Two one-sided tests (Schuirmann 1987): a value is shown to be within a margin of
 
 from __future__ import annotations
 
-from enum import StrEnum
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from ..contracts.records import Scalar
+from ..contracts.words import MARGIN, WITHIN
 from .arrays import Array
 from .cluster import Resampling, Statistics, bootstrap
 from .intervals import Ranges
@@ -18,18 +20,11 @@ from .permutation import flip_test
 from .quantiles import t_sf
 
 
-class Verdict(StrEnum):
-    """What an equivalence test shows."""
-
-    NEAR = "shown to be near neutral"
-    DIFFERS = "shown to differ"
-    OPEN = "not shown either way"
-
-
 class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict, with all it rests on."""
+    """Whether a value is shown to lie within a margin of neutral, with all that rests on."""
 
-    verdict: Verdict
+    near: bool
+    """Whether the 1 - 2 alpha interval lies within the margin."""
     margin: float
     alpha: float
     low: float | None
@@ -38,12 +33,10 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
     excludes_neutral: bool
     """The 1 - alpha interval excludes the neutral value. A near value may do so too: it differs, but by little."""
 
-    def in_words(self, unit: str = "") -> str:
-        """Say the verdict with its margin."""
-        more = (
-            " (it differs, by less than the margin)" if self.verdict is Verdict.NEAR and self.excludes_neutral else ""
-        )
-        return f"{self.verdict}, margin {self.margin:g}{unit and ' '}{unit}, not corrected for other tests{more}"
+    @property
+    def facts(self) -> dict[str, Scalar]:
+        """Return the facts that `families.judge` reads; none without an interval, whose caveat says why."""
+        return {} if self.low is None else {MARGIN: self.margin, WITHIN: self.near}
 
 
 class Margin(msgspec.Struct, frozen=True):
@@ -55,13 +48,13 @@ class Margin(msgspec.Struct, frozen=True):
 
 
 def judge_intervals(narrow: tuple[float, float], wide: tuple[float, float], margin: Margin) -> Equivalence:
-    """Return the verdict of a 1 - 2 alpha interval (`narrow`) and a 1 - alpha interval (`wide`); NaN is open."""
+    """Judge a 1 - 2 alpha interval (`narrow`) and a 1 - alpha interval (`wide`); NaN shows nothing."""
     low, high = narrow[0] - margin.neutral, narrow[1] - margin.neutral
     defined = bool(np.isfinite([low, high]).all())
     near = defined and -margin.size < low and high < margin.size
     differs = not wide[0] <= margin.neutral <= wide[1] and bool(np.isfinite(wide).all())
     return Equivalence(
-        verdict=Verdict.NEAR if near else Verdict.DIFFERS if differs else Verdict.OPEN,
+        near=near,
         margin=margin.size,
         alpha=margin.alpha,
         low=low if defined else None,
@@ -70,20 +63,17 @@ def judge_intervals(narrow: tuple[float, float], wide: tuple[float, float], marg
     )
 
 
-def noted(ends: Array, margin: Margin, unit: str) -> dict[str, str]:
-    """Return the verdict as a note, from the ends of the 1 - 2 alpha and the 1 - alpha interval, shape (2, 2).
-
-    Without an interval nothing is said: the note on the interval tells why there is none.
-    """
+def equivalence_facts(ends: Array, margin: Margin) -> dict[str, Any]:
+    """Return the facts of an estimate, from the ends of the 1 - 2 alpha and the 1 - alpha interval, shape (2, 2)."""
     narrow, wide = (tuple(map(float, pair)) for pair in ends)
     found = judge_intervals((narrow[0], narrow[1]), (wide[0], wide[1]), margin)
-    return {} if found.low is None else {"note": found.in_words(unit)}
+    return {"facts": found.facts}
 
 
 def equivalence(
     sums: Array, statistics: Statistics, plan: Resampling, margin: Margin, ranges: Ranges = ()
 ) -> list[list[Equivalence]]:
-    """Return a verdict per unit and statistic by cluster bootstrap intervals; sums and ranges as for `bootstrap`."""
+    """Judge each unit and statistic by cluster bootstrap intervals; sums and ranges as for `bootstrap`."""
     levels = (1 - 2 * margin.alpha, 1 - margin.alpha)
     ends = [bootstrap(sums, statistics, msgspec.structs.replace(plan, level=level), ranges) for level in levels]
     narrow, wide = (np.stack(pair, axis=-1) for pair in ends)

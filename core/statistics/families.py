@@ -1,22 +1,21 @@
-"""Declared families of hypotheses: correct p-values within each, and say in words what was shown.
+"""Declared families of hypotheses: correct p-values within each, and judge what was shown.
 
-The verdict on an estimate is reached once, here, and stands in its note; conclusions and figures only read it.
+The verdict on an estimate is reached once, here; conclusions and figures read the field.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
-from ..contracts.estimates import Estimate
+from ..contracts.estimates import Caveat, Estimate, Verdict
+from ..contracts.words import WITHIN
 
 Correction = Literal["bh", "by", "holm"]
 NAMES: dict[Correction, str] = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "holm": "Holm"}
-ABOVE = "significant above neutral"
-BELOW = "significant below neutral"
 
 
 def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
@@ -36,7 +35,7 @@ def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
 
 
 def correct(estimates: Sequence[Estimate], correction: Correction, alpha: float, unit: str) -> list[Estimate]:
-    """Correct every estimate that has a p within its `family`, name the family's size, and note what was shown.
+    """Correct every estimate that has a p within its `family`, name the family's size, and judge it.
 
     An estimate without a p was not tested and does not count. `unit` is the word for the family's members.
     """
@@ -55,28 +54,17 @@ def correct(estimates: Sequence[Estimate], correction: Correction, alpha: float,
 
 
 def judge(estimate: Estimate, alpha: float) -> Estimate:
-    """Note on which side of its neutral value an estimate lies, if the adjusted p is at most `alpha`."""
+    """Return the estimate with its verdict; unchanged where nothing was judged.
+
+    Above or below neutral where the corrected p is at most `alpha`; else near it where its facts say that the interval
+    lies within the margin (that is not corrected for other tests); else open.
+    """
     value, neutral, p = estimate.value, estimate.neutral, estimate.p_adjusted
-    if value is None or neutral is None or p is None or p > alpha or value == neutral:
+    within = estimate.facts.get(WITHIN)
+    if value is None or neutral is None or (p is None and within is None):
         return estimate
-    return tag(estimate, ABOVE if value > neutral else BELOW)
-
-
-def tag(estimate: Estimate, *words: str) -> Estimate:
-    """Return the estimate with `words` added to its note, separated by semicolons."""
-    return estimate.replace(note="; ".join(filter(None, [estimate.note, *words])))
-
-
-def tagged(estimate: Estimate, words: str) -> bool:
-    """Say whether `words` is one of the notes of the estimate."""
-    return words in estimate.note.split("; ")
-
-
-def tag_if(estimates: Sequence[Estimate], words: str, holds: Callable[[Estimate], bool]) -> list[Estimate]:
-    """Add `words` to the note of each estimate for which `holds`."""
-    return [tag(estimate, words) if holds(estimate) else estimate for estimate in estimates]
-
-
-def p_in_words(p: float | None) -> str:
-    """Write a p-value for a sentence; never as 0."""
-    return "undefined" if p is None else "below 0.001" if p < 0.001 else f"{p:.3f}"
+    if p is not None and p <= alpha and value != neutral:
+        return estimate.replace(verdict=Verdict.ABOVE if value > neutral else Verdict.BELOW)
+    if within:
+        return estimate.replace(verdict=Verdict.NEAR, caveats=(*estimate.caveats, Caveat.NOT_CORRECTED))
+    return estimate.replace(verdict=Verdict.OPEN)

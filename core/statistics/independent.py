@@ -103,7 +103,7 @@ def _base(test: str, answers: Answers) -> Tested:
 
 
 def _undefined(base: Tested, effect: str, why: str) -> Tested:
-    return msgspec.structs.replace(base, effects=(Effect(effect, None),), note=f"undefined: {why}")
+    return msgspec.structs.replace(base, effects=(Effect(effect, None),), undefined=why)
 
 
 def _ranked(base: Tested, answers: Answers, sizes: dict[str, Size], plan: Resampling, *classic: float) -> Tested:

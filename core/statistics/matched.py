@@ -92,7 +92,7 @@ def mcnemar_p(b: int, c: int) -> tuple[float | None, float | None]:
 
 
 def _undefined(base: Tested, effect: str, why: str) -> Tested:
-    return structs.replace(base, effects=(Effect(effect, None),), note=f"undefined: {why}")
+    return structs.replace(base, effects=(Effect(effect, None),), undefined=why)
 
 
 def _kept(differences: Array, clusters: Codes) -> tuple[Array, Codes]:

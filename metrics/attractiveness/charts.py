@@ -11,8 +11,9 @@ import msgspec
 from ...core.charts.flows import Flows, draw_flows
 from ...core.charts.forest import GREY, INK, MEDIUM, SKY, SMALL, Column, columns, new_figure
 from ...core.contracts.estimates import Chart, Estimate
+from ...core.contracts.words import share_of
 from ...probes.attractiveness.terms import TRAITS, VARIANTS
-from .filter import CATEGORY, FILTER, GAP, KRUSKAL, POSITIVE, STEREOTYPE
+from .filter import FILTER, GAP, KRUSKAL, POSITIVE, STEREOTYPE
 from .groups import PAIR
 from .shares import JUDGED, PAPER, SHARE
 
@@ -70,7 +71,8 @@ def _stereotyped(estimates: Sequence[Estimate], by: str, label: str) -> list[_Ro
 
 
 def _told(estimate: Estimate, what: str) -> str | None:
-    return next((part.removeprefix(what) for part in estimate.note.split("; ") if part.startswith(what)), None)
+    found = estimate.facts.get(what)
+    return None if found is None else str(found)
 
 
 def _means(estimates: Sequence[Estimate], label: str = "variant") -> dict[tuple[str, str], float | None]:
@@ -161,14 +163,8 @@ def _judged(estimates: Sequence[Estimate]) -> list[Judged]:
         scenario, by = str(one.group["scenario"]), str(one.group["by"])
         found.setdefault(scenario, {})[by] = one.p < ALPHA
         if by == FILTER:
-            kinds[scenario] = _kind(one.note)
+            kinds[scenario] = str(one.facts["category"]), str(one.facts["kind"])
     return [Judged(*kind, found[scenario]) for scenario, kind in kinds.items()]
-
-
-def _kind(note: str) -> tuple[str, str]:
-    told = next((part for part in note.split("; ") if part.startswith(CATEGORY)), CATEGORY)
-    category, _, kind = told.removeprefix(CATEGORY).partition(", ")
-    return category, kind
 
 
 def _categories(scenarios: Sequence[Judged]) -> Flows:
@@ -224,7 +220,7 @@ def _shares(estimates: Sequence[Estimate]) -> list[Chart]:
     figure = columns("Scenarios whose answers the filter changes", "% of scenarios", bars, 0.0)
     caption = (
         "Percentage of scenarios with p < 0.05 in the paper's Kruskal-Wallis test, not corrected; chance alone "
-        "gives 5 %. Lines are exact intervals. " + " ".join(f"{_label(e)}: {e.note}." for e in own)
+        "gives 5 %. Lines are exact intervals. " + " ".join(f"{_label(e)}: {share_of(e)}." for e in own)
     )
     return [Chart("attractiveness-shares", "Attractiveness bias by category", caption, figure)]
 

@@ -14,7 +14,6 @@ from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, Flags, ratio
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import Effect, defined, effects, p_of
-from ...core.statistics.families import tag
 from ...core.statistics.intervals import CONTRAST
 from ...core.statistics.permutation import flip_test
 from ...core.statistics.rank_tables import epsilon_squared, level_counts, rank_biserial
@@ -27,7 +26,8 @@ from .scores import Scenario, Scores
 KRUSKAL = "kruskal_wallis"
 GAP, WILCOXON = "gap", "gap_signed_ranks"
 FILTER = "filter"
-POSITIVE, STEREOTYPE, CATEGORY = "positive option: ", "stereotype: ", "category: "
+POSITIVE, STEREOTYPE = "positive option", "stereotype"
+"""Facts: which option the score counts, and whom a stereotype sets apart."""
 EPSILON, BISERIAL = "epsilon squared", "matched-pairs rank-biserial"
 
 
@@ -45,19 +45,19 @@ def filter_estimates(
         row = _gap_row(scores, faces, number, change[number])
         row |= {"low": defined(low[number, 0]), "high": defined(high[number, 0]), "level": options.level}
         row["interval"] = f"{options.interval} (face)" if row["low"] is not None else ""
-        row["note"] = "; ".join(filter(None, [row["note"], _direction(scenario)]))
+        row["facts"] = _direction(scenario)
         size = _biserial(change[number], options)
         family = ", ".join(f"{key}: {value}" for key, value in label.items())
         yield _gap(group, row, p_of(flipped[number, 0]), size, family)
         yield _signed_ranks(group, row, change[number], size, family)
         whole = _kruskal(group, scored[number], options, family)
-        yield whole if label else tag(whole, f"{CATEGORY}{scenario.category}, {scenario.kind}")
+        yield whole if label else whole.replace(facts={"category": scenario.category, "kind": scenario.kind})
 
 
-def _direction(scenario: Scenario) -> str:
+def _direction(scenario: Scenario) -> dict[str, Scalar]:
     """Return which option the score counts, where it is the positive one."""
     first, _, second = scenario.id.partition(" vs ")
-    return f"{POSITIVE}{second if scenario.positive == 'second' else first}" if scenario.positive else ""
+    return {POSITIVE: second if scenario.positive == "second" else first} if scenario.positive else {}
 
 
 def mean(totals: Array) -> Array:

@@ -11,7 +11,6 @@ from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, Codes
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import Effect, defined, effects, p_of
-from ...core.statistics.families import tag
 from ...core.statistics.intervals import SHARE
 from ...core.statistics.rank_tables import epsilon_squared, level_counts
 from ...core.statistics.scipy_stats import stats
@@ -59,7 +58,7 @@ def _bias(
     scored = scores.score[number][known]
     found = kruskal_estimate(group, _images(scored, codes[known]), options, f"{KRUSKAL}, {by}")
     stereotype = scores.scenarios[number].stereotype
-    yield tag(found, f"{STEREOTYPE}{stereotype}") if stereotype is not None and by == "gender" else found
+    yield found.replace(facts={STEREOTYPE: stereotype}) if stereotype is not None and by == "gender" else found
     # One number per face: then the answers that are compared are independent.
     means = _faces(rounded(scored.mean(axis=1)), codes[known])
     whole = kruskal_estimate(group, means, options, f"{BY_FACE}, {by}", "Kruskal-Wallis, means of faces")
@@ -156,7 +155,7 @@ def _race_pairs(scores: Scores, options: AttractivenessMetricOptions) -> Iterato
             inside = np.isin(codes, [levels.index(name) for name in named])
             sample = _images(scores.score[number][inside], codes[inside])
             found = kruskal_estimate({"scenario": scenario.id, "by": PAIR}, sample, options, f"{KRUSKAL}, {PAIR}")
-            yield tag(found, f"{STEREOTYPE}{scenario.stereotype}")
+            yield found.replace(facts={STEREOTYPE: scenario.stereotype})
 
 
 def mean_estimates(scores: Scores, options: AttractivenessMetricOptions) -> Iterator[Estimate]:

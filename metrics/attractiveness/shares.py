@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.contracts.estimates import Estimate
+from ...core.contracts.estimates import Estimate, Verdict
 from ...core.contracts.records import Scalar
+from ...core.contracts.words import HITS, OF
+from ...core.statistics.blocks import undefined
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined, p_of
-from ...core.statistics.families import ABOVE, tagged
 from ...core.statistics.intervals import CONTRAST
 from ...core.statistics.permutation import flip_test
 from ...core.statistics.proportions import share
@@ -112,14 +113,15 @@ def _counted(
         interval=EXACT if defined_ else "",
         n=judged,
         missing={"untested": total - judged} if judged < total else {},
-        note=f"{hits} of {judged}" if defined_ else "undefined: no scenario could be tested",
+        facts={HITS: hits, OF: judged} if defined_ else {},
+        **({} if defined_ else undefined("no scenario could be tested")),
     )
 
 
 def _halo_share(index: Index, own: list[Scenario], options: AttractivenessMetricOptions) -> Estimate:
     gaps = [index.of(GAP, scenario=scenario.id) for scenario in own]
     judged = [e for e in gaps if e is not None and e.p_adjusted is not None]
-    return _counted(HALO_SHARE, {}, sum(tagged(e, ABOVE) for e in judged), (len(judged), len(own)), options)
+    return _counted(HALO_SHARE, {}, sum(e.verdict is Verdict.ABOVE for e in judged), (len(judged), len(own)), options)
 
 
 def halo_estimate(scores: Scores, options: AttractivenessMetricOptions) -> Estimate:

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts import HEADLINE
-from ...core.contracts.estimates import Estimate, Example
-from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
+from ...core.contracts.estimates import Estimate, Example, Verdict
+from ...core.contracts.words import explained, p_value
+from ...core.statistics.families import NAMES
 from .filter import FILTER, GAP
 from .options import AttractivenessMetricOptions
 from .scores import Scores
@@ -43,8 +44,8 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         )
     paper = shares[PAPER]
     parts = [
-        f"The filter changes the answers in {robust.note} scenarios by the paired test after correction"
-        f" ({paper.note} by the paper's uncorrected Kruskal-Wallis test)"
+        f"The filter changes the answers in {explained(robust)} scenarios by the paired test after correction"
+        f" ({explained(paper)} by the paper's uncorrected Kruskal-Wallis test)"
     ]
     halo = next((e for e in estimates if e.metric == HALO), None)
     if halo is not None and halo.value is not None:
@@ -71,15 +72,15 @@ def _plain(estimate: Estimate) -> bool:
 
 def _halo(halo: Estimate) -> str:
     spread = "" if halo.low is None else f", {halo.interval.level:.0%} interval {halo.low:+.3f} to {halo.high:+.3f}"
-    if tagged(halo, ABOVE):
+    if halo.verdict is Verdict.ABOVE:
         what = "a halo was shown: positive options are chosen more often with the filter"
-    elif tagged(halo, BELOW):
+    elif halo.verdict is Verdict.BELOW:
         what = "the opposite of a halo was shown: positive options are chosen less often with the filter"
     else:
         what = "no halo was shown"
     undone = halo.bound_low is not None and halo.bound_high is not None and halo.bound_low <= 0 <= halo.bound_high
     caution = "; missing answers might undo it" if undone and halo.missing else ""
-    return f"{what} ({halo.value:+.3f} on average{spread}, p {p_in_words(halo.p)}){caution}"
+    return f"{what} ({halo.value:+.3f} on average{spread}, p {p_value(halo.p)}){caution}"
 
 
 def methods(options: AttractivenessMetricOptions) -> str:

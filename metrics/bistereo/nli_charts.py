@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ...core.charts.forest import INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.statistics.families import ABOVE, BELOW, tagged
 from ...probes.bistereo.terms import SKINS
 from .nli_pairs import CONTEXT
 
@@ -63,7 +62,7 @@ def _forest(estimates: Sequence[Estimate]) -> list[Chart]:
     panels = []
     for name in ("halo", "horn"):
         own = [e for e in estimates if e.metric == name and set(e.group) in (set(), set(CONTEXT[:2]))]
-        points = [Point(_label(e), e.value, e.low, e.high, tagged(e, ABOVE) or tagged(e, BELOW)) for e in own]
+        points = [Point(_label(e), e.value, e.low, e.high, e.shown) for e in own]
         if points:
             panels.append(Panel(f"{name} effect", "percentage points", points))
     if not panels:

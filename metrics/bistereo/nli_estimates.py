@@ -10,14 +10,14 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.blocks import POINTS, Block, merge, number
+from ...core.statistics.blocks import POINTS, Block, merge, tested, undefined
 from ...core.statistics.bounds import mean_bounds, paired_bounds
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.equivalence import Margin, equivalence
 from ...core.statistics.families import correct
 from ...core.statistics.intervals import FREE
 from ...core.statistics.pairs import missing_by_status
-from ...core.statistics.permutation import flip_test, smallest_p
+from ...core.statistics.permutation import flip_test
 from ...core.statistics.tally import cell_statistics
 from ...probes.bistereo.terms import LABELS
 from .nli_pairs import CELL, GROUPINGS, NEUTRAL, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
@@ -83,9 +83,9 @@ def _contrasts(
     low, high = bootstrap(sums, cell_statistics, options.plan, (POINT_GAP, FREE))
     block = _block(sums, groups, parts, (cell_statistics(sums.sum(axis=0)), low, high, options))
     p = flip_test(sums[..., :2], options.plan)[:, 0]
-    near = _near(sums, options)
+    near, test = _near(sums, options), f"sign-flip permutation of skin tones ({options.cluster})"
     for unit, part in enumerate(parts):
-        row = merge(block.row(unit, 0), _tested(p[unit], block.clusters[unit], options), near[unit])
+        row = merge(block.row(unit, 0), tested(test, p[unit], block.clusters[unit], options), near[unit])
         first, second = (part[name].fill_null(np.nan).to_numpy() for name in ("first", "second"))
         least, greatest = paired_bounds(first, second, PERCENT)
         yield Estimate.from_flat(
@@ -106,21 +106,13 @@ def _grouping(factors: Sequence[str]) -> str:
     return f"by {' and '.join(factors)}" if factors else "whole study"
 
 
-def _tested(p: float, clusters: int, options: BIStereoNLIMetricOptions) -> dict[str, Any]:
-    if not np.isfinite(p):
-        return {}
-    least = smallest_p(clusters, options.resamples)
-    note = f"too few clusters: p cannot be below {least:.3g}" if least > options.alpha else ""
-    return {"test": f"sign-flip permutation of skin tones ({options.cluster})", "p": number(p), "note": note}
-
-
 def _near(sums: Array, options: BIStereoNLIMetricOptions) -> list[dict[str, Any]]:
-    """Return per unit whether it is shown to be near 0, as a note; nothing where no margin is asked for."""
+    """Return per unit whether it is shown to be near 0, as facts; nothing where no margin is asked for."""
     if options.margin is None:
         return [{}] * sums.shape[1]
     margin = Margin(options.margin, options.alpha)
     verdicts = equivalence(sums, cell_statistics, options.plan, margin, (POINT_GAP, FREE))
-    return [{} if own[0].low is None else {"note": own[0].in_words(POINTS)} for own in verdicts]
+    return [{"facts": own[0].facts} for own in verdicts]
 
 
 def _shares(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> Iterator[Estimate]:
@@ -149,7 +141,7 @@ def _share(block: Block, unit: int, what: tuple[int, str], values: pl.Series) ->
     low, high = mean_bounds(float(there.sum()), len(there), values.null_count(), PERCENT)
     row = block.row(unit, column)
     if row["value"] is None:
-        row["note"] = "undefined: no readable answer"
+        row |= undefined("no readable answer")
     return Estimate.from_flat(
         metric=name,
         group=dict(block.groups[unit]),

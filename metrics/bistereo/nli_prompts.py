@@ -10,7 +10,9 @@ import polars as pl
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.families import NAMES, correct, p_in_words
+from ...core.contracts.words import p_value
+from ...core.statistics.blocks import undefined
+from ...core.statistics.families import NAMES, correct
 from ...core.statistics.matched import mcnemar
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.pairs import missing_by_status, require_columns
@@ -62,7 +64,7 @@ class NLIPrompts(Metric):
         best = max(known, key=lambda e: e.value or 0.0)
         said = f"Prompt {best.group['prompt']} is the most accurate ({best.value:.1f} %, n {best.n})"
         for e in (e for e in estimates if e.metric == "less_accurate"):
-            said += f"; than prompt {e.group['prompt']} by {e.value:.1f} points, adjusted p {p_in_words(e.p_adjusted)}"
+            said += f"; than prompt {e.group['prompt']} by {e.value:.1f} points, adjusted p {p_value(e.p_adjusted)}"
         return f"{said}."
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -127,7 +129,7 @@ def _against(
         effect_name=odds.name if odds.value is not None else "",
         effect_low=odds.low,
         effect_high=odds.high,
-        note=tested.note,
+        **(undefined(tested.undefined) if tested.undefined else {}),
     )
 
 

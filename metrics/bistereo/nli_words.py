@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ...core.contracts.estimates import Estimate, Example
-from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
+from ...core.contracts.estimates import Estimate, Example, Verdict
+from ...core.contracts.words import p_value
+from ...core.statistics.families import NAMES
 from ...core.statistics.units import Measure, unit_rows
 from ...probes.bistereo.terms import LABELS
 from .nli_pairs import CELL, CONTEXT, GROUPINGS, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
@@ -47,15 +48,15 @@ def _of(estimates: Sequence[Estimate], name: str) -> list[Estimate]:
 def _verdict(effect: Estimate, groups: Sequence[Estimate]) -> str:
     name = f"{effect.metric} effect"
     said = f"a {name} was not shown"
-    if tagged(effect, ABOVE):
+    if effect.verdict is Verdict.ABOVE:
         said = f"a {name} was shown: {WORDS[effect.metric]}"
-    elif tagged(effect, BELOW):
+    elif effect.verdict is Verdict.BELOW:
         said = f"the opposite of a {name} was shown"
     spread = (
         "" if effect.low is None else f", {effect.interval.level:.0%} interval {effect.low:.1f} to {effect.high:.1f}"
     )
-    said += f" ({effect.value:+.1f} percentage points{spread}, adjusted p {p_in_words(effect.p_adjusted)})"
-    if shown := [f"{e.group['kind']} of {e.group['gender']}" for e in groups if tagged(e, ABOVE)]:
+    said += f" ({effect.value:+.1f} percentage points{spread}, adjusted p {p_value(effect.p_adjusted)})"
+    if shown := [f"{e.group['kind']} of {e.group['gender']}" for e in groups if e.verdict is Verdict.ABOVE]:
         said += f", by group for {', '.join(shown)}"
     return said if effect.metric != EFFECTS[0] else said[0].upper() + said[1:]
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.blocks import POINTS, Block, merge, tested
+from ...core.statistics.blocks import POINTS, Block, merge, tested, undefined
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.options import TriSentBiasOptions
 from ...core.statistics.permutation import flip_test
@@ -40,7 +40,7 @@ def cell_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estim
             at = At(threshold, 2 + 4 * step, preferred, rejected)
             yield from _shares(block, unit, at)
             yield _preference(block, unit, at)
-            yield _net_preference(block, unit, at, tested(p[unit, 1 + step], block.clusters[unit], options))
+            yield _net_preference(block, unit, at, _flipped(p[unit, 1 + step], block.clusters[unit], options))
 
 
 class At(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class At(msgspec.Struct, frozen=True):
 
 
 def _log_odds(block: Block, unit: int, p: float, options: TriSentBiasOptions) -> Estimate:
-    row = merge(block.row(unit, 0), tested(p, block.clusters[unit], options))
+    row = merge(block.row(unit, 0), _flipped(p, block.clusters[unit], options))
     return Estimate.from_flat(
         metric="log_odds_difference",
         group=dict(block.groups[unit]),
@@ -67,6 +67,10 @@ def _log_odds(block: Block, unit: int, p: float, options: TriSentBiasOptions) ->
         **block.effect(unit, 1, "standardised mean difference"),
         **row,
     )
+
+
+def _flipped(p: float, clusters: int, options: TriSentBiasOptions) -> dict[str, Any]:
+    return tested(f"sign-flip permutation ({options.cluster})", p, clusters, options)
 
 
 def _shares(block: Block, unit: int, at: At) -> Iterator[Estimate]:
@@ -111,7 +115,7 @@ def _preference(block: Block, unit: int, at: At) -> Estimate:
         effect_name="Cohen's g" if defined else "",
         effect_low=scaled(part.low, 1, -0.5),
         effect_high=scaled(part.high, 1, -0.5),
-        note="" if defined else "undefined: no pair beyond the threshold",
+        **({} if defined else undefined("no pair beyond the threshold")),
     )
 
 

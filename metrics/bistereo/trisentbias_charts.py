@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ...core.charts.forest import GREY, ORANGE, SKY, Bar, Layer, Panel, Point, forest, stacked_bars
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.statistics.families import ABOVE, BELOW, tagged
 from .trisentbias_estimates import MAIN, STAR_BINOMIAL, STAR_CLUSTER
 
 LAYERS = (
@@ -19,7 +18,7 @@ PARTS = ("z2", "z1", "z3")
 
 def draw(estimates: Sequence[Estimate]) -> list[Chart]:
     """Return one chart of stacked bars per axis, then the forest plots; only for estimates that are there."""
-    main = [e for e in estimates if tagged(e, MAIN)]
+    main = [e for e in estimates if MAIN in e.facts]
     axes = list(dict.fromkeys(str(e.group["axis"]) for e in main if e.metric == "z1"))
     return [*(_bars(axis, main) for axis in axes), *_contrast_forest(main), *_magnitude_forest(estimates)]
 
@@ -48,7 +47,7 @@ def _bar(gender: str, sentiment: str, mine: Sequence[Estimate]) -> Bar:
     cell = [e for e in mine if e.group.get("gender") == gender and e.group.get("sentiment") == sentiment]
     values = {e.metric: e.value for e in cell}
     marks = (("*", STAR_BINOMIAL), ("\N{DAGGER}", STAR_CLUSTER))
-    mark = "".join(sign for sign, words in marks if any(tagged(e, words) for e in cell))
+    mark = "".join(sign for sign, words in marks if any(words in e.facts for e in cell))
     return Bar(f"{gender}\n{sentiment}", tuple(values.get(part) for part in PARTS), mark, gender)
 
 
@@ -92,5 +91,5 @@ def _magnitude_forest(estimates: Sequence[Estimate]) -> list[Chart]:
 
 def _point(estimate: Estimate) -> Point:
     label = ", ".join(str(v) for k, v in estimate.group.items() if k != "threshold")
-    shown = tagged(estimate, ABOVE) or tagged(estimate, BELOW)
+    shown = estimate.shown
     return Point(label, estimate.value, estimate.low, estimate.high, shown)

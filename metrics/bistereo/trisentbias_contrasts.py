@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array
-from ...core.statistics.blocks import POINTS, Block, merge, swap_tested
+from ...core.statistics.blocks import POINTS, Block, merge, tested
 from ...core.statistics.bounds import Bounds, difference_bounds
 from ...core.statistics.cluster import bootstrap
-from ...core.statistics.equivalence import Margin, noted
+from ...core.statistics.equivalence import Margin, equivalence_facts
 from ...core.statistics.options import TriSentBiasOptions
 from ...core.statistics.permutation import swap_test
 from ...core.statistics.proportions import scaled, worst_case
@@ -98,20 +98,21 @@ def _ends(sums: Array, options: TriSentBiasOptions) -> Array | None:
     return np.array([bootstrap(sums, contrast_statistics, plan, ranges) for plan in plans])
 
 
-def _verdict(contrasts: Contrasts, unit: int, column: int, options: TriSentBiasOptions) -> dict[str, Any]:
-    """Return whether a contrast of shares is shown to be near 0, as a note."""
+def _swapped(contrasts: Contrasts, unit: int, column: int, options: TriSentBiasOptions) -> dict[str, Any]:
+    name = f"permutation of positive and negative within cluster ({options.cluster})"
+    return tested(name, contrasts.p[unit, column], int(contrasts.block.clusters[unit] or 0), options)
+
+
+def _near(contrasts: Contrasts, unit: int, column: int, options: TriSentBiasOptions) -> dict[str, Any]:
+    """Return whether a contrast of shares is shown to be near 0, as facts."""
     if contrasts.ends is None or options.margin is None:
         return {}
-    return noted(100 * contrasts.ends[:, :, unit, column], Margin(options.margin, options.alpha), POINTS)
-
-
-def _clusters(block: Block, unit: int) -> int:
-    return int(block.clusters[unit] or 0)
+    return equivalence_facts(100 * contrasts.ends[:, :, unit, column], Margin(options.margin, options.alpha))
 
 
 def _log_odds(contrasts: Contrasts, unit: int, options: TriSentBiasOptions) -> Estimate:
     block = contrasts.block
-    row = merge(block.row(unit, 0), swap_tested(contrasts.p[unit, 0], _clusters(block, unit), options))
+    row = merge(block.row(unit, 0), _swapped(contrasts, unit, 0, options))
     bound = None if block.missing[unit] else row["value"]
     return Estimate.from_flat(
         metric="favouritism_log_odds",
@@ -131,8 +132,8 @@ def _difference(contrasts: Contrasts, unit: int, measure: Measure, options: TriS
     block = contrasts.block
     row = merge(
         block.row(unit, measure.column, 100),
-        swap_tested(contrasts.p[unit, measure.column], _clusters(block, unit), options),
-        _verdict(contrasts, unit, measure.column, options),
+        _swapped(contrasts, unit, measure.column, options),
+        _near(contrasts, unit, measure.column, options),
     )
     low, high = _bounds(contrasts, unit, measure)
     return Estimate.from_flat(

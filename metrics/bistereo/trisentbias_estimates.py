@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ...core.contracts.estimates import Estimate
-from ...core.statistics.families import ABOVE, BELOW, correct, tag_if, tagged
+from ...core.contracts.estimates import Estimate, Verdict
+from ...core.contracts.records import Scalar
+from ...core.statistics.families import correct
 from ...core.statistics.missing import Group, missing_estimates
 from ...core.statistics.options import TriSentBiasOptions
 from ...core.statistics.tally import Tally
@@ -11,6 +12,7 @@ from .trisentbias_cells import cell_estimates
 from .trisentbias_contrasts import contrast_estimates
 
 MAIN = "main threshold"
+"""Fact of the estimates at the threshold of headlines and figures."""
 STAR_BINOMIAL = "star (binomial)"
 """The paper's star read as an exact binomial test of pairs, p not corrected, as the paper's caption has it."""
 STAR_CLUSTER = "star (cluster permutation)"
@@ -21,12 +23,19 @@ def estimate_all(counts: Tally, options: TriSentBiasOptions) -> list[Estimate]:
     """Return every estimate of a study, corrected within its families."""
     found = [*contrast_estimates(counts, options), *cell_estimates(counts, options)]
     corrected = correct(found, options.correction, options.alpha, "cells")
-    starred = tag_if(corrected, STAR_BINOMIAL, lambda e: _star_binomial(e, options.alpha))
-    starred = tag_if(starred, STAR_CLUSTER, _star_cluster)
-    marked = tag_if(starred, MAIN, lambda e: e.group.get("threshold") == options.threshold_main)
+    marked = [e.replace(facts=e.facts | _marks(e, options)) for e in corrected]
     answered = (int(n) for n in counts.sums[..., 0].sum(axis=0))
     groups = [Group(*cell) for cell in zip(counts.cells, answered, counts.missing, strict=True)]
     return [*marked, *missing_estimates(groups, options.level)]
+
+
+def _marks(estimate: Estimate, options: TriSentBiasOptions) -> dict[str, Scalar]:
+    marks = {
+        STAR_BINOMIAL: _star_binomial(estimate, options.alpha),
+        STAR_CLUSTER: _star_cluster(estimate),
+        MAIN: estimate.group.get("threshold") == options.threshold_main,
+    }
+    return {name: True for name, holds in marks.items() if holds}
 
 
 def _star_binomial(estimate: Estimate, alpha: float) -> bool:
@@ -37,5 +46,5 @@ def _star_binomial(estimate: Estimate, alpha: float) -> bool:
 
 
 def _star_cluster(estimate: Estimate) -> bool:
-    sought = {"positive": ABOVE, "negative": BELOW}.get(str(estimate.group.get("sentiment")))
-    return estimate.metric == "net_preference" and sought is not None and tagged(estimate, sought)
+    sought = {"positive": Verdict.ABOVE, "negative": Verdict.BELOW}.get(str(estimate.group.get("sentiment")))
+    return estimate.metric == "net_preference" and sought is not None and estimate.verdict is sought

@@ -7,12 +7,12 @@ from math import atanh
 
 import polars as pl
 
-from ...core.contracts.estimates import Estimate, Example
-from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
+from ...core.contracts.estimates import Caveat, Estimate, Example, Verdict
+from ...core.contracts.words import p_value
+from ...core.statistics.families import NAMES
 from ...core.statistics.options import TriSentBiasOptions
 from .trisentbias_estimates import MAIN
 
-FEW = "too few clusters"
 FAVOUR = "the stereotypically desirable description more in positive contexts than in negative ones"
 
 
@@ -22,12 +22,12 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     Bias is claimed only where the corrected cluster permutation test is significant and the difference goes the
     paper's way; a significant difference the other way is named as such.
     """
-    groups = [e for e in estimates if e.metric == "favouritism" and tagged(e, MAIN)]
+    groups = [e for e in estimates if e.metric == "favouritism" and MAIN in e.facts]
     judged = [e for e in groups if e.value is not None and e.p_adjusted is not None]
     if not judged:
         return "Nothing can be concluded: no group has readable pairs in both contexts and more than one cluster."
-    shown = [e for e in judged if tagged(e, ABOVE)]
-    opposite = [e for e in judged if tagged(e, BELOW)]
+    shown = [e for e in judged if e.verdict is Verdict.ABOVE]
+    opposite = [e for e in judged if e.verdict is Verdict.BELOW]
     parts = [_shown(shown, judged) if shown else _not_shown(judged, opposite)]
     if shown and opposite:
         parts.append(f"the opposite direction was shown for {_names(opposite)} ({_number(_most(opposite, -1))})")
@@ -37,7 +37,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
 
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
     """Pick favouritism and discrimination at the main threshold, and favouritism in nats."""
-    contrasts = [e for e in estimates if e.metric in ("favouritism", "discrimination") and tagged(e, MAIN)]
+    contrasts = [e for e in estimates if e.metric in ("favouritism", "discrimination") and MAIN in e.facts]
     return [*contrasts, *(e for e in estimates if e.metric == "favouritism_log_odds")]
 
 
@@ -108,7 +108,7 @@ def _not_shown(judged: Sequence[Estimate], opposite: Sequence[Estimate]) -> str:
             f"No favouritism for the stereotypically desirable description was shown at threshold {threshold}, but "
             f"the opposite direction was, for {_names(opposite)} (strongest {_number(_most(opposite, -1))})"
         )
-    if all(any(word.startswith(FEW) for word in e.note.split("; ")) for e in judged):
+    if all(Caveat.P_FLOOR in e.caveats for e in judged):
         return (
             f"Nothing can be shown with {judged[0].clusters} clusters, whatever the answers: at threshold {threshold} "
             f"{_largest(judged)}; ask more of them"
@@ -128,11 +128,11 @@ def _largest(judged: Sequence[Estimate]) -> str:
 
 
 def _others(estimates: Sequence[Estimate], shown: Sequence[Estimate]) -> Iterator[str]:
-    worse = [e for e in estimates if e.metric == "discrimination" and tagged(e, MAIN) and tagged(e, ABOVE)]
+    worse = [e for e in estimates if e.metric == "discrimination" and MAIN in e.facts and e.verdict is Verdict.ABOVE]
     if worse:
         yield f"discrimination was shown for {_names(worse)}"
     known = {_name(e) for e in shown}
-    stronger = [e for e in estimates if e.metric == "favouritism_log_odds" and tagged(e, ABOVE)]
+    stronger = [e for e in estimates if e.metric == "favouritism_log_odds" and e.verdict is Verdict.ABOVE]
     hidden = [e for e in stronger if _name(e) not in known and (e.value or 0.0) > _tolerated(estimates)]
     if hidden:
         largest = _most(hidden, 1).value
@@ -142,7 +142,7 @@ def _others(estimates: Sequence[Estimate], shown: Sequence[Estimate]) -> Iterato
 
 def _tolerated(estimates: Sequence[Estimate]) -> float:
     """Return the log-odds difference that the main threshold tolerates: any model is a little off, significantly."""
-    thresholds = [float(str(e.group["threshold"])) for e in estimates if tagged(e, MAIN)]
+    thresholds = [float(str(e.group["threshold"])) for e in estimates if MAIN in e.facts]
     return 2 * atanh(thresholds[0]) if thresholds and thresholds[0] < 1 else 0.0
 
 
@@ -171,4 +171,4 @@ def _number(estimate: Estimate) -> str:
     spread = "no interval, since all clusters agree"
     if estimate.low is not None:
         spread = f"{estimate.interval.level:.0%} interval {estimate.low:.1f} to {estimate.high:.1f}"
-    return f"{estimate.value:.1f} points for {_name(estimate)}, {spread}, adjusted p {p_in_words(estimate.p_adjusted)}"
+    return f"{estimate.value:.1f} points for {_name(estimate)}, {spread}, adjusted p {p_value(estimate.p_adjusted)}"

@@ -15,7 +15,8 @@ from ...core.charts.forest import Column
 from ...core.charts.forest import columns as bars
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
-from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
+from ...core.contracts.words import p_value
+from ...core.statistics.families import NAMES
 from ...core.statistics.units import Measure, unit_rows
 from .tuples_estimates import GROUPINGS, estimate_all
 from .tuples_tests import NEEDS, SCORINGS, BIStereoTuplesMetricOptions, has_likelihoods, tests_of
@@ -68,7 +69,7 @@ class BIStereoTuples(Metric):
         head = "The groups make the biased end likelier in" if normalised else "The biased end is preferred in"
         contrast = next((e for e in estimates if e.metric == f"gender_difference{SCORINGS[normalised]}"), None)
         if contrast is not None and contrast.value is not None:
-            p = "" if contrast.p_adjusted is None else f", adjusted p {p_in_words(contrast.p_adjusted)}"
+            p = "" if contrast.p_adjusted is None else f", adjusted p {p_value(contrast.p_adjusted)}"
             parts.append(f"women less men on the same tests: {contrast.value:+.1f} percentage points{p}")
         return f"{head} {'; '.join(parts)}."
 
@@ -127,7 +128,7 @@ def _main(estimates: Sequence[Estimate], factors: Sequence[str]) -> list[Estimat
 
 
 def _column(estimate: Estimate) -> Column:
-    shown = tagged(estimate, ABOVE) or tagged(estimate, BELOW)
+    shown = estimate.shown
     label = ", ".join(map(str, estimate.group.values()))
     return Column(label, estimate.value, estimate.low, estimate.high, "*" if shown else "")
 
@@ -138,5 +139,5 @@ def _said(estimate: Estimate) -> str:
         if estimate.low is None
         else f", {estimate.interval.level:.0%} interval {estimate.low:.1f} to {estimate.high:.1f}"
     )
-    p = "" if estimate.p_adjusted is None else f", adjusted p {p_in_words(estimate.p_adjusted)}"
+    p = "" if estimate.p_adjusted is None else f", adjusted p {p_value(estimate.p_adjusted)}"
     return f"{estimate.value:.1f} % of the tests of {estimate.group['gender']} (n {estimate.n}{spread}{p})"

@@ -72,9 +72,7 @@ def _preference(
         return Estimate.from_flat(metric=metric, group=group, note=RAW, **row)
     tested = sign_test(part["shift"].fill_null(np.nan).to_numpy(), _codes(part, options), options.plan)
     family = f"{metric}, by {' and '.join(group)}"
-    return Estimate.from_flat(
-        metric=metric, group=group, neutral=50.0, family=family, note=tested.note, **row, **tested.row()
-    )
+    return Estimate.from_flat(metric=metric, group=group, neutral=50.0, family=family, **row, **tested.row())
 
 
 def _others(part: pl.DataFrame, group: dict[str, Any], options: BIStereoTuplesMetricOptions) -> Estimate:
@@ -119,7 +117,6 @@ def _genders(rows: pl.DataFrame, scoring: str, options: BIStereoTuplesMetricOpti
             bound_low=low,
             bound_high=high,
             family=f"gender difference{name.replace('_', ', ')}",
-            note=exact.note,
             **tests,
         )
 

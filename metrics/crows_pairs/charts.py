@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ...core.charts.forest import Column, columns
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.statistics.families import ABOVE, BELOW, tagged
 
 
 def draw(estimates: Sequence[Estimate]) -> list[Chart]:
@@ -20,7 +19,7 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
             e.value,
             e.low,
             e.high,
-            "*" if tagged(e, ABOVE) or tagged(e, BELOW) else "",
+            "*" if e.shown else "",
         )
         for e in scores
     ]

@@ -12,7 +12,7 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array
-from ...core.statistics.blocks import POINTS, number
+from ...core.statistics.blocks import merge, number, undefined
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.equivalence import Margin, judge_intervals
 from ...core.statistics.families import correct
@@ -102,24 +102,23 @@ def _metric_score(part: Part, family: str, options: CrowsPairsOptions) -> Estima
         bound_low=scaled(low, 100),
         bound_high=scaled(high, 100),
         family=family,
-        note="; ".join(filter(None, [_score_note(part), _verdict(part, options)])),
-        **_tested(part, level),
+        **merge(_tested(part, level), _near(part, options), _ties_told(part)),
     )
 
 
-def _score_note(part: Part) -> str:
+def _ties_told(part: Part) -> dict[str, Any]:
     if not part.n:
-        return "undefined: no readable pair"
-    return f"{part.ties} ties count as neutral and are not tested" if part.ties else ""
+        return undefined("no readable pair")
+    return {"note": f"{part.ties} ties count as neutral and are not tested"} if part.ties else {}
 
 
-def _verdict(part: Part, options: CrowsPairsOptions) -> str:
-    """Say whether the decided pairs are shown to be near one half."""
+def _near(part: Part, options: CrowsPairsOptions) -> dict[str, Any]:
+    """Return whether the decided pairs are shown to be near one half, as facts."""
     if options.margin is None or not part.decided:
-        return ""
+        return {}
     ends = [share(part.hits, part.decided, level) for level in (1 - 2 * options.alpha, 1 - options.alpha)]
     narrow, wide = ((100 * (end.low or 0.0), 100 * (end.high or 0.0)) for end in ends)
-    return judge_intervals(narrow, wide, Margin(options.margin, options.alpha, 50.0)).in_words(POINTS)
+    return {"facts": judge_intervals(narrow, wide, Margin(options.margin, options.alpha, 50.0)).facts}
 
 
 def _directed(pairs: pl.DataFrame, options: CrowsPairsOptions) -> Iterator[Estimate]:
@@ -144,8 +143,7 @@ def _directed(pairs: pl.DataFrame, options: CrowsPairsOptions) -> Iterator[Estim
             bound_low=scaled(low, 100),
             bound_high=scaled(high, 100),
             family="overall scores, binomial",
-            note=_verdict(part, options) if part.decided else "undefined: no decided pair",
-            **_tested(part, level),
+            **(merge(_tested(part, level), _near(part, options)) if part.decided else undefined("no decided pair")),
         )
 
 
@@ -215,7 +213,7 @@ def _magnitudes(pairs: pl.DataFrame, parts: list[Part], options: CrowsPairsOptio
             effect_name="standardised mean difference" if effect is not None else "",
             effect_low=number(low[unit, 1]),
             effect_high=number(high[unit, 1]),
-            note="" if part.n else "undefined: no readable pair",
+            **({} if part.n else undefined("no readable pair")),
         )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ...core.contracts.estimates import Estimate, Example
-from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
+from ...core.contracts.estimates import Estimate, Example, Verdict
+from ...core.contracts.words import p_value
+from ...core.statistics.families import NAMES
 from ...core.statistics.options import CrowsPairsOptions
 
 
@@ -19,15 +20,17 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     types = [e for e in estimates if e.metric == "metric_score" and e.group and e.value is not None]
     parts = [
         f"{_verdict(score)}: it does in {score.value:.1f} % of {score.n:,} pairs ({_spread(score)}neutral "
-        f"{score.neutral:.3g}, adjusted p {p_in_words(score.p_adjusted)})"
+        f"{score.neutral:.3g}, adjusted p {p_value(score.p_adjusted)})"
     ]
     if types:
-        parts.append(f"by bias type this was shown for {sum(tagged(e, ABOVE) for e in types)} of {len(types)}")
-    if opposite := [str(e.group["bias_type"]) for e in types if tagged(e, BELOW)]:
+        parts.append(
+            f"by bias type this was shown for {sum(e.verdict is Verdict.ABOVE for e in types)} of {len(types)}"
+        )
+    if opposite := [str(e.group["bias_type"]) for e in types if e.verdict is Verdict.BELOW]:
         parts.append(f"the opposite was shown for {', '.join(opposite)}")
     if missing := score.missing.total:
         parts.append(f"{missing:,} of {score.n + missing:,} pairs have no readable score")
-        if tagged(score, ABOVE) and score.bound_low is not None and score.bound_low <= 50:
+        if score.verdict is Verdict.ABOVE and score.bound_low is not None and score.bound_low <= 50:
             parts.append("their scores might undo the result")
     return "; ".join(parts) + "."
 
@@ -69,9 +72,9 @@ def examples_of(pairs: pl.DataFrame, options: CrowsPairsOptions) -> list[Example
 
 
 def _verdict(score: Estimate) -> str:
-    if tagged(score, ABOVE):
+    if score.verdict is Verdict.ABOVE:
         return "The model finds the more stereotyping sentence of a pair likelier more often than not"
-    if tagged(score, BELOW):
+    if score.verdict is Verdict.BELOW:
         return "The model finds the more stereotyping sentence of a pair likelier less often than not"
     return "It was not shown that the model finds the more stereotyping sentence of a pair likelier"
 

@@ -58,6 +58,7 @@ def judged_estimates(found: Associations) -> Iterator[Estimate]:
             unit="%",
             n=kept.height,
             note=f"{told}; a description: no interval" if same else f"{OTHERS}: {told}. {MEND}",
+            facts={OTHERS: not same},
         )
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.blocks import few_clusters
+from ...core.statistics.blocks import interval_caveats
 from ...core.statistics.bounds import Limits, mean_bounds
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined
@@ -125,7 +125,8 @@ def _estimate(
         missing=dict(part.filter(pl.col("value").is_null())["status"].value_counts().sort("status").rows()),
         bound_low=bounds[0],
         bound_high=bounds[1],
-        note=few_clusters(clusters) if ends[0] is not None else _why(read.height, clusters),
+        note="" if ends[0] is not None else _why(read.height, clusters),
+        caveats=interval_caveats(clusters, ends[0]) if ends[0] is not None else (),
     )
 
 

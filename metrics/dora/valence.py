@@ -94,7 +94,6 @@ def _estimate(
         n=tested.n,
         clusters=tested.clusters,
         family=f"{name} between settings of {group['modality']}",
-        note=tested.note,
         **tested.row(beside if len(tested.effects) > beside else 0),
     )
 

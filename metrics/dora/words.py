@@ -42,7 +42,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         f"Of {total:,} associations {kept['fisher']:,} stand Fisher's exact test after correction and "
         f"{kept['tf-idf']:,} are p-value significant by the paper's tf-idf"
     )
-    others = [OTHERS] if any(e.metric == JUDGED and e.note.startswith(OTHERS) for e in estimates) else []
+    others = [OTHERS] if any(e.metric == JUDGED and e.facts.get(OTHERS) for e in estimates) else []
     return "; ".join([counts, *_valences(estimates), *others]) + "."
 
 

@@ -18,11 +18,12 @@ from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.estimates import COLUMNS, Chart, Estimate
 from ...core.contracts.records import Scalar
+from ...core.contracts.words import p_value
 from ...core.statistics.arrays import Array
-from ...core.statistics.blocks import Block, merge, number
+from ...core.statistics.blocks import Block, merge, tested
 from ...core.statistics.bounds import Limits, difference_bounds, mean_bounds
 from ...core.statistics.cluster import bootstrap
-from ...core.statistics.families import ABOVE, BELOW, NAMES, correct, p_in_words, tagged
+from ...core.statistics.families import NAMES, correct
 from ...core.statistics.missing import Group, missing_estimates
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.pairs import missing_by_status
@@ -125,13 +126,13 @@ class Contrast(Metric):
         if not tested or tested[0].group:
             return "No contrast could be computed: no readable answer on one side."
         whole, groups = tested[0], tested[1:]
-        p = "" if whole.p_adjusted is None else f", adjusted p {p_in_words(whole.p_adjusted)}"
+        p = "" if whole.p_adjusted is None else f", adjusted p {p_value(whole.p_adjusted)}"
         between = (
             ""
             if whole.low is None
             else f" ({whole.interval.level:.0%} interval {whole.low:.3g} to {whole.high:.3g}{p})"
         )
-        shown = sum(tagged(e, ABOVE) or tagged(e, BELOW) for e in groups)
+        shown = sum(e.shown for e in groups)
         rest = f" It is shown in {shown} of {len(groups)} groups." if groups else ""
         return f"The contrast is {whole.value:.3g}{f' {whole.unit}' if whole.unit else ''}{between}.{rest}"
 
@@ -155,7 +156,7 @@ class Contrast(Metric):
                 e.value,
                 e.low,
                 e.high,
-                bool(tagged(e, ABOVE) or tagged(e, BELOW)),
+                e.shown,
             )
             for e in found
         ]
@@ -218,8 +219,8 @@ def _estimate(group: dict[str, Scalar], part: pl.DataFrame, options: ContrastOpt
     n = int(sums[..., 0].sum())
     missing = [missing_by_status(part)]
     block = Block([group], value, low, high, [n], [clusters], missing, options.interval, options.level)
-    p = number(swap_test(sums, contrast_statistics, options.plan)[0, 0])
-    tested = {"test": f"permutation of levels within cluster ({options.cluster})", "p": p} if p is not None else {}
+    p = float(swap_test(sums, contrast_statistics, options.plan)[0, 0])
+    name = f"permutation of levels within cluster ({options.cluster})"
     bound_low, bound_high = _bounds(part, options)
     return Estimate.from_flat(
         metric=CONTRAST,
@@ -229,7 +230,7 @@ def _estimate(group: dict[str, Scalar], part: pl.DataFrame, options: ContrastOpt
         family=CONTRAST,
         bound_low=bound_low,
         bound_high=bound_high,
-        **merge(block.row(0, 0), block.effect(0, 1, "Cohen's d"), tested),
+        **merge(block.row(0, 0), block.effect(0, 1, "Cohen's d"), tested(name, p, clusters, options)),
     )
 
 

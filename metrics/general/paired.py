@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from ...core.charts.levels import draw_levels
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.statistics.blocks import Block, merge, number
+from ...core.statistics.blocks import Block, merge, tested
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.families import NAMES, correct
 from ...core.statistics.intervals import within
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
-from ...core.statistics.permutation import flip_test, smallest_p
+from ...core.statistics.permutation import flip_test
 from ...core.statistics.tally import cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
 from .paired_words import conclude, draw
 
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PairedDifference", "PairedDifferenceOptions"]
 
+TEST = "sign-flip permutation of runs within cluster"
 METHODS = (
     "Differences are the run's value less the baseline's on each unit that both runs answered; every other unit is"
     " counted as missing, by the status of the first run that has no answer to it. Intervals of the paired differences"
@@ -97,9 +96,7 @@ def _estimates(metric: str, family: str, cells: Cells, options: PairedDifference
     p = flip_test(flips(cells.sums), options.plan)[:, 0]
     name = "standardised mean difference" if statistics is cell_statistics else "Cohen's d"
     for unit, group in enumerate(cells.groups):
-        row = merge(block.row(unit, 0), _tested(p[unit], block.clusters[unit], options))
-        if row["value"] is None:
-            row["note"] = "undefined: no unit that both runs answered"
+        row = merge(block.row(unit, 0), tested(TEST, p[unit], block.clusters[unit], options))
         yield Estimate.from_flat(
             metric=metric,
             group=dict(group),
@@ -130,12 +127,5 @@ def _block(cells: Cells, options: PairedDifferenceOptions) -> Block:
         missing=cells.missing,
         interval=f"{options.interval}, paired",
         level=options.level,
+        nothing="no unit that both runs answered",
     )
-
-
-def _tested(p: float, clusters: int, options: PairedDifferenceOptions) -> dict[str, Any]:
-    if not np.isfinite(p):
-        return {}
-    least = smallest_p(clusters, options.resamples)
-    note = f"too few clusters: p cannot be below {least:.3g}" if least > options.alpha else ""
-    return {"test": "sign-flip permutation of runs within cluster", "p": number(p), "note": note}

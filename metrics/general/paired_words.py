@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.records import Scalar
-from ...core.statistics.families import ABOVE, BELOW, p_in_words, tagged
+from ...core.contracts.words import p_value
 
 ROWS = 60
 """Rows of a forest plot that a page still holds; a longer one shows the first so many, and says so."""
@@ -21,7 +21,7 @@ CAPTION = (
 
 def shown(estimate: Estimate) -> bool:
     """Say whether a difference was shown."""
-    return tagged(estimate, ABOVE) or tagged(estimate, BELOW)
+    return estimate.shown
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
@@ -33,7 +33,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     if not found:
         least = min(e.p_adjusted for e in tested if e.p_adjusted is not None)
         none = f"None of {len(tested)} tested differences is" if len(tested) > 1 else "The one tested difference is not"
-        return f"{none} significant (least adjusted p {p_in_words(least)}). {NOT_EQUAL}"
+        return f"{none} significant (least adjusted p {p_value(least)}). {NOT_EQUAL}"
     named = "; ".join(_in_words(estimate) for estimate in found[:NAMED])
     some = f"{len(found)} of {len(tested)} tested differences" if len(tested) > 1 else "The one tested difference"
     verb, which = ("is", "It is") if len(found) == 1 else ("are", "The largest by effect size")
@@ -79,7 +79,7 @@ def _in_words(estimate: Estimate) -> str:
         if _has_ends(estimate)
         else ""
     )
-    p = f"adjusted p {p_in_words(estimate.p_adjusted)}"
+    p = f"adjusted p {p_value(estimate.p_adjusted)}"
     return f"{estimate.metric}{where}, {group['run']} less {group['against']}: {estimate.value:+.3g}{ends}, {p}"
 
 

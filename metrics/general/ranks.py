@@ -15,7 +15,9 @@ import numpy as np
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.statistics.families import Correction, correct, p_in_words
+from ...core.contracts.words import p_value
+from ...core.statistics.blocks import undefined
+from ...core.statistics.families import Correction, correct
 from ...core.statistics.scipy_stats import stats
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ class RankAgreement(Metric):
         spread = f"from {min(values):.2f} to {max(values):.2f}" if len(values) > 1 else f"of {values[0]:.2f}"
         return (
             f"Kendall's tau {spread} over {models} models or more between {len(values)} pairs of measures"
-            f" (least adjusted p {p_in_words(least)}); 1 is the same order, 0 none, -1 the reverse."
+            f" (least adjusted p {p_value(least)}); 1 is the same order, 0 none, -1 the reverse."
         )
 
     def methods(self, options: RankAgreementOptions) -> str:
@@ -96,7 +98,7 @@ def _estimates(frame: pl.DataFrame) -> Iterator[Estimate]:
             statistic=float(tau.statistic) if tau else None,
             p=float(tau.pvalue) if tau else None,
             family=FAMILY,
-            note="" if tau else f"undefined: fewer than {FEWEST} models in both, or no order among them",
+            **({} if tau else undefined(f"fewer than {FEWEST} models in both, or no order among them")),
         )
 
 

@@ -16,7 +16,8 @@ import polars as pl
 from ...core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Options
 from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.permutation import smallest_p
+from ...core.contracts.words import BASIS
+from ...core.statistics.blocks import floor_of_p, merge, undefined
 from ...core.statistics.power import minimum_detectable_effect
 from .smallest_designs import Planned, planned
 from .smallest_known import Assumptions
@@ -113,7 +114,7 @@ def _estimates(
             n=units.height,
             clusters=clusters,
             test=found.test,
-            note=_note(found, value, clusters, options),
+            **_rests_on(found, value, clusters, options),
         )
 
 
@@ -124,10 +125,10 @@ def _value(found: Planned, options: SmallestEffectOptions) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _note(found: Planned, value: float | None, clusters: int, options: SmallestEffectOptions) -> str:
-    if found.design is not None and value is None:
-        return f"undefined: {found.test} finds no effect in {clusters} clusters, however large"
-    notes = [found.note] if found.note else []
-    if value is not None and found.flips and smallest_p(clusters, 9999) > options.alpha:
-        notes.append(f"with {clusters} clusters a sign-flip test cannot reach {options.alpha:g}, whatever the effect")
-    return "; ".join(notes)
+def _rests_on(found: Planned, value: float | None, clusters: int, options: SmallestEffectOptions) -> dict[str, Any]:
+    """Return why there is no value, or what it rests on."""
+    if value is None:
+        why = f"{found.test} finds no effect in {clusters} clusters, however large"
+        return undefined(why if found.design is not None else found.note)
+    basis: dict[str, Any] = {"facts": {BASIS: found.note}} if found.note else {}
+    return merge(basis, floor_of_p(clusters, 9999, options.alpha) if found.flips else {})

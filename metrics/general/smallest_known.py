@@ -82,7 +82,7 @@ def _spread(units: pl.DataFrame, tried: float | None, fault: str, stated: Assump
         return limit, f"greatest spread, as {fault}" if fault else "greatest spread"
     if stated.spread is not None:
         return stated.spread, "spread as stated"
-    return None, f"undefined: {fault}, and the measure has no limits" if fault else UNSTATED
+    return None, f"{fault}, and the measure has no limits" if fault else UNSTATED
 
 
 def _fault(tried: pl.DataFrame | None) -> str:

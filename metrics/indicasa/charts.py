@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.statistics.families import ABOVE, BELOW, tagged
 
 MAIN, SCORE, CHANCE = "stereotype_probability", "bias_score", "bias_score_by_chance"
 FULL = (
@@ -18,7 +17,7 @@ FULL = (
 
 def draw(estimates: Sequence[Estimate]) -> list[Chart]:
     """Return a chart of Bias Scores and one of probabilities; none where nothing was scored."""
-    shown = {_name(e): tagged(e, ABOVE) or tagged(e, BELOW) for e in estimates if e.metric == MAIN}
+    shown = {_name(e): e.shown for e in estimates if e.metric == MAIN}
     scores = [e for e in estimates if e.metric == SCORE]
     if not any(e.value is not None for e in scores):
         return []

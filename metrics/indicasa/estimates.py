@@ -14,7 +14,7 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.blocks import few_clusters, number
+from ...core.statistics.blocks import interval_caveats, merge, number, undefined
 from ...core.statistics.bounds import Bounds
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.families import correct
@@ -55,7 +55,7 @@ def _share_estimate(cells: Sequence[Cell], group: dict[str, Any], options: IndiC
             "high": high,
             "interval": f"{options.interval} (prompts)" if low is not None else "",
             "clusters": clusters,
-            "note": few_clusters(clusters),
+            "caveats": interval_caveats(clusters, low) if low is not None else (),
             **_tested(cells, counts, options),
         }
     ends = [cell.ranges.mean(axis=0) for cell in cells if len(cell.ranges)]
@@ -92,7 +92,7 @@ MEASURES = ("stereotype_probability", "bias_score", "kl_bias_score")
 UNITS = ("", "", "nats")
 NEUTRAL = (0.5, 0.0, 0.0)
 EXACT = "exact (Clopper-Pearson), prompts"
-UNSCORED = "undefined: no scored prompt"
+UNSCORED = "no scored prompt"
 LOW_END = "low end: least score of a joint region (chi-square)"
 BY_CATEGORY = "stereotype probability by category, binomial"
 
@@ -232,16 +232,15 @@ def _of(score: Callable[[Array], Array], p: float | None) -> float | None:
 
 
 def _estimate(column: int, group: dict[str, Any], value: float | None, **fields: Any) -> Estimate:
-    few = few_clusters(fields["clusters"]) if value is not None else UNSCORED
-    if value is None and not group and fields["n"]:
-        few = "undefined: a category has no scored prompt"
-    note = "; ".join(filter(None, [few, fields.pop("note", "")]))
+    if value is None:
+        told = undefined("a category has no scored prompt" if not group and fields["n"] else UNSCORED)
+    else:
+        told = {"caveats": interval_caveats(fields["clusters"], 0.0)}
     return Estimate.from_flat(
         metric=MEASURES[column],
         group=dict(group),
         value=value,
         neutral=NEUTRAL[column],
         unit=UNITS[column],
-        note=note,
-        **fields,
+        **merge(fields, told),
     )

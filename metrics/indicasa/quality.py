@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ...core.contracts.estimates import MISSING, Estimate
+from ...core.contracts.words import HITS, OF
 from ...core.statistics.missing import missing_estimates
 from ...core.statistics.proportions import scaled, share
 from .votes import TIED, Cell
@@ -52,5 +53,5 @@ def _part(metric: str, count: int, n: int, interval: str, level: float) -> Estim
         interval=interval if n else "",
         n=n,
         topic=MISSING,
-        note=f"{count} of {n}",
+        facts={HITS: count, OF: n},
     )

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ...core.contracts.estimates import Estimate, Example
-from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
+from ...core.contracts.estimates import Estimate, Example, Verdict
+from ...core.contracts.words import p_value
+from ...core.statistics.families import NAMES
 from ...core.statistics.units import Measure, unit_rows
 from .options import IndiCASAMetricOptions
 
@@ -21,8 +22,8 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     if not scored:
         return f"Nothing can be concluded: none of {asked:,} prompts has completions that could be classed."
     parts = [_overall(estimates)]
-    for words, verdict in (("stereotypes", ABOVE), ("anti-stereotypes", BELOW)):
-        if found := [str(e.group["category"]) for e in own if tagged(e, verdict)]:
+    for words, verdict in (("stereotypes", Verdict.ABOVE), ("anti-stereotypes", Verdict.BELOW)):
+        if found := [str(e.group["category"]) for e in own if e.verdict is verdict]:
             parts.append(f"more {words} than not were shown for {', '.join(found)}")
     if len(parts) == 1:
         parts.append("a lean was shown for no single category")
@@ -38,17 +39,17 @@ def _overall(estimates: Sequence[Estimate]) -> str:
     if whole is None or whole.value is None:
         return "Overall nothing can be said: a category has no scored prompt"
     spread = "" if whole.low is None else f", {whole.interval.level:.0%} interval {whole.low:.3f} to {whole.high:.3f}"
-    found = f"stereotype probability {whole.value:.3f}{spread}, adjusted p {p_in_words(whole.p_adjusted)}"
-    if tagged(whole, ABOVE):
+    found = f"stereotype probability {whole.value:.3f}{spread}, adjusted p {p_value(whole.p_adjusted)}"
+    if whole.verdict is Verdict.ABOVE:
         return f"Stereotypes are filled in more often than their opposites ({found})"
-    if tagged(whole, BELOW):
+    if whole.verdict is Verdict.BELOW:
         return f"Stereotypes are filled in less often than their opposites ({found})"
     return f"It was not shown that stereotypes are filled in more or less often than their opposites ({found})"
 
 
 def _undone(estimate: Estimate) -> bool:
     low, high = estimate.bound_low, estimate.bound_high
-    shown = tagged(estimate, ABOVE) or tagged(estimate, BELOW)
+    shown = estimate.shown
     return shown and low is not None and high is not None and low <= 0.5 <= high
 
 

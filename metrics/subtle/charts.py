@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ...core.charts.forest import BLUE, INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.statistics.families import ABOVE, BELOW, tagged
 from .cells import DELTAS
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def _of(estimates: Sequence[Estimate], factors: set[str]) -> list[Estimate]:
 
 
 def _shown(estimate: Estimate) -> bool:
-    return tagged(estimate, ABOVE) or tagged(estimate, BELOW)
+    return estimate.shown
 
 
 def _number(value: float | None) -> str:

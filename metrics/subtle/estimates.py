@@ -16,7 +16,7 @@ from ...core.statistics.bounds import difference_bounds
 from ...core.statistics.cluster import Resampling, bootstrap
 from ...core.statistics.crossed import crossed_bootstrap
 from ...core.statistics.effects import defined, p_of
-from ...core.statistics.equivalence import Margin, noted
+from ...core.statistics.equivalence import Margin, equivalence_facts
 from ...core.statistics.families import correct
 from ...core.statistics.labels import label_test
 from ...core.statistics.proportions import scaled, share, worst_case
@@ -175,12 +175,12 @@ def _share(computed: Computed, unit: int, name: str, options: SubtleMetricOption
     return Estimate.from_flat(metric=name, unit="%", bound_low=scaled(low, 100), bound_high=scaled(high, 100), **row)
 
 
-def _near(computed: Computed, unit: int, name: str, options: SubtleMetricOptions) -> dict[str, str]:
-    """Return whether a difference is shown to be near 0, as a note; nothing where no margin is given."""
+def _near(computed: Computed, unit: int, name: str, options: SubtleMetricOptions) -> dict[str, Any]:
+    """Return whether a difference is shown to be near 0, as facts; nothing where no margin is given."""
     if computed.judged is None or options.margin is None:
         return {}
     ends = 100 * computed.judged[:, :, unit, STATISTICS.index(name)]
-    return noted(ends, Margin(options.margin, options.alpha), POINTS)
+    return equivalence_facts(ends, Margin(options.margin, options.alpha))
 
 
 def _delta(computed: Computed, unit: int, place: int, p: float, options: SubtleMetricOptions) -> Estimate:

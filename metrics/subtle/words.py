@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ...core.contracts.estimates import Estimate, Example
-from ...core.statistics.families import ABOVE, BELOW, NAMES, p_in_words, tagged
+from ...core.contracts.estimates import Estimate, Example, Verdict
+from ...core.contracts.words import p_value
+from ...core.statistics.families import NAMES
 from ...core.statistics.units import Measure, percent, unit_rows
 from ...probes.subtle.terms import POLARITIES
 from .cells import DELTAS
@@ -29,16 +30,16 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     spread = "" if delta.low is None else f", {delta.interval.level:.0%} interval {delta.low:.1f} to {delta.high:.1f}"
     often = "more" if delta.value >= 0 else "less"
     found = f"positive options were chosen {abs(delta.value):.1f} percentage points {often} often"
-    p = "" if delta.p_adjusted is None else f", adjusted p {p_in_words(delta.p_adjusted)}"
+    p = "" if delta.p_adjusted is None else f", adjusted p {p_value(delta.p_adjusted)}"
     parts = [f"{_verdict(delta)}: in these answers {found} where what is given is positive{spread}{p}"]
     by_domain = [e for e in estimates if e.metric == "delta_PL" and set(e.group) == {"domain"} and e.value is not None]
-    if shown := [str(e.group["domain"]) for e in by_domain if tagged(e, ABOVE)]:
+    if shown := [str(e.group["domain"]) for e in by_domain if e.verdict is Verdict.ABOVE]:
         parts.append(f"by domain this was shown for {', '.join(shown)}")
-    if opposite := [str(e.group["domain"]) for e in by_domain if tagged(e, BELOW)]:
+    if opposite := [str(e.group["domain"]) for e in by_domain if e.verdict is Verdict.BELOW]:
         parts.append(f"the opposite was shown for {', '.join(opposite)}")
     if missing := delta.missing.total:
         parts.append(f"{missing:,} of {delta.n + missing:,} answers are missing")
-        if tagged(delta, ABOVE) and delta.bound_low is not None and delta.bound_low <= 0:
+        if delta.verdict is Verdict.ABOVE and delta.bound_low is not None and delta.bound_low <= 0:
             parts.append("they might undo the result")
     return "; ".join(parts) + "."
 
@@ -46,9 +47,9 @@ def conclude(estimates: Sequence[Estimate]) -> str:
 def _verdict(delta: Estimate) -> str:
     if delta.p_adjusted is None:
         return "Nothing is tested, for it is not known which answers are about the same given term"
-    if tagged(delta, ABOVE):
+    if delta.verdict is Verdict.ABOVE:
         return "What is given carries over to what is chosen"
-    if tagged(delta, BELOW):
+    if delta.verdict is Verdict.BELOW:
         return "What is chosen runs against what is given"
     return "It was not shown beyond chance that what is given carries over to what is chosen"
 

@@ -14,16 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ...core.api import Settings, exchanges, observe, write_table
-from ...core.cli.console import (
-    complete_run,
-    number,
-    one_line,
-    p_value,
-    registry_option,
-    store_option,
-    terminal,
-)
+from ...core.cli.console import complete_run, one_line, registry_option, store_option, terminal
 from ...core.contracts.errors import UsageError
+from ...core.contracts.words import number, p_value
 from .discovered import ALL, Discovered, discover, shared_by
 from .documented import mark_documented
 from .overlap import adjusted

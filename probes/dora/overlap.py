@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy import sparse
 
-from ...core.statistics.scipy_stats import stats
+from ...core.statistics.families import adjust
 
 Matrix = npt.NDArray[np.float64]
 
@@ -59,8 +59,8 @@ def overlap(first: pl.DataFrame, second: pl.DataFrame, resamples: int = 9999, se
 def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
     """Return the p-values adjusted by Benjamini-Hochberg; what is undefined stays so and is no test."""
     known = [p for p in p_values if p is not None]
-    corrected = iter(stats.false_discovery_control(known) if known else ())
-    return [None if p is None else float(next(corrected)) for p in p_values]
+    corrected = iter(adjust(known, "bh"))
+    return [None if p is None else next(corrected) for p in p_values]
 
 
 def _matrix(frame: pl.DataFrame, descriptors: list[str], words: list[str]) -> sparse.csr_array:

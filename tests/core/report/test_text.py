@@ -2,18 +2,8 @@ import math
 
 import pytest
 
-from prejudge.core.report.text import (
-    MOST_CHARACTERS,
-    clean,
-    decimals_for,
-    group_words,
-    label,
-    number,
-    p_value,
-    scalar,
-    shorten,
-    web_link,
-)
+from prejudge.core.contracts.words import decimals_for, number, p_value
+from prejudge.core.report.text import MOST_CHARACTERS, clean, group_words, label, scalar, shorten, web_link
 
 
 @pytest.mark.parametrize("value", [None, math.nan])

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError
-from prejudge.core.statistics.families import ABOVE, tagged
+from prejudge.core.contracts.estimates import Verdict
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
 from prejudge.metrics.bistereo.trisentbias_estimates import MAIN
 from prejudge.testing import raises_code
@@ -339,10 +339,10 @@ def test_tiny_shift_is_not_called_favouritism(observed):
     ]
     found = compute(observed(pairs))
     (shift,) = (e for e in found if e.metric == "favouritism_log_odds")
-    assert tagged(shift, ABOVE)
+    assert shift.verdict is Verdict.ABOVE
     assert "log-odds" not in METRIC.conclude(found)
 
 
 def test_headline_is_the_contrasts(study):
-    names = sorted((e.metric, tagged(e, MAIN)) for e in METRIC.headline(compute(study())))
+    names = sorted((e.metric, MAIN in e.facts) for e in METRIC.headline(compute(study())))
     assert names == [("discrimination", True)] * 4 + [("favouritism", True)] * 4 + [("favouritism_log_odds", False)] * 4

@@ -1,0 +1,114 @@
+"""How numbers, p-values and what was shown become words: the one place, for pages, tables, terminals and sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from .estimates import Caveat, Estimate, Verdict
+
+UNDEFINED = "\N{EM DASH}"
+SMALLEST_P, MARGIN, WITHIN, HITS, OF, BASIS = "smallest_p", "margin", "within_margin", "hits", "of", "basis"
+"""Facts that are said in words of their own; every other is said by its name and value."""
+_CAVEATS = {
+    Caveat.FEW_CLUSTERS: "few clusters ({clusters}): the interval may be too narrow",
+    Caveat.ONE_CLUSTER: "no interval: fewer than two clusters",
+    Caveat.NO_VARIATION: "no interval: no variation between clusters",
+    Caveat.P_FLOOR: "too few clusters: p cannot be below {smallest_p:.3g}, whatever the answers",
+    Caveat.UNDEFINED: "undefined",
+    Caveat.UNSTABLE: "unstable: it depends on few answers",
+    Caveat.UNTESTED: "no test",
+    Caveat.NOT_CORRECTED: "not corrected for other tests",
+}
+_EXPLAINED = (Caveat.UNDEFINED, Caveat.UNTESTED)
+"""Caveats whose reason is the note."""
+
+
+def defined(value: float | None) -> bool:
+    """Say whether a number is there: neither None nor NaN."""
+    return value is not None and not math.isnan(value)
+
+
+def decimals_for(values: Iterable[float | None]) -> int:
+    """Return how many decimals let a column of such values line up: 3 below 10, 2 below 1000, else 1."""
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(sizes, default=0.0)
+    return 3 if largest < 10 else 2 if largest < 1000 else 1
+
+
+def number(value: float | None, decimals: int | None = None) -> str:
+    """Write a number with so many decimals, or as many as it needs alone.
+
+    Whole numbers have none, and what is not zero never reads as zero.
+    """
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    decimals = decimals_for([value]) if decimals is None else decimals
+    if isinstance(value, int):
+        words = f"{value:,}"
+    elif math.isinf(value):
+        words = "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
+    elif value != 0 and abs(value) < 0.5 * 10**-decimals:
+        words = f"{value:.1e}"
+    else:
+        words = f"{value + 0.0:,.{decimals}f}"
+    return words.replace("-", "\N{MINUS SIGN}")
+
+
+def p_value(value: float | None) -> str:
+    """Write a p-value; the smallest and the largest as bounds."""
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    return "< 0.001" if value < 0.001 else "> 0.999" if 0.999 < value < 1 else f"{value:.3f}"
+
+
+def exact(value: float | None) -> str:
+    """Write a value that is exact by definition, such as neutral: without the decimals of what is measured."""
+    return UNDEFINED if not defined(value) else f"{value:g}".replace("-", "\N{MINUS SIGN}")
+
+
+def interval(low: float | None, high: float | None, decimals: int | None = None) -> str:
+    """Write the ends of an interval or a range."""
+    if not defined(low) and not defined(high):
+        return UNDEFINED
+    decimals = decimals_for([low, high]) if decimals is None else decimals
+    return f"{number(low, decimals)} to {number(high, decimals)}"
+
+
+def explained(estimate: Estimate) -> str:
+    """Say what the fields of an estimate mean: its verdict, its caveats, its facts, and its note."""
+    told = [*_verdict(estimate), *_caveats(estimate), *_facts(estimate)]
+    if estimate.note and not any(caveat in estimate.caveats for caveat in _EXPLAINED):
+        told.append(estimate.note)
+    return "; ".join(told)
+
+
+def _verdict(estimate: Estimate) -> Iterator[str]:
+    margin = estimate.facts.get(MARGIN)
+    within = f"the margin of {margin:g} {estimate.unit}".rstrip() if isinstance(margin, int | float) else ""
+    match estimate.verdict:
+        case Verdict.ABOVE | Verdict.BELOW as side:
+            yield f"significantly {side} neutral" + (f", by less than {within}" if estimate.facts.get(WITHIN) else "")
+        case Verdict.NEAR:
+            yield f"equivalent to neutral within {within or 'the margin'}"
+        case Verdict.OPEN:
+            yield "not significant" + (f", nor equivalent to neutral within {within}" if within else "")
+
+
+def _caveats(estimate: Estimate) -> Iterator[str]:
+    values = {"clusters": estimate.clusters, SMALLEST_P: estimate.facts.get(SMALLEST_P, math.nan)}
+    for caveat in estimate.caveats:
+        why = f": {estimate.note}" if caveat in _EXPLAINED and estimate.note else ""
+        yield _CAVEATS[caveat].format(**values) + why
+
+
+def _facts(estimate: Estimate) -> Iterator[str]:
+    for name, value in estimate.facts.items():
+        if name == HITS:
+            yield f"{value} of {estimate.facts.get(OF)}"
+        elif name == BASIS:
+            yield str(value)
+        elif value is True:
+            yield name
+        elif name not in (SMALLEST_P, MARGIN, WITHIN, OF) and value is not False and value is not None:
+            yield f"{name}: {value}"
