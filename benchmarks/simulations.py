@@ -16,7 +16,7 @@ from prejudge.core.statistics.arrays import Array, ratio
 from prejudge.core.statistics.cluster import Method, Resampling, bootstrap
 from prejudge.core.statistics.crossed import crossed_bootstrap
 from prejudge.core.statistics.effects import odds_ratio, risk_difference
-from prejudge.core.statistics.equivalence import Margin, Verdict, equivalence
+from prejudge.core.statistics.equivalence import Margin, equivalence
 from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
 from prejudge.core.statistics.intervals import FREE, Ranges
 from prejudge.core.statistics.matched import mcnemar, wilcoxon
@@ -258,6 +258,9 @@ def crossed_coverage(grid: Grid, studies: int, resamples: int = 999) -> dict[str
     }
 
 
+VERDICTS = ("near", "differs", "open")
+
+
 def verdicts(world: World, margin: float, studies: int, resamples: int = 1999) -> dict[str, float]:
     """Return how often the verdict on a mean is which: where nothing differs, and at the edge of the margin."""
     sums, found = sums_of(draw_answers(world, studies))[:, :, :1, :2], {}
@@ -265,8 +268,8 @@ def verdicts(world: World, margin: float, studies: int, resamples: int = 1999) -
         moved = sums + np.stack([0 * sums[..., 0], truth * sums[..., 0]], axis=-1)
         plan, edge = Resampling(resamples), Margin(margin)
         mean = equivalence(moved, lambda t: ratio(t[..., 0, 1:], t[..., 0, :1]), plan, edge, (FREE,))
-        seen = [row[0].verdict for row in mean]
-        found |= {f"{verdict}, {where}": seen.count(verdict) / studies for verdict in Verdict}
+        seen = ["near" if row[0].near else "differs" if row[0].excludes_neutral else "open" for row in mean]
+        found |= {f"{verdict}, {where}": seen.count(verdict) / studies for verdict in VERDICTS}
     return found
 
 

@@ -88,7 +88,7 @@ def test_difference_is_tested_on_shared_trials(comparing, run_study, store):
     assert mean.estimate.test.family == "difference in mean_length: 1 comparisons"
     assert mean.estimate.unit == "percentage points"
     assert longest.estimate.value == 3.0 and longest.estimate.p is None
-    assert longest.estimate.note.startswith("no test: this measure is not a mean of units")
+    assert longest.estimate.caveats == ("untested",)
 
 
 def test_missing_trial_of_either_is_left_out_and_bounded(comparing, run_study, store):
@@ -258,7 +258,9 @@ def test_ranks_have_a_table_of_their_own(comparing, many):
     Console(file=(stream := io.StringIO()), width=120).print(rank_table(ranked.estimates))
     said = stream.getvalue()
     heads = ("first study", "first measure", "second study", "second measure", "Kendall's tau", "models", "p")
-    assert re.search(" +".join(heads), said) and re.search("count +mean_length +again +mean_length +-1.00 +3 ", said)
+    assert re.search(" +".join(heads), said) and re.search(
+        "count +mean_length +again +mean_length +\N{MINUS SIGN}1.000 +3 ", said
+    )
     assert ranked.ranked and "difference" not in said
 
 

@@ -13,7 +13,9 @@ from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts import Estimate, Options
 from prejudge.core.contracts.errors import UsageError
+from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.records import Generation
+from prejudge.core.contracts.words import BASIS, explained
 from prejudge.core.scoring.score import score
 from prejudge.core.scoring.sensitivity import Assumed, Detectable, smallest_effects
 from prejudge.core.scoring.sensitivity_words import in_lines
@@ -74,7 +76,7 @@ def test_pilot_tells_the_spread_of_a_larger_design(measuring, run_study, store):
     pilot = score(measuring, store, name)
     found = smallest(measuring, study(measuring, n=40), pilot=pilot)
     assert (found.n, found.clusters) == (40, 20)
-    assert "spread from the pilot" in found.note
+    assert "spread from the pilot" in explained(found)
 
 
 def test_pilot_of_another_probe_is_refused(measuring, run_study, store):
@@ -96,12 +98,15 @@ def test_metric_without_units_has_no_smallest_effect(measuring, monkeypatch):
 
 
 def test_lines_give_the_range_over_groups():
-    effects = [Estimate.from_flat(metric="m", group={"g": g}, value=g, unit="%", note="as stated") for g in (1.0, 2.5)]
+    effects = [
+        Estimate.from_flat(metric="m", group={"g": g}, value=g, unit="%", facts={BASIS: "as stated"})
+        for g in (1.0, 2.5)
+    ]
     assert list(in_lines(effects)) == ["m: 1 to 2.5 % (as stated)"]
 
 
 def test_lines_say_what_is_undefined():
-    nothing = Estimate.from_flat(metric="m", group={}, value=None, note="undefined: no spread")
+    nothing = Estimate.from_flat(metric="m", group={}, value=None, caveats=(Caveat.UNDEFINED,), note="no spread")
     assert list(in_lines([nothing])) == ["m: undefined: no spread"]
 
 
@@ -111,14 +116,14 @@ def test_pilot_of_single_units_takes_the_stated_correlation(measuring, run_study
     pilot = score(measuring, store, name)
     alone = pilot.last.gather_every(2)  # one unit of each cluster: nothing tells a correlation
     pilot = msgspec.structs.replace(pilot, observations={"count": alone})
-    assert "0.30 (stated)" in smallest(measuring, study(measuring, n=40), pilot=pilot, icc=0.3).note
+    assert "0.30 (stated)" in smallest(measuring, study(measuring, n=40), pilot=pilot, icc=0.3).facts["basis"]
 
 
 def test_pilot_that_tells_the_correlation_comes_before_a_stated_one(measuring, run_study, store):
     FakeModel.script = lambda request, seen: Generation(text="x" * (1 + len(text_of(request)) * 7 % 5))
     name, _ = run_study("fake", n=12)
     pilot = score(measuring, store, name)
-    assert "(the pilot)" in smallest(measuring, study(measuring, n=40), pilot=pilot, icc=0.3).note
+    assert "(the pilot)" in smallest(measuring, study(measuring, n=40), pilot=pilot, icc=0.3).facts["basis"]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +181,7 @@ def test_lines_of_a_few_kinds_name_what_they_share():
     groups = [("a", "x"), ("a", "y"), ("b", "x")]
     effects = [
         Estimate.from_flat(
-            metric="m", group={"by": by, "item": item}, value=1.0, unit="%", test="t", note=f"groups of {by}"
+            metric="m", group={"by": by, "item": item}, value=1.0, unit="%", test="t", facts={BASIS: f"groups of {by}"}
         )
         for by, item in groups
     ]
@@ -186,7 +191,7 @@ def test_lines_of_a_few_kinds_name_what_they_share():
 def test_lines_of_many_kinds_are_of_the_whole_and_of_its_groups():
     groups = [{}, *({"domain": str(number)} for number in range(5))]
     effects = [
-        Estimate.from_flat(metric="m", group=group, value=1.0 + len(group), note=f"rests on {group}")
+        Estimate.from_flat(metric="m", group=group, value=1.0 + len(group), facts={BASIS: f"rests on {group}"})
         for group in groups
     ]
     assert list(in_lines(effects)) == ["m: 1  (rests on {})", "m, by domain: 2  (by group)"]
@@ -330,7 +335,7 @@ def test_pilot_of_answers_stands_for_as_many_clusters_as_are_planned(
     found = [smallest(discovering, study(discovering, n=n), pilot=pilot) for n in (12, 24, 96)]
     assert [effect.clusters for effect in found] == ([12, 24, 96] if counted == "cluster" else [2, 4, 16])
     assert found[0].value > found[1].value > found[2].value
-    assert all(effect.note.endswith("clusters as planned, each as in the pilot") for effect in found)
+    assert all(effect.facts["basis"].endswith("clusters as planned, each as in the pilot") for effect in found)
 
 
 def _named(trials):
@@ -348,7 +353,7 @@ def test_pilot_whose_clusters_cannot_be_counted_holds_for_its_own_size(discoveri
     pilot = score(discovering, store, run_study("fake", n=12)[0])
     found = [smallest(discovering, study(discovering, n=n), pilot=pilot) for n in (12, 24)]
     assert found[0].value == found[1].value
-    assert all(effect.note.endswith("for a run as large as the pilot") for effect in found)
+    assert all(effect.facts["basis"].endswith("for a run as large as the pilot") for effect in found)
 
 
 def test_python_gives_what_the_command_line_prints(tmp_path, monkeypatch):

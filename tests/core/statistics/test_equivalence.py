@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from prejudge.core.contracts.estimates import Verdict
 from prejudge.core.statistics.arrays import ratio
 from prejudge.core.statistics.cluster import Resampling
-from prejudge.core.statistics.equivalence import Margin, Verdict, equivalence, judge_intervals, tost_flips, tost_t
+from prejudge.core.statistics.equivalence import Margin, equivalence, judge_intervals, tost_flips, tost_t
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
 from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 
@@ -29,38 +30,33 @@ def counted(values, size=1):
 
 
 @pytest.mark.parametrize(
-    ("narrow", "wide", "verdict"),
+    ("narrow", "wide", "near", "differs"),
     [
-        ((-0.5, 0.6), (-0.7, 0.8), Verdict.NEAR),
-        ((0.2, 0.6), (0.1, 0.8), Verdict.NEAR),
-        ((0.7, 1.6), (0.6, 1.8), Verdict.DIFFERS),
-        ((-0.7, 1.6), (-0.8, 1.8), Verdict.OPEN),
-        ((-1.0, 0.2), (-1.2, 0.4), Verdict.OPEN),
-        ((float("nan"),) * 2, (float("nan"),) * 2, Verdict.OPEN),
+        ((-0.5, 0.6), (-0.7, 0.8), True, False),
+        ((0.2, 0.6), (0.1, 0.8), True, True),
+        ((0.7, 1.6), (0.6, 1.8), False, True),
+        ((-0.7, 1.6), (-0.8, 1.8), False, False),
+        ((-1.0, 0.2), (-1.2, 0.4), False, False),
+        ((float("nan"),) * 2, (float("nan"),) * 2, False, False),
     ],
 )
-def test_verdict_follows_the_intervals(narrow, wide, verdict):
-    assert judge_intervals(narrow, wide, Margin(1.0)).verdict is verdict
+def test_what_is_shown_follows_the_intervals(narrow, wide, near, differs):
+    found = judge_intervals(narrow, wide, Margin(1.0))
+    assert (found.near, found.excludes_neutral) == (near, differs)
 
 
 def test_verdict_is_about_the_neutral_value():
-    assert judge_intervals((48.0, 52.0), (47.5, 52.5), Margin(5.0, neutral=50.0)).verdict is Verdict.NEAR
-
-
-def test_small_difference_is_near_and_says_so():
-    words = judge_intervals((0.2, 0.6), (0.1, 0.8), Margin(1.0)).in_words("nats")
-    said = "shown to be near neutral, margin 1 nats, not corrected for other tests"
-    assert words == f"{said} (it differs, by less than the margin)"
+    assert judge_intervals((48.0, 52.0), (47.5, 52.5), Margin(5.0, neutral=50.0)).near
 
 
 def test_undefined_interval_shows_nothing():
     (found,) = equivalence(counted(np.ones(1))[:, None, None], mean, PLAN, Margin(1.0))
-    assert (found[0].verdict, found[0].low) == (Verdict.OPEN, None)
+    assert (found[0].near, found[0].low, found[0].facts) == (False, None, {})
 
 
 def test_wider_margin_shows_more(values):
-    verdicts = [equivalence(counted(values)[:, None, None], mean, PLAN, Margin(m))[0][0].verdict for m in (0.1, 0.9)]
-    assert verdicts == [Verdict.OPEN, Verdict.NEAR]
+    verdicts = [equivalence(counted(values)[:, None, None], mean, PLAN, Margin(m))[0][0].near for m in (0.1, 0.9)]
+    assert verdicts == [False, True]
 
 
 @pytest.mark.parametrize("margin", [0.2, 0.5])
@@ -84,35 +80,35 @@ def test_tost_without_variation_is_undefined():
     assert tost_t(counted(np.zeros(5)), Margin(1.0)) is None
 
 
-@pytest.mark.parametrize(("effect", "margin", "words"), [(0.0, 60.0, "near neutral"), (0.6, 5.0, "shown to differ")])
-def test_trisentbias_gives_a_verdict_for_a_margin(study, effect, margin, words):
+@pytest.mark.parametrize(("effect", "margin", "verdict"), [(0.0, 60.0, Verdict.NEAR), (0.6, 5.0, Verdict.ABOVE)])
+def test_trisentbias_gives_a_verdict_for_a_margin(study, effect, margin, verdict):
     options = TriSentBiasOptions(margin=margin, resamples=499)
     found = [e for e in TriSentBias().compute(study(effect), options) if e.metric == "favouritism"]
     assert found
-    assert all(f"{words}, margin {margin:g} percentage points" in e.note for e in found)
+    assert all((e.verdict, e.facts["margin"]) == (verdict, margin) for e in found)
 
 
 def test_verdicts_go_by_alpha_and_not_by_the_level_that_is_shown(study):
     rows = study(0.12)
     options = [TriSentBiasOptions(margin=30.0, resamples=499, level=level) for level in (0.5, 0.95, 0.99)]
-    notes = [[e.note for e in TriSentBias().compute(rows, own) if e.metric == "favouritism"] for own in options]
-    assert notes[0] == notes[1] == notes[2]
-    assert all("margin 30" in note for note in notes[0])
+    facts = [[e.facts for e in TriSentBias().compute(rows, own) if e.metric == "favouritism"] for own in options]
+    assert facts[0] == facts[1] == facts[2]
+    assert all(fact["margin"] == 30 for fact in facts[0])
 
 
 def test_contrast_without_an_interval_has_no_verdict(study):
     found = TriSentBias().compute(study(20.0), TriSentBiasOptions(margin=5.0, resamples=99))
     saturated = [e for e in found if e.metric == "favouritism" and e.low is None]
     assert saturated
-    assert not any("margin" in e.note for e in saturated)
+    assert not any("margin" in e.facts for e in saturated)
 
 
 def test_no_margin_gives_no_verdict(study):
     estimates = TriSentBias().compute(study(), TriSentBiasOptions(resamples=99))
-    assert not any("margin" in e.note for e in estimates)
+    assert not any("margin" in e.facts for e in estimates)
 
 
-@pytest.mark.parametrize(("hits", "verdict"), [(500, Verdict.NEAR), (900, Verdict.DIFFERS), (530, Verdict.OPEN)])
+@pytest.mark.parametrize(("hits", "verdict"), [(500, Verdict.NEAR), (900, Verdict.ABOVE), (530, Verdict.OPEN)])
 def test_crows_pairs_gives_a_verdict_for_a_margin(hits, verdict):
     rows = [
         {"pair": f"p{i}", "side": side, "direction": "stereo", "bias_type": "age", "status": "ok", "log_probability": x}
@@ -121,7 +117,7 @@ def test_crows_pairs_gives_a_verdict_for_a_margin(hits, verdict):
     ]
     options = CrowsPairsOptions(margin=5.0, resamples=99)
     score = next(e for e in CrowsPairs().compute(pl.DataFrame(rows), options) if e.metric == "metric_score")
-    assert f"{verdict}, margin 5" in score.note
+    assert (score.verdict, score.facts["margin"]) == (verdict, 5.0)
     shown = CrowsPairsOptions(margin=5.0, resamples=99, level=0.5)
     again = next(e for e in CrowsPairs().compute(pl.DataFrame(rows), shown) if e.metric == "metric_score")
-    assert again.note == score.note
+    assert again.facts == score.facts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.core.contracts.estimates import Estimate
-from prejudge.core.statistics.families import ABOVE, BELOW, adjust, correct, p_in_words, tag, tagged
+from prejudge.core.contracts.estimates import Caveat, Estimate, Verdict
+from prejudge.core.statistics.families import adjust, correct, judge
 
 P_VALUES = [0.01, 0.04, 0.03, 0.005]
 
@@ -47,20 +47,33 @@ def test_families_are_corrected_apart():
 def test_untested_estimate_does_not_count():
     tested, untested = correct([estimate(0.02), estimate(None)], "bh", 0.05, "cells")
     assert (tested.p_adjusted, untested.p_adjusted) == (0.02, None)
-    assert (untested.test.correction, untested.note) == ("", "")
+    assert (untested.test.correction, untested.verdict) == ("", None)
 
 
-@pytest.mark.parametrize(("value", "p", "note"), [(1.0, 0.05, ABOVE), (-1.0, 0.05, BELOW), (1.0, 0.051, "")])
-def test_verdict_follows_side_and_p(value, p, note):
-    assert correct([estimate(p, value)], "bh", 0.05, "cells")[0].note == note
+@pytest.mark.parametrize(
+    ("value", "p", "verdict"),
+    [(1.0, 0.05, Verdict.ABOVE), (-1.0, 0.05, Verdict.BELOW), (1.0, 0.051, Verdict.OPEN), (1.0, None, None)],
+)
+def test_verdict_follows_side_and_p(value, p, verdict):
+    assert correct([estimate(p, value)], "bh", 0.05, "cells")[0].verdict is verdict
 
 
-def test_tags_are_found_whole():
-    noted = tag(estimate(None), "one", "two words")
-    assert noted.note == "one; two words"
-    assert tagged(noted, "two words")
-    assert not tagged(noted, "two")
+@pytest.mark.parametrize(
+    ("p", "within", "verdict"),
+    [
+        (0.5, True, Verdict.NEAR),
+        (0.5, False, Verdict.OPEN),
+        (None, True, Verdict.NEAR),
+        (None, False, Verdict.OPEN),
+        (0.01, True, Verdict.ABOVE),
+        (0.01, False, Verdict.ABOVE),
+    ],
+)
+def test_a_difference_that_is_shown_comes_before_equivalence(p, within, verdict):
+    (found,) = correct([estimate(p).replace(facts={"margin": 2.0, "within_margin": within})], "bh", 0.05, "cells")
+    assert found.verdict is verdict and found.facts["within_margin"] is within
+    assert (Caveat.NOT_CORRECTED in found.caveats) == (verdict is Verdict.NEAR)
 
 
-def test_p_in_words_is_never_zero():
-    assert (p_in_words(1e-9), p_in_words(0.0321), p_in_words(None)) == ("below 0.001", "0.032", "undefined")
+def test_without_a_neutral_value_nothing_is_judged():
+    assert judge(estimate(0.01).replace(neutral=None, p_adjusted=0.01), 0.05).verdict is None

@@ -149,10 +149,10 @@ def test_too_few_resamples_are_refused(options):
 
 def test_planted_filter_is_found_as_halo_and_in_every_scenario(found):
     halo = one(found, "halo")
-    assert halo.value > 0 and halo.p <= 0.01 and "above neutral" in halo.note
+    assert halo.value > 0 and halo.p <= 0.01 and halo.verdict == "above"
     assert one(found, "halo_scenarios").value == 100
     for test in ("Kruskal-Wallis, p as in the paper", "paired or by face, adjusted p"):
-        assert one(found, "share_significant", by="filter", **{"judged by": test}).note == "4 of 4"
+        assert one(found, "share_significant", by="filter", **{"judged by": test}).facts == {"hits": 4, "of": 4}
     assert "a halo was shown" in Attractiveness().conclude(found)
 
 

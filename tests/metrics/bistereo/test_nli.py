@@ -97,7 +97,7 @@ def test_above_0_is_the_stereotype_in_all_four():
 
 def test_planted_lean_is_found_and_its_absence_is_not():
     shown, none = (one(computed(study(lean)), "halo") for lean in (0.5, 0.0))
-    assert shown.low > 20 and shown.p_adjusted == 1 / 200 and "significant above" in shown.note
+    assert shown.low > 20 and shown.p_adjusted == 1 / 200 and shown.verdict == "above"
     assert none.low < 0 < none.high and none.p_adjusted > 0.05
 
 
@@ -172,12 +172,12 @@ def test_every_test_has_family_correction_and_effect():
 
 def test_one_cluster_has_no_interval_and_no_test():
     found = one(computed(study(0.3, templates=1)), "halo", gender="women", kind="looks")
-    assert found.low is None and found.p is None and "fewer than two clusters" in found.note
+    assert found.low is None and found.p is None and found.caveats == ("one_cluster",)
 
 
 def test_margin_gives_a_verdict():
     found = computed(study(), BIStereoNLIMetricOptions(resamples=199, margin=60))
-    assert "shown to be near neutral" in one(found, "halo").note
+    assert one(found, "halo").verdict == "near"
 
 
 def test_order_of_rows_does_not_matter():

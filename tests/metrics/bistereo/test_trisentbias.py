@@ -12,7 +12,7 @@ import pytest
 from prejudge.core.contracts.errors import DataError
 from prejudge.core.contracts.estimates import Verdict
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
-from prejudge.metrics.bistereo.trisentbias_estimates import MAIN
+from prejudge.metrics.bistereo.trisentbias_estimates import MAIN, STAR_BINOMIAL, STAR_CLUSTER
 from prejudge.testing import raises_code
 
 METRIC = TriSentBias()
@@ -150,7 +150,7 @@ def test_no_readable_pair_is_none_not_zero(observed):
     found = compute(observed([{"status": "refused"}]))
     assert {e.value for e in found if e.metric != "missing"} == {None}
     assert {e.p for e in found} == {None}
-    assert pick(found, "z2").note.startswith("undefined: no readable pair")
+    assert pick(found, "z2").caveats == ("undefined",)
     assert (pick(found, "z2").bound_low, pick(found, "z2").bound_high) == (0.0, 100.0)
 
 
@@ -166,20 +166,20 @@ def test_one_cluster_has_no_interval_and_no_p(observed):
     found = compute(observed([{"difference": d} for d in (1.0, 2.0, -1.0)]))
     net = pick(found, "net_preference")
     assert (net.low, net.high, net.p, net.interval.method) == (None, None, None, "")
-    assert net.note.startswith("no interval: fewer than two clusters")
+    assert "one_cluster" in net.caveats
     assert pick(found, "preference").p is not None
 
 
 def test_no_zero_width_interval(observed):
     found = compute(observed(cell("positive", [1.0] * 9)))
     assert all(e.low is None or e.low < e.high for e in found)
-    assert pick(found, "z2").note.startswith("no interval: no variation between clusters")
+    assert pick(found, "z2").caveats == ("no_variation",)
 
 
 def test_few_clusters_warn_of_the_least_p(observed):
     found = pick(compute(observed(cell("positive", [1.0, 2.0, 1.5]))), "net_preference")
     assert found.p == 0.25
-    assert "too few clusters: p cannot be below 0.25" in found.note
+    assert "p_floor" in found.caveats and found.facts["smallest_p"] == 0.25
 
 
 def test_no_observations_give_no_claim(study):
@@ -226,11 +226,11 @@ def test_stars_follow_the_papers_direction(observed):
     praised = cell("positive", [1.0] * 12, template=None) + cell("negative", [1.0] * 12, template=None)
     spread = [pair | {"template": f"t{i % 12}"} for i, pair in enumerate(praised)]
     found = compute(observed(spread))
-    positive, negative = (pick(found, "preference", sentiment=s).note for s in ("positive", "negative"))
-    assert "star (binomial)" in positive
-    assert "star" not in negative
-    assert "star (cluster permutation)" in pick(found, "net_preference", sentiment="positive").note
-    assert "star" not in pick(found, "net_preference", sentiment="negative").note
+    positive, negative = (pick(found, "preference", sentiment=s).facts for s in ("positive", "negative"))
+    assert STAR_BINOMIAL in positive
+    assert STAR_BINOMIAL not in negative
+    assert STAR_CLUSTER in pick(found, "net_preference", sentiment="positive").facts
+    assert STAR_CLUSTER not in pick(found, "net_preference", sentiment="negative").facts
 
 
 def test_biased_study_is_concluded_biased(biased):

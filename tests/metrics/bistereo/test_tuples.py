@@ -78,7 +78,7 @@ def test_copying_hides_a_bias_from_the_raw_share_and_not_from_the_normalised():
     found = computed(study(women=1.0, men=1.0, copying=-5.0))
     assert one(found, "biased_preference", gender="women").value == 0
     normalised = one(found, "biased_preference_normalised", gender="women")
-    assert normalised.value > 90 and "significant above" in normalised.note and normalised.neutral == 50
+    assert normalised.value > 90 and normalised.verdict == "above" and normalised.neutral == 50
 
 
 def test_without_a_shift_the_normalised_share_is_near_half():

@@ -40,7 +40,7 @@ def test_only_models_of_both_count():
 @pytest.mark.parametrize("other", [[1, 2, None], [5, 5, 5]])
 def test_without_order_there_is_no_tau(other):
     (estimate,) = compute(a=[1, 2, 3], b=other)
-    assert estimate.value is None and "undefined" in estimate.note
+    assert estimate.value is None and estimate.caveats == ("undefined",)
     assert METRIC.conclude([estimate]) == "No rank agreement could be computed."
 
 

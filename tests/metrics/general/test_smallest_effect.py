@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.contracts.words import explained
 from prejudge.core.statistics.power import CrossedDesign, Design, GroupsDesign, RankDesign, minimum_detectable_effect
 from prejudge.metrics.general.smallest_effect import SmallestEffect, SmallestEffectOptions
 from prejudge.testing import raises_code
@@ -55,13 +56,13 @@ def test_pilot_of_another_size_gives_its_spread_and_correlation(answers):
     found = smallest(pl.concat([units(), units("pilot", 200, values=answers)]), spread=99.0)
     expected = Design(clusters=12, size=5, spread=np.sqrt(2), icc=0.5)
     assert found.value == pytest.approx(minimum_detectable_effect(expected), rel=0.1)
-    assert "spread from the pilot" in found.note
+    assert "spread from the pilot" in explained(found)
 
 
 def test_measure_with_limits_varies_as_much_as_it_can():
     found = smallest(units(limits=(0.0, 100.0)), spread=4.0)
     assert found.value == pytest.approx(minimum_detectable_effect(Design(clusters=12, size=5, spread=50.0)))
-    assert "not known" in found.note
+    assert "not known" in explained(found)
 
 
 def test_contrast_is_of_two_groups_of_clusters():
@@ -76,18 +77,18 @@ def test_more_power_needs_a_larger_effect():
 def test_without_pilot_or_limits_the_spread_is_asked_for():
     found = smallest(units())
     assert found.value is None
-    assert found.note.startswith("not known without --spread or --pilot")
+    assert explained(found).startswith("undefined: not known without --spread or --pilot")
 
 
 def test_crossed_units_without_a_spread_ask_for_it():
     found = smallest(crossed())
     assert found.value is None
-    assert found.note.startswith("not known without --spread or --pilot")
+    assert explained(found).startswith("undefined: not known without --spread or --pilot")
 
 
 def test_one_cluster_is_undefined():
     found = smallest(units(clusters=1, limits=(0.0, 1.0)))
-    assert (found.value, found.note) == (None, "undefined: fewer than two clusters")
+    assert (found.value, explained(found)) == (None, "undefined: fewer than two clusters")
 
 
 ALIKE = "the pilot's answers are all alike"
@@ -97,24 +98,24 @@ UNREAD = "the pilot has no two answers that could be read"
 @pytest.mark.parametrize(("values", "why"), [([3.0] * 60, ALIKE), ([None] * 60, UNREAD)])
 def test_pilot_that_tells_no_spread_is_named(values, why):
     tried = units("pilot", values=values, limits=(0.0, 100.0))
-    assert f"greatest spread, as {why}" in smallest(pl.concat([units(limits=(0.0, 100.0)), tried])).note
+    assert f"greatest spread, as {why}" in explained(smallest(pl.concat([units(limits=(0.0, 100.0)), tried])))
     free = smallest(pl.concat([units(), units("pilot", values=values)]))
-    assert (free.value, free.note) == (None, f"undefined: {why}, and the measure has no limits")
+    assert (free.value, explained(free)) == (None, f"undefined: {why}, and the measure has no limits")
 
 
 def test_group_that_the_pilot_lacks_is_named(answers):
     tried = units("pilot", 200, values=answers).with_columns(axis=pl.lit("weight"))
-    assert smallest(pl.concat([units(), tried])).note.startswith(f"undefined: {UNREAD}")
+    assert explained(smallest(pl.concat([units(), tried]))).startswith(f"undefined: {UNREAD}")
 
 
 def test_pilot_of_zeros_leaves_no_ranks():
     tried = asked("wilcoxon", role="pilot", values=[0.0] * 60)
     found = smallest(pl.concat([asked("wilcoxon"), tried]))
-    assert (found.value, found.note) == (None, "undefined: the pilot's differences are all 0")
+    assert (found.value, explained(found)) == (None, "undefined: the pilot's differences are all 0")
 
 
 def test_too_few_clusters_for_a_sign_flip_are_named():
-    assert "cannot reach 0.05" in smallest(units(clusters=5), spread=1.0).note
+    assert "p_floor" in smallest(units(clusters=5), spread=1.0).caveats
 
 
 @pytest.mark.parametrize("wrong", [{"power": 0.01}, {"spread": 0.0}, {"spread": float("inf")}, {"icc": -0.1}])
@@ -136,7 +137,7 @@ def test_crossed_units_have_an_effect_for_other_rows_and_one_for_these():
     assert other.value == pytest.approx(minimum_detectable_effect(design))
     assert these.value == pytest.approx(minimum_detectable_effect(design.rows_fixed))
     assert (other.test.name, these.test.name) == ("t of story x face", "t of face, for these values of story alone")
-    assert "share of its variance by story 0.10 (stated), by face 0.20 (stated)" in other.note
+    assert "share of its variance by story 0.10 (stated), by face 0.20 (stated)" in explained(other)
 
 
 def test_crossed_pilot_tells_what_rows_and_clusters_add():
@@ -157,7 +158,7 @@ def test_crossed_contrast_has_groups_of_columns():
 
 def test_unknown_share_of_rows_is_named():
     found, _ = SmallestEffect().compute(crossed(), SmallestEffectOptions(spread=1.0, icc=0.2))
-    assert "by story 0.00 (not known, taken as 0: the effect may be larger)" in found.note
+    assert "by story 0.00 (not known, taken as 0: the effect may be larger)" in explained(found)
 
 
 def test_one_row_is_no_crossing():
@@ -180,7 +181,7 @@ def test_signed_ranks_leave_out_the_zeros_of_a_pilot():
     tried = asked("wilcoxon", role="pilot", clusters=200, size=1, values=values)
     found = smallest(pl.concat([asked("wilcoxon", clusters=60, size=1), tried]))
     assert found.value == pytest.approx(minimum_detectable_effect(RankDesign(clusters=60, size=0.5)))
-    assert "50% of the pilot's differences are 0" in found.note
+    assert "50% of the pilot's differences are 0" in explained(found)
 
 
 def test_ranks_of_two_groups_take_the_correlation_of_ranks(answers):
@@ -200,7 +201,7 @@ def test_groups_have_an_effect_in_units_of_f(test):
     found = smallest(frame)
     design = GroupsDesign(clusters=(10, 12, 20), ranks=test == "kruskal-wallis")
     assert found.value == pytest.approx(minimum_detectable_effect(design))
-    assert (found.unit, found.note) == ("Cohen's f", "3 groups of 10 to 20")
+    assert (found.unit, explained(found)) == ("Cohen's f", "3 groups of 10 to 20")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_groups_have_an_effect_in_units_of_f(test):
 def test_what_no_test_of_ranks_can_find_is_undefined(frame, why):
     found = smallest(frame)
     assert found.value is None
-    assert why in found.note
+    assert why in explained(found)
 
 
 def test_unknown_test_is_refused():

@@ -88,7 +88,7 @@ def test_cosine_tie_counts_as_anti_stereotype_and_is_counted():
     found = computed(frame_of(rows_of("a", [NEITHER, NEITHER, S])))
     assert one(found, "stereotype_probability", "caste").value == 0
     ties = one(found, "cosine_ties")
-    assert ties.value == pytest.approx(200 / 3) and ties.note == "2 of 3"
+    assert ties.value == pytest.approx(200 / 3) and ties.facts == {"hits": 2, "of": 3}
 
 
 def test_tied_majority_decides_nothing():
@@ -96,13 +96,13 @@ def test_tied_majority_decides_nothing():
     probability = one(found, "stereotype_probability", "caste")
     assert (probability.value, probability.n, probability.missing.counts) == (1, 1, {"tied": 1})
     assert (probability.bound_low, probability.bound_high) == (0.5, 1)
-    assert one(found, "majority_ties").note == "1 of 2"
+    assert one(found, "majority_ties").facts == {"hits": 1, "of": 2}
 
 
 def test_no_ties_are_counted_where_nothing_was_classed():
     found = computed(frame_of(rows_of("a", [], asked=5, unreadable=5)))
     for metric in ("majority_ties", "cosine_ties", "lenient_answers", "changed_sentences"):
-        assert (one(found, metric).value, one(found, metric).note) == (None, "0 of 0")
+        assert (one(found, metric).value, one(found, metric).facts["of"]) == (None, 0)
 
 
 def test_changed_sentences_are_counted_among_completions():
@@ -110,7 +110,7 @@ def test_changed_sentences_are_counted_among_completions():
     told = [None, None, True, False, False, None, None, True, True]
     found = computed(frame_of([row | {"changed": changed} for row, changed in zip(rows, told, strict=True)]))
     changed = one(found, "changed_sentences")
-    assert (changed.value, changed.note, changed.unit) == (50, "2 of 4", "%")
+    assert (changed.value, changed.facts["hits"], changed.unit) == (50, 2, "%")
     assert not [e for e in computed(frame_of(rows)) if e.metric == "changed_sentences"]
 
 
@@ -178,7 +178,7 @@ def test_overall_is_the_unweighted_mean():
 def test_overall_is_undefined_where_a_category_is_empty():
     found = computed(verdicts(caste=(9, 1, 0), gender=(0, 0, 4)))
     whole = one(found, "stereotype_probability")
-    assert whole.value is None and whole.note == "undefined: a category has no scored prompt"
+    assert whole.value is None and whole.note == "a category has no scored prompt"
     assert (whole.bound_low, whole.bound_high) == pytest.approx((0.45, 0.95))
     assert "Overall nothing can be said" in IndiCASA().conclude(found)
 
@@ -188,7 +188,7 @@ def test_binomial_test_and_its_correction():
     caste, gender = (one(found, "stereotype_probability", name) for name in ("caste", "gender"))
     assert caste.p == pytest.approx(stats.binomtest(30, 40).pvalue)
     assert caste.p_adjusted == pytest.approx(2 * caste.p) and gender.p_adjusted == 1
-    assert caste.note == "significant above neutral" and gender.note == ""
+    assert caste.verdict == "above" and gender.verdict == "open"
     assert "more stereotypes than not were shown for caste" in IndiCASA().conclude(found)
 
 
@@ -213,7 +213,9 @@ def test_duplicates_are_drawn_together_and_counted():
     found, other = computed(frame_of(*pairs)), computed(frame_of(*apart))
     wide, narrow = (one(x, "stereotype_probability", "caste") for x in (found, other))
     assert wide.clusters == 20 and wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
-    assert one(found, "duplicate_prompts").note == "60 of 80" and one(other, "duplicate_prompts").value == 0
+    assert (
+        one(found, "duplicate_prompts").facts == {"hits": 60, "of": 80} and one(other, "duplicate_prompts").value == 0
+    )
 
 
 def test_score_by_chance_is_exact_and_large_for_few_prompts():
