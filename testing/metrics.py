@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
 
 from ..core.compare.pair import checked_units
@@ -17,6 +18,7 @@ from ._compare import close
 
 KEPT = ("key", "trial", "stage", "status", "reason")
 SLACK = 1e-9
+NONSENSE = "undefined; few clusters; significant above neutral; shown to differ; 3 of 4"
 
 
 class MetricContract:
@@ -135,6 +137,23 @@ class MetricContract:
                 for example in metric.examples(frame, options):
                     assert set(example.keys) <= keys, f"example {example.title!r} names an exchange that is not there"
 
+    def test_notes_are_for_people(self) -> None:
+        """With other notes the sentence, the headline and what figures draw stay as they are: fields decide, not words.
+
+        Captions and texts beside a figure may quote a note.
+        """
+        metric, _ = self._chosen()
+        for frame in (type(self).observations(), self._all_missing("refused")):
+            found = self._compute(frame)
+            other = [e.replace(note=NONSENSE) for e in found]
+            assert metric.conclude(other) == metric.conclude(found), "the conclusion reads a note"
+            heads = ([_name(e) for e in metric.headline(own)] for own in (found, other))
+            assert next(heads) == next(heads), "the headline reads a note"
+            drawings = (_drawn(metric.figures(own)) for own in (found, other))
+            assert next(drawings) == next(drawings), "a figure reads a note"
+            beside = (_drawn(metric.side_by_side({"a": own, "b": own})) for own in (found, other))
+            assert next(beside) == next(beside), "a figure of several runs reads a note"
+
     def test_units_are_what_estimates_are_means_of(self) -> None:
         """`units`, where there are any, have their columns, and their means are the estimates."""
         metric, options = self._chosen()
@@ -197,6 +216,20 @@ class MetricContract:
 def _name(estimate: Estimate) -> str:
     cells = ", ".join(f"{name} = {value}" for name, value in sorted(estimate.group.items()) if value is not None)
     return f"{estimate.metric} ({cells})" if cells else estimate.metric
+
+
+def _drawn(charts: Sequence[Chart]) -> list[object]:
+    """Return what charts draw: their lines, shapes and labels."""
+    found: list[object] = []
+    for chart in charts:
+        for axes in chart.figure.axes:
+            lines = [
+                (np.asarray(line.get_xydata()).tolist(), line.get_marker(), line.get_markerfacecolor())
+                for line in axes.lines
+            ]
+            shapes = [(p.get_window_extent().bounds, p.get_facecolor()) for p in axes.patches]
+            found.append((chart.name, chart.title, repr(lines), shapes, [text.get_text() for text in axes.texts]))
+    return found
 
 
 def _check_charts(charts: Sequence[Chart]) -> None:

@@ -75,6 +75,11 @@ def interval(low: float | None, high: float | None, decimals: int | None = None)
     return f"{number(low, decimals)} to {number(high, decimals)}"
 
 
+def share_of(estimate: Estimate) -> str:
+    """Write what a share counts, as `3 of 4`."""
+    return f"{estimate.facts.get(HITS, 0)} of {estimate.facts.get(OF, 0)}"
+
+
 def explained(estimate: Estimate) -> str:
     """Say what the fields of an estimate mean: its verdict, its caveats, its facts, and its note."""
     told = [*_verdict(estimate), *_caveats(estimate), *_facts(estimate)]
@@ -105,7 +110,7 @@ def _caveats(estimate: Estimate) -> Iterator[str]:
 def _facts(estimate: Estimate) -> Iterator[str]:
     for name, value in estimate.facts.items():
         if name == HITS:
-            yield f"{value} of {estimate.facts.get(OF)}"
+            yield share_of(estimate)
         elif name == BASIS:
             yield str(value)
         elif value is True:

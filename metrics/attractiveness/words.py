@@ -9,7 +9,7 @@ import polars as pl
 
 from ...core.contracts import HEADLINE
 from ...core.contracts.estimates import Estimate, Example, Verdict
-from ...core.contracts.words import explained, p_value
+from ...core.contracts.words import p_value, share_of
 from ...core.statistics.families import NAMES
 from .filter import FILTER, GAP
 from .options import AttractivenessMetricOptions
@@ -44,8 +44,8 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         )
     paper = shares[PAPER]
     parts = [
-        f"The filter changes the answers in {explained(robust)} scenarios by the paired test after correction"
-        f" ({explained(paper)} by the paper's uncorrected Kruskal-Wallis test)"
+        f"The filter changes the answers in {share_of(robust)} scenarios by the paired test after correction"
+        f" ({share_of(paper)} by the paper's uncorrected Kruskal-Wallis test)"
     ]
     halo = next((e for e in estimates if e.metric == HALO), None)
     if halo is not None and halo.value is not None:

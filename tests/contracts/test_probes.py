@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts import words
 from prejudge.core.contracts.options import build_options
 from prejudge.testing import MetricContract, ProbeContract, guesses, observe
 
@@ -69,6 +70,17 @@ def test_probe(instrument, rule):
 @pytest.mark.parametrize(("instrument", "name"), METRICS, ids=[f"{i.id}-{name}" for i, name in METRICS])
 def test_metric(instrument, name, rule):
     getattr(metric_case(instrument, name), rule)()
+
+
+@pytest.mark.parametrize(("instrument", "name"), METRICS, ids=[f"{i.id}-{name}" for i, name in METRICS])
+def test_no_conclusion_reads_the_words_of_a_caveat(instrument, name, monkeypatch):
+    case = metric_case(instrument, name)
+    metric, options = case._chosen()
+    few = type(case).observations().head(24)
+    found = [metric.compute(frame, options) for frame in (few, type(case).observations())]
+    before = [metric.conclude(own) for own in found]
+    monkeypatch.setattr(words, "_CAVEATS", dict.fromkeys(words._CAVEATS, "other words"))
+    assert [metric.conclude(own) for own in found] == before
 
 
 def test_every_probe_of_the_catalogue_is_tested():

@@ -59,6 +59,15 @@ def held(scores, rule, *estimates, **baselines):
     return verdict.passed
 
 
+@pytest.mark.parametrize("check", ["max = 5", "min = 6", "equivalent_within = 8", "on = 'high'\nmax = 6"])
+@pytest.mark.parametrize("value", [5.0, None])
+def test_no_check_reads_a_note(scores, check, value):
+    own = estimate(value, low=3.0, high=7.0, interval="i")
+    notes = ("", "undefined; no interval; significant above neutral")
+    passed = [held(scores, f"metric = 'bias'\n{check}", own.replace(note=note)) for note in notes]
+    assert passed[0] == passed[1]
+
+
 @pytest.mark.parametrize(
     ("check", "passes"),
     [

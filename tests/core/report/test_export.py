@@ -116,7 +116,7 @@ def test_latex_table_has_value_interval_n_and_p():
     text = latex_table([ESTIMATE])
     assert r"\toprule" in text and r"\bottomrule" in text
     row = next(line for line in text.splitlines() if line.startswith(r"z\_2"))
-    assert row == r"z\_2 (\%) & 50\% \& more & $-$1.250 & {[$-$2.000, $-$0.500]} & 1234 & $<0.001$ \\"
+    assert row == r"z\_2 (\%) & 50\% \& more & $-$1.250 & {[$-$2.000, $-$0.500]} & 1234 & \textless{} 0.001 \\"
 
 
 def test_undefined_is_a_dash_in_latex():

@@ -52,6 +52,13 @@ def test_what_cannot_be_judged_says_why(value, estimates, why):
     assert found.verdict == UNJUDGED and why in found.why
 
 
+@pytest.mark.parametrize("measured", [60.47, 50.0, None])
+def test_no_verdict_reads_a_note(measured):
+    notes = ("", "undefined; within tolerance; significant above neutral")
+    found = [judged(VALUE, estimate(measured).replace(note=note)) for note in notes]
+    assert found[0].verdict == found[1].verdict and found[0].measured == found[1].measured
+
+
 def test_p_is_compared_where_p_was_published():
     value = Published(measure="score", value=2.89e-230, of="p", relative=0.005)
     for p, verdict in ((2.896e-230, REPRODUCED), (2.8e-230, NOT)):

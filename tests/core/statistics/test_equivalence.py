@@ -80,12 +80,12 @@ def test_tost_without_variation_is_undefined():
     assert tost_t(counted(np.zeros(5)), Margin(1.0)) is None
 
 
-@pytest.mark.parametrize(("effect", "margin", "verdict"), [(0.0, 60.0, Verdict.NEAR), (0.6, 5.0, Verdict.ABOVE)])
+@pytest.mark.parametrize(("effect", "margin", "verdict"), [(0.0, 60.0, Verdict.NEAR), (1.2, 5.0, Verdict.ABOVE)])
 def test_trisentbias_gives_a_verdict_for_a_margin(study, effect, margin, verdict):
     options = TriSentBiasOptions(margin=margin, resamples=499)
     found = [e for e in TriSentBias().compute(study(effect), options) if e.metric == "favouritism"]
     assert found
-    assert all((e.verdict, e.facts["margin"]) == (verdict, margin) for e in found)
+    assert [(e.verdict, e.facts.get("margin")) for e in found] == [(verdict, margin)] * len(found)
 
 
 def test_verdicts_go_by_alpha_and_not_by_the_level_that_is_shown(study):

@@ -346,3 +346,18 @@ def test_tiny_shift_is_not_called_favouritism(observed):
 def test_headline_is_the_contrasts(study):
     names = sorted((e.metric, MAIN in e.facts) for e in METRIC.headline(compute(study())))
     assert names == [("discrimination", True)] * 4 + [("favouritism", True)] * 4 + [("favouritism_log_odds", False)] * 4
+
+
+def test_three_clusters_show_nothing_whatever_a_caveat_is_called(observed):
+    pairs = [
+        pair | {"template": f"t{i % 3}"}
+        for sign, name in ((1.0, "positive"), (-1.0, "negative"))
+        for i, pair in enumerate(cell(name, [sign] * 12, template=None))
+    ]
+    found = compute(observed(pairs))
+    sentence = METRIC.conclude(found)
+    assert sentence.startswith("Nothing can be shown with 3 clusters")
+    floors = [e for e in found if "p_floor" in e.caveats]
+    assert METRIC.conclude([e.replace(note="not enough clusters") for e in found]) == sentence
+    without = [e.replace(caveats=tuple(c for c in e.caveats if c != "p_floor")) for e in found]
+    assert floors and METRIC.conclude(without) != sentence
