@@ -194,6 +194,8 @@ class MetricContract:
         assert not taken, f"{name}: the factors {sorted(taken)} have names of fields that every estimate has"
         assert estimate.topic in ("", *TOPICS), f"{name}: topic {estimate.topic!r} is none of {TOPICS}"
         assert estimate.n >= 0 and all(n >= 0 for n in estimate.missing.counts.values()), f"{name}: a count below 0"
+        plain = all(type(fact) in (str, int, float, bool, type(None)) for fact in estimate.facts.values())
+        assert plain, f"{name}: the facts {estimate.facts} are not all plain texts, numbers, booleans or None"
         for low, high in (("low", "high"), ("bound_low", "bound_high"), ("effect_low", "effect_high")):
             a, b = flat[low], flat[high]
             assert a is None or b is None or a <= b + SLACK, f"{name}: {low} {a} is above {high} {b}"

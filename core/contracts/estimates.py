@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -188,7 +189,7 @@ class Estimate:
 
     def replace(self, **changes: Any) -> Estimate:
         """Return a copy with other fields; names of the flat form change a field of a part."""
-        return Estimate(**_parts(self.__dict__ | changes))
+        return Estimate(**(self.__dict__ | _parts(changes, self.__dict__)))
 
     def flat(self) -> dict[str, Any]:
         """Return a flat mapping of what exported tables show: the parts' fields under names of their own."""
@@ -225,8 +226,8 @@ _HOMES = {
 _FLAT = frozenset(_HOMES.keys() - _PARTS.keys())
 
 
-def _parts(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `Estimate` for a row that is flat, wholly or in part."""
+def _parts(row: Mapping[str, Any], before: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Return the fields of `Estimate` for a row that is flat, wholly or in part; parts keep what stood `before`."""
     made: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}
     for name, value in row.items():
@@ -236,7 +237,8 @@ def _parts(row: Mapping[str, Any]) -> dict[str, Any]:
         else:
             nested.setdefault(part, {})[field] = value
     for part, given in nested.items():
-        made[part] = msgspec.structs.replace(made[part], **given) if part in made else _PARTS[part](**given)
+        base = made.get(part, before.get(part))
+        made[part] = _PARTS[part](**given) if base is None else msgspec.structs.replace(base, **given)
     return made
 
 

@@ -51,7 +51,7 @@ def judge_intervals(narrow: tuple[float, float], wide: tuple[float, float], marg
     """Judge a 1 - 2 alpha interval (`narrow`) and a 1 - alpha interval (`wide`); NaN shows nothing."""
     low, high = narrow[0] - margin.neutral, narrow[1] - margin.neutral
     defined = bool(np.isfinite([low, high]).all())
-    near = defined and -margin.size < low and high < margin.size
+    near = bool(defined and -margin.size < low and high < margin.size)
     differs = not wide[0] <= margin.neutral <= wide[1] and bool(np.isfinite(wide).all())
     return Equivalence(
         near=near,

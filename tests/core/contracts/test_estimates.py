@@ -69,6 +69,7 @@ def test_unknown_field_is_refused():
 def test_replace_changes_one_field_of_a_part_and_keeps_the_others():
     changed = WHOLE.replace(high=0.6, p=0.5, note="other")
     assert changed.interval == Interval(0.1, 0.6, 0.9, "bootstrap") and changed.note == "other"
+    assert WHOLE.replace(interval="BCa").interval == Interval(0.1, 0.5, 0.9, "BCa")
     assert changed.test == SignificanceTest("t", 2.5, 0.5, 0.02, "f", "Holm") and WHOLE.high == 0.5
 
 
