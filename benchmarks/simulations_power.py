@@ -13,8 +13,13 @@ from prejudge.core.statistics.cluster import Resampling
 from prejudge.core.statistics.crossed import crossed_bootstrap
 from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
 from prejudge.core.statistics.matched import wilcoxon
-from prejudge.core.statistics.power import CrossedDesign, GroupsDesign, RankDesign, minimum_detectable_effect
-from prejudge.core.statistics.power_pilots import crossed_pilot
+from prejudge.core.statistics.power import (
+    CrossedDesign,
+    GroupsDesign,
+    RankDesign,
+    crossed_pilot,
+    minimum_detectable_effect,
+)
 
 SEED = 0
 ALPHA = 0.05

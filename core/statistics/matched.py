@@ -15,7 +15,26 @@ from .effects import ODDS_RATIO, Effect, Tested, cohens_g, effects, matched_diff
 from .permutation import flip_test
 from .rank_tables import level_counts, rank_biserial
 from .scipy_stats import stats
-from .signed_ranks import signed_ranks
+
+FEW = 13
+"""Up to so many differences scipy tries every pattern of signs if any are tied: one call each, up to 8,192 of them."""
+SLACK = 1e-9
+
+
+def signed_ranks(differences: Array) -> tuple[float, float]:
+    """Return the statistic and the two-sided p of `scipy.stats.wilcoxon` for differences other than 0.
+
+    Up to `FEW` of them all patterns of signs are tried at once, which gives the same p in a thousandth of the time.
+    """
+    if len(differences) > FEW:
+        found = stats.wilcoxon(differences)
+        return float(found.statistic), float(found.pvalue)
+    ranks = stats.rankdata(np.abs(differences))
+    signs = (np.arange(1 << len(ranks))[:, None] >> np.arange(len(ranks))) & 1
+    above, whole = float(ranks[differences > 0].sum()), float(ranks.sum())
+    statistic = min(above, whole - above)
+    beyond = float((signs @ ranks <= statistic + SLACK).mean())
+    return statistic, min(1.0, 2 * beyond)
 
 
 def wilcoxon(differences: Array, clusters: Codes, plan: Resampling) -> Tested:

@@ -1,16 +1,107 @@
-"""Shares of a count: exact interval, exact test, worst case of what is missing.
+"""Shares of a count: exact test, exact and Wilson interval, worst case of what is missing (Manski 1990).
 
-A share of nothing is None, and so are its interval and its test.
+A share of nothing is None, and so are its interval and its test. Tests and intervals are those of
+`scipy.stats.binomtest`, computed by `scipy.special`: importing `scipy.stats` takes longer than most studies take to be
+scored. The tests compare them. A worst case is the least and the greatest value over every possible answer; it speaks
+of missing answers alone, and sampling error comes on top. Without limits to an answer it has no ends while any is
+missing.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from math import sqrt
 
 import msgspec
+import numpy as np
+from scipy import special
 
-from .binomial import binomial_test, exact_interval
-from .bounds import Bounds, mean_bounds
+from .arrays import Array
+from .quantiles import normal_ppf
+
+Ends = tuple[float, float]
+TIES = 1 + 1e-7
+"""Outcomes up to this much more likely count as equally likely: what differs is rounding."""
+
+
+def binomial_test(hits: int, n: int, chance: float = 0.5) -> float:
+    """Return the two-sided p: the probability of all that is at most as likely as `hits`."""
+    if hits == chance * n:
+        return 1.0
+    counts = np.arange(n + 1)
+    ways = special.gammaln(n + 1) - special.gammaln(counts + 1) - special.gammaln(n - counts + 1)
+    likely = ways + special.xlogy(counts, chance) + special.xlog1py(n - counts, -chance)
+    rare = likely <= likely[hits] + np.log(TIES)
+    below = counts[rare & (counts < chance * n)].max(initial=-1)
+    above = counts[rare & (counts > chance * n)].min(initial=n + 1)
+    return min(1.0, at_most(int(below), n, chance) + at_least(int(above), n, chance))
+
+
+def at_most(hits: int, n: int, chance: float) -> float:
+    """Return the probability of at most `hits`."""
+    return 0.0 if hits < 0 else 1.0 if hits >= n else float(special.betaincc(hits + 1, n - hits, chance))
+
+
+def at_least(hits: int, n: int, chance: float) -> float:
+    """Return the probability of at least `hits`."""
+    return 1.0 if hits <= 0 else 0.0 if hits > n else float(special.betainc(hits, n - hits + 1, chance))
+
+
+def exact_interval(hits: int, n: int, level: float) -> Ends:
+    """Return the ends of the interval of Clopper and Pearson (1934)."""
+    from scipy.optimize import brentq
+
+    tail = (1 - level) / 2
+    low = brentq(lambda chance: at_least(hits, n, chance) - tail, 0, 1) if hits else 0.0
+    high = brentq(lambda chance: at_most(hits, n, chance) - tail, 0, 1) if hits < n else 1.0
+    return float(low), float(high)
+
+
+def wilson_interval(hits: int, n: int, level: float) -> Ends:
+    """Return the ends of the interval of Wilson (1927)."""
+    z, part = float(normal_ppf(0.5 + 0.5 * level)), hits / n
+    below = 2 * (n + z**2)
+    middle = (2 * n * part + z**2) / below
+    reach = z / below * sqrt(4 * n * part * (1 - part) + z**2)
+    return middle - reach if hits else 0.0, middle + reach if hits < n else 1.0
+
+
+Bounds = tuple[float | None, float | None]
+Limits = tuple[float, float] | None
+"""The least and the greatest an answer can be; None where there are none."""
+
+
+def mean_bounds(total: float, n: int, missing: int, limits: Limits) -> Bounds:
+    """Bound the mean of `n` answers that sum to `total`, and of `missing` ones within `limits`."""
+    if n + missing == 0 or (missing and limits is None):
+        return None, None
+    least, greatest = limits or (0.0, 0.0)
+    return (total + missing * least) / (n + missing), (total + missing * greatest) / (n + missing)
+
+
+def difference_bounds(first: Bounds, second: Bounds) -> Bounds:
+    """Bound the first less the second, whose missing answers have nothing to do with each other."""
+    (low, high), (less_low, less_high) = first, second
+    if low is None or high is None or less_low is None or less_high is None:
+        return None, None
+    return low - less_high, high - less_low
+
+
+def paired_bounds(first: Sequence[float] | Array, second: Sequence[float] | Array, limits: Limits) -> Bounds:
+    """Bound the mean of first less second over all pairs; NaN is missing.
+
+    Where one side of a pair is there, only the other is unknown: so the range is narrower than that of two means
+    of complete pairs, whose incomplete pairs may be anything.
+    """
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    absent = int(np.isnan(one).sum()), int(np.isnan(other).sum())
+    means = (
+        mean_bounds(float(np.nansum(x)), len(x) - gone, gone, limits)
+        for x, gone in zip((one, other), absent, strict=True)
+    )
+    return difference_bounds(*means)
+
 
 LEAST_P = sys.float_info.min
 """A p below this underflows; it is small, but never 0."""

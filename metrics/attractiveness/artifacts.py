@@ -14,9 +14,8 @@ from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.families import correct
 from ...core.statistics.intervals import CONTRAST
-from ...core.statistics.missing import Group, missing_estimates
+from ...core.statistics.missing import Group, missing_estimates, unreadable_kinds
 from ...core.statistics.permutation import flip_test
-from ...core.statistics.unreadable import unreadable_kinds
 from .filter import column_sums, mean
 from .options import AttractivenessMetricOptions
 

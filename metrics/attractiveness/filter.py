@@ -15,10 +15,10 @@ from ...core.statistics.arrays import Array, Flags, ratio
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import Effect, defined, effects, p_of
 from ...core.statistics.intervals import CONTRAST
+from ...core.statistics.matched import signed_ranks
 from ...core.statistics.permutation import flip_test
 from ...core.statistics.rank_tables import epsilon_squared, level_counts, rank_biserial
 from ...core.statistics.scipy_stats import stats
-from ...core.statistics.signed_ranks import signed_ranks
 from ...probes.attractiveness.terms import VARIANTS
 from .options import AttractivenessMetricOptions
 from .scores import Scenario, Scores

@@ -11,17 +11,17 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array, ratio
 from ...core.statistics.blocks import POINTS, Block, merge, tested, undefined
-from ...core.statistics.bounds import mean_bounds, paired_bounds
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.equivalence import Margin, equivalence
 from ...core.statistics.families import correct
 from ...core.statistics.intervals import FREE
+from ...core.statistics.missing import missing_by_cell as missing
 from ...core.statistics.pairs import missing_by_status
 from ...core.statistics.permutation import flip_test
+from ...core.statistics.proportions import mean_bounds, paired_bounds
 from ...core.statistics.tally import cell_statistics
 from ...probes.bistereo.terms import LABELS
 from .nli_pairs import CELL, GROUPINGS, NEUTRAL, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
-from .unreadable import missing
 
 PERCENT, POINT_GAP = (0.0, 100.0), (-100.0, 100.0)
 

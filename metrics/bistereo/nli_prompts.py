@@ -14,10 +14,10 @@ from ...core.contracts.words import p_value
 from ...core.statistics.blocks import undefined
 from ...core.statistics.families import NAMES, correct
 from ...core.statistics.matched import mcnemar
+from ...core.statistics.missing import missing_by_cell as missing
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.pairs import missing_by_status, require_columns
 from ...core.statistics.proportions import scaled, share, worst_case
-from .unreadable import missing
 
 if TYPE_CHECKING:
     from ...core.statistics.arrays import Array

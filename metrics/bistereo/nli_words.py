@@ -9,7 +9,7 @@ import polars as pl
 from ...core.contracts.estimates import Estimate, Example, Verdict
 from ...core.contracts.words import p_value
 from ...core.statistics.families import NAMES
-from ...core.statistics.units import Measure, unit_rows
+from ...core.statistics.pairs import Measure, unit_rows
 from ...probes.bistereo.terms import LABELS
 from .nli_pairs import CELL, CONTEXT, GROUPINGS, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
 

@@ -13,12 +13,11 @@ from msgspec.structs import replace
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array
 from ...core.statistics.blocks import POINTS, Block, merge, tested
-from ...core.statistics.bounds import Bounds, difference_bounds
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.equivalence import Margin, equivalence_facts
 from ...core.statistics.options import TriSentBiasOptions
 from ...core.statistics.permutation import swap_test
-from ...core.statistics.proportions import scaled, worst_case
+from ...core.statistics.proportions import Bounds, difference_bounds, scaled, worst_case
 from ...core.statistics.tally import FIRST, Tally, contrast_ranges, contrast_statistics
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from ...core.statistics.options import TriSentBiasOptions
+from ...core.statistics.pairs import Measure, percent, unit_rows
 from ...core.statistics.tally import CELL, npll_difference
-from ...core.statistics.units import Measure, percent, unit_rows
 
 GROUP = ("axis", "gender")
 NPLL = pl.col("npll")

@@ -17,7 +17,7 @@ from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.contracts.words import p_value
 from ...core.statistics.families import NAMES
-from ...core.statistics.units import Measure, unit_rows
+from ...core.statistics.pairs import Measure, unit_rows
 from .tuples_estimates import GROUPINGS, estimate_all
 from .tuples_tests import NEEDS, SCORINGS, BIStereoTuplesMetricOptions, has_likelihoods, tests_of
 

@@ -11,13 +11,12 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Codes
 from ...core.statistics.blocks import POINTS
-from ...core.statistics.bounds import paired_bounds
 from ...core.statistics.effects import Tested
 from ...core.statistics.families import correct
 from ...core.statistics.matched import mcnemar, sign_test
-from ...core.statistics.proportions import scaled, share, worst_case
+from ...core.statistics.missing import missing_by_cell as missing
+from ...core.statistics.proportions import paired_bounds, scaled, share, worst_case
 from .tuples_tests import GENDERS, SCORINGS, BIStereoTuplesMetricOptions, has_likelihoods
-from .unreadable import missing
 
 EXACT = "exact (Clopper-Pearson), tests"
 GROUPINGS = (("gender",), ("gender", "dimension"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ...core.statistics.options import CrowsPairsOptions
-from ...core.statistics.units import Measure, percent, unit_rows
+from ...core.statistics.pairs import Measure, percent, unit_rows
 from .estimates import compared
 
 

@@ -14,8 +14,8 @@ from ...core.statistics.arrays import Array, ratio
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.intervals import FREE
+from ...core.statistics.pairs import percent
 from ...core.statistics.permutation import flip_test
-from ...core.statistics.units import percent
 from ...probes.dora.content_words import lemmas
 from ...probes.dora.documented import PAIRS, mark_documented
 from ...probes.dora.terms import CELL, PAIR, PLACE

@@ -15,10 +15,10 @@ from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, ratio
 from ...core.statistics.blocks import interval_caveats
-from ...core.statistics.bounds import Limits, mean_bounds
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined
 from ...core.statistics.intervals import FREE
+from ...core.statistics.proportions import Limits, mean_bounds
 from ...probes.dora.terms import CELL, PLACE
 from .options import DoraAssociationsOptions
 

@@ -21,13 +21,13 @@ from ...core.contracts.records import Scalar
 from ...core.contracts.words import p_value
 from ...core.statistics.arrays import Array
 from ...core.statistics.blocks import Block, merge, tested
-from ...core.statistics.bounds import Limits, difference_bounds, mean_bounds
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.families import NAMES, correct
 from ...core.statistics.missing import Group, missing_estimates
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.pairs import missing_by_status
 from ...core.statistics.permutation import swap_test
+from ...core.statistics.proportions import Limits, difference_bounds, mean_bounds
 from ...core.statistics.tally import contrast_ranges, contrast_statistics
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from ...core.statistics.arrays import Array, Codes
-from ...core.statistics.power_pilots import CrossedPilot, Pilot, crossed_pilot, pilot
+from ...core.statistics.power import CrossedPilot, Pilot, crossed_pilot, pilot
 from ...core.statistics.scipy_stats import stats
 
 SIDE = ("sign", "level")

@@ -15,12 +15,11 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array, ratio
 from ...core.statistics.blocks import interval_caveats, merge, number, undefined
-from ...core.statistics.bounds import Bounds
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.families import correct
 from ...core.statistics.intervals import SHARE
 from ...core.statistics.permutation import flip_test
-from ...core.statistics.proportions import Share, share, worst_case
+from ...core.statistics.proportions import Bounds, Share, share, worst_case
 from .corrected import corrected
 from .options import IndiCASAMetricOptions
 from .quality import counted, skipped

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import optimize, special
 
 from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.bounds import Bounds
+from ...core.statistics.proportions import Bounds
 from ...core.statistics.scipy_stats import stats
 
 MOST = 12

@@ -5,11 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from ...core.contracts.estimates import POSITION, Estimate
-from ...core.statistics.binomial import binomial_test, exact_interval
 from ...core.statistics.effects import p_of
 from ...core.statistics.families import correct
-from ...core.statistics.missing import Group, missing_estimates
-from ...core.statistics.unreadable import unreadable_kinds
+from ...core.statistics.missing import Group, missing_estimates, unreadable_kinds
+from ...core.statistics.proportions import binomial_test, exact_interval
 from .options import SubtleMetricOptions
 
 EXACT = "exact (Clopper-Pearson), answers"

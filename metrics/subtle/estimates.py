@@ -12,14 +12,13 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array
 from ...core.statistics.blocks import merge
-from ...core.statistics.bounds import difference_bounds
 from ...core.statistics.cluster import Resampling, bootstrap
 from ...core.statistics.crossed import crossed_bootstrap
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.equivalence import Margin, equivalence_facts
 from ...core.statistics.families import correct
-from ...core.statistics.labels import label_test
-from ...core.statistics.proportions import scaled, share, worst_case
+from ...core.statistics.permutation import label_test
+from ...core.statistics.proportions import difference_bounds, scaled, share, worst_case
 from ...core.statistics.rank_tables import kendall_p, tau_b
 from .artifacts import EXACT, missing, positions
 from .cells import (

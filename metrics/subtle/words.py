@@ -9,7 +9,7 @@ import polars as pl
 from ...core.contracts.estimates import Estimate, Example, Verdict
 from ...core.contracts.words import p_value
 from ...core.statistics.families import NAMES
-from ...core.statistics.units import Measure, percent, unit_rows
+from ...core.statistics.pairs import Measure, percent, unit_rows
 from ...probes.subtle.terms import POLARITIES
 from .cells import DELTAS
 from .options import SubtleMetricOptions

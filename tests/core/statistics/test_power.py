@@ -17,10 +17,10 @@ from prejudge.core.statistics.power import (
     RankDesign,
     discordance_spread,
     minimum_detectable_effect,
+    pilot,
     power,
     proportion_spread,
 )
-from prejudge.core.statistics.power_pilots import pilot
 from prejudge.testing import raises_code
 
 

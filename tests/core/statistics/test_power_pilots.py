@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prejudge.core.statistics.power_pilots import crossed_pilot, variance_components
+from prejudge.core.statistics.power import crossed_pilot, variance_components
 
 
 def grid(rows, columns, shares, seed=0, sides=1):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.signed_ranks import FEW, signed_ranks
+from prejudge.core.statistics.matched import FEW, signed_ranks
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8, FEW + 1, 60])

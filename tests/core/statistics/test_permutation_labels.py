@@ -8,7 +8,7 @@ from scipy import stats
 
 from prejudge.core.statistics.arrays import ratio
 from prejudge.core.statistics.cluster import Resampling
-from prejudge.core.statistics.labels import label_test
+from prejudge.core.statistics.permutation import label_test
 from prejudge.core.statistics.rank_tables import kruskal_h, level_counts
 
 PLAN = Resampling(resamples=4999)
