@@ -12,6 +12,7 @@ import numpy as np
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, Flags, ratio
+from ...core.statistics.blocks import undefined
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import Effect, defined, effects, p_of
 from ...core.statistics.intervals import CONTRAST
@@ -89,7 +90,7 @@ def _gap_row(scores: Scores, faces: Flags, number: int, change: Array) -> dict[s
         "missing": dict(sorted(Counter(why).items())),
         "bound_low": float((least[:, 1] - greatest[:, 0]).mean()) if len(least) else None,
         "bound_high": float((greatest[:, 1] - least[:, 0]).mean()) if len(least) else None,
-        "note": "" if there.any() else "undefined: no face has both scores",
+        **({} if there.any() else undefined("no face has both scores")),
     }
 
 
@@ -148,10 +149,9 @@ def kruskal_estimate(
     parts = [sample.values[sample.groups == code] for code in np.unique(sample.groups)]
     clusters = len(np.unique(sample.faces))
     if len(parts) < 2 or len(np.unique(sample.values)) < 2:
-        why = "undefined: fewer than two groups, or all scores alike"
-        return Estimate.from_flat(
-            metric=KRUSKAL, group=group, value=None, n=len(sample.values), clusters=clusters, family=family, note=why
-        )
+        base = {"n": len(sample.values), "clusters": clusters, "family": family}
+        why = undefined("fewer than two groups, or all scores equal")
+        return Estimate.from_flat(metric=KRUSKAL, group=group, value=None, **base, **why)
     found = stats.kruskal(*parts)
     statistic = float(found.statistic)
     size = Effect(EPSILON, statistic / (len(sample.values) - 1))

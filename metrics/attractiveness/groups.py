@@ -9,6 +9,7 @@ import numpy as np
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, Codes
+from ...core.statistics.blocks import undefined
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import Effect, defined, effects, p_of
 from ...core.statistics.intervals import SHARE
@@ -97,9 +98,9 @@ def _change(scores: Scores, number: int, by: str, codes: Codes, options: Attract
     parts = [moved[inside == code] for code in np.unique(inside)]
     family = f"{CHANGE}, {by}"
     if len(parts) < 2 or any(len(np.unique(own[:, side])) < 2 for side in range(2)):
-        why = "undefined: fewer than two groups, or all scores of a variant alike"
+        why = undefined("fewer than two groups, or all scores of a variant equal")
         return Estimate.from_flat(
-            metric=CHANGE, group={**group}, value=None, neutral=0.0, n=len(own), family=family, note=why
+            metric=CHANGE, group={**group}, value=None, neutral=0.0, n=len(own), family=family, **why
         )
     size = _difference(own, inside, options) if options.effect_resamples else _plain_difference(own, inside)
     tested = stats.kruskal(*parts) if len(np.unique(moved)) > 1 else None

@@ -10,6 +10,7 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, ratio
+from ...core.statistics.blocks import undefined
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.intervals import percentiles
 from ...core.statistics.scipy_stats import stats
@@ -49,10 +50,8 @@ def _agreement(
     x, y = scored[there], ratings[there]
     n, missing = len(x), int((~there).sum())
     if n < FEWEST or len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
-        why = f"undefined: fewer than {FEWEST} faces, or all alike"
-        return Estimate.from_flat(
-            metric=AGREEMENT, group=group, value=None, neutral=None, n=n, family=AGREEMENT, note=why
-        )
+        why = undefined(f"fewer than {FEWEST} faces, or all scores or ratings equal")
+        return Estimate.from_flat(metric=AGREEMENT, group=group, value=None, n=n, family=AGREEMENT, **why)
     found = stats.spearmanr(x, y)
     low, high = _interval(x, y, options)
     return Estimate.from_flat(
@@ -75,7 +74,6 @@ def _agreement(
         effect_name="Spearman's rho",
         effect_low=low,
         effect_high=high,
-        note="0 is no agreement",
     )
 
 
@@ -102,8 +100,8 @@ def _ceiling(group: dict[str, Scalar], ratings: list[list[float]], options: Attr
     """
     enough = [np.array(values) for values in ratings if len(values) > 1]
     if len(enough) < FEWEST:
-        why = "undefined: it needs the ratings of two or more raters for each face"
-        return Estimate.from_flat(metric=CEILING, group=group, value=None, n=len(enough), note=why)
+        why = undefined("it needs the ratings of two or more raters for each face")
+        return Estimate.from_flat(metric=CEILING, group=group, value=None, n=len(enough), **why)
     halves = _halves(enough, options)
     value = _ceiling_of(_rank_correlations(*halves))
     low, high = _ceiling_interval(halves, options)
@@ -118,7 +116,7 @@ def _ceiling(group: dict[str, Scalar], ratings: list[list[float]], options: Attr
         interval="bootstrap (face)" if low is not None else "",
         n=len(enough),
         clusters=len(enough),
-        note=f"from {options.splits} random halves of the raters",
+        facts={"random splits of the raters": options.splits},
     )
 
 

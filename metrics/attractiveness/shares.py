@@ -155,7 +155,7 @@ def halo_estimate(scores: Scores, options: AttractivenessMetricOptions) -> Estim
         statistic=float(np.nanmean(values)) if p is not None else None,
         p=p,
         family=HALO,
-        note="" if n else "undefined: no face has all scores of the scenarios with a positive option",
+        **({} if n else undefined("no face has all scores of the scenarios with a positive option")),
     )
 
 
@@ -231,5 +231,5 @@ def _count(metric: str, group: dict[str, Scalar], wanted: str, found: Sequence[s
         unit="scenarios",
         n=n,
         missing={"untested": len(found) - n} if n < len(found) else {},
-        note="a count: no interval" if n else "undefined: no scenario could be tested",
+        **({} if n else undefined("no scenario could be tested")),
     )

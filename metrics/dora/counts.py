@@ -8,8 +8,9 @@ from itertools import combinations
 import msgspec
 import polars as pl
 
-from ...core.contracts.estimates import Estimate
+from ...core.contracts.estimates import MISSING, Estimate
 from ...core.contracts.records import Scalar
+from ...core.contracts.words import HITS, OF
 from ...core.statistics.missing import Group, missing_estimates
 from ...probes.dora.associations import count_pairs, judgements, measure_cells, mentions, with_answers
 from ...probes.dora.overlap import overlap
@@ -72,9 +73,7 @@ def count_estimates(found: Associations) -> Iterator[Estimate]:
 
 
 def _count(metric: str, group: dict[str, Scalar], value: int, n: int) -> Estimate:
-    return Estimate.from_flat(
-        metric=metric, group=group, value=float(value), unit="count", n=n, note="a count: no interval"
-    )
+    return Estimate(metric=metric, group=group, value=float(value), unit="count", n=n)
 
 
 def overlap_estimates(found: Associations, options: DoraAssociationsOptions) -> Iterator[Estimate]:
@@ -95,7 +94,7 @@ def overlap_estimates(found: Associations, options: DoraAssociationsOptions) -> 
             statistic=float(shared.shared) if shared.p is not None else None,
             p=shared.p,
             family=OVERLAP,
-            note=f"{shared.shared} shared of {shared.first} and {shared.second}",
+            facts={"shared": shared.shared, "of the first": shared.first, "of the second": shared.second},
         )
 
 
@@ -120,12 +119,12 @@ def unreadable_kinds(observations: pl.DataFrame) -> Iterator[Estimate]:
     totals = dict(observations["stage"].value_counts().rows())
     rows = observations.filter((pl.col("status") == "unreadable") & pl.col("reason").is_not_null())
     for stage, reason, n in rows.group_by("stage", "reason", maintain_order=True).len().rows():
-        yield Estimate.from_flat(
+        yield Estimate(
             metric="unreadable",
             group={"stage": stage, "kind": reason},
             value=100 * n / totals[stage],
             unit="%",
             n=totals[stage],
-            note=f"{n} answers; a description: no interval",
-            topic="missing",
+            facts={HITS: n, OF: totals[stage]},
+            topic=MISSING,
         )

@@ -9,8 +9,10 @@ import polars as pl
 
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.estimates import Estimate
+from ...core.contracts.words import HITS, OF
 from ...core.statistics.agreement import agreement, rating_table
 from ...core.statistics.arrays import Array, ratio
+from ...core.statistics.blocks import undefined
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.intervals import FREE
@@ -50,15 +52,14 @@ def judged_estimates(found: Associations) -> Iterator[Estimate]:
         kept, judged = (part.filter(modality=modality, setting=setting) for part in (found.kept, found.judged))
         both = judged.join(kept, on=PAIR, how="semi").height
         same = both == kept.height == judged.height
-        told = f"{both} of {kept.height} that count; {judged.height - both} others were judged"
-        yield Estimate.from_flat(
+        yield Estimate(
             metric=JUDGED,
             group={"modality": modality, "setting": setting},
             value=100 * both / kept.height if kept.height else None,
             unit="%",
             n=kept.height,
-            note=f"{told}; a description: no interval" if same else f"{OTHERS}: {told}. {MEND}",
-            facts={OTHERS: not same},
+            facts={HITS: both, OF: kept.height, "others that were judged": judged.height - both, OTHERS: not same},
+            note="" if same else MEND,
         )
 
 
@@ -82,7 +83,7 @@ def agreement_estimates(found: Associations, options: DoraAssociationsOptions) -
             n=found_.units,
             clusters=len(set(clusters)),
             missing={name: count for name, count in left_out.items() if count},
-            note="" if found_.alpha is not None else "undefined: no two judgements, or all alike",
+            **({} if found_.alpha is not None else undefined("no two judgements of one association, or all equal")),
         )
 
 
@@ -107,8 +108,9 @@ def calibration(found: Associations, path: str, options: DoraAssociationsOptions
     both = judged.join(_human(path), on=["name", "word"], how="inner").sort("descriptor", "word")
     table = both.select("judge", "human").to_numpy().astype(np.float64)
     clusters = both["descriptor"].to_list()
-    shared = {"group": {"judge": "people"}, "level": options.level, "n": both.height, "clusters": len(set(clusters))}
-    note = "" if both.height else "undefined: no association of the file was judged"
+    why = {} if both.height else undefined("no association of the file was judged")
+    base = {"level": options.level, "n": both.height, "clusters": len(set(clusters))}
+    shared = {"group": {"judge": "people"}, **base, **why}
     same = agreement(table, "interval", options.plan, clusters) if both.height else None
     yield Estimate.from_flat(
         metric="calibration_alpha",
@@ -117,15 +119,12 @@ def calibration(found: Associations, path: str, options: DoraAssociationsOptions
         low=None if same is None else same.low,
         high=None if same is None else same.high,
         interval=f"{options.interval} (descriptor)" if same is not None and same.low is not None else "",
-        note=note,
         **shared,
     )
-    yield _above(table, clusters, shared, note, options)
+    yield _above(table, clusters, shared, options)
 
 
-def _above(
-    table: Array, clusters: list[str], shared: dict[str, object], note: str, options: DoraAssociationsOptions
-) -> Estimate:
+def _above(table: Array, clusters: list[str], shared: dict[str, object], options: DoraAssociationsOptions) -> Estimate:
     names, code = np.unique(clusters, return_inverse=True)
     sums = np.zeros((len(names), 1, 1, 2))
     np.add.at(sums[:, 0, 0], code, np.column_stack([np.ones(len(table)), table[:, 0] - table[:, 1]]))
@@ -142,7 +141,6 @@ def _above(
         test="sign flip of descriptors, permutation" if p is not None else "",
         p=p,
         family="calibration",
-        note=note,
         **shared,
     )
 

@@ -14,7 +14,7 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.blocks import interval_caveats
+from ...core.statistics.blocks import interval_caveats, undefined
 from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined
 from ...core.statistics.intervals import FREE
@@ -73,7 +73,7 @@ def _nothing(measure: Measure, every: pl.DataFrame, options: DoraAssociationsOpt
                 unit=measure.unit,
                 level=options.level,
                 clusters=0,
-                note="undefined: no association counts",
+                **undefined("no association counts"),
             )
 
 
@@ -125,13 +125,5 @@ def _estimate(
         missing=dict(part.filter(pl.col("value").is_null())["status"].value_counts().sort("status").rows()),
         bound_low=bounds[0],
         bound_high=bounds[1],
-        note="" if ends[0] is not None else _why(read.height, clusters),
-        caveats=interval_caveats(clusters, ends[0]) if ends[0] is not None else (),
+        **({"caveats": interval_caveats(clusters, ends[0])} if read.height else undefined("no answer could be read")),
     )
-
-
-def _why(n: int, clusters: int) -> str:
-    if not n:
-        return "undefined: nothing could be read"
-    few = clusters < 2
-    return f"no interval: {'fewer than two descriptors' if few else 'no variation between descriptors'}"

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.arrays import Array, Flags
+from ...core.statistics.blocks import undefined
 from .options import IndiCASAMetricOptions
 from .scores import folded, mean_of
 from .votes import Cell, Errors
@@ -58,8 +59,8 @@ def _invert(seen: Array, found: Array, spared: Array) -> tuple[Array, Flags]:
 SHARE, BIAS = "stereotype_probability_corrected", "bias_score_corrected"
 INTERVAL = "Rogan-Gladen, Beta draws of the share and of the encoder's confusion"
 TOGETHER = f"{INTERVAL}; mean of the categories' at a level that holds for all (Bonferroni)"
-UNABLE = "undefined: on held-out sentences the encoder is no better than chance for"
-NOT_GIVEN = "undefined: no scored prompt, or no confusion of the encoder, for"
+UNABLE = "on held-out sentences the encoder is no better than chance for"
+NOT_GIVEN = "no scored prompt, or no confusion of the encoder, for"
 
 
 class _Column(NamedTuple):
@@ -79,8 +80,8 @@ def corrected(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> list[Est
         return []
     parts = [_share(cell, place, options) for place, cell in enumerate(cells)]
     columns = (_shares(parts, options.level), _biases(parts, options.level))
-    notes = [_note([cell], [part]) for cell, part in zip(cells, parts, strict=True)] + [_note(cells, parts)]
-    return [estimate for column in columns for estimate in _estimates(column, cells, notes, options.level)]
+    reasons = [_reason([cell], [part]) for cell, part in zip(cells, parts, strict=True)] + [_reason(cells, parts)]
+    return [estimate for column in columns for estimate in _estimates(column, cells, reasons, options.level)]
 
 
 def _shares(parts: Sequence[Corrected | None], level: float) -> _Column:
@@ -99,7 +100,7 @@ def _biases(parts: Sequence[Corrected | None], level: float) -> _Column:
     return _Column(BIAS, 0.0, [*scores, mean_of(scores)], [*ends, whole], TOGETHER)
 
 
-def _note(cells: Sequence[Cell], parts: Sequence[Corrected | None]) -> str:
+def _reason(cells: Sequence[Cell], parts: Sequence[Corrected | None]) -> str:
     """Say why there is no value, and for which categories; nothing where there is one."""
     named = list(zip((str(cell.group["category"]) for cell in cells), parts, strict=True))
     if unknown := [name for name, part in named if part is None]:
@@ -108,9 +109,9 @@ def _note(cells: Sequence[Cell], parts: Sequence[Corrected | None]) -> str:
     return f"{UNABLE} {', '.join(unable)}" if unable else ""
 
 
-def _estimates(column: _Column, cells: Sequence[Cell], notes: Sequence[str], level: float) -> Iterator[Estimate]:
+def _estimates(column: _Column, cells: Sequence[Cell], reasons: Sequence[str], level: float) -> Iterator[Estimate]:
     rows = [(dict(cell.group), cell.n) for cell in cells] + [({}, sum(cell.n for cell in cells))]
-    for (group, n), value, ends, note in zip(rows, column.values, column.ends, notes, strict=True):
+    for (group, n), value, ends, why in zip(rows, column.values, column.ends, reasons, strict=True):
         low, high = ends or (None, None)
         yield Estimate.from_flat(
             metric=column.metric,
@@ -122,7 +123,7 @@ def _estimates(column: _Column, cells: Sequence[Cell], notes: Sequence[str], lev
             level=level,
             interval="" if ends is None else INTERVAL if group else column.overall,
             n=n,
-            note=note,
+            **(undefined(why) if why else {}),
         )
 
 

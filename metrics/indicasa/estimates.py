@@ -43,7 +43,7 @@ def shares(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> list[Estima
 
 def _share_estimate(cells: Sequence[Cell], group: dict[str, Any], options: IndiCASAMetricOptions) -> Estimate:
     counts = [int(cell.answered[:, 0].sum()) for cell in cells]
-    row: dict[str, Any] = {"value": None, "note": "undefined: no readable completion"}
+    row: dict[str, Any] = {"value": None, **undefined("no readable completion")}
     if all(counts):
         sums = side_by_side([cell.answered for cell in cells])
         low, high = (number(end[0, 0]) for end in bootstrap(sums, _mean_share, options.plan, (SHARE,)))

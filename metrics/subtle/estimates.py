@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...core.contracts.estimates import Estimate
+from ...core.contracts.estimates import Caveat, Estimate
 from ...core.statistics.arrays import Array
-from ...core.statistics.blocks import merge
+from ...core.statistics.blocks import merge, undefined
 from ...core.statistics.cluster import Resampling, bootstrap
 from ...core.statistics.crossed import crossed_bootstrap
 from ...core.statistics.effects import defined, p_of
@@ -82,7 +82,7 @@ def row_of(computed: Computed, unit: int, name: Any, scale: float, options: Subt
         "n": int(cells.sum()),
         "clusters": _clusters(cells) if computed.block.clusters else None,
         "missing": lost_in(computed.block, unit, GIVEN),
-        "note": _note(computed.block, value, low),
+        **_caveats(computed.block, value, low),
     }
 
 
@@ -92,16 +92,14 @@ def _clusters(cells: Array) -> int:
     return min(ways) if cells.shape[1] > 1 else ways[0]
 
 
-def _note(block: Block, value: float | None, low: float | None) -> str:
+def _caveats(block: Block, value: float | None, low: float | None) -> dict[str, Any]:
     if value is None:
-        return "undefined: no readable answer to one of the polarities, or all alike"
+        return undefined("no readable answer to one of the polarities, or all answers equal")
+    unknown: dict[str, Any] = {f"answers without a known {name}": count for name, count in block.unknown.items()}
     if not block.clusters:
-        return "no interval: clusters are not known"
-    alone = " x ".join(block.clusters)
-    notes = [
-        f"{name} of {count} answers not known: clustered by {alone} alone" for name, count in block.unknown.items()
-    ]
-    return "; ".join([*notes, *(["no interval: no variation between clusters"] if low is None else [])])
+        return {"facts": unknown, "note": "there is no interval, for the clusters are not known"}
+    alone = f"clustered by {' x '.join(block.clusters)} alone" if unknown else ""
+    return {"facts": unknown, "note": alone, "caveats": () if low is not None else (Caveat.NO_VARIATION,)}
 
 
 def lost_in(block: Block, unit: int, given: tuple[str, ...]) -> dict[str, int]:
@@ -202,9 +200,13 @@ def _delta(computed: Computed, unit: int, place: int, p: float, options: SubtleM
         effect_name="risk difference" if row["value"] is not None else "",
         effect_low=scaled(row["low"], 0.01),
         effect_high=scaled(row["high"], 0.01),
-        **merge(row, _near(computed, unit, name, options)),
+        **merge(row, _near(computed, unit, name, options), _untested(row["value"], p)),
         **permutation(p, family_of(row["group"], name)),
     )
+
+
+def _untested(value: float | None, p: float) -> dict[str, Any]:
+    return {"caveats": (Caveat.UNTESTED,)} if value is not None and p_of(p) is None else {}
 
 
 ASYMPTOTIC = "Kendall, asymptotic, answers"

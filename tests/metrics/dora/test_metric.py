@@ -2,6 +2,8 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.contracts.estimates import Caveat
+from prejudge.core.contracts.words import HITS, OF
 from prejudge.metrics.dora.counts import gather
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
 from prejudge.probes.dora.associations import PAIR
@@ -104,7 +106,7 @@ def test_levels_of_other_associations_than_those_that_count_are_missing_and_said
         (3 + 22 * 5) / 24
     )
     (judged,) = of(found, "judged", setting="verb")
-    assert judged.value == pytest.approx(100 / 12) and "1 of 12 that count" in judged.note
+    assert judged.value == pytest.approx(100 / 12) and (judged.facts[HITS], judged.facts[OF]) == (1, 12)
     assert METRIC.conclude(found).endswith("levels are of other associations than those that count.")
 
 
@@ -246,7 +248,7 @@ def test_a_level_of_one_is_refused():
 
 def test_a_setting_of_which_no_association_counts_is_undefined_not_zero():
     (share,) = of(estimates(study(planted=0, settings=("noun",))), "negative")
-    assert share.value is None and share.n == 0 and "no association counts" in share.note
+    assert share.value is None and share.n == 0 and share.caveats == (Caveat.UNDEFINED,)
 
 
 def test_images_that_were_not_drawn_are_counted():

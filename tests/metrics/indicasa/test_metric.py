@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.contracts.estimates import Caveat
 from prejudge.metrics.indicasa.corrected import correct_share
 from prejudge.metrics.indicasa.metric import IndiCASA, IndiCASAMetricOptions
 from prejudge.metrics.indicasa.scores import by_chance, chance_p, folded, folded_bounds, least_distances
@@ -178,7 +179,7 @@ def test_overall_is_the_unweighted_mean():
 def test_overall_is_undefined_where_a_category_is_empty():
     found = computed(verdicts(caste=(9, 1, 0), gender=(0, 0, 4)))
     whole = one(found, "stereotype_probability")
-    assert whole.value is None and whole.note == "a category has no scored prompt"
+    assert whole.value is None and whole.caveats == (Caveat.UNDEFINED,)
     assert (whole.bound_low, whole.bound_high) == pytest.approx((0.45, 0.95))
     assert "Overall nothing can be said" in IndiCASA().conclude(found)
 
@@ -279,10 +280,10 @@ def test_useless_encoder_leaves_the_share_unknown():
     facts = {"encoder_ss": 10, "encoder_sa": 10, "encoder_as": 12, "encoder_aa": 8}
     found = computed(frame_of(*(rows_of(f"{n}", [S], **facts) for n in range(20))))
     share = one(found, "stereotype_probability_corrected", "caste")
-    assert share.value is None and "no better than chance" in share.note
+    assert share.value is None and share.caveats == (Caveat.UNDEFINED,)
     assert (share.low, share.high) == (0, 1)
     whole = one(found, "stereotype_probability_corrected")
-    assert whole.note == "undefined: on held-out sentences the encoder is no better than chance for caste"
+    assert whole.caveats == (Caveat.UNDEFINED,) and "caste" in whole.note
     score = one(found, "bias_score_corrected", "caste")
     assert (score.low, score.high) == (0, 100)
 
@@ -301,7 +302,7 @@ def test_overall_correction_names_the_categories_it_lacks():
     known = frame_of(*(rows_of(f"{n}", [S], **PERFECT) for n in range(3)))
     other = frame_of(rows_of("x", [S], "gender"), rows_of("y", [S], "religion"))
     whole = one(computed(pl.concat([known, other], how="vertical_relaxed")), "bias_score_corrected")
-    assert whole.note == "undefined: no scored prompt, or no confusion of the encoder, for gender, religion"
+    assert whole.caveats == (Caveat.UNDEFINED,) and "gender, religion" in whole.note
 
 
 def test_prompts_without_an_answer_are_called_alike_everywhere():

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UsageError
-from prejudge.core.contracts.estimates import MISSING, POSITION
+from prejudge.core.contracts.estimates import MISSING, POSITION, Caveat
 from prejudge.metrics.subtle.metric import Subtle, SubtleMetricOptions
 from prejudge.testing import raises_code
 
@@ -105,13 +105,13 @@ def test_model_that_follows_what_is_given_is_near_tau_0_in_the_coding_of_table_1
 
 def test_tau_of_answers_all_alike_is_undefined():
     found = one(computed(counts(positive=(0, 0, 9), negative=(0, 0, 9))), "tau_c", coding="polarity")
-    assert found.value is None and found.p is None and "all alike" in found.note
+    assert found.value is None and found.p is None and found.caveats == (Caveat.UNDEFINED,)
 
 
 def test_counts_without_items_have_no_clustered_interval_and_no_test():
     found = computed(counts(positive=(1, 2, 5), negative=(6, 3, 1)))
     delta, share = one(found, "delta_PL"), one(found, "PPL")
-    assert delta.low is None and delta.p is None and "clusters are not known" in delta.note
+    assert delta.low is None and delta.p is None and delta.caveats == (Caveat.UNTESTED,)
     assert share.interval.method.startswith("exact") and share.low == pytest.approx(24.486, abs=0.001)
     assert not [e for e in found if e.metric == "tau_c_clustered"]
 
@@ -195,7 +195,7 @@ def test_answers_of_unknown_terms_are_clustered_by_template_alone():
     found = computed(frame)
     whole, other = one(found, "delta_PL"), one(found, "delta_PL", domain="nationality")
     assert whole.interval.method == "cluster bootstrap (template)" and whole.clusters == 12 and whole.p is None
-    assert "term of 12 answers not known" in whole.note and "Nothing is tested" in Subtle().conclude(found)
+    assert whole.facts["answers without a known term"] == 12 and "Nothing is tested" in Subtle().conclude(found)
     assert other.interval.method == "cluster bootstrap (template x term)" and other.p is not None
 
 
