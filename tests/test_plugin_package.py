@@ -76,12 +76,14 @@ class Installed:
         assert done.returncode == 0, done.stderr
 
     def run(self, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-        command = [str(self.python), "-m", *words]
+        # What is installed, and no checkout beside it.
+        rest = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        environment = {**rest, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+        command = [str(self.python), *words]
         return subprocess.run(command, capture_output=True, text=True, cwd=cwd or self.place, env=environment)
 
     def prejudge(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return self.run("prejudge.core.cli", *words)
+        return self.run("-m", "prejudge.core.cli", *words)
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +103,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 
 def test_prejudge_is_the_one_that_was_installed(installed):
-    code = "import prejudge; print(prejudge.__file__)"
-    done = subprocess.run([installed.python, "-c", code], capture_output=True, text=True, cwd=installed.place)
+    done = installed.run("-c", "import prejudge; print(prejudge.__file__)")
     assert done.stdout.startswith(str(installed.place)), done.stdout + done.stderr
 
 
@@ -154,7 +155,7 @@ def test_thing_that_breaks_its_contract_is_named_when_it_is_used(installed):
 @pytest.mark.parametrize("kind", KINDS)
 def test_new_package_passes_its_own_tests(installed, kind):
     pytest.importorskip("torch", reason="the new packages try the reference models")
-    done = installed.run("pytest", "-q", "-p", "no:cacheprovider", cwd=installed.place / f"new-{kind}")
+    done = installed.run("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=installed.place / f"new-{kind}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout and "skipped" not in done.stdout
 
