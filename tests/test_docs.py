@@ -14,14 +14,15 @@ import sys
 import tomllib
 import types
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
-from prejudge.core.catalogue.plugins import Plugged, Registered
-from prejudge.core.catalogue.registry import StudyEntry, parse_registry
+from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
+from prejudge.core.catalogue.registry import Registry, StudyEntry, parse_registry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.validation import problems_of
 from prejudge.core.cli.main import cli
@@ -98,6 +99,16 @@ def hook_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch)
     assert issubclass(getattr(module(monkeypatch, target, shown.text), attribute), __import__("prejudge").Probe)
 
 
+def studies_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call the hook in a package that has the study file."""
+    (place / "brings_studies").mkdir()
+    (place / "brings_studies" / "my-study.toml").write_text('probe = "crows-pairs"\nmetrics = {}\n')
+    (place / "brings_studies" / "plugin.py").write_text(block.text)
+    monkeypatch.syspath_prepend(place)
+    plugins = Plugins(Registry(), [EntryPoint("brings", "brings_studies.plugin", "prejudge")])
+    assert plugins.problems == [] and list(plugins.studies) == ["my-study"]
+
+
 def kit_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run every rule of the kit, on the probe and the metric that the page on plugins shows."""
     (shown,) = (found for found in PYTHON if "class MyProbe" in found.text)
@@ -120,11 +131,12 @@ def code_of_an_error(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
+    "def prejudge_studies": studies_of_a_plugin,
     "prejudge.run(": run_of_a_study,
     "read_parquet(": tables_of_runs,
     "smallest_effects(": effects_of_a_design,
     "class MyProbe": probe_of_a_plugin,
-    "hookimpl": hook_of_a_plugin,
+    "def prejudge_probes": hook_of_a_plugin,
     "class TestProbe": kit_of_a_plugin,
     "error.code": code_of_an_error,
 }
@@ -163,7 +175,7 @@ def test_toml_of_the_pages_is_read_as_what_it_is(block, tmp_path):
     elif "rules" in data:
         assert parse_policy(block.text, where).rules
     else:
-        assert not data or set(data) == {"project"}, f"{where}: nobody reads this: {block.text}"
+        assert not data or set(data) <= {"project", "tool"}, f"{where}: nobody reads this: {block.text}"
 
 
 @pytest.mark.parametrize("block", **named(blocks("sql")))

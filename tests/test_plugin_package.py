@@ -162,4 +162,4 @@ def test_new_package_passes_its_own_tests(installed, kind):
 
 def test_study_of_a_new_probe_comes_with_its_package(installed):
     done = installed.prejudge("plan", "new-probe")
-    assert done.returncode == 0 and "new-probe" in done.stdout, done.stderr
+    assert done.returncode == 0 and "theme" in done.stdout, done.stderr
