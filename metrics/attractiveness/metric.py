@@ -6,14 +6,14 @@ since the same faces are compared, the paired tests that use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
 
 from ...core.contracts import Metric, Options
-from ...core.contracts.estimates import Chart, Estimate, Example
+from ...core.contracts.estimates import Chart, Estimate, Example, Measure
 from ...core.statistics.families import correct
 from ...probes.attractiveness.terms import TRAITS
 from .artifacts import missing_answers, position_estimates
@@ -21,6 +21,7 @@ from .charts import draw
 from .filter import WILCOXON, filter_estimates
 from .groups import BY_FACE, CHANGE, group_estimates, mean_estimates
 from .human import human_estimates
+from .measures import MEASURES
 from .options import AttractivenessMetricOptions
 from .scores import NEEDS, Scores, gather
 from .shares import HALO, halo_estimate, share_estimates, stronger_estimates, strongest_estimates
@@ -64,6 +65,7 @@ class Attractiveness(Metric):
     """What the filter changes, the halo, bias by gender, age and race, and what the filter does to it."""
 
     options: ClassVar[type[Options]] = AttractivenessMetricOptions
+    measures: ClassVar[Mapping[str, Measure]] = MEASURES
     needs: ClassVar[frozenset[str]] = NEEDS
 
     def compute(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Estimate]:

@@ -22,7 +22,7 @@ from ...probes.dora.content_words import lemmas
 from ...probes.dora.documented import PAIRS, mark_documented
 from ...probes.dora.terms import CELL, PAIR, PLACE
 from .counts import Associations
-from .means import Measure
+from .means import Averaged
 from .options import DoraAssociationsOptions
 
 MEND = "Set the metric's method, salience_level and salience_keep to the study's salience, -_level and -_keep."
@@ -34,14 +34,14 @@ JUDGED = "judged"
 OTHERS = "levels are of other associations than those that count"
 
 
-def share_measures(found: Associations) -> Iterator[Measure]:
+def share_measures(found: Associations) -> Iterator[Averaged]:
     """Yield the share of judgements on each step."""
     if "levels" not in found.asked:
         return
     for step, name in enumerate(STEPS, 1):
         value = percent(pl.col("level").round() == step)
         rows = found.levels.select(*PLACE, value=value, status=pl.col("status"))
-        yield Measure(name=SHARE, rows=rows, group={"level": name})
+        yield Averaged(name=SHARE, rows=rows, group={"level": name})
 
 
 def judged_estimates(found: Associations) -> Iterator[Estimate]:
@@ -87,14 +87,14 @@ def agreement_estimates(found: Associations, options: DoraAssociationsOptions) -
         )
 
 
-UNDOCUMENTED = "undocumented"
+UNDOCUMENTED, ALPHA, ABOVE = "undocumented", "calibration_alpha", "calibration_difference"
 
 
-def undocumented(found: Associations, path: str) -> Measure:
+def undocumented(found: Associations, path: str) -> Averaged:
     """Return the share of associations that the list does not have."""
     marked = mark_documented(found.kept, path)
     value = 100.0 * (~pl.col("documented")).cast(pl.Float64)
-    return Measure(name=UNDOCUMENTED, rows=marked.select(*PLACE, value=value, status=pl.lit("ok")))
+    return Averaged(name=UNDOCUMENTED, rows=marked.select(*PLACE, value=value, status=pl.lit("ok")))
 
 
 def calibration(found: Associations, path: str, options: DoraAssociationsOptions) -> Iterator[Estimate]:
@@ -113,7 +113,7 @@ def calibration(found: Associations, path: str, options: DoraAssociationsOptions
     shared = {"group": {"judge": "people"}, **base, **why}
     same = agreement(table, "interval", options.plan, clusters) if both.height else None
     yield Estimate.from_flat(
-        metric="calibration_alpha",
+        metric=ALPHA,
         value=None if same is None else same.alpha,
         unit="Krippendorff's alpha",
         low=None if same is None else same.low,
@@ -131,7 +131,7 @@ def _above(table: Array, clusters: list[str], shared: dict[str, object], options
     low, high = bootstrap(sums, lambda t: ratio(t[..., 0, 1], t[..., 0, 0])[..., None], options.plan, (FREE,))
     p = p_of(flip_test(sums, options.plan)[0, 0]) if len(names) else None
     return Estimate.from_flat(
-        metric="calibration_difference",
+        metric=ABOVE,
         value=float((table[:, 0] - table[:, 1]).mean()) if len(table) else None,
         neutral=0.0,
         unit="levels, judge less people",

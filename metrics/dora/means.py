@@ -23,7 +23,7 @@ from ...probes.dora.terms import CELL, PLACE
 from .options import DoraAssociationsOptions
 
 
-class Measure(msgspec.Struct, frozen=True, kw_only=True):
+class Averaged(msgspec.Struct, frozen=True, kw_only=True):
     """What is averaged."""
 
     name: str
@@ -35,7 +35,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mean_estimates(
-    measures: Sequence[Measure], every: pl.DataFrame, options: DoraAssociationsOptions
+    measures: Sequence[Averaged], every: pl.DataFrame, options: DoraAssociationsOptions
 ) -> Iterator[Estimate]:
     """Yield the mean of each measure by setting, and by setting and dimension.
 
@@ -62,7 +62,7 @@ def cells(rows: pl.DataFrame) -> Iterator[tuple[dict[str, Scalar], pl.DataFrame]
             yield {**cell, "dimension": dimension}, own
 
 
-def _nothing(measure: Measure, every: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Estimate]:
+def _nothing(measure: Averaged, every: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Estimate]:
     there = set(measure.rows.select(CELL).rows())
     for modality, setting in every.select(CELL).unique(maintain_order=True).rows():
         if (modality, setting) not in there:
@@ -102,7 +102,7 @@ def _mean(totals: Array) -> Array:
 
 
 def _estimate(
-    measure: Measure,
+    measure: Averaged,
     group: dict[str, Scalar],
     part: pl.DataFrame,
     ends: tuple[float | None, float | None],

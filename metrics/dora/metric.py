@@ -6,26 +6,27 @@ filters (`docs/statistics.md`, Salience of associations).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError
-from ...core.contracts.estimates import Chart, Estimate, Example
+from ...core.contracts.estimates import Chart, Estimate, Example, Measure
 from ...core.statistics.families import correct
 from ...probes.dora.terms import PLACE
 from .charts import draw
 from .counts import Associations, count_estimates, gather, missing_by_stage, overlap_estimates, unreadable_kinds
 from .known import agreement_estimates, calibration, judged_estimates, share_measures, undocumented
 from .means import mean_estimates
+from .measures import MEASURES
 from .options import DoraAssociationsOptions
 from .valence import designs, differences, measures, unit_frame, valued
 from .words import conclude, examples_of, headline, methods
 
 if TYPE_CHECKING:
-    from .means import Measure
+    from .means import Averaged
 
 __all__ = ["DoraAssociations", "DoraAssociationsOptions"]
 
@@ -34,6 +35,7 @@ class DoraAssociations(Metric):
     """What is said of whom more than chance would have it, and how bad it is."""
 
     options: ClassVar[type[Options]] = DoraAssociationsOptions
+    measures: ClassVar[Mapping[str, Measure]] = MEASURES
     needs: ClassVar[frozenset[str]] = frozenset({"stage", *PLACE, "status", "reason", "key"})
     """And what the stages there are give: `word`, `text`, `image`, `label`, `judgement`, `level`."""
     every_stage: ClassVar[bool] = True
@@ -50,7 +52,7 @@ class DoraAssociations(Metric):
         """
         found = _gathered(observations, options)
         rows = valued(found)
-        averaged: list[Measure] = [*measures(rows), *share_measures(found)]
+        averaged: list[Averaged] = [*measures(rows), *share_measures(found)]
         if options.documented is not None:
             averaged.append(undocumented(found, options.documented))
         tested = [*differences(rows, options), *overlap_estimates(found, options)]

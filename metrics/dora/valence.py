@@ -15,7 +15,7 @@ from ...core.statistics.independent import Answers, mann_whitney, two_shares
 from ...core.statistics.pairs import percent
 from ...probes.dora.terms import PLACE
 from .counts import Associations
-from .means import Measure, by_descriptor
+from .means import Averaged, by_descriptor
 from .options import DoraAssociationsOptions
 
 VALENCES = {"negative": ("sentiment", "negative"), "toxic": ("toxicity", "toxic")}
@@ -39,12 +39,12 @@ def valued(found: Associations) -> dict[str, pl.DataFrame]:
     return rows
 
 
-def measures(rows: Mapping[str, pl.DataFrame]) -> Iterator[Measure]:
+def measures(rows: Mapping[str, pl.DataFrame]) -> Iterator[Averaged]:
     """Yield what is averaged: over associations (or judgements), and over descriptors."""
     for name, part in rows.items():
         shared: dict[str, Any] = {"unit": UNITS[name], "limits": LIMITS[name]}
-        yield Measure(name=name, rows=part, **shared)
-        yield Measure(name=name + EACH, rows=by_descriptor(part), **shared)
+        yield Averaged(name=name, rows=part, **shared)
+        yield Averaged(name=name + EACH, rows=by_descriptor(part), **shared)
 
 
 def differences(rows: Mapping[str, pl.DataFrame], options: DoraAssociationsOptions) -> Iterator[Estimate]:

@@ -7,13 +7,14 @@ and the same corrected for the errors of the encoder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ...core.contracts import Metric, Options
-from ...core.contracts.estimates import Chart, Estimate, Example
+from ...core.contracts.estimates import Chart, Estimate, Example, Measure
 from .charts import draw
 from .estimates import estimate_all
+from .measures import MEASURES
 from .options import IndiCASAMetricOptions
 from .votes import NEEDS, prompts_of
 from .words import conclude, examples_of, headline, methods, units
@@ -28,6 +29,7 @@ class IndiCASA(Metric):
     """Stereotype Probability, Bias Score, KL score; corrected for the encoder; skip ratio, ties, duplicates."""
 
     options: ClassVar[type[Options]] = IndiCASAMetricOptions
+    measures: ClassVar[Mapping[str, Measure]] = MEASURES
     needs: ClassVar[frozenset[str]] = NEEDS
 
     def compute(self, observations: pl.DataFrame, options: IndiCASAMetricOptions) -> list[Estimate]:

@@ -6,14 +6,15 @@ likelihoods, their differences, and Kendall's tau in the coding of the text and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ...core.contracts import Metric, Options
-from ...core.contracts.estimates import Chart, Estimate, Example
+from ...core.contracts.estimates import Chart, Estimate, Example, Measure
 from .cells import NEEDS, readable
 from .charts import draw
 from .estimates import estimate_all
+from .measures import MEASURES
 from .options import SubtleMetricOptions
 from .words import conclude, designs, examples_of, headline, methods, units
 
@@ -27,6 +28,7 @@ class Subtle(Metric):
     """PL, NL, NuL; PPL to NNuL; their differences; Kendall's tau; places of options; what could not be read."""
 
     options: ClassVar[type[Options]] = SubtleMetricOptions
+    measures: ClassVar[Mapping[str, Measure]] = MEASURES
     needs: ClassVar[frozenset[str]] = NEEDS
 
     def columns(self, options: SubtleMetricOptions) -> frozenset[str]:
