@@ -8,14 +8,20 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # The package is mapped onto the root of the repository; checkers find it by its name through this link.
 LINK := .build/src/prejudge
+# The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
+TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test check fmt wheel release-check schema docs bench bench-scale bench-encoder calibrate clean
+.PHONY: demo quick test check fmt wheel release-check schema docs bench bench-scale bench-encoder calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
 
+# An answer within 90 s: no models, no servers, nothing built.
+quick: $(VENV)/.dev
+	$(TESTS) --dist worksteal -m "not models and not servers and not slow"
+
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(TESTS) --dist loadfile
 
 check: $(VENV)/.dev $(LINK)
 	$(BIN)/ruff check .

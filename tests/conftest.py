@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,57 @@ import numpy as np
 import polars as pl
 import pytest
 
+from .kinds import KINDS, Watch, is_of, kinds_of, left_out
+
+# Threads cost more than they give on models this small; torch reads it when it is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+HERE = Path(__file__).resolve().parent
 Rows = Sequence[dict[str, Any]]
 SIGNS = {"positive": 1.0, "negative": -1.0, "neutral": 0.0}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the kinds of tests, and watch over those of `make quick`."""
+    for kind, what in KINDS.items():
+        config.addinivalue_line("markers", f"{kind}: {what}; see tests/kinds.py")
+    if "models" in left_out(config.option.markexpr):
+        config.pluginmanager.register(Quick())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import what is left out by its place: to skip without a library, many modules of models import it."""
+    if not collection_path.is_relative_to(HERE):
+        return None
+    path = collection_path.relative_to(HERE).as_posix() + ("/" if collection_path.is_dir() else "")
+    return is_of(path, left_out(config.option.markexpr)) or None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test with its kinds."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            values = getattr(item, "callspec", None)
+            path, fixtures = item.path.relative_to(HERE).as_posix(), getattr(item, "fixturenames", ())
+            for kind in kinds_of(path, fixtures, values.params.values() if values else ()):
+                item.add_marker(kind)
+
+
+class Quick:
+    """Holds that what `make quick` runs is quick."""
+
+    def __init__(self) -> None:
+        self._watch = Watch()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None]:
+        """Fail a test that needs a kind."""
+        self._watch.begin()
+        result = yield
+        if fault := self._watch.fault():
+            pytest.fail(fault, pytrace=False)
+        return result
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ missing.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
-from math import sqrt
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -21,6 +21,8 @@ from .arrays import Array
 from .quantiles import normal_ppf
 
 Ends = tuple[float, float]
+CLOSE, ROUNDING = 2e-12, 4 * sys.float_info.epsilon
+"""How near a root is found: those of scipy."""
 TIES = 1 + 1e-7
 """Outcomes up to this much more likely count as equally likely: what differs is rounding."""
 
@@ -50,12 +52,45 @@ def at_least(hits: int, n: int, chance: float) -> float:
 
 def exact_interval(hits: int, n: int, level: float) -> Ends:
     """Return the ends of the interval of Clopper and Pearson (1934)."""
-    from scipy.optimize import brentq
-
     tail = (1 - level) / 2
-    low = brentq(lambda chance: at_least(hits, n, chance) - tail, 0, 1) if hits else 0.0
-    high = brentq(lambda chance: at_most(hits, n, chance) - tail, 0, 1) if hits < n else 1.0
+    low = _root(lambda chance: at_least(hits, n, chance) - tail) if hits else 0.0
+    high = _root(lambda chance: at_most(hits, n, chance) - tail) if hits < n else 1.0
     return float(low), float(high)
+
+
+def _root(f: Callable[[float], float]) -> float:
+    """Return where a monotone function crosses 0 between 0 and 1, by the steps of `scipy.optimize.brentq`.
+
+    The same steps end at the same number; the import of `scipy.optimize` takes longer than the intervals of a study.
+    Source: Brent (1973), chapter 4.
+    """
+    before, now, far = 0.0, 1.0, 0.0
+    f_before, f_now, f_far = f(before), f(now), 0.0
+    step_before = step = 0.0
+    while True:
+        if f_before * f_now < 0:
+            far, f_far, step_before, step = before, f_before, now - before, now - before
+        if abs(f_far) < abs(f_now):
+            before, now, far = now, far, now
+            f_before, f_now, f_far = f_now, f_far, f_now
+        least, half = (CLOSE + ROUNDING * abs(now)) / 2, (far - now) / 2
+        if f_now == 0 or abs(half) < least:
+            return now
+        most = min(abs(step_before), 3 * abs(half) - least) if abs(step_before) > least else 0.0
+        tried = _secant((before, now, far), (f_before, f_now, f_far)) if abs(f_now) < abs(f_before) else math.inf
+        step_before, step = (step, tried) if 2 * abs(tried) < most else (half, half)
+        before, f_before = now, f_now
+        now += step if abs(step) > least else math.copysign(least, half)
+        f_now = f(now)
+
+
+def _secant(x: tuple[float, float, float], f: tuple[float, float, float]) -> float:
+    """Return the step from the second point that a line, or a curve through all three, suggests."""
+    (before, now, far), (f_before, f_now, f_far) = x, f
+    if before == far:
+        return -f_now * (now - before) / (f_now - f_before)
+    one, other = (f_before - f_now) / (before - now), (f_far - f_now) / (far - now)
+    return -f_now * (f_far * other - f_before * one) / (other * one * (f_far - f_before))
 
 
 def wilson_interval(hits: int, n: int, level: float) -> Ends:
@@ -63,7 +98,7 @@ def wilson_interval(hits: int, n: int, level: float) -> Ends:
     z, part = float(normal_ppf(0.5 + 0.5 * level)), hits / n
     below = 2 * (n + z**2)
     middle = (2 * n * part + z**2) / below
-    reach = z / below * sqrt(4 * n * part * (1 - part) + z**2)
+    reach = z / below * math.sqrt(4 * n * part * (1 - part) + z**2)
     return middle - reach if hits else 0.0, middle + reach if hits < n else 1.0
 
 

@@ -18,13 +18,6 @@ from .checkpoints import write_causal, write_classifier, write_masked
 Answers = list[TokenScores | ModelError]
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> None:
-    # Threads cost more than they give on models this small.
-    torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="session")
 def make_masked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Return a maker of checkpoints: `make_masked(family, **configuration)` gives a new directory."""

@@ -1,0 +1,99 @@
+"""What a test needs besides this package: models, servers, or patience. `make quick` runs the tests that need none.
+
+A test has its kinds by its place and by the fixtures it uses, so that a new test beside others, or with their fixtures,
+is right from the start. `make quick` holds what it says: see `Watch`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+KINDS = {
+    "models": "loads a model's library, such as torch or llama.cpp",
+    "servers": "starts a server or a browser",
+    "slow": "builds wheels, pages or environments, runs whole commands, or simulates for long",
+}
+LIBRARIES = ("diffusers", "llama_cpp", "sentence_transformers", "torch", "transformers")
+MOST_SECONDS = 5.0
+"""Processor time that a test of `make quick` may take."""
+PLACES = {
+    "models": (
+        "adapters/diffusers/",
+        "adapters/encoder_training/",
+        "adapters/hf/",
+        "adapters/llamacpp/",
+        "adapters/reference/",
+        "adapters/test_bistereo_causal_ways.py",
+        "adapters/test_bistereo_nli_study.py",
+        "adapters/test_indicasa_study.py",
+        "adapters/test_three_ways.py",
+        "contracts/test_adapters.py",
+        "contracts/test_doctor.py",
+        "core/catalogue/test_capabilities.py",
+    ),
+    "servers": ("adapters/openai/", "contracts/test_docs_example.py", "core/report/test_browser.py"),
+    "slow": (
+        "adapters/simulated/test_study.py",
+        "core/cli/test_cache.py",
+        "core/cli/test_cli.py",
+        "core/cli/test_compare.py",
+        "core/cli/test_completion.py",
+        "core/engine/test_kill.py",
+        "core/statistics/test_calibration.py",
+        "core/statistics/test_power_simulated.py",
+        "core/store/test_many_processes.py",
+        "test_docs.py",
+        "test_docs_commands.py",
+        "test_house.py",
+        "test_notebooks.py",
+        "test_packaging.py",
+        "test_plugin_package.py",
+        "test_site.py",
+    ),
+}
+FIXTURES = {
+    "models": {"make_causal", "make_classifier", "make_encoder", "make_masked", "make_pipeline"},
+    "servers": {"chromium", "postgresql", "server", "start_server"},
+    "slow": {"site", "wheel"},
+}
+
+
+def left_out(expression: str) -> list[str]:
+    """Return the kinds that a run leaves out: `not models and not slow` names two."""
+    return [kind for kind in KINDS if f"not {kind}" in expression]
+
+
+def is_of(path: str, kinds: Iterable[str]) -> bool:
+    """Say whether a module is of one of these kinds by its place."""
+    return any(path.startswith(PLACES[kind]) for kind in kinds)
+
+
+def kinds_of(path: str, fixtures: Iterable[str], values: Iterable[object] = ()) -> list[str]:
+    """Return the kinds of a test by its path below `tests`, its fixtures, and the values it is run with."""
+    used = {*fixtures, *(value for value in values if isinstance(value, str))}
+    return [kind for kind in KINDS if path.startswith(PLACES[kind]) or used & FIXTURES[kind]]
+
+
+class Watch:
+    """Fails a test of `make quick` that loads a model's library, or takes long, and names the kind it must have."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """Remember the processor time of this process and its children."""
+        self._began = sum(os.times()[:4])
+
+    def fault(self) -> str | None:
+        """Return what is wrong with the test since `begin`, or None."""
+        loaded = {name for name in LIBRARIES if name in sys.modules} - self._known
+        self._known |= loaded
+        if loaded:
+            return f"this test loads {', '.join(sorted(loaded))}: name it under `models` in tests/kinds.py"
+        spent = sum(os.times()[:4]) - self._began
+        if spent > MOST_SECONDS:
+            return f"this test takes {spent:.1f} s of processor time: name it under `slow` in tests/kinds.py"
+        return None
