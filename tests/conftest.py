@@ -43,8 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             values = getattr(item, "callspec", None)
-            path, fixtures = item.path.relative_to(HERE).as_posix(), getattr(item, "fixturenames", ())
-            for kind in kinds_of(path, fixtures, values.params.values() if values else ()):
+            place = f"{item.path.relative_to(HERE).as_posix()}::{item.name}"
+            for kind in kinds_of(place, getattr(item, "fixturenames", ()), values.params.values() if values else ()):
                 item.add_marker(kind)
 
 

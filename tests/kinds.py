@@ -32,6 +32,7 @@ PLACES = {
         "contracts/test_adapters.py",
         "contracts/test_doctor.py",
         "core/catalogue/test_capabilities.py",
+        "core/doctor/test_installation.py::test_extras_that_build_on_others_are_taken_apart",
     ),
     "servers": ("adapters/openai/", "contracts/test_docs_example.py", "core/report/test_browser.py"),
     "slow": (
@@ -41,6 +42,7 @@ PLACES = {
         "core/cli/test_compare.py",
         "core/cli/test_completion.py",
         "core/engine/test_kill.py",
+        "core/engine/test_limiter.py::test_429s_at_random_do_not_take_the_pace_down_for_long",
         "core/statistics/test_calibration.py",
         "core/statistics/test_power_simulated.py",
         "core/store/test_many_processes.py",
@@ -70,10 +72,13 @@ def is_of(path: str, kinds: Iterable[str]) -> bool:
     return any(path.startswith(PLACES[kind]) for kind in kinds)
 
 
-def kinds_of(path: str, fixtures: Iterable[str], values: Iterable[object] = ()) -> list[str]:
-    """Return the kinds of a test by its path below `tests`, its fixtures, and the values it is run with."""
+def kinds_of(place: str, fixtures: Iterable[str], values: Iterable[object] = ()) -> list[str]:
+    """Return the kinds of a test by its place, its fixtures, and the values it is run with.
+
+    A place is the path below `tests`, followed by `::` and the name of the test.
+    """
     used = {*fixtures, *(value for value in values if isinstance(value, str))}
-    return [kind for kind in KINDS if path.startswith(PLACES[kind]) or used & FIXTURES[kind]]
+    return [kind for kind in KINDS if place.startswith(PLACES[kind]) or used & FIXTURES[kind]]
 
 
 class Watch:

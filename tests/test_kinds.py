@@ -11,23 +11,23 @@ from .kinds import FIXTURES, KINDS, LIBRARIES, MOST_SECONDS, PLACES, Watch, kind
 
 
 @pytest.mark.parametrize(
-    ("path", "fixtures", "values", "kinds"),
+    ("place", "fixtures", "values", "kinds"),
     [
-        ("core/store/test_store.py", ["store"], ["sqlite"], []),
-        ("core/store/test_store.py", ["store"], ["postgresql"], ["servers"]),
+        ("core/store/test_store.py::test_x[a]", ["store"], ["sqlite"], []),
+        ("core/store/test_store.py::test_x[a]", ["store"], ["postgresql"], ["servers"]),
         ("adapters/hf/test_new.py", [], [], ["models"]),
         ("metrics/dora/test_metric.py", ["make_masked", "tmp_path"], [], ["models"]),
         ("test_packaging.py", ["wheel"], [], ["slow"]),
     ],
 )
-def test_kind_follows_from_place_and_fixtures(path, fixtures, values, kinds):
-    assert kinds_of(path, fixtures, values) == kinds
+def test_kind_follows_from_place_and_fixtures(place, fixtures, values, kinds):
+    assert kinds_of(place, fixtures, values) == kinds
 
 
 def test_every_place_is_there(request):
     here = request.path.parent
     assert set(PLACES) == set(FIXTURES) == set(KINDS)
-    assert [place for places in PLACES.values() for place in places if not (here / place).exists()] == []
+    assert [place for places in PLACES.values() for place in places if not (here / place.split("::")[0]).exists()] == []
 
 
 def test_library_of_a_model_is_a_fault_once(monkeypatch):
