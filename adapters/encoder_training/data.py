@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from ...core.contracts.csv import Table, read_table
 from ...core.contracts.errors import DataError
 
 STEREOTYPE, ANTI = "stereotype", "anti-stereotype"
@@ -114,8 +113,9 @@ def read_corpus(paths: Sequence[str]) -> Corpus:
         DataError: a file cannot be read, a column is missing, a sentence is empty, a type is unknown, or a context
             has sentences of one type only; or a file is given twice.
     """
-    sentences = [sentence for path in paths for sentence in _read(path)]
-    digests = _digests(paths)
+    tables = [read_table(path) for path in paths]
+    sentences = [sentence for table in tables for sentence in _sentences(table)]
+    digests = _digests(tables)
     if not sentences:
         raise DataError(
             f"no sentences in {', '.join(paths)}: the files have a header but no rows.", code="data.no-rows"
@@ -168,7 +168,7 @@ def _kappa(rated: Sequence[tuple[str, ...]]) -> float | None:
     return float(cohen_kappa_score(*zip(*rated, strict=True)))
 
 
-def _digests(paths: Sequence[str]) -> dict[str, str]:
+def _digests(tables: Sequence[Table]) -> dict[str, str]:
     """Return the sha256 of each file by its name.
 
     Raises:
@@ -176,8 +176,8 @@ def _digests(paths: Sequence[str]) -> dict[str, str]:
     """
     by_name: dict[str, str] = {}
     by_digest: dict[str, str] = {}
-    for path in paths:
-        name, digest = Path(path).name, hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    for table in tables:
+        path, name, digest = table.path, Path(table.path).name, table.sha256
         if digest in by_digest:
             same = "is given twice" if by_digest[digest] == path else f"holds the same as {by_digest[digest]!r}"
             raise DataError(f"{path!r} {same}. Give each file once.", code="data.duplicate", path=path)
@@ -191,71 +191,19 @@ def _digests(paths: Sequence[str]) -> dict[str, str]:
     return {Path(path).name: digest for digest, path in by_digest.items()}
 
 
-def _read(path: str) -> Iterator[Sentence]:
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, strict=True)
-            header = rows.fieldnames or ()
-            context = _column(path, header, CONTEXT)
-            for name in ("sentence", "type"):
-                _column(path, header, (name,))
-            category = next((name for name in CATEGORY if name in header), None)
-            raters = [name for name in header if name.lower().startswith(RATER)]
-            for row in rows:
-                yield _sentence((path, rows.line_num), row, (context, category, raters))
-    except OSError as error:
-        raise DataError(
-            f"cannot read {path!r}: {error.strerror}. Check the path.", code="file.unreadable", path=path
-        ) from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: byte {error.start} is not UTF-8. Save the file as UTF-8.", code="file.encoding", path=path
-        ) from None
-    except csv.Error as error:
-        raise DataError(
-            f"{path}: no well-formed CSV ({error}). Check the quotes.", code="data.syntax", path=path
-        ) from None
-
-
-def _column(path: str, header: Sequence[str], names: Sequence[str]) -> str:
-    for name in names:
-        if name in header:
-            return name
-    has = ", ".join(repr(name) for name in header) or "no header"
-    raise DataError(
-        f"{path}: no column {' or '.join(map(repr, names))}. It has: {has}. Rename the column.",
-        code="data.column-missing",
-        column=names[0],
-    )
-
-
-def _sentence(
-    place: tuple[str, int], row: Mapping[str | None, str | None], columns: tuple[str, str | None, list[str]]
-) -> Sentence:
-    (path, line), (context, category, raters) = place, columns
-    if None in row or None in row.values():
-        raise _bad_row(
-            place, "the row has not as many cells as the header. Quote cells with a comma.", code="data.row-length"
-        )
-    cells = {str(name): str(cell) for name, cell in row.items()}
-    for name in ("sentence", context, category):
-        if name and not cells[name].strip():
-            raise _bad_row(
-                place, f"{name} {cells[name]!r} is empty. Fill it in, or remove the row.", code="data.cell-empty"
-            )
-    kind = SPELLINGS.get(cells["type"].strip().lower())
-    if kind is None:
-        raise _bad_row(
-            place, f"unknown type {cells['type']!r}. Write {STEREOTYPE!r} or {ANTI!r}.", code="data.unknown-value"
-        )
-    named = cells[category] if category else Path(path).stem.rpartition(" - ")[2]
-    ratings = tuple(cells[name].strip() for name in raters)
-    return Sentence(named.strip().lower(), cells[context].strip(), cells["sentence"], kind, path, line, ratings)
-
-
-def _bad_row(place: tuple[str, int], problem: str, code: str) -> DataError:
-    path, line = place
-    return DataError(f"{path}, line {line}: {problem}", code=code, path=path, line=line)
+def _sentences(table: Table) -> Iterator[Sentence]:
+    context, _, _ = table.column(*CONTEXT), table.column("sentence"), table.column("type")
+    category = next((name for name in CATEGORY if name in table.columns), None)
+    raters = [name for name in table.columns if name.lower().startswith(RATER)]
+    for row in table.rows:
+        text, place = row.filled("sentence"), row.filled(context).strip()
+        kind = SPELLINGS.get(row.cells["type"].strip().lower())
+        if kind is None:
+            problem = f"unknown type {row.cells['type']!r}. Write {STEREOTYPE!r} or {ANTI!r}."
+            raise row.fault(problem, "data.unknown-value")
+        named = row.filled(category) if category else Path(table.path).stem.rpartition(" - ")[2]
+        ratings = tuple(row.cells[name].strip() for name in raters)
+        yield Sentence(named.strip().lower(), place, text, kind, table.path, row.line, ratings)
 
 
 def _check_contexts(sentences: Sequence[Sentence]) -> None:
@@ -266,4 +214,5 @@ def _check_contexts(sentences: Sequence[Sentence]) -> None:
         if {sentence.type for sentence in others} <= {first.type}:
             problem = f"context {first.context!r} has {first.type} sentences only ({1 + len(others)})"
             remedy = "Pairs need both types: add a sentence of the other type, or remove the context."
-            raise _bad_row((first.path, first.line), f"{problem}. {remedy}", code="data.incomplete")
+            where = {"path": first.path, "line": first.line}
+            raise DataError(f"{first.path}, line {first.line}: {problem}. {remedy}", code="data.incomplete", **where)

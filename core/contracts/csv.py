@@ -27,7 +27,7 @@ class Row(msgspec.Struct, frozen=True):
 
     def fault(self, problem: str, code: str) -> DataError:
         """Return an error that names this row."""
-        return DataError(f"{self.path}, line {self.line}: {problem}", code=code, line=self.line)
+        return DataError(f"{self.path}, line {self.line}: {problem}", code=code, path=self.path, line=self.line)
 
     def filled(self, column: str) -> str:
         """Return a cell that must not be empty or blank; raises `DataError`."""
@@ -71,7 +71,7 @@ class Table(msgspec.Struct, frozen=True):
         """Return the first of these columns that there is; raises `DataError`."""
         if found := next((name for name in names if name in self.columns), None):
             return found
-        raise _no_column(self.path, self.columns, " or ".join(_near(name, self.columns) for name in names))
+        raise _no_column(self.path, self.columns, names, " or ")
 
 
 def read_rows(path: str, required: Sequence[str]) -> list[Row]:
@@ -106,10 +106,10 @@ def read_bytes(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
-        raise DataError(f"no such file: {path!r}. Check the path.", code="file.missing") from None
+        raise DataError(f"no such file: {path!r}. Check the path.", code="file.missing", path=path) from None
     except (OSError, ValueError) as error:
         raise DataError(
-            f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}.", code="file.unreadable"
+            f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}.", code="file.unreadable", path=path
         ) from None
 
 
@@ -122,7 +122,7 @@ def decode(path: str, raw: bytes) -> str:
         at = error.start + len(raw) - len(error.object)
         line = raw.count(b"\n", 0, at) + 1
         problem = f"byte {at} (0x{raw[at]:02x}) is not UTF-8. Save the file as UTF-8."
-        raise DataError(f"{path}, line {line}: {problem}", code="file.encoding") from None
+        raise DataError(f"{path}, line {line}: {problem}", code="file.encoding", path=path, line=line) from None
 
 
 def _records(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
@@ -134,7 +134,10 @@ def _records(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
             start = reader.line_num + 1
     except csv.Error as error:
         raise DataError(
-            f"{path}, line {start}: no well-formed CSV ({error}). Check the quotes of this row.", code="data.syntax"
+            f"{path}, line {start}: no well-formed CSV ({error}). Check the quotes of this row.",
+            code="data.syntax",
+            path=path,
+            line=start,
         ) from None
 
 
@@ -147,7 +150,7 @@ def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> 
             raise DataError(f"{path}: its columns are separated by {name}. Save it with commas.", code="data.separator")
     missing = [name for name in required if name not in header]
     if missing:
-        raise _no_column(path, header, ", ".join(_near(name, header) for name in missing))
+        raise _no_column(path, header, missing, ", ")
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise DataError(
@@ -155,9 +158,10 @@ def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> 
         )
 
 
-def _no_column(path: str, header: Sequence[str], missing: str) -> DataError:
-    has = ", ".join(repr(name) for name in header)
-    return DataError(f"{path}: no column {missing}. It has: {has}.", code="data.column-missing")
+def _no_column(path: str, header: Sequence[str], missing: Sequence[str], between: str) -> DataError:
+    named, has = between.join(_near(name, header) for name in missing), ", ".join(map(repr, header))
+    message = f"{path}: no column {named}. It has: {has}."
+    return DataError(message, code="data.column-missing", path=path, column=missing[0])
 
 
 def _near(name: str, header: Sequence[str]) -> str:
@@ -169,5 +173,5 @@ def _near(name: str, header: Sequence[str]) -> str:
 def _cells(path: str, line: int, header: Sequence[str], record: Sequence[str]) -> dict[str, str]:
     if len(record) != len(header):
         problem = f"{len(record)} cells, but the header names {len(header)}. Quote cells that contain a comma."
-        raise DataError(f"{path}, line {line}: {problem}", code="data.row-length")
+        raise DataError(f"{path}, line {line}: {problem}", code="data.row-length", path=path, line=line)
     return dict(zip(header, record, strict=True))

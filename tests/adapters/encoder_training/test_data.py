@@ -61,13 +61,16 @@ def test_missing_column_is_named(tmp_path):
     path.write_text("context_id,text,type\n0,He.,stereotype\n")
     with pytest.raises(DataError) as caught:
         read_corpus([str(path)])
-    assert (caught.value.code, caught.value.fields) == ("data.column-missing", {"column": "sentence"})
+    assert (caught.value.code, caught.value.fields) == (
+        "data.column-missing",
+        {"path": str(path), "column": "sentence"},
+    )
 
 
 def test_missing_file_is_named():
     with pytest.raises(DataError) as caught:
         read_corpus(["nowhere.csv"])
-    assert caught.value.code == "file.unreadable"
+    assert caught.value.code == "file.missing"
 
 
 def test_file_without_rows_is_refused(write):
