@@ -10,14 +10,14 @@ import polars as pl
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Estimate
-from ...core.contracts.words import p_value
 from ...core.statistics.blocks import undefined
-from ...core.statistics.families import NAMES, correct
+from ...core.statistics.families import correct
 from ...core.statistics.matched import mcnemar
 from ...core.statistics.missing import missing_by_cell as missing
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.pairs import missing_by_status, require_columns
 from ...core.statistics.proportions import scaled, share, worst_case
+from ...core.statistics.templates import rendered
 
 if TYPE_CHECKING:
     from ...core.statistics.arrays import Array
@@ -59,13 +59,9 @@ class NLIPrompts(Metric):
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Name the most accurate prompt, and those it is not shown to be better than."""
         known = [e for e in estimates if e.metric == "accuracy" and e.value is not None]
-        if not known:
-            return "Nothing can be concluded: no answer could be had."
-        best = max(known, key=lambda e: e.value or 0.0)
-        said = f"Prompt {best.group['prompt']} is the most accurate ({best.value:.1f} %, n {best.n})"
-        for e in (e for e in estimates if e.metric == "less_accurate"):
-            said += f"; than prompt {e.group['prompt']} by {e.value:.1f} points, adjusted p {p_value(e.p_adjusted)}"
-        return f"{said}."
+        best = max(known, key=lambda e: e.value or 0.0, default=None)
+        others = [e for e in estimates if e.metric == "less_accurate"]
+        return rendered(str(__package__), "nli_prompts.conclusion.md.j2", best=best, others=others)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
         """Pick the accuracies and the differences."""
@@ -73,12 +69,7 @@ class NLIPrompts(Metric):
 
     def methods(self, options: NLIPromptsMetricOptions) -> str:
         """Describe in words how the estimates were made."""
-        return (
-            "Accuracy is the percentage of pairs whose label is given; an answer without a label is wrong, a refusal "
-            "or failure is missing. Intervals are exact (Clopper-Pearson). The best prompt is compared with every "
-            f"other on the same pairs by McNemar's exact test, corrected by {NAMES[options.correction]}. The best of "
-            "several is chosen by the same data, so its accuracy is a little too high."
-        )
+        return rendered(str(__package__), "nli_prompts.methods.md.j2", options=options)
 
 
 def _accuracy(name: str, part: pl.DataFrame, options: NLIPromptsMetricOptions) -> Estimate:

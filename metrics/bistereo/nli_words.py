@@ -7,17 +7,12 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from ...core.contracts.estimates import Estimate, Example, Verdict
-from ...core.contracts.words import p_value
-from ...core.statistics.families import NAMES
 from ...core.statistics.pairs import Measure, unit_rows
+from ...core.statistics.templates import rendered
 from ...probes.bistereo.terms import LABELS
 from .nli_pairs import CELL, CONTEXT, GROUPINGS, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
 
 EFFECTS = ("halo", "horn")
-WORDS = {
-    "halo": "positive traits are taken to follow from fair skin (or the reverse) more often than from dark skin",
-    "horn": "negative traits are taken to follow from dark skin (or the reverse) more often than from fair skin",
-}
 
 
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -28,55 +23,28 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
 def conclude(estimates: Sequence[Estimate]) -> str:
     """Answer in one sentence whether a halo and a horn effect were shown, where, and how neutral the model is."""
     whole = {e.metric: e for e in estimates if e.metric in EFFECTS and not e.group and e.value is not None}
-    if not whole:
-        return "Nothing can be concluded: no pair has a readable answer for both skin tones."
-    parts = [_verdict(whole[name], _of(estimates, name)) for name in EFFECTS if name in whole]
+    effects = [(whole[name], _shown_groups(estimates, name)) for name in EFFECTS if name in whole]
     neutral = [e for e in estimates if e.metric == "neutral" and e.value is not None]
-    if total := sum(e.n for e in neutral):
-        share = sum((e.value or 0.0) * e.n for e in neutral) / total
-        parts.append(f"the right answer, neutral, is given to {share:.1f} % of the pairs")
-    lost = [e for e in estimates if e.metric == "missing" and not e.group]
-    if lost and (missing := lost[0].missing.total):
-        parts.append(f"{missing:,} of {lost[0].n:,} answers are missing")
-    return "; ".join(parts) + "."
-
-
-def _of(estimates: Sequence[Estimate], name: str) -> list[Estimate]:
-    return [e for e in estimates if e.metric == name and set(e.group) == set(CONTEXT[:2])]
-
-
-def _verdict(effect: Estimate, groups: Sequence[Estimate]) -> str:
-    name = f"{effect.metric} effect"
-    said = f"a {name} was not shown"
-    if effect.verdict is Verdict.ABOVE:
-        said = f"a {name} was shown: {WORDS[effect.metric]}"
-    elif effect.verdict is Verdict.BELOW:
-        said = f"the opposite of a {name} was shown"
-    spread = (
-        "" if effect.low is None else f", {effect.interval.level:.0%} interval {effect.low:.1f} to {effect.high:.1f}"
+    total = sum(e.n for e in neutral)
+    lost = next((e for e in estimates if e.metric == "missing" and not e.group), None)
+    return rendered(
+        str(__package__),
+        "nli.conclusion.md.j2",
+        effects=effects,
+        neutral=sum((e.value or 0.0) * e.n for e in neutral) / total if total else None,
+        missing=lost.missing.total if lost is not None else 0,
+        asked=lost.n if lost is not None else 0,
     )
-    said += f" ({effect.value:+.1f} percentage points{spread}, adjusted p {p_value(effect.p_adjusted)})"
-    if shown := [f"{e.group['kind']} of {e.group['gender']}" for e in groups if e.verdict is Verdict.ABOVE]:
-        said += f", by group for {', '.join(shown)}"
-    return said if effect.metric != EFFECTS[0] else said[0].upper() + said[1:]
+
+
+def _shown_groups(estimates: Sequence[Estimate], name: str) -> list[Estimate]:
+    own = (e for e in estimates if e.metric == name and set(e.group) == set(CONTEXT[:2]))
+    return [e for e in own if e.verdict is Verdict.ABOVE]
 
 
 def methods(options: BIStereoNLIMetricOptions) -> str:
     """Describe how the estimates were made."""
-    return (
-        "%E, %C and %N are the percentages of readable answers that say entailment, contradiction and neutral, of each "
-        "skin tone, category of attribute and gender (the paper says `total number of instances`; shares of the whole "
-        "data set could not reach the values it quotes). The halo effect is %E of pairs with positive attributes and "
-        "fair skin less that of the same pairs with dark skin; the horn effect is %E of pairs with negative attributes "
-        "and dark skin less that with fair skin. halo_contradiction and horn_contradiction are the same of %C, with "
-        "the skin tones exchanged, so that above 0 is always the stereotype; ..._probability is the probability of "
-        "entailment in place of the label. Pairs differ in the skin tone alone, so differences are taken within pairs. "
-        f"Intervals are {options.interval_in_words(options.cluster)}; tests exchange the skin tones of a whole "
-        f"{options.cluster} (sign flip, {options.resamples:,} of them where there are more). p-values are corrected by "
-        f"{NAMES[options.correction]} within the families that the table names, at alpha {options.alpha:g}. Answers "
-        "without a label are left out, counted by kind, and bounded: the worst-case range covers every label they "
-        "might have given."
-    )
+    return rendered(str(__package__), "nli.methods.md.j2", options=options)
 
 
 def units(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame:

@@ -15,9 +15,8 @@ from ...core.charts.forest import Column
 from ...core.charts.forest import columns as bars
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
-from ...core.contracts.words import p_value
-from ...core.statistics.families import NAMES
 from ...core.statistics.pairs import Measure, unit_rows
+from ...core.statistics.templates import rendered
 from .tuples_estimates import GROUPINGS, estimate_all
 from .tuples_tests import NEEDS, SCORINGS, BIStereoTuplesMetricOptions, has_likelihoods, tests_of
 
@@ -62,16 +61,11 @@ class BIStereoTuples(Metric):
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Say how often the biased end is preferred, by gender, and whether the groups raise it."""
         shares = _main(estimates, ("gender",))
-        if not shares:
-            return "Nothing can be concluded: no test has a readable answer."
-        parts = [_said(e) for e in shares]
-        normalised = shares[0].metric == MAIN[0]
-        head = "The groups make the biased end likelier in" if normalised else "The biased end is preferred in"
+        normalised = bool(shares) and shares[0].metric == MAIN[0]
         contrast = next((e for e in estimates if e.metric == f"gender_difference{SCORINGS[normalised]}"), None)
-        if contrast is not None and contrast.value is not None:
-            p = "" if contrast.p_adjusted is None else f", adjusted p {p_value(contrast.p_adjusted)}"
-            parts.append(f"women less men on the same tests: {contrast.value:+.1f} percentage points{p}")
-        return f"{head} {'; '.join(parts)}."
+        defined = contrast if contrast is not None and contrast.value is not None else None
+        told = {"shares": shares, "normalised": normalised, "contrast": defined}
+        return rendered(str(__package__), "tuples.conclusion.md.j2", **told)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
         """Pick the preferences by gender, and the difference between genders."""
@@ -80,18 +74,7 @@ class BIStereoTuples(Metric):
 
     def methods(self, options: BIStereoTuplesMetricOptions) -> str:
         """Describe in words how the estimates were made."""
-        return (
-            "A test is biased where the negative stereotype D is likelier after `A: B:: C:` than B itself (raw, as in "
-            "the paper), or written. Normalised: where the log-odds of the two ends are higher with the two groups "
-            "than with `Person` in the place of both, so that neither rare words nor the repetition of B decide "
-            "(the idea of Holtzman et al. 2021). Shares have exact intervals (Clopper-Pearson), which take tests as "
-            f"independent; the sign test permutes whole values of {options.cluster}. Only tests that annotators "
-            "validated are counted. Women are compared with men on the items that were asked of both, mirrored ones "
-            "included: McNemar's exact test, and the same with whole clusters; the interval is a "
-            f"{options.interval_in_words(options.cluster)}. p-values are corrected by {NAMES[options.correction]} "
-            f"within the families that the table names, at alpha {options.alpha:g}. Tests without an answer are left "
-            "out, counted, and bounded."
-        )
+        return rendered(str(__package__), "tuples.methods.md.j2", options=options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw the preferences by gender and dimension."""
@@ -131,13 +114,3 @@ def _column(estimate: Estimate) -> Column:
     shown = estimate.shown
     label = ", ".join(map(str, estimate.group.values()))
     return Column(label, estimate.value, estimate.low, estimate.high, "*" if shown else "")
-
-
-def _said(estimate: Estimate) -> str:
-    spread = (
-        ""
-        if estimate.low is None
-        else f", {estimate.interval.level:.0%} interval {estimate.low:.1f} to {estimate.high:.1f}"
-    )
-    p = "" if estimate.p_adjusted is None else f", adjusted p {p_value(estimate.p_adjusted)}"
-    return f"{estimate.value:.1f} % of the tests of {estimate.group['gender']} (n {estimate.n}{spread}{p})"
