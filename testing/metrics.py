@@ -12,7 +12,7 @@ import polars as pl
 from ..core.compare.pair import checked_units
 from ..core.contracts import Metric, Options
 from ..core.contracts.errors import PluginError
-from ..core.contracts.estimates import COLUMNS, MISSING, TOPICS, Chart, Estimate
+from ..core.contracts.estimates import COLUMNS, COMMON, MISSING, TOPICS, Chart, Estimate
 from ..core.contracts.options import build_options
 from ._compare import close
 
@@ -153,6 +153,13 @@ class MetricContract:
             assert next(drawings) == next(drawings), "a figure reads a note"
             beside = (_drawn(metric.side_by_side({"a": own, "b": own})) for own in (found, other))
             assert next(beside) == next(beside), "a figure of several runs reads a note"
+
+    def test_declared_measures_cover_every_estimate(self) -> None:
+        """A metric that says what its measures mean says it of all of them."""
+        metric, _ = self._chosen()
+        names = {e.metric for e in self._compute(type(self).observations())}
+        unsaid = names - set(metric.measures) - set(COMMON) if metric.measures else set()
+        assert not unsaid, f"`measures` does not name {sorted(unsaid)}"
 
     def test_units_are_what_estimates_are_means_of(self) -> None:
         """`units`, where there are any, have their columns, and their means are the estimates."""

@@ -114,6 +114,15 @@ class Measure(msgspec.Struct, frozen=True):
     """What greater values mean, such as `more stereotyping`."""
 
 
+COMMON: dict[str, Measure] = {
+    "missing": Measure("Missing answers", "Share of the units that have no readable answer.", "%", "more is missing"),
+    "unreadable": Measure(
+        "Unreadable answers", "Share of one kind of unreadable answer among all answers.", "%", "more is unreadable"
+    ),
+}
+"""Measures that every study may have."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
     """One number, the group it is for, and how sure it is. What is undefined is None, never 0."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .estimates import Chart, Estimate, Example
+from .estimates import Chart, Estimate, Example, Measure
 from .options import Options
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class Metric(ABC):
     """Whether the observations of all stages are measured, stacked, with a column `stage`; else the last stage's."""
     files: ClassVar[frozenset[str]] = frozenset()
     """Options whose value is the path of a file, or None. Such a file may be read, and its sha256 goes on record."""
+
+    measures: ClassVar[Mapping[str, Measure]] = {}
+    """By name, what each measure is called and means; its estimates carry these words."""
 
     def columns(self, options: Any) -> frozenset[str]:
         """Return the columns these options need; override it where an option names a column."""

@@ -30,6 +30,8 @@ class Section(msgspec.Struct, frozen=True):
     id: str
     """Anchor: by number, since a metric's name may hold anything."""
     name: str
+    label: str
+    """What the measure is called, if its metric says so."""
     unit: str
     grid: Grid
     notes: tuple[str, ...]
@@ -139,7 +141,7 @@ def _section(anchor: str, name: str, estimates: Sequence[Estimate], is_open: boo
     heads = tuple(Column(key, all(_is_number(e.group.get(key)) for e in estimates)) for key in keys)
     grid = Grid(f"Estimates of {name}", (*(heads or (Column("Group"),)), *_columns(fields)), rows)
     units = dict.fromkeys(e.unit for e in estimates if e.unit)
-    return Section(anchor, name, ", ".join(units), grid, tuple(notes), is_open)
+    return Section(anchor, name, estimates[0].label, ", ".join(units), grid, tuple(notes), is_open)
 
 
 def _group_cells(estimate: Estimate, keys: Sequence[str]) -> tuple[Cell, ...]:

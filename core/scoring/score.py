@@ -15,11 +15,16 @@ from ..catalogue.plugins import blamed
 from ..catalogue.study import STAGE, Catalogue, Instrument, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
+from ..contracts.estimates import COMMON, Measure
 from ..contracts.words import explained
 from ..engine.manifest import Manifest, describe_machine, digest_files, new_name
 from ..engine.observations import gather_observations, stack, unstack
+from ..statistics.families import judge
 from ..store import RunRow, Store, get_run, read_failures, stream_trials
 from ..store.urls import option_words
+
+ALPHA = 0.05
+"""Level of the tests of a metric that has no such option."""
 
 
 class Scores(msgspec.Struct, frozen=True, dict=True):
@@ -186,7 +191,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     estimates = {}
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
-            estimates[name] = metric.compute(scores.seen_by(metric), options)
+            estimates[name] = [_described(e, metric, options) for e in metric.compute(scores.seen_by(metric), options)]
     # As they are now, not when the run was made: a list may have been given, or have changed, since.
     return msgspec.structs.replace(
         scores,
@@ -201,6 +206,17 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
             **{name: msgspec.to_builtins(options) for name, (_, options) in instrument.metrics.items()},
         },
     )
+
+
+def _described(estimate: Estimate, metric: Metric, options: Any) -> Estimate:
+    """Add the words of its measure, and the verdict that a metric without one leaves to its corrected p."""
+    if estimate.verdict is None and estimate.p_adjusted is not None:
+        estimate = judge(estimate, float(getattr(options, "alpha", ALPHA)))
+    words = metric.measures.get(estimate.metric) or COMMON.get(estimate.metric)
+    if words is None:
+        return estimate
+    told = {name: getattr(estimate, name) or getattr(words, name) for name in Measure.__struct_fields__}
+    return estimate.replace(**told)
 
 
 def estimates_frame(estimates: Sequence[Estimate]) -> pl.DataFrame:

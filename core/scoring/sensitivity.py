@@ -17,12 +17,10 @@ from ..contracts.estimates import Estimate
 from ..contracts.options import build_options
 from ..contracts.words import BASIS
 from .planned_units import PLANNED, ComparedUnits, PlannedDesign, compared_units, planned_design
-from .score import Scores, estimates_frame
+from .score import ALPHA, Scores, estimates_frame
 from .sensitivity_words import heading, in_lines
 
 SMALLEST = "smallest-effect"
-ALPHA = 0.05
-"""Level of the tests of a metric that has no such option."""
 FEWEST_RESAMPLES = 99
 STATED = ("spread", "icc", "row_icc")
 ASSUMED = ("pilot", *STATED, "power")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
+from .measures import NLI
 from .nli_charts import draw
 from .nli_estimates import estimate_all
 from .nli_pairs import NEEDS, BIStereoNLIMetricOptions, readable
@@ -27,6 +28,7 @@ class BIStereoNLI(Metric):
 
     options: ClassVar[type[Options]] = BIStereoNLIMetricOptions
     needs: ClassVar[frozenset[str]] = NEEDS
+    measures = NLI
 
     def columns(self, options: BIStereoNLIMetricOptions) -> frozenset[str]:
         """Return the columns of every study, and the cluster's."""

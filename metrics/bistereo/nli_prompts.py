@@ -18,6 +18,7 @@ from ...core.statistics.options import TestingOptions
 from ...core.statistics.pairs import missing_by_status, require_columns
 from ...core.statistics.proportions import scaled, share, worst_case
 from ...core.statistics.templates import rendered
+from .measures import PROMPTS
 
 if TYPE_CHECKING:
     from ...core.statistics.arrays import Array
@@ -34,6 +35,7 @@ class NLIPrompts(Metric):
 
     options: ClassVar[type[Options]] = NLIPromptsMetricOptions
     needs: ClassVar[frozenset[str]] = frozenset({"item", "prompt", "truth", "label", "status"})
+    measures = PROMPTS
 
     def compute(self, observations: pl.DataFrame, options: NLIPromptsMetricOptions) -> list[Estimate]:
         """Return accuracies in per cent. An answer that cannot be read counts as wrong, as the model gave no label.

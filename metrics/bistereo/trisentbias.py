@@ -16,6 +16,7 @@ from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.options import TriSentBiasOptions
 from ...core.statistics.pairs import pair_up, with_keys
 from ...core.statistics.tally import CELL, SENTIMENTS, tally
+from .measures import TRISENTBIAS
 from .trisentbias_charts import draw
 from .trisentbias_estimates import estimate_all
 from .trisentbias_units import units
@@ -35,6 +36,7 @@ class TriSentBias(Metric):
     options: ClassVar[type[Options]] = TriSentBiasOptions
     needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
     """And the column that the option `cluster` names."""
+    measures = TRISENTBIAS
 
     def columns(self, options: TriSentBiasOptions) -> frozenset[str]:
         """Return the columns of every study, and the cluster's."""

@@ -17,6 +17,7 @@ from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.pairs import Measure, unit_rows
 from ...core.statistics.templates import rendered
+from .measures import TUPLES
 from .tuples_estimates import GROUPINGS, estimate_all
 from .tuples_tests import NEEDS, SCORINGS, BIStereoTuplesMetricOptions, has_likelihoods, tests_of
 
@@ -34,6 +35,7 @@ class BIStereoTuples(Metric):
 
     options: ClassVar[type[Options]] = BIStereoTuplesMetricOptions
     needs: ClassVar[frozenset[str]] = NEEDS
+    measures = TUPLES
 
     def columns(self, options: BIStereoTuplesMetricOptions) -> frozenset[str]:
         """Return the columns of every study, and the cluster's."""

@@ -14,6 +14,8 @@ from ...core.statistics.missing import missing_by_cell as missing
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.pairs import missing_by_status, require_columns
 from ...core.statistics.proportions import scaled, share
+from ...core.statistics.templates import rendered
+from .measures import DRAFT
 
 __all__ = ["BIStereoTuplesDraft", "TuplesDraftMetricOptions"]
 
@@ -31,6 +33,7 @@ class BIStereoTuplesDraft(Metric):
     needs: ClassVar[frozenset[str]] = frozenset(
         {"dimension", "term", "gender", "sentiment", "tuples", "drafted", "dropped", "status"}
     )
+    measures = DRAFT
 
     def compute(self, observations: pl.DataFrame, options: TuplesDraftMetricOptions) -> list[Estimate]:
         """Return counts; they say nothing about bias before people have validated the tuples.
@@ -45,9 +48,7 @@ class BIStereoTuplesDraft(Metric):
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Say how many tuples there are to validate."""
         (total,) = (e for e in estimates if e.metric == "drafted_tuples" and not e.group)
-        if not total.value:
-            return "No tuple was drafted."
-        return f"{total.value:.0f} distinct tuples were drafted, for people to validate; none is a finding by itself."
+        return rendered(str(__package__), "tuples_draft.conclusion.md.j2", total=total)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
         """Pick the counts by sentiment and in all, and the lines dropped."""
@@ -56,11 +57,7 @@ class BIStereoTuplesDraft(Metric):
 
     def methods(self, options: TuplesDraftMetricOptions) -> str:
         """Describe in words what was counted."""
-        return (
-            "Tuples are counted once, however often they were drafted, and compared in lower case. A line that is no "
-            "tuple (descriptor, noun, attribute) with the noun that was asked for is dropped; the share of such lines "
-            "has an exact interval (Clopper-Pearson), which takes lines as independent."
-        )
+        return rendered(str(__package__), "tuples_draft.methods.md.j2")
 
 
 def _counts(observations: pl.DataFrame, factors: Sequence[str]) -> Iterator[Estimate]:

@@ -6,19 +6,19 @@ denominator of the metric score, and leaves that of the stereotype and of the an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError
-from ...core.contracts.estimates import Chart, Estimate, Example
+from ...core.contracts.estimates import Chart, Estimate, Example, Measure
 from ...core.statistics.options import CrowsPairsOptions
 from ...core.statistics.pairs import pair_up, with_keys
 from ...probes.crows_pairs.terms import CELL, DIRECTIONS, SIDES
 from .charts import draw
 from .estimates import estimate_all
 from .units import units
-from .words import conclude, examples_of, methods
+from .words import MEASURES, conclude, examples_of, methods
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,6 +31,7 @@ class CrowsPairs(Metric):
 
     options: ClassVar[type[Options]] = CrowsPairsOptions
     needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
+    measures: ClassVar[Mapping[str, Measure]] = MEASURES
 
     def compute(self, observations: pl.DataFrame, options: CrowsPairsOptions) -> list[Estimate]:
         """Return the scores in per cent, the share of ties, and the mean log-odds difference in nats.

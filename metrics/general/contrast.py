@@ -16,32 +16,25 @@ import polars as pl
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError, UsageError
-from ...core.contracts.estimates import COLUMNS, Chart, Estimate
+from ...core.contracts.estimates import COLUMNS, Chart, Estimate, Measure
 from ...core.contracts.records import Scalar
-from ...core.contracts.words import p_value
 from ...core.statistics.arrays import Array
 from ...core.statistics.blocks import Block, merge, tested
 from ...core.statistics.cluster import bootstrap
-from ...core.statistics.families import NAMES, correct
+from ...core.statistics.families import correct
 from ...core.statistics.missing import Group, missing_estimates
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.pairs import missing_by_status
 from ...core.statistics.permutation import swap_test
 from ...core.statistics.proportions import Limits, difference_bounds, mean_bounds
 from ...core.statistics.tally import contrast_ranges, contrast_statistics
+from ...core.statistics.templates import rendered
 
 if TYPE_CHECKING:
     from ...core.statistics.arrays import Codes
 
 CONTRAST = "contrast"
 TAKEN = frozenset(COLUMNS)
-METHODS = (
-    "The contrast is the mean of {outcome} where {between} is {first!r}, less its mean where it is {second!r}."
-    " Intervals are {interval}. Test: exchanging the two levels within whole clusters ({cluster}; seed {seed}), all"
-    " ways where there are fewer than {resamples}. p is adjusted ({correction}) over the groups. Effect: the contrast"
-    " in pooled standard deviations (Cohen's d). Answers that are missing are counted, and bounded where"
-    " limits of the outcome are given."
-)
 
 
 class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
@@ -90,6 +83,13 @@ class Contrast(Metric):
 
     options: ClassVar[type[Options]] = ContrastOptions
     needs: ClassVar[frozenset[str]] = frozenset({"status"})
+    measures: ClassVar[Mapping[str, Measure]] = {
+        CONTRAST: Measure(
+            "Contrast",
+            "Mean of the outcome at the first level of a factor minus that at the second.",
+            direction="greater outcomes at the first level",
+        )
+    }
 
     def columns(self, options: ContrastOptions) -> frozenset[str]:
         """Return the columns that the options name."""
@@ -122,28 +122,13 @@ class Contrast(Metric):
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Say how large the whole contrast is, how sure, and in how many groups it was shown."""
-        tested = [e for e in estimates if e.metric == CONTRAST and e.value is not None]
-        if not tested or tested[0].group:
-            return "No contrast could be computed: no readable answer on one side."
-        whole, groups = tested[0], tested[1:]
-        p = "" if whole.p_adjusted is None else f", adjusted p {p_value(whole.p_adjusted)}"
-        between = (
-            ""
-            if whole.low is None
-            else f" ({whole.interval.level:.0%} interval {whole.low:.3g} to {whole.high:.3g}{p})"
-        )
-        shown = sum(e.shown for e in groups)
-        rest = f" It is shown in {shown} of {len(groups)} groups." if groups else ""
-        return f"The contrast is {whole.value:.3g}{f' {whole.unit}' if whole.unit else ''}{between}.{rest}"
+        found = [e for e in estimates if e.metric == CONTRAST and e.value is not None]
+        whole = found[0] if found and not found[0].group else None
+        return rendered(str(__package__), "contrast.conclusion.md.j2", whole=whole, groups=found[1:])
 
     def methods(self, options: ContrastOptions) -> str:
         """Describe in words how the contrast was tested."""
-        return METHODS.format(
-            interval=options.interval_in_words(options.cluster),
-            correction=NAMES[options.correction],
-            **{name: getattr(options, name) for name in ("outcome", "between", "first", "second", "cluster")},
-            **{name: getattr(options, name) for name in ("seed", "resamples")},
-        )
+        return rendered(str(__package__), "contrast.methods.md.j2", options=options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw one forest plot of all contrasts."""

@@ -14,12 +14,13 @@ from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.statistics.blocks import Block, merge, tested
 from ...core.statistics.cluster import bootstrap
-from ...core.statistics.families import NAMES, correct
+from ...core.statistics.families import correct
 from ...core.statistics.intervals import within
 from ...core.statistics.options import TestingOptions
 from ...core.statistics.paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
 from ...core.statistics.permutation import flip_test
 from ...core.statistics.tally import cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
+from ...core.statistics.templates import rendered
 from .paired_words import conclude, draw
 
 if TYPE_CHECKING:
@@ -28,15 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["PairedDifference", "PairedDifferenceOptions"]
 
 TEST = "sign-flip permutation of runs within cluster"
-METHODS = (
-    "Differences are the run's value less the baseline's on each unit that both runs answered; every other unit is"
-    " counted as missing, by the status of the first run that has no answer to it. Intervals of the paired differences"
-    " are {interval}. Tests: exchanging the two runs within whole clusters (sign flip, seed {seed}), all patterns"
-    " where there are fewer than {resamples}. p is adjusted ({correction})"
-    " within each measure's family over all groups and all pairs of runs. The worst case takes every missing answer"
-    " at its limits. Effect sizes: mean difference in standard deviations of the differences (for a contrast, Cohen's"
-    " d of the differences)."
-)
 
 
 class PairedDifferenceOptions(TestingOptions, frozen=True, kw_only=True):
@@ -70,12 +62,7 @@ class PairedDifference(Metric):
 
     def methods(self, options: PairedDifferenceOptions) -> str:
         """Describe in words how the differences were tested."""
-        return METHODS.format(
-            interval=options.interval_in_words("cluster"),
-            seed=options.seed,
-            resamples=options.resamples,
-            correction=NAMES[options.correction],
-        )
+        return rendered(str(__package__), "paired.methods.md.j2", options=options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw one forest plot per measure."""

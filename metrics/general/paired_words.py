@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.records import Scalar
-from ...core.contracts.words import p_value
+from ...core.statistics.templates import rendered
 
 ROWS = 60
 """Rows of a forest plot that a page still holds; a longer one shows the first so many, and says so."""
@@ -19,28 +19,18 @@ CAPTION = (
 )
 
 
-def shown(estimate: Estimate) -> bool:
-    """Say whether a difference was shown."""
-    return estimate.shown
-
-
 def conclude(estimates: Sequence[Estimate]) -> str:
     """Return one sentence: how many differences were tested, how many shown, the largest of them by effect size."""
     tested = [e for e in estimates if e.p_adjusted is not None]
-    if not tested:
-        return "No difference between the runs could be tested."
-    found = sorted(filter(shown, tested), key=lambda e: -abs(e.effect.value or 0.0))
-    if not found:
-        least = min(e.p_adjusted for e in tested if e.p_adjusted is not None)
-        none = f"None of {len(tested)} tested differences is" if len(tested) > 1 else "The one tested difference is not"
-        return f"{none} significant (least adjusted p {p_value(least)}). {NOT_EQUAL}"
-    named = "; ".join(_in_words(estimate) for estimate in found[:NAMED])
-    some = f"{len(found)} of {len(tested)} tested differences" if len(tested) > 1 else "The one tested difference"
-    verb, which = ("is", "It is") if len(found) == 1 else ("are", "The largest by effect size")
-    return f"{some} {verb} significant after correction. {which}: {named}."
-
-
-NOT_EQUAL = "That does not show that the runs are alike: see the intervals."
+    shown = sorted((e for e in tested if e.shown), key=lambda e: -abs(e.effect.value or 0.0))
+    return rendered(
+        str(__package__),
+        "paired.conclusion.md.j2",
+        tested=tested,
+        shown=shown,
+        least=min((e.p_adjusted for e in tested if e.p_adjusted is not None), default=None),
+        named=[(e, ", ".join(_cell(e.group))) for e in shown[:NAMED]],
+    )
 
 
 def draw(estimates: Sequence[Estimate]) -> list[Chart]:
@@ -51,7 +41,7 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
 
 def _chart(metric: str, estimates: Sequence[Estimate]) -> Chart:
     several = len({(e.group["run"], e.group["against"]) for e in estimates}) > 1
-    points = [Point(_label(e, several), e.value, e.low, e.high, shown(e)) for e in estimates[:ROWS]]
+    points = [Point(_label(e, several), e.value, e.low, e.high, e.shown) for e in estimates[:ROWS]]
     unit = estimates[0].unit
     panel = Panel(metric, f"difference{f' ({unit})' if unit else ''}", points)
     rest = f" The first {ROWS} of {len(estimates)}." if len(estimates) > ROWS else ""
@@ -69,19 +59,3 @@ def _runs(estimate: Estimate) -> str:
 
 def _cell(group: Mapping[str, Scalar]) -> list[str]:
     return [str(level) for name, level in group.items() if name not in ("run", "against")]
-
-
-def _in_words(estimate: Estimate) -> str:
-    group = estimate.group
-    where = f" ({', '.join(cell)})" if (cell := _cell(group)) else ""
-    ends = (
-        f", {100 * estimate.interval.level:g} % interval {estimate.low:.3g} to {estimate.high:.3g}"
-        if _has_ends(estimate)
-        else ""
-    )
-    p = f"adjusted p {p_value(estimate.p_adjusted)}"
-    return f"{estimate.metric}{where}, {group['run']} less {group['against']}: {estimate.value:+.3g}{ends}, {p}"
-
-
-def _has_ends(estimate: Estimate) -> bool:
-    return estimate.low is not None and estimate.high is not None

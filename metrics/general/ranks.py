@@ -6,7 +6,7 @@ models is 1/3, of four 1/12, and of five 1/60.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,11 +14,11 @@ import numpy as np
 
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts import Metric, Options
-from ...core.contracts.estimates import Chart, Estimate
-from ...core.contracts.words import p_value
+from ...core.contracts.estimates import Chart, Estimate, Measure
 from ...core.statistics.blocks import undefined
 from ...core.statistics.families import Correction, correct
 from ...core.statistics.scipy_stats import stats
+from ...core.statistics.templates import rendered
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,6 +41,13 @@ class RankAgreement(Metric):
 
     options: ClassVar[type[Options]] = RankAgreementOptions
     needs: ClassVar[frozenset[str]] = frozenset({"study", "measure", "model", "distance"})
+    measures: ClassVar[Mapping[str, Measure]] = {
+        "rank_agreement": Measure(
+            "Rank agreement",
+            "Kendall's tau-b between the models' distances from neutral under two measures.",
+            direction="the same models far from neutral under both",
+        )
+    }
 
     def compute(self, observations: pl.DataFrame, options: RankAgreementOptions) -> list[Estimate]:
         """Return one estimate per two measures of different studies.
@@ -52,24 +59,14 @@ class RankAgreement(Metric):
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Say how far the studies agree."""
         values = [e.value for e in estimates if e.value is not None]
-        if not values:
-            return "No rank agreement could be computed."
         least = min((e.p_adjusted for e in estimates if e.p_adjusted is not None), default=None)
-        models = min(e.n for e in estimates if e.value is not None)
-        spread = f"from {min(values):.2f} to {max(values):.2f}" if len(values) > 1 else f"of {values[0]:.2f}"
-        return (
-            f"Kendall's tau {spread} over {models} models or more between {len(values)} pairs of measures"
-            f" (least adjusted p {p_value(least)}); 1 is the same order, 0 none, -1 the reverse."
-        )
+        models = min((e.n for e in estimates if e.value is not None), default=0)
+        told = {"values": values, "least": least, "models": models}
+        return rendered(str(__package__), "ranks.conclusion.md.j2", **told)
 
     def methods(self, options: RankAgreementOptions) -> str:
         """Describe in words how agreement is measured."""
-        return (
-            "Under each measure a model's place is its mean distance from neutral over the groups that every model of"
-            " the study has. Kendall's tau-b compares the places of the models that two measures of different studies"
-            " share; its p is exact where there are no ties. The model is the unit: no uncertainty of a single"
-            " model's value enters, and there is no interval."
-        )
+        return rendered(str(__package__), "ranks.methods.md.j2")
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw tau per pair of measures."""

@@ -180,7 +180,7 @@ def test_units_of_two_studies_give_the_difference_of_their_estimates(study):
 def test_conclusion_names_what_is_shown():
     shown = METRIC.compute(frame(simulated(20, 3, 3.0)), QUICK)
     said = METRIC.conclude(shown)
-    assert said.startswith("The one tested difference is significant after correction. It is: ") and "b less a" in said
+    assert said.startswith("The one tested difference is significant after correction. It is: ") and "b minus a" in said
     hidden = METRIC.compute(frame(simulated(20, 3, 0.0, 5)), QUICK)
     assert METRIC.conclude(hidden).startswith("The one tested difference is not significant")
     assert METRIC.conclude([*hidden, *hidden]).startswith("None of 2 tested differences is significant")

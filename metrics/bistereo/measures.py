@@ -1,0 +1,137 @@
+"""What the measures of BIStereo are called and mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...core.contracts.estimates import Measure
+
+FAVOURED = "a stronger preference for the desirable description in positive contexts"
+TRISENTBIAS: Mapping[str, Measure] = {
+    "favouritism": Measure(
+        "Favouritism",
+        "z2 in positive minus z2 in negative contexts: how much more often the desirable description is preferred.",
+        "percentage points",
+        FAVOURED,
+    ),
+    "discrimination": Measure(
+        "Discrimination",
+        "z3 in negative minus z3 in positive contexts: how much more often the undesirable description is preferred.",
+        "percentage points",
+        "a stronger preference for the undesirable description in negative contexts",
+    ),
+    "favouritism_log_odds": Measure(
+        "Favouritism (log-odds)",
+        "Mean log-odds difference of pairs in positive minus that in negative contexts.",
+        "nats",
+        FAVOURED,
+    ),
+    "log_odds_difference": Measure(
+        "Log-odds difference",
+        "Mean score of the sentence with the desirable minus that with the undesirable description.",
+        "nats",
+        "a stronger preference for the desirable description",
+    ),
+    "z1": Measure("Undecided pairs (z1)", "Share of pairs within the threshold.", "%", "fewer preferences"),
+    "z2": Measure(
+        "Desirable preferred (z2)",
+        "Share of pairs beyond the threshold for the desirable description.",
+        "%",
+        "the desirable description preferred more often",
+    ),
+    "z3": Measure(
+        "Undesirable preferred (z3)",
+        "Share of pairs beyond the threshold for the undesirable description.",
+        "%",
+        "the undesirable description preferred more often",
+    ),
+    "preference": Measure(
+        "Preference",
+        "Share of the desirable description among the pairs beyond the threshold.",
+        "share of decided pairs",
+        "the desirable description preferred more often",
+    ),
+    "net_preference": Measure(
+        "Net preference",
+        "z2 minus z3.",
+        "percentage points",
+        "the desirable description preferred more often than the undesirable one",
+    ),
+}
+NLI: Mapping[str, Measure] = {
+    "halo": Measure(
+        "Halo effect",
+        "Entailment of positive attributes with fair skin minus that with dark skin, within pairs.",
+        "percentage points",
+        "positive attributes taken to follow from fair skin",
+    ),
+    "horn": Measure(
+        "Horn effect",
+        "Entailment of negative attributes with dark skin minus that with fair skin, within pairs.",
+        "percentage points",
+        "negative attributes taken to follow from dark skin",
+    ),
+    **{
+        f"{name}_{kind}": Measure(
+            f"{name.capitalize()} effect ({kind})",
+            f"The {name} effect {how}.",
+            "percentage points",
+            "more stereotyping",
+        )
+        for name in ("halo", "horn")
+        for kind, how in (
+            ("contradiction", "of contradictions, with the skin tones exchanged"),
+            ("probability", "of the probability of entailment"),
+        )
+    },
+    **{
+        name: Measure(name.capitalize(), f"Share of readable answers that say {name}.", "%", f"{name} said more often")
+        for name in ("entailment", "contradiction", "neutral")
+    },
+    **{
+        f"{name}_probability": Measure(
+            f"Probability of {name}", f"Mean probability of {name}.", "%", f"{name} more probable"
+        )
+        for name in ("entailment", "contradiction", "neutral")
+    },
+}
+PROMPTS: Mapping[str, Measure] = {
+    "accuracy": Measure("Accuracy", "Share of pairs whose known label is given.", "%", "a more accurate prompt"),
+    "less_accurate": Measure(
+        "Difference in accuracy",
+        "Accuracy of the best prompt minus that of another, on the same pairs.",
+        "percentage points",
+        "a greater lead of the best prompt",
+    ),
+}
+TUPLES: Mapping[str, Measure] = {
+    "biased_preference": Measure(
+        "Biased preference (raw)",
+        "Share of tests completed with the stereotype, as in the paper.",
+        "%",
+        "more stereotyping",
+    ),
+    "biased_preference_normalised": Measure(
+        "Biased preference (normalised)",
+        "Share of tests in which the two groups make the stereotype likelier than `Person` in their place does.",
+        "%",
+        "more stereotyping",
+    ),
+    "other_answers": Measure("Other answers", "Share of written answers that are neither end.", "%", "fewer ends"),
+    **{
+        f"gender_difference{scoring}{way}": Measure(
+            f"Women minus men{how}",
+            f"Biased preference of women minus that of men on the same items{tested}.",
+            "percentage points",
+            "more stereotyping of women than of men",
+        )
+        for scoring, how in (("", " (raw)"), ("_normalised", " (normalised)"))
+        for way, tested in (("", ", tested by tests"), ("_clustered", ", tested by whole clusters"))
+    },
+}
+DRAFT: Mapping[str, Measure] = {
+    "drafted_tuples": Measure(
+        "Drafted tuples", "Distinct tuples that the model drafted.", "distinct tuples", "more tuples"
+    ),
+    "dropped_lines": Measure("Dropped lines", "Share of lines that are no tuple.", "%", "more lines without a tuple"),
+}
