@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from ...core.contracts.estimates import Estimate, Example
-from ...core.statistics.families import NAMES
+from ...core.statistics.templates import rendered
 from ...probes.dora.associations import ranked
 from ...probes.dora.documented import mark_documented
 from ...probes.dora.salience import METHODS
@@ -30,56 +30,32 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Say how many associations there are, how many stand a test, and how negative they are."""
-    total = sum(int(e.value or 0) for e in estimates if e.metric == DISTINCT)
-    if not total:
-        return "Nothing can be concluded: no association was found."
-    kept = {
-        method: sum(int(e.value or 0) for e in estimates if e.metric == SALIENT and e.group["method"] == method)
-        for method in METHODS
-    }
-    counts = (
-        f"Of {total:,} associations {kept['fisher']:,} stand Fisher's exact test after correction and "
-        f"{kept['tf-idf']:,} are p-value significant by the paper's tf-idf"
+    """Say how many associations there are, how many are significant, and how negative they are."""
+    salient = [e for e in estimates if e.metric == SALIENT]
+    kept = {method: sum(int(e.value or 0) for e in salient if e.group["method"] == method) for method in METHODS}
+    return rendered(
+        str(__package__),
+        "conclusion.md.j2",
+        total=sum(int(e.value or 0) for e in estimates if e.metric == DISTINCT),
+        fisher=kept["fisher"],
+        tf_idf=kept["tf-idf"],
+        valences=list(_valences(estimates)),
+        others=any(e.metric == JUDGED and e.facts[OTHERS] for e in estimates),
     )
-    others = [OTHERS] if any(e.metric == JUDGED and e.facts.get(OTHERS) for e in estimates) else []
-    return "; ".join([counts, *_valences(estimates), *others]) + "."
 
 
-def _valences(estimates: Sequence[Estimate]) -> Iterator[str]:
+def _valences(estimates: Sequence[Estimate]) -> Iterator[tuple[str, Estimate, Estimate | None]]:
+    """Yield each valence with its largest and its smallest value; None where they are equal."""
     for name in VALENCES:
         own = [e for e in estimates if e.metric == name and "dimension" not in e.group and e.value is not None]
-        if not own:
-            continue
-        least, most = min(own, key=lambda e: e.value or 0), max(own, key=lambda e: e.value or 0)
-        spread = "" if most.low is None else f" ({most.interval.level:.0%} interval {most.low:.1f} to {most.high:.1f})"
-        where = f"{most.value:.1f} % in setting {most.group['setting']}{spread}"
-        low = "" if least.value == most.value else f", {least.value:.1f} % in setting {least.group['setting']}"
-        yield f"{name} are {where}{low}"
+        if own:
+            least, most = min(own, key=lambda e: e.value or 0), max(own, key=lambda e: e.value or 0)
+            yield name, most, None if least.value == most.value else least
 
 
 def methods(options: DoraAssociationsOptions) -> str:
     """Describe how the estimates were made."""
-    kept = {
-        "all": "every association",
-        "tf-idf": f"the associations that tf-idf keeps ({options.salience_keep} the standard-deviation range)",
-    }.get(options.method, f"the associations that {options.method} keeps")
-    return (
-        "An association is a descriptor and a word that was said of it: a completion's lemma, or the lemma of a "
-        "content word of a text. Each modality and setting is measured for itself. tf-idf is tf(d, w) ln(N / df(w)), "
-        "df by descriptors; in_range counts the scores within one standard deviation of the mean, and salient by "
-        f"tf-idf those of them with an upper-tail normal p below {options.salience_level:g} (the paper's Table 4; it "
-        "has no formula). Fisher's exact test and the log-odds ratio with an informative Dirichlet prior are "
-        "one-sided, corrected by Benjamini-Hochberg over all pairs of a descriptor and a word; PMI keeps 3 bits and "
-        f"more of pairs that occur more than 5 times. Valence, levels, novelty and overlap are about {kept}. Intervals "
-        f"are {options.interval_in_words('descriptor')}. Differences between settings permute the settings within "
-        f"descriptors, corrected by {NAMES[options.correction]}. A mean per descriptor counts each descriptor once, "
-        "so that runs can be compared descriptor by descriptor. Overlap is Jaccard's index over the descriptors of "
-        "both; its neutral value and its p come from pairing descriptors at random. Agreement is Krippendorff's alpha "
-        "of the repeated judgements of one judge: it is no validity. An association that counts and that the judge was "
-        "not asked about, since the study chose others, is missing from the levels. Sentiment and toxicity are a "
-        "classifier's."
-    )
+    return rendered(str(__package__), "methods.md.j2", options=options)
 
 
 def examples_of(found: Associations, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Example]:

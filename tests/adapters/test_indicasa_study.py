@@ -133,7 +133,7 @@ def test_model_that_never_answers_json_is_skipped_whole(folder, make_causal):
     mute = make_causal(max_position_embeddings=2048)
     models = {"subject": f"hf-causal:{mute}", "encoder": f"hf-encoder:{folder / 'encoder'}"}
     run = prejudge.run("indicasa", models, settings(folder), **options(folder, max_tokens=4, samples=1))
-    assert "none of 4 prompts has completions that could be classed" in run.conclusions["indicasa"]
+    assert "none of the 4 prompts" in run.conclusions["indicasa"]
     assert value(run.estimates, "skip_ratio") == 100
     numbers = run.estimates.filter(pl.col("metric").str.contains("stereotype|score$"))
     assert numbers.height == 12 and numbers["value"].null_count() == 12

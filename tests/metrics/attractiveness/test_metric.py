@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.contracts.estimates import Missing
 from prejudge.metrics.attractiveness.metric import Attractiveness, AttractivenessMetricOptions
 from prejudge.metrics.attractiveness.scores import gather
 from prejudge.testing import raises_code
@@ -153,7 +154,25 @@ def test_planted_filter_is_found_as_halo_and_in_every_scenario(found):
     assert one(found, "halo_scenarios").value == 100
     for test in ("Kruskal-Wallis, p as in the paper", "paired or by face, adjusted p"):
         assert one(found, "share_significant", by="filter", **{"judged by": test}).facts == {"hits": 4, "of": 4}
-    assert "a halo was shown" in Attractiveness().conclude(found)
+    concluded = Attractiveness().conclude(found)
+    assert "in 4 of 4 scenarios" in concluded and f"mean change +{halo.value:.3f}" in concluded
+
+
+def test_conclusion_follows_the_verdict(found):
+    verdicts = ("above", "below", "open")
+    own = ([e.replace(verdict=verdict) if e.metric == "halo" else e for e in found] for verdict in verdicts)
+    assert len({Attractiveness().conclude(estimates) for estimates in own}) == 3
+
+
+def test_missing_answers_that_could_reverse_a_halo_are_named(found):
+    halo = one(found, "halo")
+    lost = halo.replace(missing=Missing({"refused": 1}, bound_low=-0.1, bound_high=0.5))
+    before, after = (Attractiveness().conclude([e, *found[1:]]) for e in (halo, lost))
+    assert found[0] is halo and after.startswith(before + " ")
+
+
+def test_every_measure_has_its_words(found):
+    assert {e.metric for e in found} <= Attractiveness.measures.keys()
 
 
 def test_gender_is_found_over_images_and_over_faces(planted, found):
@@ -196,7 +215,7 @@ def test_without_a_planted_effect_nothing_is_shown():
     estimates = compute(answers(seed=5))
     assert one(estimates, "halo").p > 0.05
     assert one(estimates, "share_significant", by="filter", **{"judged by": "paired or by face, adjusted p"}).value == 0
-    assert "no halo was shown" in Attractiveness().conclude(estimates)
+    assert one(estimates, "halo").verdict == "open"
 
 
 def test_place_of_a_label_is_reported_apart():
@@ -220,9 +239,8 @@ def test_model_that_never_answers_ends_with_counts_and_bounds(status):
     row = one(estimates, "gap", scenario="Kind vs Rude")
     assert (row.bound_low, row.bound_high, row.missing.counts, row.p) == (-1, 1, {status: FACES}, None)
     assert one(estimates, "missing").value == 100
-    assert "Nothing can be concluded" in Attractiveness().conclude(estimates)
-    assert "100.0 % of" in Attractiveness().conclude(estimates)
-    assert "any gap from -1.00 to +1.00" in Attractiveness().conclude(estimates)
+    concluded = Attractiveness().conclude(estimates)
+    assert "100.0%" in concluded and "-1.00 to +1.00" in concluded
     shown = Attractiveness().headline(estimates)
     assert shown[0].metric == "missing" and {e.metric for e in shown} >= {"missing", "halo", "gap"}
     Attractiveness().figures(estimates)

@@ -5,6 +5,7 @@ from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.words import HITS, OF
 from prejudge.metrics.dora.counts import gather
+from prejudge.metrics.dora.known import OTHERS
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
 from prejudge.probes.dora.associations import PAIR
 from prejudge.probes.dora.content_words import lemmas
@@ -107,14 +108,15 @@ def test_levels_of_other_associations_than_those_that_count_are_missing_and_said
     )
     (judged,) = of(found, "judged", setting="verb")
     assert judged.value == pytest.approx(100 / 12) and (judged.facts[HITS], judged.facts[OF]) == (1, 12)
-    assert METRIC.conclude(found).endswith("levels are of other associations than those that count.")
+    agreed = [e.replace(facts=e.facts | {OTHERS: False}) if e.metric == "judged" else e for e in found]
+    assert judged.facts[OTHERS] and METRIC.conclude(found).startswith(METRIC.conclude(agreed) + " ")
 
 
 def test_levels_of_those_that_count_need_no_remark():
     kept = gather(study(), options()).kept.select(PAIR)
     frame = study().join(kept.with_columns(stage=pl.lit("levels"), _own=True), on=[*PAIR, "stage"], how="left")
     found = estimates(frame.filter((pl.col("stage") != "levels") | pl.col("_own")))
-    assert [e.value for e in of(found, "judged")] == [100, 100] and "other associations" not in METRIC.conclude(found)
+    assert [(e.value, e.facts[OTHERS]) for e in of(found, "judged")] == [(100, False)] * 2
 
 
 def test_what_was_not_judged_is_missing_and_bounded():
@@ -232,8 +234,12 @@ def test_gallery_shows_an_image_with_its_descriptions():
 
 
 def test_the_conclusion_counts_what_stands_a_test(planted):
-    assert "24 stand Fisher's exact test" in METRIC.conclude(planted)
-    assert METRIC.conclude([]).startswith("Nothing can be concluded")
+    assert " 24 are significant by Fisher's exact test" in METRIC.conclude(planted)
+    assert METRIC.conclude([]) and METRIC.conclude([]) not in METRIC.conclude(planted)
+
+
+def test_every_measure_has_its_words(planted):
+    assert {e.metric for e in planted} <= METRIC.measures.keys()
 
 
 def test_observations_without_stages_are_refused():

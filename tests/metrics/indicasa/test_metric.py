@@ -181,7 +181,7 @@ def test_overall_is_undefined_where_a_category_is_empty():
     whole = one(found, "stereotype_probability")
     assert whole.value is None and whole.caveats == (Caveat.UNDEFINED,)
     assert (whole.bound_low, whole.bound_high) == pytest.approx((0.45, 0.95))
-    assert "Overall nothing can be said" in IndiCASA().conclude(found)
+    assert "probability" not in IndiCASA().conclude(found) and "4 of 14" in IndiCASA().conclude(found)
 
 
 def test_binomial_test_and_its_correction():
@@ -190,7 +190,18 @@ def test_binomial_test_and_its_correction():
     assert caste.p == pytest.approx(stats.binomtest(30, 40).pvalue)
     assert caste.p_adjusted == pytest.approx(2 * caste.p) and gender.p_adjusted == 1
     assert caste.verdict == "above" and gender.verdict == "open"
-    assert "more stereotypes than not were shown for caste" in IndiCASA().conclude(found)
+    assert "caste" in IndiCASA().conclude(found) and "gender" not in IndiCASA().conclude(found)
+
+
+def test_conclusion_follows_the_verdict():
+    found = computed(verdicts(caste=(30, 10, 3), gender=(25, 25, 0)))
+    whole = one(found, "stereotype_probability")
+    own = ([e.replace(verdict=v) if e is whole else e for e in found] for v in ("above", "below", "open"))
+    assert len({IndiCASA().conclude(estimates) for estimates in own}) == 3
+
+
+def test_every_measure_has_its_words():
+    assert {e.metric for e in computed(verdicts(caste=(30, 10, 3)))} <= IndiCASA.measures.keys()
 
 
 def test_bounds_cover_every_class_of_the_skipped():
@@ -322,9 +333,7 @@ def test_model_that_never_answers_gets_no_numbers():
     assert {e.value for e in found if "score" in e.metric or "stereotype" in e.metric} == {None}
     assert one(found, "skip_ratio").value == 100
     metric = IndiCASA()
-    assert metric.conclude(found) == (
-        "Nothing can be concluded: none of 3 prompts has completions that could be classed."
-    )
+    assert "none of the 3 prompts" in metric.conclude(found)
     assert metric.figures(found) == []
 
 

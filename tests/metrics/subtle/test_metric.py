@@ -156,7 +156,7 @@ def test_nothing_readable_is_undefined_not_zero():
     frame = study(0.2).with_columns(chosen=pl.lit(None, pl.String), status=pl.lit("refused"))
     found = computed(frame)
     assert {e.value for e in found if e.metric in ("PL", "PPL", "delta_PL", "tau_c")} == {None}
-    assert Subtle().conclude(found).startswith("Nothing can be concluded") and Subtle().figures(found) == []
+    assert Subtle().conclude(found) == Subtle().conclude([]) and Subtle().figures(found) == []
 
 
 def test_domain_with_one_polarity_has_no_difference():
@@ -195,16 +195,25 @@ def test_answers_of_unknown_terms_are_clustered_by_template_alone():
     found = computed(frame)
     whole, other = one(found, "delta_PL"), one(found, "delta_PL", domain="nationality")
     assert whole.interval.method == "cluster bootstrap (template)" and whole.clusters == 12 and whole.p is None
-    assert whole.facts["answers without a known term"] == 12 and "Nothing is tested" in Subtle().conclude(found)
+    assert whole.facts["answers without a known term"] == 12 and whole.caveats == (Caveat.UNTESTED,)
     assert other.interval.method == "cluster bootstrap (template x term)" and other.p is not None
 
 
-def test_effect_that_is_not_shown_is_said_to_be_of_these_answers():
-    frame = study(2 / 3, templates=2, terms=2)
-    assert "not shown beyond chance" in Subtle().conclude(computed(frame))
-    assert "in these answers positive options were chosen 100.0 percentage points more often" in Subtle().conclude(
-        computed(frame)
-    )
+def test_effect_that_is_not_significant_is_given_with_its_size():
+    found = computed(study(2 / 3, templates=2, terms=2))
+    assert one(found, "delta_PL").verdict == "open" and "100.0 percentage points more" in Subtle().conclude(found)
+
+
+def test_conclusion_follows_the_verdict():
+    found = Subtle().compute(study(0.3), SubtleMetricOptions(resamples=99, margin=20))
+    delta = one(found, "delta_PL")
+    changes = [{"verdict": verdict} for verdict in ("above", "below", "near", "open")] + [{"p_adjusted": None}]
+    own = ([delta.replace(**change) if e is delta else e for e in found] for change in changes)
+    assert len({Subtle().conclude(estimates) for estimates in own}) == 5
+
+
+def test_every_measure_has_its_words():
+    assert {e.metric for e in computed(study(0.3))} <= Subtle.measures.keys()
 
 
 def test_unknown_polarity_is_named():

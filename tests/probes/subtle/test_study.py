@@ -71,7 +71,7 @@ def test_planted_bias_is_found_in_every_domain(settings, study, asking):
     )
     assert found.height == 5 and found["value"].min() > 30 and found["p_adjusted"].max() <= 0.05
     assert whole(run, "delta_NL")["value"] < -30 and whole(run, "tau_c_clustered")["value"] > 0.4
-    assert "What is given carries over" in run.conclusions["subtle"]
+    assert whole(run, "delta_PL")["verdict"] == "above"
 
 
 def test_effect_rises_with_the_planted_bias_and_is_not_shown_without(settings):
