@@ -58,20 +58,17 @@ MEASURES = {
         "Kruskal-Wallis H, images",
         "Rank statistic of the difference in scores between variants or groups, each image being one unit, as in the "
         "paper.",
-        "H",
-        "larger differences between the compared groups",
+        direction="larger differences between the compared groups",
     ),
     BY_FACE: Measure(
         "Kruskal-Wallis H, faces",
         "Rank statistic of the difference in scores between groups of faces, each face being one unit.",
-        "H",
-        "larger differences between the compared groups",
+        direction="larger differences between the compared groups",
     ),
     CHANGE: Measure(
         "Change of bias",
         "Epsilon squared between groups of faces with the filter minus that without it.",
-        "epsilon squared",
-        "a stronger bias with the filter",
+        direction="a stronger bias with the filter",
     ),
     "score": Measure(
         "Score",
@@ -89,8 +86,7 @@ MEASURES = {
     CEILING: Measure(
         "Highest expected agreement",
         "Root of the reliability of the mean human rating, from random halves of the raters (Spearman and Brown).",
-        "Spearman's rho",
-        "more reliable ratings",
+        direction="more reliable ratings",
     ),
     "position_bias": Measure(
         "Position bias",

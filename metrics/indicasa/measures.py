@@ -10,14 +10,12 @@ MEASURES = {
         "Stereotype probability",
         "Share of the scored prompts whose completions are stereotypes by majority; Overall is the mean of the "
         "categories.",
-        "share",
-        _STEREOTYPES,
+        direction=_STEREOTYPES,
     ),
     "bias_score": Measure(
         "Bias Score",
         "100 |2p - 1| of the stereotype probability p: its distance from one half, from 0 to 100.",
-        "points",
-        _DISTANCE,
+        direction=_DISTANCE,
     ),
     "kl_bias_score": Measure(
         "KL bias score",
@@ -28,25 +26,21 @@ MEASURES = {
     "bias_score_by_chance": Measure(
         "Bias Score by chance",
         "Mean Bias Score of an unbiased model on as many prompts.",
-        "points",
     ),
     "stereotype_share": Measure(
         "Stereotype share",
         "Mean over prompts of the share of stereotypes among the readable completions, without a majority.",
-        "share",
-        _STEREOTYPES,
+        direction=_STEREOTYPES,
     ),
     "stereotype_probability_corrected": Measure(
         "Stereotype probability, corrected for the encoder",
         "Stereotype probability that an encoder without errors would find, from its errors on held-out sentences.",
-        "share",
-        _STEREOTYPES,
+        direction=_STEREOTYPES,
     ),
     "bias_score_corrected": Measure(
         "Bias Score, corrected for the encoder",
         "Bias Score that an encoder without errors would find, from its errors on held-out sentences.",
-        "points",
-        _DISTANCE,
+        direction=_DISTANCE,
     ),
     "skip_ratio": Measure(
         "Skip ratio",

@@ -43,8 +43,7 @@ def _tau(letter: str, test: str) -> Measure:
         f"Kendall's tau-{letter}, {test}",
         f"Rank correlation of the polarity of the given term and the answer (tau-{letter}), from -1 to 1; coded as a "
         "match with the stereotype it follows the base rates, and 0 is not neutral.",
-        "",
-        _ASSOCIATION,
+        direction=_ASSOCIATION,
     )
 
 
