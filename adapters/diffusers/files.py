@@ -82,19 +82,20 @@ def part_files(source: Source, folder: Path) -> list[Path]:
     settings, safe, pickled = (_matching(there, patterns) for patterns in (SETTINGS, SAFE, PICKLED))
     if not settings:
         raise ModelLoadError(
-            f"{shown} holds no configuration, although {INDEX} names it. Save the pipeline again.", code="model.files"
+            f"{shown} contains no configuration, although {INDEX} names it. Save the pipeline again.",
+            code="model.files",
         )
     # Only models have a config.json: schedulers, tokenizers and processors name theirs otherwise.
     if not _matching(there, (CONFIG,)):
         return settings
     if not safe and pickled and not source.allow_pickle:
         raise ModelLoadError(
-            f"{shown} holds only pickled weights ({pickled[0].name}), which can run code when read. Save it as "
+            f"{shown} contains only pickled weights ({pickled[0].name}), which can run code when read. Save it as "
             "safetensors (pipeline.save_pretrained(directory)), or set allow_pickle = true if you trust it.",
             code="model.pickled",
         )
     if not safe and not pickled:
-        raise ModelLoadError(f"{shown} holds no weights ({SAFE[0]} or {SAFE[2]}).", code="model.weights-missing")
+        raise ModelLoadError(f"{shown} contains no weights ({SAFE[0]} or {SAFE[2]}).", code="model.weights-missing")
     return sorted({*settings, *(safe or pickled)})
 
 
@@ -119,7 +120,7 @@ def _source(model: str, revision: str | None, index: str, allow_pickle: bool) ->
         )
     if not (folder / index).is_file():
         what = "diffusers pipeline" if index == INDEX else "diffusers model"
-        raise ModelLoadError(f"{model!r} holds no {index}, so it is no {what}.", code="model.files")
+        raise ModelLoadError(f"{model!r} contains no {index}, so it is not a {what}.", code="model.files")
     return Source(folder.resolve().name, "", read_config(folder / index), folder, allow_pickle)
 
 
@@ -127,7 +128,7 @@ def _check_index(source: Source) -> None:
     kind = source.config.get("_class_name")
     if not isinstance(kind, str):
         raise ModelLoadError(
-            f"{source.name!r} is no pipeline of diffusers, or brings its own code, which is not run: its {INDEX} "
+            f"{source.name!r} is not a pipeline of diffusers, or brings its own code, which is not run: its {INDEX} "
             f"gives the class {kind!r}.",
             code="model.kind",
         )

@@ -126,7 +126,8 @@ def _arguments(cls: Any, name: str, kind: str) -> frozenset[str]:
     missing = [needed for needed in NEEDED if needed not in parameters]
     if missing or parameters & {"image", "video", "num_frames"}:
         raise ModelLoadError(
-            f"{name!r} is no text-to-image pipeline that this diffusers knows: its class is {kind}.", code="model.kind"
+            f"{name!r} is not a text-to-image pipeline that this diffusers knows: its class is {kind}.",
+            code="model.kind",
         )
     return parameters
 
@@ -174,7 +175,7 @@ def _load_part(folder: Path, cls: Any, recipe: Recipe) -> Any:
     if lost:
         more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
         raise ModelLoadError(
-            f"the weights of {shown} lack {', '.join(lost[:3])}{more}: images would be noise.",
+            f"the weights of {shown} lack {', '.join(lost[:3])}{more}: images would be random.",
             code="model.weights-missing",
         )
     return part.eval()

@@ -109,10 +109,12 @@ def model_files(
     shown = repr(name or str(folder))
     there = sorted(path for path in folder.iterdir() if path.is_file())
     if not _matching(there, (CONFIG,)):
-        raise ModelLoadError(f"{shown} holds no {CONFIG}, so it is no Transformers model directory.", code="model.kind")
+        raise ModelLoadError(
+            f"{shown} contains no {CONFIG}, so it is not a Transformers model directory.", code="model.kind"
+        )
     if not _matching(there, TOKENIZER):
         raise ModelLoadError(
-            f"{shown} holds no tokenizer (none of {', '.join(TOKENIZER)}). "
+            f"{shown} contains no tokenizer (none of {', '.join(TOKENIZER)}). "
             "Save it there: tokenizer.save_pretrained(directory).",
             code="model.files",
         )
@@ -139,7 +141,7 @@ def read_config(path: Path) -> dict[str, Any]:
         raise ModelLoadError(f"cannot read {str(path)!r}: {one_line(error)}", code="model.config") from error
     if not isinstance(config, dict):
         raise ModelLoadError(
-            f"{str(path)!r} holds no JSON object, so it is no Transformers configuration.", code="model.config"
+            f"{str(path)!r} contains no JSON object, so it is not a Transformers configuration.", code="model.config"
         )
     return config
 
@@ -152,11 +154,11 @@ def _weights(there: list[Path], shown: str, allow_pickle: bool) -> list[Path]:
         return pickled
     if pickled:
         raise ModelLoadError(
-            f"{shown} holds only pickled weights ({pickled[0].name}), which can run code when read. Save it as "
+            f"{shown} contains only pickled weights ({pickled[0].name}), which can run code when read. Save it as "
             "safetensors (model.save_pretrained(directory)), or set allow_pickle = true if you trust it.",
             code="model.pickled",
         )
-    raise ModelLoadError(f"{shown} holds no weights (model.safetensors).", code="model.weights-missing")
+    raise ModelLoadError(f"{shown} contains no weights (model.safetensors).", code="model.weights-missing")
 
 
 def _matching(paths: Iterable[Path], patterns: tuple[str, ...]) -> list[Path]:

@@ -70,7 +70,7 @@ def pin_file(model: str, revision: str | None, name: str) -> Path:
         ) from None
     except LocalEntryNotFoundError:
         raise ModelLoadError(
-            f"{model!r} is no directory, and as a hub name it is neither cached nor reachable from here. "
+            f"{model!r} is not a directory, and as a hub name it is neither cached nor reachable from here. "
             "Check the spelling and the connection, or give a directory.",
             code="model.not-found",
         ) from None
@@ -81,7 +81,7 @@ def pin_file(model: str, revision: str | None, name: str) -> Path:
     except (HfHubHTTPError, OSError) as error:
         at = f" at revision {revision!r}" if revision else ""
         raise ModelLoadError(
-            f"{model!r}{at} is no directory, and the hub does not give it: {type(error).__name__}. Check the spelling; "
+            f"{model!r}{at} is not a directory, and not on the hub: {type(error).__name__}. Check the spelling; "
             "a private or gated model needs the environment variable HF_TOKEN.",
             code="model.not-found",
         ) from None

@@ -55,7 +55,7 @@ def check_kind(kind: Kind, config: Mapping[str, Any], name: str, *, trust_remote
     named = [architecture for architecture in config.get("architectures") or () if isinstance(architecture, str)]
     if named and not any(map(kind.fits, named)):
         is_a = next((text for end, text in _NAMES.items() if named[0].endswith(end)), "another kind of model")
-        raise ModelLoadError(f"model {name!r} is no {kind.what}: {named[0]} is {is_a}.", code="model.kind")
+        raise ModelLoadError(f"model {name!r} is not a {kind.what}: {named[0]} is {is_a}.", code="model.kind")
 
 
 def load_tokenizer(folder: Path, source: Source) -> Any:
@@ -127,7 +127,7 @@ def load_weights(folder: Path, source: Source, dtype: DType, loader: str, what: 
     if missing := truly_missing(model, info):
         shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         raise ModelLoadError(
-            f"the weights of {source.name!r} lack {shown}: with these left random every score would be noise. "
+            f"the weights of {source.name!r} lack {shown}, so every score would be random. "
             f"Give a checkpoint that was saved as {what}, head included.",
             code="model.weights-missing",
         )

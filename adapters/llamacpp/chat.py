@@ -38,7 +38,7 @@ def read_turns(messages: Sequence[Message], system_prompt: str | None) -> list[T
     """
     turns = [{"role": message.role, "content": _content(message)} for message in messages]
     if not turns:
-        raise PermanentError("there is no message to answer.", code="request.empty")
+        raise PermanentError("the request has no message to answer.", code="request.empty")
     if system_prompt is None:
         return turns
     # Templates know one system message at most.

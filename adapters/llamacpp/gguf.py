@@ -83,11 +83,11 @@ def _check_kind(metadata: dict[str, Any], model: str) -> None:
     architecture = metadata.get("general.architecture", "unknown")
     if kind != "model" or architecture == "clip":
         raise ModelLoadError(
-            f"{model!r} holds no language model but a part of one ({kind}, {architecture}).", code="model.kind"
+            f"{model!r} contains only a part of a language model ({kind}, {architecture}).", code="model.kind"
         )
     if metadata.get(f"{architecture}.attention.causal") is False:
         raise ModelLoadError(
-            f"{model!r} is no causal language model ({architecture}); it cannot continue a text.", code="model.kind"
+            f"{model!r} is not a causal language model ({architecture}); it cannot continue a text.", code="model.kind"
         )
 
 
@@ -124,7 +124,8 @@ def _read(path: Path) -> tuple[dict[str, Any], frozenset[str]]:
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise ModelLoadError(
-                f"{str(path)!r} is no GGUF file. Convert the model with llama.cpp's converter first.", code="model.kind"
+                f"{str(path)!r} is not a GGUF file. Convert the model with llama.cpp's converter first.",
+                code="model.kind",
             )
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             try:

@@ -55,9 +55,7 @@ def find_library() -> Any:
     try:
         return importlib.import_module("llama_cpp")
     except (ImportError, OSError, RuntimeError) as error:
-        raise ModelLoadError(
-            f"llama-cpp-python does not load: {error}. Install it anew.", code="model.library"
-        ) from error
+        raise ModelLoadError(f"llama-cpp-python does not load: {error}. Reinstall it.", code="model.library") from error
 
 
 class Engine:
@@ -189,7 +187,7 @@ class Engine:
             raise ModelLoadError(f"llama.cpp cannot load {str(source.path)!r}: {self._why()}.", code="model.unloadable")
         if self.lib.llama_model_has_encoder(model) or not self.lib.llama_model_has_decoder(model):
             self.lib.llama_model_free(model)
-            raise ModelLoadError(f"{str(source.path)!r} is no decoder-only language model.", code="model.kind")
+            raise ModelLoadError(f"{str(source.path)!r} is not a decoder-only language model.", code="model.kind")
         return model
 
     def _open_context(self, setup: Setup) -> Any:

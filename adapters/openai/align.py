@@ -50,8 +50,8 @@ def find_continuation(tokens: Tokens, prompt: str, continuation: str, counted: U
         start, end = _by_offsets(tokens, whole, len(prompt)) or (None, 0)
     if start is None:
         raise PermanentError(
-            f"{where} does not echo the prompt token by token with the one it generated behind, so what its numbers "
-            "belong to cannot be told.",
+            f"{where} does not echo the prompt token by token with the one it generated behind, so its numbers "
+            "cannot be assigned to tokens.",
             code="endpoint.echo",
         )
     return tokens.values[start:end]

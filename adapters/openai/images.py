@@ -47,7 +47,7 @@ class ImageUrls:
         data = fetch_image(sha256, blobs)
         if (kind := media_type(data)) is None:
             raise PermanentError(
-                f"image {sha256} is no PNG, JPEG, GIF or WebP; endpoints take no other.", code="request.image-format"
+                f"image {sha256} is not a PNG, JPEG, GIF or WebP; endpoints take no other.", code="request.image-format"
             )
         if sha256 not in self._sound:
             decode_image(sha256, data, _unpack)
@@ -71,7 +71,7 @@ def keep_image(encoded: str, keep: Keep | None) -> str:
     """
     if keep is None:
         raise PermanentError(
-            "an image cannot be kept: no store of images is at hand (adapter.bind).", code="request.no-image-store"
+            "an image cannot be stored: no store of images is attached (adapter.bind).", code="request.no-image-store"
         )
     try:
         data = base64.b64decode(encoded, validate=True)

@@ -123,7 +123,7 @@ class Scorer:
         if start is None:
             raise PermanentError(
                 f"the tokens that {self._caller.where} reports do not spell the continuation {continuation!r}; "
-                "which of them to count cannot be told.",
+                "so it is unknown which tokens count.",
                 code="endpoint.echo",
             )
         return self._scores(tokens.values[start:])
@@ -194,7 +194,7 @@ class Scorer:
             )
         if not all(ABSENT < value <= 1e-6 for value in known):
             raise PermanentError(
-                f"{self._caller.where} gives numbers that are no log-probabilities: {known[:4]}.",
+                f"{self._caller.where} gives numbers that are not log-probabilities: {known[:4]}.",
                 code="endpoint.logprobs",
             )
         return TokenScores(log_probability=math.fsum(known), count=len(known), values=known)

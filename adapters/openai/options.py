@@ -116,7 +116,10 @@ def _check_classify(options: OpenAIOptions) -> None:
             code="options.value",
         )
     if options.classify == "likelihood" and options.likelihood is None:
-        raise UsageError("classify = 'likelihood' needs the setting likelihood (see it).", code="options.conflict")
+        raise UsageError(
+            "classify = 'likelihood' needs the setting likelihood, such as likelihood = 'prompt_logprobs'.",
+            code="options.conflict",
+        )
     prompt = prompt_of(options)
     if "{text}" not in prompt:
         raise UsageError("classify_prompt needs {text} where the text goes.", code="options.value")
@@ -224,7 +227,7 @@ def ensure_no_key(identity: Identity, key: str | None) -> None:
     """
     if key is not None and any(key in str(value) for value in (identity.model, *identity.settings.values())):
         raise UsageError(
-            "a setting holds the key itself. It belongs into the environment only; see api_key_env.",
+            "a setting holds the key itself. Put it into an environment variable; see api_key_env.",
             code="options.secret",
         )
 

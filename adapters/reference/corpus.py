@@ -84,7 +84,7 @@ def planted_log_odds(attribute: str | None, strength: float) -> float:
     if attribute is None:
         return 0.0
     if attribute not in POSITIVE + NEGATIVE:
-        raise ValueError(f"{attribute!r} is no attribute of the grammar; choose one of {POSITIVE + NEGATIVE}")
+        raise ValueError(f"{attribute!r} is not an attribute of the grammar; choose one of {POSITIVE + NEGATIVE}")
     good = sum(slot(word) == slot(attribute) for word in POSITIVE)
     bad = sum(slot(word) == slot(attribute) for word in NEGATIVE)
     sums = (good * strength + bad * (1 - strength), good * (1 - strength) + bad * strength)

@@ -30,7 +30,7 @@ def check_continuations(continuations: Sequence[str]) -> None:
         PermanentError: saying which.
     """
     if not continuations:
-        raise PermanentError("there is no continuation to score.", code="request.empty")
+        raise PermanentError("the request has no continuation to score.", code="request.empty")
     if "" in continuations:
         number = list(continuations).index("")
         raise PermanentError(

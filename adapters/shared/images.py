@@ -34,7 +34,7 @@ def fetch_image(sha256: str, blobs: Blobs | None) -> bytes:
     """
     if blobs is None:
         raise PermanentError(
-            f"image {sha256}: no store of images is attached, so its bytes are not at hand.",
+            f"image {sha256}: no store of images is attached, so its bytes cannot be read.",
             code="request.no-image-store",
         )
     try:
@@ -43,7 +43,7 @@ def fetch_image(sha256: str, blobs: Blobs | None) -> bytes:
         raise PermanentError(f"image {sha256}: {error}", code="request.image-missing") from error
     if hashlib.sha256(data).hexdigest() != sha256.lower():
         raise PermanentError(
-            f"image {sha256} has other bytes than its name says; the store is damaged.", code="request.image-damaged"
+            f"image {sha256} does not match its name (sha256); the store is damaged.", code="request.image-damaged"
         )
     return data
 
@@ -71,6 +71,6 @@ def decode_image(sha256: str, data: bytes, then: Callable[[Any], T]) -> T:
         raise PermanentError(f"image {sha256} cannot be read ({len(data)} bytes): {shown}.", code=code) from error
     raise PermanentError(
         f"image {sha256} unpacks to {image.width} x {image.height} pixels, more than {limit}. Give a smaller copy; "
-        "making one here would be asking about another image.",
+        "scaling it here would change the question.",
         code="request.image-size",
     )

@@ -100,7 +100,7 @@ class Answers:
         marked = self._marked(prompt, request)
         scores = [marked.get(text.strip()) or self._continued(prompt, text) for text in request.continuations]
         if not scores:
-            raise PermanentError("there is no continuation to score. Give one or more.", code="request.empty")
+            raise PermanentError("the request has no continuation to score. Give one or more.", code="request.empty")
         return Likelihoods(scores=tuple(scores), usage=Usage(input_tokens=_count(prompt)))
 
     def generate(self, request: Generate) -> Generation:

@@ -143,7 +143,7 @@ class Plugins:
         owners += [("study", name, self._owners.get(name)) for name in offered.studies]
         for kind, name, owner in owners:
             if owner is not None:
-                raise ValueError(f"the {kind} name {name!r} is taken by plugin {owner!r}")
+                raise ValueError(f"the plugin {owner!r} already has a {kind} named {name!r}")
 
     def _owner(self, kind: str, name: str) -> str | None:
         return self.offers[kind][name].plugin if name in self.offers[kind] else None
@@ -161,7 +161,9 @@ def blamed(plugin: str, what: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise PluginError(
-            plugin, f"{what} failed: {type(error).__name__}: {error}. See --debug.", code="plugin.failed"
+            plugin,
+            f"{what} failed: {type(error).__name__}: {error}. --debug shows the traceback.",
+            code="plugin.failed",
         ) from error
 
 

@@ -101,7 +101,7 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for measure, cell in zip(self.measures, cells, strict=True):
             if isinstance(cell, bool) or not isinstance(cell, (int, float)):
                 raise DataError(
-                    f"{cell!r} in a row of {self.source!r} is no number: {list(row)}.", code="published.row"
+                    f"{cell!r} in a row of {self.source!r} is not a number: {list(row)}.", code="published.row"
                 )
             group = dict(zip(self.by, levels, strict=True))
             yield msgspec.structs.replace(printed, measure=measure, value=float(cell), group=group)

@@ -96,7 +96,7 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise UnknownNameError("adapter", adapter, self.adapters)
         if name in self.adapters:
             raise UsageError(
-                f"{name!r} is an adapter: say which model, as {name}:MODEL, or by a name of the registry.",
+                f"{name!r} is an adapter. Name a model too, as {name}:MODEL, or by a name of the registry.",
                 code="registry.model-missing",
             )
         raise UnknownNameError("model", name, self.models, "Or name one as ADAPTER:MODEL, such as hf-masked:./my-bert.")

@@ -1,4 +1,4 @@
-"""`prejudge cache export|import|merge`: evidence that travels."""
+"""`prejudge cache export|import|merge`: sharing runs and merging stores."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from .shared import run_argument, store_option
 
 @click.command("export")
 @run_argument
-@click.option("--out", default=None, metavar="FILE", help="The file to write. Default: NAME.zip here.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option(
+    "--out", default=None, metavar="FILE", help="The file to write. Default: NAME.zip in the working directory."
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @store_option
 def export(name: str, out: str | None, force: bool, store: str) -> None:
     """Write the run NAME as one file that anyone can import and score again, without keys or models."""
@@ -27,30 +29,30 @@ def export(name: str, out: str | None, force: bool, store: str) -> None:
         path = Path(out) if out else Path(f"{run.name}.zip")
         if path.exists() and not force:
             raise UsageError(
-                f"{str(path)!r} is there already. Name another with --out, or write over it with --force.",
+                f"the file {str(path)!r} exists already. Name another file with --out, or replace it with --force.",
                 code="file.exists",
             )
         done = export_run(opened, run, path)
     click.echo(", ".join(f"{count:,} {kind}" for kind, count in done.counts.items()))
     if done.absent:
-        click.echo(f"Note: {done.absent:,} images that requests name are not in the store, and not in the bundle.")
+        click.echo(f"Note: {done.absent:,} images of requests are not in the store, so they are not in the bundle.")
     if run.state != "finished":
-        click.echo(f"Note: the run is not finished, but {run.state}.")
+        click.echo(f"Note: the run is not finished (state: {run.state}).")
     click.echo(f"Bundle: {done.path}\nsha256: {done.sha256}")
 
 
 @click.command("import")
 @click.argument("file")
-@click.option("--as", "name", default=None, metavar="NAME", help="Give the run another name here.")
+@click.option("--as", "name", default=None, metavar="NAME", help="Import the run under another name.")
 @store_option
 def import_(file: str, name: str | None, store: str) -> None:
-    """Take over the run in the bundle FILE, once everything in it was checked."""
+    """Import the run in the bundle FILE after checking all its content."""
     with Bundle(file) as bundle, Store(store, later=True) as opened:
         done = import_bundle(opened, bundle, name)
     if not done.new:
-        click.echo(f"The run is here already: {done.run}")
+        click.echo(f"The store already has this run: {done.run}")
         return
-    click.echo(f"{done.exchanges:,} exchanges and {done.images:,} images are new here.")
+    click.echo(f"Imported {done.exchanges:,} new exchanges and {done.images:,} new images.")
     click.echo(f"Run:    {done.run}\nScore it: prejudge score {done.run}{option_words(store)}")
 
 
@@ -58,11 +60,11 @@ def import_(file: str, name: str | None, store: str) -> None:
 @click.argument("other")
 @store_option
 def merge_(other: str, store: str) -> None:
-    """Take over all that the store OTHER holds. What is here stays as it is, and goes on being found."""
+    """Copy all runs and answers of the store OTHER into this store. Existing runs are unchanged."""
     with Store(other, writable=False) as source, Store(store) as opened:
         done = merge(opened, source)
-    click.echo(f"{done.exchanges:,} exchanges, {done.images:,} images and {done.runs:,} runs taken over.")
+    click.echo(f"Copied {done.exchanges:,} exchanges, {done.images:,} images and {done.runs:,} runs.")
     if done.same:
-        click.echo(f"{done.same:,} runs were here already.")
+        click.echo(f"{done.same:,} runs were already in this store.")
     for there, here in done.renamed:
-        click.echo(f"Another run is called {there} here; the other store's is now {here}.")
+        click.echo(f"This store already has another run named {there}; the copied run is now named {here}.")

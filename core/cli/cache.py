@@ -1,4 +1,4 @@
-"""`prejudge cache`: looking into the store, checking it, removing from it."""
+"""`prejudge cache`: commands that inspect, check and prune the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = 20
 
 @click.group()
 def cache() -> None:
-    """Look into the store, check it, and carry evidence to and from it."""
+    """Inspect and check the store, and export, import, merge or remove runs."""
 
 
 for command in (export, import_, merge_):
@@ -33,7 +33,7 @@ for command in (export, import_, merge_):
 @cache.command()
 @store_option
 def stats(store: str) -> None:
-    """Show what the store holds: rows per table, exchanges per model, operation and status."""
+    """Count the rows of each table, and the exchanges by model, operation and status."""
     with Store(store, writable=False) as opened:
         counts, models = statistics(opened), exchanges_by_model(opened)
     console = terminal()
@@ -51,10 +51,10 @@ def stats(store: str) -> None:
 @cache.command()
 @store_option
 def verify(store: str) -> int:
-    """Check that everything in the store hangs together. Exit code 1 if something does not.
+    """Check that the store is consistent. Exit code 1 if it is not.
 
-    Every key is derived again, every image and repeated text is hashed, every trial must point to an exchange of its
-    key. Nothing here can tell a response that was changed: keep a bundle's sha256 for that.
+    Derives every key again, hashes every image and shared text, and checks that every trial points to an exchange with
+    its key. It cannot detect a changed response; for that, compare the sha256 of an exported bundle.
     """
     wrong = 0
     with Store(store, writable=False) as opened:
@@ -66,30 +66,30 @@ def verify(store: str) -> int:
         click.echo(f"... and {wrong - SHOWN:,} more.")
     counts = checks.counts
     others = [f"{getattr(counts, name):,} {name}" for name in ("models", "images", "parts", "trials")]
-    click.echo(f"{counts.exchanges:,} exchanges checked, {wrong:,} wrong. Checked too: {', '.join(others)}.")
+    click.echo(f"{counts.exchanges:,} exchanges checked, {wrong:,} problems found. Also checked: {', '.join(others)}.")
     if counts.absent:
-        click.echo(f"Note: {counts.absent:,} images that exchanges name are not kept here.")
+        click.echo(f"Note: {counts.absent:,} images of exchanges are not in the store.")
     return 1 if wrong else 0
 
 
 @cache.command("prune")
 @click.option("--run", "name", required=True, metavar="NAME", shell_complete=complete_run, help="The run to remove.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--unused", is_flag=True, help="Remove exchanges that no run uses at all, too.")
-@click.option("--killed", is_flag=True, help="Runs that say they are running are not: their processes were killed.")
-@click.option("--vacuum", "shrink", is_flag=True, help="Make the file smaller afterwards.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--unused", is_flag=True, help="Also remove exchanges that no run uses.")
+@click.option("--killed", is_flag=True, help="Treat runs marked as running as killed.")
+@click.option("--vacuum", "shrink", is_flag=True, help="Reduce the size of a SQLite file afterwards.")
 @store_option
 def prune_(name: str, store: str, yes: bool, shrink: bool, **options: bool) -> None:
-    """Remove a run and what only it used: exchanges, images, repeated texts. Never what another run uses."""
+    """Remove a run, with the exchanges, images and shared texts that no other run uses."""
     ensure_there(store)
     with Store(store) as opened:
         run = get_run(opened, name)
         going = would_go(opened, run, PruneOptions(**options))
         what = [f"{getattr(going, name):,} {name}" for name in ("trials", "exchanges", "failures", "images", "parts")]
-        goes = "goes" if yes else "would go"
-        click.echo(f"Run {run.name} {goes} with {', '.join(what)}: {going.size:,} bytes.")
+        removes = "Removing" if yes else "This would remove"
+        click.echo(f"{removes} the run {run.name} with {', '.join(what)}: {going.size:,} bytes.")
         if not yes:
-            click.confirm("Answers that go cannot be had again without asking. Remove them?", abort=True)
+            click.confirm("Removed answers can be restored only by asking the model again. Remove them?", abort=True)
         prune(opened, run, PruneOptions(**options))
         if shrink:
             vacuum(opened)
@@ -101,22 +101,22 @@ def prune_(name: str, store: str, yes: bool, shrink: bool, **options: bool) -> N
 @click.argument("second", required=False)
 @store_option
 def explain(first: str, second: str | None, store: str) -> None:
-    """Show what the key FIRST was made from, and where it differs from SECOND or from the nearest stored key.
+    """Show the parts of the key FIRST, and how they differ from SECOND or from the most similar stored key.
 
-    A key is given in hexadecimal (its first digits are enough), or as RUN/TRIAL, where TRIAL is as in the column
-    `trial` of observations.parquet.
+    Give a key in hexadecimal (the first digits are enough), or as RUN/TRIAL, where TRIAL is a value of the column
+    `trial` in observations.parquet.
     """
     with Store(store, writable=False) as opened:
         one = find_parts(opened, first)
         two = find_parts(opened, second) if second is not None else nearest(opened, one)
     _show(one)
     if two is None:
-        click.echo("There is no other key to compare with.")
+        click.echo("The store has no other key to compare with.")
         return
     found = differences(one, two)
-    click.echo(f"\n{'Nearest' if second is None else 'Second'} key: {two.key.hex()}")
+    click.echo(f"\n{'Most similar' if second is None else 'Second'} key: {two.key.hex()}")
     if not found:
-        click.echo("The keys are equal: one request to one model.")
+        click.echo("The keys are equal: the same request to the same model.")
     for place, left, right in found:
         click.echo(f"  {place}: {left!r} | {right!r}")
 

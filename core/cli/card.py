@@ -24,7 +24,7 @@ from .shared import read_assignments, registry_option, run_argument, runs_option
 def card(name: str, out: str | None, assignments: tuple[str, ...], store: str, runs: str, registry: str | None) -> None:
     """Write a model card and a data sheet of the run NAME (default: the latest) in Markdown.
 
-    Where the run was scored again with other options, its folder says with which, and the card takes these too.
+    If `prejudge score --set` was used on the run, the card uses the same options.
     """
     with Store(store, writable=False) as opened:
         folder = Path(runs) / get_run(opened, name).name
@@ -32,6 +32,7 @@ def card(name: str, out: str | None, assignments: tuple[str, ...], store: str, r
         options = held | read_assignments(assignments, None)
         scores = score(Catalogue.load(registry), opened, folder.name, options)
     if options:
-        click.echo(f"Measured with {in_words(options)}{f', as {folder} was last' if options == held else ''}.")
+        last = f", the options last used for {folder}" if options == held else ""
+        click.echo(f"Measured with {in_words(options)}{last}.")
     for path in write_card(scores, Path(out) if out else folder):
         click.echo(f"Written: {path}")

@@ -30,16 +30,18 @@ from .results import ADJUSTED, UNITS, levels
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
 from .terminal import terminal
 
-CAPTION = f"difference: over the units that both runs answered; {ADJUSTED}"
+CAPTION = f"difference: in the units that both runs answered; {ADJUSTED}"
 ROWS = 60
 """Differences that a terminal shows; the report has all."""
 
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN RUN [RUN...]", shell_complete=complete_run)
-@click.option("--all-pairs", is_flag=True, help="Compare every run with every other, not only with the first.")
-@click.option("--allow-different", is_flag=True, help="Compare what runs with different options or data share.")
-@click.option("--ranks", is_flag=True, help="Rank the models of several studies, and see whether the ranks agree.")
+@click.option("--all-pairs", is_flag=True, help="Compare all pairs of runs, not only each run with the first.")
+@click.option(
+    "--allow-different", is_flag=True, help="Compare the common units of runs with different options or data."
+)
+@click.option("--ranks", is_flag=True, help="Rank the models in several studies, and test whether the ranks agree.")
 @set_option
 @store_option
 @runs_option
@@ -47,9 +49,9 @@ ROWS = 60
 def compare(
     names: tuple[str, ...], assignments: tuple[str, ...], all_pairs: bool, allow_different: bool, **where: Any
 ) -> int:
-    """Compare runs of one study with the first of them, unit by unit: differences, intervals, corrected tests.
+    """Compare runs of one study with the first run, unit by unit: differences, intervals and corrected tests.
 
-    With runs of two or more studies on three or more models each, compare the ranks of the models instead.
+    For runs of two or more studies on three or more models each, the ranks of the models are compared instead.
     """
     catalogue = Catalogue.load(where["registry"])
     ensure_writable(Path(where["runs"]))
@@ -89,7 +91,7 @@ def _by_pair(differences: Sequence[Difference]) -> dict[str, list[Difference]]:
     found: dict[str, list[Difference]] = {}
     for difference in differences:
         group = difference.estimate.group
-        title = f"{group['run']} (second) less {group['against']} (first)" if "run" in group else ""
+        title = f"{group['run']} (second) minus {group['against']} (first)" if "run" in group else ""
         found.setdefault(title, []).append(difference)
     return found
 
@@ -102,7 +104,7 @@ def _empty(title: str, caption: str) -> Table:
 
 def _table(title: str, differences: Sequence[Difference]) -> Table:
     table = _empty(title, CAPTION)
-    for name in ("measure", "for"):
+    for name in ("measure", "group"):
         table.add_column(name, overflow="fold")
     for name in ("first", "second", "difference", "interval", "n", "missing", "p"):
         table.add_column(name, justify="right")

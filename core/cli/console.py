@@ -1,4 +1,4 @@
-"""What the command of a study may use of the command line: its options, its tables, and how it runs a study."""
+"""What the command of a study may import of the command line: options, tables, and how to run a study."""
 
 from __future__ import annotations
 

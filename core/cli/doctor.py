@@ -32,25 +32,25 @@ MARKS = {"pass": "pass", "fail": "FAIL", "skip": "-"}
     "operations",
     multiple=True,
     type=click.Choice(sorted(BY_NAME)),
-    help="Try this operation only. Repeatable. Default: what the model offers.",
+    help="Check only this operation. Repeatable. Default: all operations of the model.",
 )
 @store_option
 @registry_option
 def doctor(model: str | None, operations: tuple[str, ...], store: str, registry: str | None) -> int:
-    """Ask MODEL a few questions with known answers, before money is spent. Exit code 1 if one fails.
+    """Ask MODEL a few questions with known answers, to check it before a run. Exit code 1 if a check fails.
 
-    Nothing of it goes into your store. Without MODEL: what is installed, which extras lack what, which devices are
-    seen, and where the store is; exit code 1 if something of it must be mended.
+    Nothing is written to the store. Without MODEL, check the installation: packages, extras, devices and the store;
+    exit code 1 if something must be fixed.
     """
     if model is None:
         if operations:
             raise UsageError(
-                "--operation is for a model: prejudge doctor MODEL --operation NAME", code="options.conflict"
+                "--operation needs a model: prejudge doctor MODEL --operation NAME", code="options.conflict"
             )
         return _show_installation(look_around(Catalogue.load(registry).plugins, store))
     checks = asyncio.run(_examine(Catalogue.load(registry).adapter(model), [BY_NAME[name] for name in operations]))
     table = Table(title=f"doctor: {model}", title_justify="left")
-    for name in ("check", "", "what was seen"):
+    for name in ("check", "result", "details"):
         table.add_column(name, overflow="fold")
     for check in checks:
         table.add_row(check.name, MARKS[check.verdict], check.detail)
@@ -59,9 +59,9 @@ def doctor(model: str | None, operations: tuple[str, ...], store: str, registry:
 
 
 def _show_installation(facts: list[Fact]) -> int:
-    """Print what is known of this installation; return 1 if something of it is wrong."""
+    """Print the state of this installation; return 1 if something is wrong."""
     table = Table(title="doctor: this installation", title_justify="left")
-    for name in ("part", "name", "what was seen"):
+    for name in ("part", "name", "details"):
         table.add_column(name, overflow="fold")
     for fact in facts:
         table.add_row(fact.part, escape(fact.name), f"{'WRONG: ' if fact.wrong else ''}{escape(fact.detail)}")

@@ -44,14 +44,14 @@ def gate(
     assignments: tuple[str, ...],
     **where: Any,
 ) -> int:
-    """Hold the run NAME (default: the latest) against a policy. Exit code 1 if a rule fails, 2 if it is no policy.
+    """Check the run NAME (default: the latest) against a policy.
 
-    A rule that matches no estimate fails, and so does one whose value or limit is missing. The run is measured with its
-    own options; --set takes others.
+    Exit code 1 if a rule fails, 2 if the policy file is invalid. A rule fails if it matches no estimate, or its value
+    or limit is missing. The run is measured with its original options; --set changes them.
     """
     for old in filter(None, (xml, summary)):
         with contextlib.suppress(OSError):  # said when it is written
-            Path(old).unlink(missing_ok=True)  # what an earlier gate found must not stand for this one
+            Path(old).unlink(missing_ok=True)  # the result of an earlier gate must not look like this one's
     rules, given = read_policy(policy), read_assignments(assignments, None)
     with Store(where["store"], writable=False) as opened:
         scores, verdicts = judge_run(Catalogue.load(where["registry"]), opened, name, rules, given)
@@ -65,12 +65,12 @@ def gate(
 
 
 def _held(count: int) -> str:
-    return "1 check holds" if count == 1 else f"{count:,} checks hold"
+    return "1 check passed" if count == 1 else f"{count:,} checks passed"
 
 
 def _show(verdicts: Sequence[Verdict], title: str) -> int:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for head in ("", "rule", "for", "must hold", "found"):
+    for head in ("", "rule", "group", "required", "found"):
         table.add_column(head, overflow="fold")
     for verdict in verdicts:
         for outcome in verdict.outcomes:

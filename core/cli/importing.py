@@ -29,15 +29,15 @@ from .shared import (
 
 @click.command("import")
 @study_argument
-@click.option("--responses", required=True, metavar="FILE", help="The answers, as CSV or JSONL: one row each.")
-@click.option("--model", required=True, metavar="NAME", help="What to call the model that gave them.")
+@click.option("--responses", required=True, metavar="FILE", help="CSV or JSONL file with one answer per row.")
+@click.option("--model", required=True, metavar="NAME", help="The name of the model that gave the answers.")
 @click.option(
     "--columns",
     multiple=True,
     metavar="FIELD=COLUMN,...",
-    help="Columns by field, where the names differ: response=answer,scenario=Scenario. Repeatable.",
+    help="The columns of fields with other names: response=answer,scenario=Scenario. Repeatable.",
 )
-@click.option("--allow-unmatched", is_flag=True, help="Leave out rows that are for no trial, or for no single one.")
+@click.option("--allow-unmatched", is_flag=True, help="Skip rows that do not match exactly one trial.")
 @data_option
 @orders_option
 @set_option
@@ -47,7 +47,7 @@ from .shared import (
 def import_responses(
     study: str, columns: tuple[str, ...], assignments: tuple[str, ...], allow_unmatched: bool, **where: str
 ) -> int:
-    """Take answers to STUDY that somebody else collected into the store as a run, and score it."""
+    """Import answers to STUDY that somebody else collected as a run, and score it."""
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, {}, read_assignments(assignments, where["data"], where["orders"]))
     options = ImportOptions(

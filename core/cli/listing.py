@@ -15,11 +15,11 @@ KINDS = ("studies", "models", "probes", "metrics", "adapters", "runs", "plugins"
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(KINDS), required=False)
-@click.option("--plugins", is_flag=True, help="List the plugins, and why any is disabled.")
+@click.option("--plugins", is_flag=True, help="List the plugins, with the reason if one is disabled.")
 @store_option
 @registry_option
 def list_all(kind: str | None, plugins: bool, store: str, registry: str | None) -> None:
-    """List what there is: all kinds, or one."""
+    """List studies, models, probes, metrics and adapters, or one kind. Also: runs, plugins."""
     catalogue = Catalogue.load(registry)
     kinds = ["plugins"] if plugins else [kind] if kind else ["studies", "models", "probes", "metrics", "adapters"]
     console = terminal()
@@ -28,7 +28,7 @@ def list_all(kind: str | None, plugins: bool, store: str, registry: str | None) 
 
 
 def rows_of(kind: str, catalogue: Catalogue, store: str) -> list[tuple[str, ...]]:
-    """Return a row per thing of a kind: its name, and what to know of it."""
+    """Return a row for each item of a kind: its name and a description."""
     registry, plugins = catalogue.registry, catalogue.plugins
     if kind == "studies":
         return [(name, study.title, study.source) for name, study in sorted(registry.studies.items())]

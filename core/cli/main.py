@@ -1,7 +1,7 @@
-"""The group of commands, and what becomes of an error: one line, exit code 2; `--debug` shows the traceback.
+"""The command group. An error is one line and exit code 2; `--debug` shows the traceback.
 
-Exit codes: 0 done; 1 a check failed (`cache verify`, `gate`, `recheck`); 2 something a person can mend, or a run that
-was interrupted; 3 a run that spent its budget.
+Exit codes: 0 done; 1 a check failed (`cache verify`, `gate`, `recheck`); 2 an error that the user can fix, or an
+interrupted run; 3 a run that spent its budget.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from ..contracts.errors import PrejudgeError
 
 COMMANDS = {
     "run": ("run:run", "Run a study on a model, score it and write its report."),
-    "resume": ("run:resume", "Take up a run that was interrupted."),
-    "score": ("score:score", "Score a run again from the store, or scores somebody published."),
-    "plan": ("plan:plan", "Count what a study would ask, before anything is spent."),
+    "resume": ("run:resume", "Resume an interrupted run."),
+    "score": ("score:score", "Score a run again from the store, or measure published scores."),
+    "plan": ("plan:plan", "Count the requests and the cost of a study before running it."),
     "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
-    "compare": ("compare:compare", "Compare runs of one study unit by unit, or the ranks of models across studies."),
-    "gate": ("gate:gate", "Hold a run against a policy: exit code, JUnit XML, a summary for a pull request."),
+    "compare": ("compare:compare", "Compare runs of one study, or the ranks of models in several studies."),
+    "gate": ("gate:gate", "Check a run against a policy; write JUnit XML and a summary for a pull request."),
     "export": ("tables:export", "Write estimates or observations as Parquet, CSV, JSON or LaTeX."),
     "card": ("card:card", "Write a model card and a data sheet of a run."),
-    "cache": ("cache:cache", "The store: stats, verify, explain, export, import, merge, prune."),
-    "import": ("importing:import_responses", "Take answers somebody else collected into the store, and score them."),
-    "replicate": ("replicating:replicate", "Compare a study with the values that were published."),
-    "validate": ("validate:validate", "Check a study file, and say everything that is wrong with it."),
-    "new": ("new:new", "Write a package with a probe, an adapter or a metric of your own."),
-    "recheck": ("recheck:recheck", "Ask a sample of a run again, to learn whether the model still answers as it did."),
-    "doctor": ("doctor:doctor", "Look over this installation, or ask a model a few questions with known answers."),
+    "cache": ("cache:cache", "Inspect the store, check it, and share or remove runs."),
+    "import": ("importing:import_responses", "Import answers that somebody else collected, and score them."),
+    "replicate": ("replicating:replicate", "Compare the results of a study with the published values."),
+    "validate": ("validate:validate", "Check a study file and list all its errors."),
+    "new": ("new:new", "Write a package for your own probe, adapter or metric."),
+    "recheck": ("recheck:recheck", "Ask a sample of a run again, and test whether the answers have changed."),
+    "doctor": ("doctor:doctor", "Check the installation, or ask a model a few questions with known answers."),
 }
 """The commands that belong to no study; those of studies and of installed plugins come by the hook."""
 
@@ -93,14 +93,14 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--debug", is_flag=True, help="Show the traceback and the code of an error.")
 @click.option(
-    "--verbose", "-v", count=True, help="Say on standard error what is read, retried and held back; -vv what is loaded."
+    "--verbose", "-v", count=True, help="Log files, retries and rate limits to standard error; -vv also what is loaded."
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
 )
 @click.pass_context
 def cli(ctx: click.Context, debug: bool, verbose: int) -> None:
-    """Measure what a model prejudges: social bias studies, every answer kept, every number with its uncertainty."""
+    """Measure the social bias of models with published studies. All answers are stored; results have intervals."""
     if verbose:
         speak = import_module(".verbose", __package__).speak
         speak(verbose)

@@ -25,15 +25,15 @@ NEXT = {
 @click.option("--folder", default=None, metavar="FOLDER", help="Where to write it. Default: NAME.")
 @registry_option
 def new(kind: str, name: str, folder: str | None, registry: str | None) -> None:
-    """Write a package with a probe, an adapter or a metric of your own, whose tests pass as written.
+    """Write a package for your own probe, adapter or metric, with tests that pass.
 
-    NAME is what users will call it, such as word-choice.
+    NAME is the name that users will type, such as word-choice.
     """
     names = check_name(kind, name)
     offers = Catalogue.load(registry).plugins.offers[kind]
     if name in offers:
         raise UsageError(
-            f"the {kind} name {name!r} is taken by plugin {offers[name].plugin!r}. Choose another.",
+            f"the plugin {offers[name].plugin!r} already has a {kind} named {name!r}. Choose another name.",
             code="scaffold.name-taken",
         )
     place = Path(folder) if folder is not None else Path(name)

@@ -41,25 +41,25 @@ from .terminal import terminal
     "--pilot",
     metavar="RUN",
     shell_complete=complete_run,
-    help="Take spread and correlation from this run: what can be detected?",
+    help="Estimate standard deviations and correlations from this run.",
 )
 @click.option(
     "--spread",
     type=click.FloatRange(min=0, min_open=True),
-    help="Without a pilot: standard deviation of a unit, for measures without limits.",
+    help="Without a pilot: the standard deviation of a unit, for measures without limits.",
 )
 @click.option(
-    "--icc", type=click.FloatRange(0, 1), help="Correlation of units in one cluster, where a pilot does not tell it."
+    "--icc", type=click.FloatRange(0, 1), help="Intraclass correlation within clusters, if no pilot run gives it."
 )
 @click.option(
     "--row-icc",
     type=click.FloatRange(0, 1),
-    help="The same for units in one row, where rows (scenarios, templates) cross clusters.",
+    help="Intraclass correlation within rows (scenarios, templates), if rows and clusters are crossed.",
 )
 @click.option(
     "--power",
     type=click.FloatRange(0.05, 1, min_open=True, max_open=True),
-    help="Chance of finding the effects that are given.  [default: 0.8]",
+    help="Power: the probability of detecting the effects.  [default: 0.8]",
 )
 def plan(
     study: str,
@@ -71,9 +71,9 @@ def plan(
     registry: str | None,
     **known: Any,
 ) -> None:
-    """Count what STUDY would ask, cell by cell, beside the paper's counts; with a model, the cached share and cost.
+    """Count the questions of STUDY by cell, next to the paper's counts; with --model, also stored answers and cost.
 
-    With --pilot, --spread, --icc, --row-icc or --power: the smallest effects the design can detect.
+    With --pilot, --spread, --icc, --row-icc or --power: also the smallest effects that the design can detect.
     """
     ensure_apart(known["pilot"], known["spread"])
     catalogue = Catalogue.load(registry)
@@ -105,7 +105,7 @@ def _smallest(
 
 def _show(stage: StagePlan) -> None:
     console = terminal()
-    table = Table(title=f"stage {stage.stage}, asked of: {stage.role}")
+    table = Table(title=f"stage {stage.stage}, role {stage.role}")
     names = list(stage.cells[0].group) if stage.cells else []
     for name in names:
         table.add_column(name)
@@ -125,10 +125,10 @@ def _show(stage: StagePlan) -> None:
         console.print(f"{group}: {cell.units:,} {stage.unit}s, {_count(cell.published)} in the paper", markup=False)
     console.print(_spending(stage))
     if stage.attempts > 1:
-        most = f"up to {stage.attempts} times in all, {stage.attempts * stage.requests:,} requests at most"
-        console.print(f"An answer that cannot be read is asked for again: {most}.", markup=False)
+        most = f"{stage.attempts} requests per trial at most, {stage.attempts * stage.requests:,} in total"
+        console.print(f"Unreadable answers are requested again: {most}.", markup=False)
     for name, role in stage.later:
-        console.print(f"Stage {name} ({role}) follows: what it asks depends on these answers.", markup=False)
+        console.print(f"Stage {name} ({role}) follows; its requests depend on these answers.", markup=False)
 
 
 def _spending(stage: StagePlan) -> Table:
@@ -136,11 +136,11 @@ def _spending(stage: StagePlan) -> Table:
     table = Table(caption=f"tokens: {stage.basis}", caption_justify="left")
     for name in ("role", "model"):
         table.add_column(name)
-    for name in ("trials", "cached", "to ask", "tokens read", "tokens written", "cost (USD)"):
+    for name in ("trials", "cached", "to ask", "input tokens", "output tokens", "cost (USD)"):
         table.add_column(name, justify="right")
     table.add_row(
         stage.role,
-        stage.model or "none named",
+        stage.model or "not named",
         f"{stage.trials:,}",
         _cached(stage),
         f"{stage.requests:,}",

@@ -1,7 +1,7 @@
-"""Progress of a run, on standard error: bars for a terminal, lines for a log, JSON lines for a machine.
+"""Progress of a run, on standard error: bars for a terminal, lines for a log, JSON lines for programs.
 
-A run tells of every batch, 100,000 times a second where it can; what is shown is looked at a few times a second. In
-between an update costs one look at the clock.
+A run reports every batch, up to 100,000 times a second; the display is refreshed a few times a second. An update in
+between only reads the clock.
 """
 
 from __future__ import annotations

@@ -31,18 +31,18 @@ from .terminal import terminal
     multiple=True,
     metavar="RUN",
     shell_complete=complete_run,
-    help="A run to compare; else the latest of each study and model.",
+    help="The run to compare. Repeatable. Default: the latest run of each study and model.",
 )
-@click.option("--scores", default=None, metavar="FILE", help="Scores or counts somebody published, in place of runs.")
-@click.option("--model", default=None, metavar="NAME", help="Whose published values to compare with.")
-@click.option("--all", "everything", is_flag=True, help="Show every value, not only those that did not come out.")
+@click.option("--scores", default=None, metavar="FILE", help="Published scores or counts to compare, instead of runs.")
+@click.option("--model", default=None, metavar="NAME", help="Compare with the published values of this model.")
+@click.option("--all", "everything", is_flag=True, help="Show all values, not only those that were not reproduced.")
 @set_option
 @store_option
 @registry_option
 def replicate(name: str, runs: tuple[str, ...], assignments: tuple[str, ...], everything: bool, **where: Any) -> int:
-    """Compare the study NAME, or all studies whose names begin with NAME-, with the values that were published.
+    """Compare the study NAME, or all studies whose names begin with NAME-, with the published values.
 
-    Says for each value: reproduced, not reproduced, or cannot be judged. Exit code 1 if one was not reproduced.
+    Each value is reproduced, not reproduced, or cannot be judged. Exit code 1 if a value was not reproduced.
     """
     catalogue = Catalogue.load(where["registry"])
     options = ReplicateOptions(
@@ -58,10 +58,10 @@ def show(judged: Sequence[Judged], everything: bool) -> int:
     """Print the verdicts, and return 1 if a value was not reproduced."""
     console = terminal()
     for (study, beside, model), some in groupby(judged, key=lambda one: (one.study, one.beside, one.value.model)):
-        whom = f"the values of {model}" if model else "the published values"
+        whom = f"the published values of {model}" if model else "the published values"
         part = [*some]
         if beside:
-            console.print(f"{study}: {whom}, beside {beside}", **_WHOLE)
+            console.print(f"{study}: {beside}, compared with {whom}", **_WHOLE)
             _show_part(console, part, everything)
         else:
             why = "; ".join(dict.fromkeys(one.why for one in part))
@@ -97,14 +97,14 @@ def _explained(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield once how values were read, and why others cannot be judged, with how many."""
     readings = Counter(one.value.reading for one in judged if one.verdict != UNJUDGED and one.value.reading)
     for reading, count in readings.items():
-        yield f"{count} read so: {reading}"
+        yield f"{count} with this reading: {reading}"
     for why, count in Counter(one.why for one in judged if one.why).items():
         yield f"{count} cannot be judged: {why}"
 
 
 def _table(judged: Sequence[Judged]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("source", "measure", "for"):
+    for name in ("source", "measure", "group"):
         table.add_column(name)
     for name in ("published", "measured", "tolerance"):
         table.add_column(name, justify="right")

@@ -1,4 +1,4 @@
-"""What a command shows when a run is scored: conclusions, a table of estimates, where the report is."""
+"""The output of a scored run on the terminal: conclusions, a table of estimates, the path of the report."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def scored_again(name: str, where: Mapping[str, Any]) -> Iterator[None]:
     except KeyboardInterrupt:
         again = f"prejudge score {name}{again_words(where)}"
         raise UsageError(
-            f"interrupted while scoring. Nothing is lost; score it with: {again}", code="run.interrupted"
+            f"interrupted during scoring. All answers are stored. To score the run: {again}", code="run.interrupted"
         ) from None
 
 
@@ -83,7 +83,7 @@ def estimates_table(estimates: Sequence[Estimate]) -> Table:
     """Return a table of estimates for a terminal."""
     table = Table(caption=ADJUSTED, caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("measure")
-    table.add_column("for")
+    table.add_column("group")
     for name in ("value", "interval", "neutral", "n", "missing", "p"):
         table.add_column(name, justify="right")
     for estimate in estimates:

@@ -58,7 +58,7 @@ SPENT = 3
     type=click.Choice(["use", "replay", "refresh"]),
     default="use",
     show_default=True,
-    help="use: ask what the store does not know; replay: ask nothing; refresh: ask all anew.",
+    help="use: ask only requests without a stored answer; replay: ask nothing; refresh: ask all requests again.",
 )
 @budget_options
 @store_option
@@ -70,8 +70,8 @@ SPENT = 3
 def run(study: str, models: tuple[str, ...], data: str | None, assignments: tuple[str, ...], **where: Any) -> int:
     """Run STUDY on a model, score it and write its report.
 
-    What the store already answers is not asked again. Ctrl-C keeps what was answered. A budget that is spent ends the
-    run in the same way, with exit code 3; `prejudge resume` goes on.
+    Stored answers are not requested again. After Ctrl-C or a spent budget (exit code 3) all answers are kept, and
+    `prejudge resume` continues the run.
     """
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, where["orders"]))
@@ -93,14 +93,14 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
 @progress_option
 @quiet_option
 def resume(name: str, **where: Any) -> int:
-    """Take up the run NAME where it was interrupted, or the latest run. A budget counts from here on."""
+    """Resume the interrupted run NAME (default: the latest). A budget applies to this command only."""
     catalogue = Catalogue.load(where["registry"])
     with Store(where["store"], writable=False) as store:
         found = get_run(store, name)
     manifest = msgspec.json.decode(found.manifest, type=Manifest)
     if manifest.mode not in get_args(Mode):
         raise UsageError(
-            f"run {found.name} is no run of a study on a model ({manifest.mode}), and cannot be resumed.",
+            f"the run {found.name} ({manifest.mode}) cannot be resumed: it is not a run of a study on a model.",
             code="run.not-resumable",
         )
     ensure_same_data(manifest)
@@ -113,7 +113,7 @@ def _read_caps(where: dict[str, Any]) -> Caps:
 
 
 def ensure_same_data(manifest: Manifest) -> None:
-    """Refuse to resume a run whose data file is not what it was: its answers would be to other questions.
+    """Refuse to resume a run whose data file has changed: its answers would belong to other questions.
 
     Raises:
         UsageError: naming the file.
@@ -121,9 +121,9 @@ def ensure_same_data(manifest: Manifest) -> None:
     now = digest_data(manifest.study.options)
     for path, digest in manifest.data.items():
         if now.get(path) != digest:
-            what = "is not there any more" if path not in now else "changed since"
+            what = "no longer exists" if path not in now else "has changed"
             raise UsageError(
-                f"run {manifest.run} cannot be resumed: its data file {path!r} {what}. Start a new run.",
+                f"the run {manifest.run} cannot be resumed: its data file {path!r} {what}. Start a new run.",
                 code="run.data-changed",
             )
 
@@ -153,5 +153,5 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapp
 
 def _resume(run: str | None, where: Mapping[str, Any]) -> str:
     if run is None:
-        return "Nothing was asked."
-    return f"What was answered is kept. Resume with: prejudge resume {run}{again_words(where)}"
+        return "No model was asked."
+    return f"All answers are stored. Resume with: prejudge resume {run}{again_words(where)}"

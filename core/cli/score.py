@@ -28,17 +28,15 @@ from .shared import (
 
 @click.command()
 @run_argument
-@click.option(
-    "--scores", default=None, metavar="FILE", help="Measure scores somebody published; NAME is then the study."
-)
-@click.option("--bundle", default=None, metavar="FILE", help="Score the run in a bundle; no store is needed.")
+@click.option("--scores", default=None, metavar="FILE", help="Measure published scores; NAME is then the study.")
+@click.option("--bundle", default=None, metavar="FILE", help="Score the run in a bundle, without a store.")
 @set_option
 @store_option
 @runs_option
 @registry_option
 @leave_out_option
 def score(name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: Any) -> int:
-    """Score the run NAME again from the store alone (default: the latest). No model is loaded, nothing is asked."""
+    """Score the run NAME (default: the latest) again from the store. No model is loaded or asked."""
     catalogue = Catalogue.load(registry)
     if (bundle := where.pop("bundle")) is not None:
         return score_bundle(catalogue, bundle, where, read_assignments(assignments, None))
@@ -50,7 +48,7 @@ def score(name: str, scores: str | None, assignments: tuple[str, ...], registry:
 
 
 def score_bundle(catalogue: Catalogue, path: str, where: Mapping[str, Any], assignments: Mapping[str, Any]) -> int:
-    """Score the run in a bundle by way of a store that is gone afterwards."""
+    """Score the run in a bundle with a temporary store."""
     folder = tempfile.TemporaryDirectory(prefix="prejudge-")
     with folder as place, Bundle(path) as bundle, Store(Path(place) / "bundle.db") as store:
         run = import_bundle(store, bundle).run

@@ -1,4 +1,4 @@
-"""Options that several commands take, and how they become settings."""
+"""Options that several commands share, and how they become settings."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ store_option = click.option(
     shell_complete=complete_file,
     show_default=True,
     show_envvar=True,
-    help="The store: a file, or a SQLAlchemy url.",
+    help="The store: a file or a SQLAlchemy URL.",
 )
 registry_option = click.option(
     "--registry",
     default=None,
     shell_complete=complete_file,
-    help="A registry.toml of your own. Default: the one in the working directory.",
+    help="Your own registry file. Default: registry.toml in the working directory.",
 )
-runs_option = click.option("--runs", default="runs", show_default=True, help="The folder that reports go to.")
+runs_option = click.option("--runs", default="runs", show_default=True, help="The folder for reports.")
 set_option = click.option(
     "--set",
     "assignments",
@@ -47,10 +47,14 @@ orders_option = click.option(
     "--orders",
     default=None,
     metavar="all|latin|paper",
-    help="In which orders options are shown, where a study shows some: short for --set orders=...",
+    help="Orders of the answer options, for studies with options; short for --set orders=...",
 )
 data_option = click.option(
-    "--data", default=None, metavar="FILE", shell_complete=complete_file, help="Your own data, or a published data set."
+    "--data",
+    default=None,
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Your own data file, or a published data set.",
 )
 model_option = click.option(
     "--model",
@@ -58,21 +62,21 @@ model_option = click.option(
     multiple=True,
     metavar="[ROLE=]NAME",
     shell_complete=complete_model,
-    help="The model to study, by its name or as ADAPTER:MODEL; other roles as ROLE=NAME. Repeatable.",
+    help="The model to study: its name or ADAPTER:MODEL. ROLE=NAME sets another role. Repeatable.",
 )
 leave_out_option = click.option(
     "--leave-out",
     "leave_out",
     multiple=True,
     type=click.Choice(["examples", "images"]),
-    help="Make the report without its examples, or without their images. Repeatable.",
+    help="Write the report without examples, or without images. Repeatable.",
 )
 progress_option = click.option(
     "--progress",
     type=click.Choice(["auto", "bar", "plain", "json", "none"]),
     default="auto",
     show_default=True,
-    help="How to show progress on standard error. auto: bars on a terminal, lines elsewhere.",
+    help="Format of the progress on standard error. auto: bars on a terminal, otherwise lines.",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 
@@ -85,7 +89,7 @@ def again_words(where: Mapping[str, Any]) -> str:
 
 
 def say_own_options(folder: Path, given: Mapping[str, Any]) -> None:
-    """Say on standard error where a run is measured otherwise than its folder, which holds a later scoring."""
+    """Write a note to standard error if the report in the run's folder was scored with other options."""
     try:
         held = remeasured_in(folder)
     except DataError:
@@ -93,11 +97,12 @@ def say_own_options(folder: Path, given: Mapping[str, Any]) -> None:
     if held and held != given:
         own = f"with {in_words(given)}" if given else "with the run's own options"
         again = " ".join(f"--set {shlex.quote(f'{name}={value}')}" for name, value in held.items())
-        click.echo(f"Note: measured {own}. {folder} was scored again; for the same numbers: {again}", err=True)
+        note = f"Note: measured {own}. The report in {folder} uses other options; for the same numbers: {again}"
+        click.echo(note, err=True)
 
 
 def ensure_there(store: str) -> None:
-    """Refuse a store that is not there, for what needs a run that is: opened for writing, it would be made.
+    """Refuse a store that does not exist, for commands that need a run; opening it for writing would create it.
 
     Raises:
         StoreError: naming the file.
@@ -105,18 +110,19 @@ def ensure_there(store: str) -> None:
     url = store_url(store)
     if lacks_file(url):
         raise StoreError(
-            f"there is no store at {url.database}. Run a study first, or name one with --store.", code="store.missing"
+            f"the store {url.database} does not exist. Run a study first, or name a store with --store.",
+            code="store.missing",
         )
 
 
 def budget_options(command: F) -> F:
     """Add the options that limit what a run may spend."""
     for name, kind, what in (
-        ("cost", click.FloatRange(min=0, min_open=True), "US dollars, by the registry's prices"),
-        ("tokens", click.IntRange(min=1), "tokens, read and written"),
-        ("requests", click.IntRange(min=1), "requests, retries among them"),
+        ("cost", click.FloatRange(min=0, min_open=True), "US dollars, from the registry's prices"),
+        ("tokens", click.IntRange(min=1), "input and output tokens"),
+        ("requests", click.IntRange(min=1), "requests, including retries"),
     ):
-        text = f"Most to spend from here on, in {what}. At the limit the run stops; resume goes on."
+        text = f"Budget of this command in {what}. At the limit the run stops; `prejudge resume` continues it."
         command = click.option(f"--max-{name}", type=kind, default=None, help=text)(command)
     return command
 
@@ -139,7 +145,7 @@ def read_models(models: tuple[str, ...]) -> dict[str, str]:
         role, name = (role, name) if equals else ("subject", text)
         if role in roles:
             raise UsageError(
-                f"two models for the role {role!r}: {roles[role]!r} and {name!r}. Run the study twice.",
+                f"the role {role!r} has two models: {roles[role]!r} and {name!r}. Run the study once for each.",
                 code="study.role-twice",
             )
         roles[role] = name

@@ -1,4 +1,4 @@
-"""`prejudge export`: a run's numbers as files for other programs."""
+"""`prejudge export`: the numbers of a run as files for other programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .shared import (
 @click.option("--format", "kind", type=click.Choice(get_args(Format)), default="csv", show_default=True)
 @click.option("--what", type=click.Choice(["estimates", "observations"]), default="estimates", show_default=True)
 @click.option("--metric", "metrics", multiple=True, help="Estimates of this measure only. Repeatable.")
-@click.option("--out", default=None, metavar="FILE", help="The file to write. Default: NAME-WHAT.ENDING here.")
+@click.option("--out", default=None, metavar="FILE", help="The file to write. Default: RUN-estimates.csv and so on.")
 @set_option
 @store_option
 @runs_option
@@ -44,9 +44,9 @@ def export(
 ) -> None:
     """Write the estimates or observations of the run NAME (default: the latest) for other programs.
 
-    They are measured with the run's own options; --set takes others.
+    Estimates use the original options of the run; --set changes them.
 
-    To take a whole run elsewhere, answers included, use `prejudge cache export`.
+    To share a whole run with its answers, use `prejudge cache export`.
     """
     given = read_assignments(assignments, None)
     with Store(where["store"], writable=False) as opened:
@@ -61,7 +61,7 @@ def export(
 def _encoded(scores: Scores, kind: Format, what: str, metrics: tuple[str, ...]) -> bytes:
     if what == "observations":
         if metrics:
-            raise UsageError("--metric chooses among estimates; observations have none.", code="options.conflict")
+            raise UsageError("--metric selects estimates; it needs --what estimates.", code="options.conflict")
         return encode(scores.frame, kind)
     every = [estimate for estimates in scores.estimates.values() for estimate in estimates]
     chosen = [e for e in every if e.metric in metrics] if metrics else every

@@ -18,9 +18,9 @@ from .shared import registry_option
 @click.option("--schema", is_flag=True, help="Print the JSON schema of study files, for editors.")
 @registry_option
 def validate(file: str | None, schema: bool, registry: str | None) -> int:
-    """Check the study FILE, and say everything that is wrong with it at once. Exit code 1 if anything is.
+    """Check the study FILE and list all its errors. Exit code 1 if there are any.
 
-    Nothing is asked of a model. The file may be named wherever a study can be: prejudge run my-study.toml.
+    No model is asked. Commands accept a file instead of the name of a study: prejudge run my-study.toml.
     """
     catalogue = Catalogue.load(registry)
     if schema:
@@ -34,6 +34,6 @@ def validate(file: str | None, schema: bool, registry: str | None) -> int:
             click.echo(f"- {problem}", err=True)
         return 1
     name, study = read_study_file(file)
-    click.echo(f"{file}: study {name!r} is sound. Probe {study.probe}; metrics {', '.join(study.metrics)}.")
-    click.echo(f"Count what it asks: prejudge plan {file}")
+    click.echo(f"{file}: study {name!r} is valid. Probe {study.probe}; metrics {', '.join(study.metrics)}.")
+    click.echo(f"To count its requests: prejudge plan {file}")
     return 0

@@ -1,4 +1,4 @@
-"""What `-v` shows: the log of the package, on standard error, without a key or a password in it."""
+"""The log of the package, shown by `-v` on standard error, without API keys and passwords."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def score_all(
     """
     runs = [get_run(store, name).name for name in names]
     if twice := [name for name in runs if runs.count(name) > 1]:
-        raise UsageError(f"run {twice[0]} is named twice. Name each once.", code="compare.twice")
+        raise UsageError(f"run {twice[0]} is named twice. Name each run once.", code="compare.twice")
     own = {name: value for name, value in (assignments or {}).items() if not name.startswith(f"{PAIRED}.")}
     scored = [score(catalogue, store, name, own) for name in runs]
     models = [scores.manifest.study.roles.get(SUBJECT, "") for scores in scored]

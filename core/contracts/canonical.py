@@ -45,7 +45,8 @@ def encode(record: Any) -> bytes:
     # JSON has no word for such numbers: they are written as null, and one of them would be taken for another.
     if b"null" in encoded and (found := _not_finite(msgspec.to_builtins(record))) is not None:
         raise DataError(
-            f"{found[0].lstrip('.') or 'the number'} is {found[1]}, which JSON cannot hold.", code="data.not-finite"
+            f"{found[0].lstrip('.') or 'the number'} is {found[1]}, which JSON cannot represent.",
+            code="data.not-finite",
         )
     return encoded
 

@@ -154,7 +154,7 @@ def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> 
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise DataError(
-            f"{path}: column {twice[0]!r} stands in the header twice. Rename or remove one.", code="data.column-twice"
+            f"{path}: column {twice[0]!r} appears twice in the header. Rename or remove one.", code="data.column-twice"
         )
 
 

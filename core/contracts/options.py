@@ -40,7 +40,7 @@ def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], 
     missing = re.fullmatch(r"Object missing required field `(\w+)`", problem)
     if missing:
         return UsageError(
-            f"{owner}: option {missing[1]!r} is not set, and has no default.", code="options.missing", name=missing[1]
+            f"{owner}: option {missing[1]!r} is not set and has no default.", code="options.missing", name=missing[1]
         )
     place = re.search(r"`\$\.(\w+)", problem)
     if place is None or place[1] not in values:

@@ -35,7 +35,7 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
         for name in self.__struct_fields__:
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise UsageError(
-                    f"--max-{name} is {value}. A budget must be above 0; leave it out to set none.", code="budget.value"
+                    f"--max-{name} is {value}. A budget must be above 0; omit it for no limit.", code="budget.value"
                 )
 
     @property

@@ -103,9 +103,9 @@ class _Import:
         if matched.left_out and not matched.rows:
             why = matcher.reasons(matched.left_out)
             raise self._hinted(
-                DataError(f"{self._answers.path}: no row is for a trial of this study: {why}.", code="import.no-match")
+                DataError(f"{self._answers.path}: no row matches a trial of this study: {why}.", code="import.no-match")
             )
-        self._left_out(len(rows) - len(own), "they are about something else than this study")
+        self._left_out(len(rows) - len(own), "they belong to another part of the study")
         self._left_out(len(matched.left_out), matcher.reasons(matched.left_out))
         self._note(stage)
         frames, reasons, trials, failed = [], dict[bytes, str](), 0, 0
@@ -140,9 +140,9 @@ class _Import:
         said, known = ({str(pair[side]).casefold() for pair in cells.values()} for side in (0, 1))
         swapped = " (the same, in other columns)" if len(cells) > 1 and said == known else ""
         return DataError(
-            f"{self._answers.path}: {len(found):,} of the {matched:,} rows that are for a trial say otherwise than the "
-            f"data of the study: {where}. The first is line {row.number}, for trial {trial!r}: {first}{swapped}. "
-            "Give the data these are answers to, or correct the rows.",
+            f"{self._answers.path}: {len(found):,} of the {matched:,} matched rows contradict the data of the study: "
+            f"{where}. The first is line {row.number}, for trial {trial!r}: {first}{swapped}. "
+            "Give the data set that these answers belong to, or correct the rows.",
             code="import.contradiction",
         )
 
@@ -151,8 +151,8 @@ class _Import:
         if not self._lacks_data:
             return error
         return DataError(
-            f"{error} No data set was given, so the study asks its own items. "
-            "If these are answers to one: --data FILE.",
+            f"{error} No data set was given, so the study uses its own items. "
+            "If the answers belong to a data set, name it with --data FILE.",
             code=error.code,
         )
 

@@ -68,7 +68,7 @@ class Matcher:
         if not self._by:
             known = ", ".join([TRIAL, *stage.factors])
             raise DataError(
-                f"{answers.path} says of no row which trial it is for. Map one of: {known} (--columns).",
+                f"{answers.path} has no column that identifies the trials. Map one of: {known} (--columns).",
                 code="import.columns",
             )
         self._rest = [name for name in factors if name not in self._by]
@@ -128,10 +128,10 @@ class Matcher:
         others = [name for name in self._stage.factors if name not in self._by]
         names = [name for name in others if len({trial.factors.get(name) for trial in alike}) > 1]
         if alike:
-            why = f"{first} stands for {len(alike)} trials, such as {alike[0].id!r} and {alike[-1].id!r}"
-            mend = f"Map what tells them apart: {', '.join(names) or TRIAL} (--columns); or leave such rows out"
+            why = f"{first} matches {len(alike)} trials, such as {alike[0].id!r} and {alike[-1].id!r}"
+            mend = f"Map the columns that distinguish them: {', '.join(names) or TRIAL} (--columns); or skip such rows"
         else:
-            why, mend = f"there is no trial with {first}", "Correct such rows, or leave them out"
+            why, mend = f"there is no trial with {first}", "Correct such rows, or skip them"
         share = f"{len(rows):,} of {len(self._answers.rows):,} rows"
         where = f"{self._answers.path}, line {lines}{more} ({share})"
         return DataError(f"{where}: {why}. {mend} with --allow-unmatched.", code="import.unmatched")

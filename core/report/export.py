@@ -63,7 +63,7 @@ def encode(frame: pl.DataFrame, kind: Format) -> bytes:
     if kind not in get_args(Format):
         raise UnknownNameError("format", kind, get_args(Format))
     if kind == "latex":
-        raise UsageError("observations are not written as LaTeX. Choose parquet, csv or json.", code="export.latex")
+        raise UsageError("observations cannot be written as LaTeX. Choose parquet, csv or json.", code="export.latex")
     if kind == "parquet":
         return _bytes(frame, "parquet")
     plain = frame.with_columns(pl.col(pl.Binary).bin.encode("hex"))

@@ -53,7 +53,7 @@ def check_name(kind: str, name: str) -> Names:
     names = Names(kind, name)
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise UsageError(
-            f"{name!r} is no name for a {kind}. Use small letters, digits and single hyphens: word-choice.",
+            f"{name!r} is not a valid name for a {kind}. Use small letters, digits and single hyphens: word-choice.",
             code="scaffold.name",
         )
     if keyword.iskeyword(names.package) or names.package in ("prejudge", "tests"):
@@ -71,7 +71,7 @@ def write_package(names: Names, folder: Path) -> list[Path]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
-            f"{str(folder)!r} is there already, and not empty. Name another with --folder.", code="file.exists"
+            f"{str(folder)!r} exists already and is not empty. Name another with --folder.", code="file.exists"
         )
     written = []
     try:

@@ -114,7 +114,8 @@ class _Recheck:
             if before != now:
                 places = _differing(before, now)
                 raise UsageError(
-                    f"the {role} is another model by now ({places}), so its answers are no drift. Run the study anew.",
+                    f"the model of the role {role!r} has changed ({places}), so its answers cannot show drift. "
+                    "Run the study again.",
                     code="recheck.other-model",
                 )
 
@@ -223,7 +224,7 @@ def _ensure_own_name(store: Store, name: str, study: str) -> None:
     for run in list_runs(store):
         if run.name == name and run.study != study:
             raise DataError(
-                f"{name!r} is no recheck of this run, but a run of {run.study!r}. Give another --name.",
+                f"{name!r} is not a recheck of this run but a run of {run.study!r}. Give another --name.",
                 code="recheck.name-taken",
             )
 

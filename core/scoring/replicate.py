@@ -195,7 +195,7 @@ def _models(published: Sequence[Published], wanted: str | None) -> list[str]:
 def _one(models: Sequence[str], what: str) -> str:
     if len(models) > 1:
         raise UsageError(
-            f"{what}; values are published for {', '.join(models)}. Say with whose to compare: --model.",
+            f"{what}; values are published for {', '.join(models)}. Choose one with --model.",
             code="published.model",
         )
     return models[0] if models else ""

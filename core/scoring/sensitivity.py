@@ -125,7 +125,8 @@ def smallest_effects(catalogue: Catalogue, study: Study, assumed: Assumed) -> De
     instrument = catalogue.instrument(study)
     if len(instrument.stages()) > 1 and assumed.pilot is None:
         raise UsageError(
-            "what the last stage asks depends on answers. Name a run to go by: --pilot RUN.", code="plan.pilot-missing"
+            "the requests of the last stage depend on answers. Name a pilot run: --pilot RUN.",
+            code="plan.pilot-missing",
         )
     levels = {name: float(getattr(own, "alpha", ALPHA)) for name, (_, own) in instrument.metrics.items()}
     asked = dict(_questions(catalogue, instrument, assumed, levels))
@@ -142,7 +143,7 @@ def _ensure_fits(study: Study, pilot: Scores | None) -> None:
     if pilot is not None and pilot.manifest.study.probe != study.probe:
         of = pilot.manifest.study.name
         raise UsageError(
-            f"run {pilot.run.name!r} is of study {of!r}, not of {study.name!r}. Name a run of its kind.",
+            f"run {pilot.run.name!r} is of study {of!r}, not of {study.name!r}. Name a run of the same study.",
             code="run.other-study",
         )
 

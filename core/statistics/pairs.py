@@ -102,14 +102,14 @@ def missing_by_status(pairs: pl.DataFrame) -> dict[str, int]:
 def _check_sides(observations: pl.DataFrame, sides: tuple[str, str]) -> None:
     if unknown := sorted(set(observations["side"].unique().to_list()) - set(sides), key=str):
         raise DataError(
-            f"unknown side {unknown[0]!r}. Name the sides of a pair {sides[0]!r} and {sides[1]!r}.",
+            f"unknown side {unknown[0]!r}. The sides of a pair are {sides[0]!r} and {sides[1]!r}.",
             code="data.unknown-value",
         )
     twice = observations.filter(observations.select("pair", "side").is_duplicated())
     if twice.height:
         pair, side = twice.select("pair", "side").row(0)
         raise DataError(
-            f"pair {pair!r} has more than one row for side {side!r}. Give every pair a name of its own.",
+            f"pair {pair!r} has more than one row for side {side!r}. Give every pair a unique name.",
             code="data.duplicate",
         )
 

@@ -74,7 +74,7 @@ class Checks:
         for number, digest, literal in connection.execute(query, execution_options={"yield_per": READ}):
             self._seen["parts"] += 1
             if hashlib.sha256(literal.encode()).digest() != bytes(digest):
-                yield Problem(f"part {number}", "its text is not what its digest says")
+                yield Problem(f"part {number}", "its text does not match its digest")
 
     def _images(self, connection: sa.Connection) -> Iterator[Problem]:
         table = table_of(Blob)
@@ -83,7 +83,7 @@ class Checks:
             self._seen["images"] += 1
             self._kept.add(sha256)
             if hashlib.sha256(data).hexdigest() != sha256:
-                yield Problem(f"image {sha256[:12]}", "its bytes are not what its name says")
+                yield Problem(f"image {sha256[:12]}", "its bytes do not match its name (sha256)")
 
     def _exchanges(self, connection: sa.Connection) -> Iterator[Problem]:
         for numbers, rows in stream_exchanges(connection, sa.true(), [table_of(Exchange).c.id]):

@@ -131,7 +131,8 @@ def _check_file(url: sa.URL, writable: bool) -> None:
     if not path.exists():
         if not writable:
             raise StoreError(
-                f"there is no store at {path}. Run a study first, or name one with --store.", code="store.missing"
+                f"the store {path} does not exist. Run a study first, or name a store with --store.",
+                code="store.missing",
             )
         return
     if path.is_dir():

@@ -60,7 +60,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 def _gone(path: str) -> StoreError:
     return StoreError(
-        f"the store {path} was removed or replaced while it was in use. Nothing was asked or kept after that was "
-        "noticed. Put the file back (with its -wal, if there is one) or name another with --store, and resume.",
+        f"the store {path} was removed or replaced while it was in use. The run stopped. "
+        "Restore the file (with its -wal, if it exists) or name another with --store, and resume.",
         code="store.gone",
     )

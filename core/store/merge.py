@@ -67,7 +67,7 @@ def free_name(here: sa.Connection, run: RunRow, content: RunContent) -> str | No
             return name
         if RunContent(here, known[name]).digest() == digest:
             return None
-    raise AssertionError("there are endlessly many names")
+    raise AssertionError("a free name always exists")
 
 
 def _pictures(source: sa.Connection, intake: Intake) -> None:

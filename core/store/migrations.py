@@ -156,7 +156,7 @@ def schema_number(engine: Engine) -> int:
     if "migration" not in names:
         if names:
             raise StoreError(
-                f"{show(engine.url)} holds tables of something else: {', '.join(sorted(names)[:5])}.",
+                f"{show(engine.url)} is not a prejudge store; it has the tables {', '.join(sorted(names)[:5])}.",
                 code="store.foreign",
             )
         return 0

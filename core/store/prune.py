@@ -117,11 +117,13 @@ def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOption
     """Refuse while any run is running: which stored answers it found, it records only later."""
     table = table_of(Run)
     if connection.scalar(sa.select(table.c.id).where(table.c.id == run.id)) is None:
-        raise UsageError(f"run {run.name} is gone already.", code="run.gone")
+        raise UsageError(f"run {run.name} was already removed.", code="run.gone")
     running = connection.scalar(sa.select(table.c.name).where(table.c.state == "running").limit(1))
     if running is not None and not options.killed:
         mend = "Wait until it ends. If its process was killed, resume it, or say so with --killed."
-        raise UsageError(f"run {running} is running, and may use what would go. {mend}", code="run.running")
+        raise UsageError(
+            f"run {running} is running, and may use answers that would be removed. {mend}", code="run.running"
+        )
 
 
 def _gone(connection: sa.Connection, run: RunRow, options: PruneOptions) -> sa.Table:

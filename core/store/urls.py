@@ -36,7 +36,7 @@ def store_url(where: str | Path) -> sa.URL:
         ) from None
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise StoreError(
-            f"the store {text} would be in memory, and gone with the process. Name a file with --store.",
+            f"the store {text} would be in memory and lost at the end of the command. Name a file with --store.",
             code="store.in-memory",
         )
     return url

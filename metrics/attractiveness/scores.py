@@ -88,7 +88,7 @@ def gather(observations: pl.DataFrame) -> Scores:
     for frame, key in ((design, "scenario"), (people, "face")):
         if twice := frame.filter(frame[key].is_duplicated())[key].to_list():
             raise DataError(
-                f"{key} {twice[0]!r} is described in two ways. Give it one category, kind, gender and so on.",
+                f"{key} {twice[0]!r} has two different descriptions. Give it one category, kind, gender and so on.",
                 code="data.contradiction",
             )
     cells = _cells(observations)

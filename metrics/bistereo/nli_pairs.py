@@ -68,7 +68,7 @@ def readable(observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> p
     twice = observations.filter(observations.select("pair", "skin").is_duplicated())
     if twice.height:
         raise DataError(
-            f"pair {twice['pair'][0]!r} has a skin tone twice. Give every pair a name of its own.",
+            f"pair {twice['pair'][0]!r} has a skin tone twice. Give every pair a unique name.",
             code="data.duplicate",
         )
     label = pl.col("label").cast(pl.String)

@@ -48,9 +48,7 @@ def tests_of(observations: pl.DataFrame, options: BIStereoTuplesMetricOptions) -
     )
     asked, prior = (told.filter(pl.col("condition") == name) for name in CONDITIONS)
     if asked["test"].is_duplicated().any():
-        raise DataError(
-            "a test stands in the observations twice. Give every test a name of its own.", code="data.duplicate"
-        )
+        raise DataError("the observations contain a test twice. Give every test a unique name.", code="data.duplicate")
     keep = list(dict.fromkeys([*KEEP, options.cluster]))
     before = prior.select("test", pl.col("log_odds").alias("before"), pl.col("status").alias("status_before"))
     rows = asked.select(*keep, "choice", "log_odds", "status", *(["key"] if "key" in asked.columns else []))

@@ -21,6 +21,6 @@ class IndiCASAMetricOptions(TestingOptions, frozen=True, kw_only=True):
         super().__post_init__()
         if self.least is not None and self.least < 1:
             raise UsageError(
-                f"least is {self.least}. Give 1 or more, or leave it out to want every completion.",
+                f"least is {self.least}. Give 1 or more, or omit it to require every completion.",
                 code="options.value",
             )

@@ -75,7 +75,7 @@ def _ensure_one_width(observations: pl.DataFrame) -> None:
     # A list of numbers has one comma less than numbers.
     commas = observations.filter(pl.col("vector").is_not_null())["vector"].cast(pl.String).str.count_matches(",")
     if commas.n_unique() > 1:
-        raise DataError("the vectors are of unlike length. Use one encoder for all texts.", code="data.shape")
+        raise DataError("the vectors have different lengths. Use one encoder for all texts.", code="data.shape")
 
 
 def _ensure_fitting(observations: pl.DataFrame, options: IndiCASAMetricOptions) -> None:

@@ -23,6 +23,7 @@ class SubtleMetricOptions(MarginOptions, frozen=True, kw_only=True):
         if len(self.cluster) == 2 and self.intervals == "bca":
             ways = " and ".join(self.cluster)
             raise UsageError(
-                f"intervals is 'bca', which {ways}, crossed, have not. Choose percentile or jackknife.",
+                f"intervals is 'bca', which is not available for crossed clusters ({ways}). "
+                "Choose percentile or jackknife.",
                 code="options.conflict",
             )

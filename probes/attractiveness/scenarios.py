@@ -49,7 +49,8 @@ def load_scenarios(own: str | None = None, built_in: bool = True) -> list[Scenar
     paths = ([shipped] if built_in else []) + ([own] if own is not None else [])
     if not paths:
         raise DataError(
-            "there is no scenario. Give a file with scenarios=FILE, or leave built_in as it is.", code="data.no-rows"
+            "the study has no scenario. Give a file with scenarios=FILE, or leave built_in as it is.",
+            code="data.no-rows",
         )
     rows = [row for path in paths for row in read_rows(path, REQUIRED)]
     return _unique([(row, _scenario(row)) for row in rows])

@@ -31,10 +31,10 @@ PER_CELL = 300
 
 @click.group()
 def tuples() -> None:
-    """Make annotation sheets of the tuples that a model drafted, and tuples of the sheets that people filled in.
+    """Write annotation sheets for tuples that a model drafted, and read the sheets that annotators completed.
 
-    First `prejudge run bistereo-tuples-draft --model NAME`, then `tuples sheet`; when the sheets are filled in,
-    `tuples agree`, and `prejudge run bistereo-tuples --data FILE`.
+    First run `prejudge run bistereo-tuples-draft --model NAME`, then `tuples sheet`. When the sheets are completed, run
+    `tuples agree`, and then `prejudge run bistereo-tuples --data FILE`.
     """
 
 
@@ -47,13 +47,13 @@ def tuples() -> None:
 def sheet(name: str, out: str, seed: int, store: str, registry: str | None) -> None:
     """Write the tuples that the run NAME (default: the latest) drafted as an annotation sheet.
 
-    Every annotator fills in a copy: 1 in the column `stereotype` where the tuple is a stereotype, 0 where it is none,
-    nothing where they cannot say. `opposite` and `standing` are for whoever makes the study.
+    Every annotator completes a copy. The column `stereotype` is 1 if the tuple is a stereotype, 0 if it is not, and
+    empty if the annotator cannot decide. The author of the study completes `opposite` and `standing`.
     """
     found = observe(name, Settings(store=store, registry=registry))
     if found.study.probe != PROBE:
         raise UsageError(
-            f"the run {found.run} drafted no tuples. Name a run of the study {PROBE}.", code="run.other-study"
+            f"the run {found.run} has no drafted tuples. Name a run of the study {PROBE}.", code="run.other-study"
         )
     rows = draft_rows(row for row in found.last.iter_rows(named=True) if row["status"] == "ok")
     _write_new(sheet_text(rows, seed), out)
@@ -62,12 +62,18 @@ def sheet(name: str, out: str, seed: int, store: str, registry: str | None) -> N
 
 @tuples.command()
 @click.argument("sheets", nargs=-1, required=True, metavar="SHEET...")
-@click.option("--least", default=2, show_default=True, type=click.IntRange(min=0), help="Annotators who must agree.")
+@click.option(
+    "--least",
+    default=2,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Minimum number of annotators who must agree.",
+)
 @click.option("--out", default="tuples.csv", show_default=True, metavar="FILE", help="The file of tuples to write.")
 def agree(sheets: tuple[str, ...], least: int, out: str) -> None:
-    """State how far annotators agree, and write the tuples that at least --least of them call stereotypes.
+    """Report the agreement of annotators, and write the tuples that at least --least of them call stereotypes.
 
-    Each SHEET is the copy of one annotator, who is named by the file, or by a column `annotator`.
+    Each SHEET is the copy of one annotator; the name of the file, or the column `annotator`, names the annotator.
     """
     annotated = read_sheets(sheets)
     for line in tuple_agreement(long_ratings(annotated)).lines():
@@ -89,9 +95,9 @@ def demo(full: bool, **where: Any) -> None:
 
 
 def _write_new(text: str, out: str) -> None:
-    """Write a file that is not there yet: a sheet may be hours of somebody's work."""
+    """Write a new file; an existing sheet may contain hours of work."""
     if Path(out).exists():
         raise UsageError(
-            f"{out!r} is there already. Name another file with --out, or move it away.", code="file.exists"
+            f"the file {out!r} exists already. Name another file with --out, or move it.", code="file.exists"
         )
     click.echo(f"Written: {write_bytes(text.encode(), Path(out))}")

@@ -85,11 +85,11 @@ def prejudge_commands() -> list[Plugged]:
         Plugged(
             "tuples",
             "prejudge.probes.bistereo.command:tuples",
-            "Annotation sheets of drafted tuples, and tuples of the sheets people filled in.",
+            "Write annotation sheets for drafted tuples, and read the completed sheets.",
         ),
         Plugged(
             "demo",
             "prejudge.probes.bistereo.command:demo",
-            "Run a study on the two reference models that come with the package.",
+            "Run a study on the two reference models of the package.",
         ),
     ]

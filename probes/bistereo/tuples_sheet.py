@@ -67,9 +67,7 @@ def draft_rows(drafts: Iterable[Mapping[str, Any]]) -> list[Cells]:
             name: tuple[str, ...] = (draft["dimension"], descriptor, draft["term"], attribute, draft["sentiment"])
             times[name] = times.get(name, 0) + 1
     if not times:
-        raise DataError(
-            "the run has no drafted tuple. Look into its report at what the model said.", code="run.no-answers"
-        )
+        raise DataError("the run has no drafted tuple. See the model's answers in its report.", code="run.no-answers")
     printed = read_tuples(None)
     standings = {(t.dimension, t.descriptor): t.standing for t in printed}
     opposites = {t.attribute: t.opposite for t in printed if t.opposite}
@@ -134,7 +132,7 @@ def tuples_text(annotated: Iterable[Annotated], least: int) -> str:
     kept = [one for one in annotated if one.score >= least]
     if not kept:
         raise DataError(
-            f"no tuple was called a stereotype by {least} annotators or more. Take a lower threshold.",
+            f"no tuple was called a stereotype by {least} annotators or more. Lower --least.",
             code="data.no-match",
         )
     rows = [

@@ -82,7 +82,8 @@ class CrowsPairs(Probe):
         """
         if options.data is None:
             raise DataError(
-                f"crows-pairs needs its sentences: get {SOURCE} and give it with --data FILE.", code="data.missing"
+                f"crows-pairs needs the published sentences: get {SOURCE} and give it with --data FILE.",
+                code="data.missing",
             )
         return [CrowsStage(options, options.data)]
 

@@ -110,7 +110,7 @@ class Published:
             ) from None
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise DataError(
-                f"{str(path)!r} is no mapping of dimensions to lists of targets: {error}.", code="data.syntax"
+                f"{str(path)!r} is not a mapping of dimensions to lists of targets: {error}.", code="data.syntax"
             ) from None
         found: dict[str, dict[str, str]] = {}
         for name, targets in listed.items():

@@ -1,4 +1,4 @@
-"""`prejudge associations`: what was said of whom more than chance would have it, with the answers it was said in."""
+"""`prejudge associations`: words that a run associates with a descriptor more often than expected, with examples."""
 
 from __future__ import annotations
 
@@ -26,34 +26,38 @@ from .terms import CELL, PAIR
 
 @click.command()
 @click.argument("runs", nargs=-1, shell_complete=complete_run)
-@click.option("--descriptor", "descriptors", multiple=True, help="Show what was said of these people. Repeatable.")
-@click.option("--setting", default=None, help="One setting only.")
+@click.option(
+    "--descriptor", "descriptors", multiple=True, help="Show the associations of this descriptor. Repeatable."
+)
+@click.option("--setting", default=None, help="Show only this setting.")
 @click.option(
     "--method",
     type=click.Choice([*METHODS, ALL]),
     default="fisher",
     show_default=True,
-    help="Which associations count: those it keeps, or all.",
+    help="The method that selects associations, or all.",
 )
-@click.option("--level", default=0.05, show_default=True, help="Of p, or of p adjusted.")
+@click.option("--level", default=0.05, show_default=True, help="Significance level of the method.")
 @click.option(
     "--keep",
     type=click.Choice(["within", "above"]),
     default="within",
     show_default=True,
-    help="tf-idf: scores within the standard-deviation range, as the paper says, or above it.",
+    help="For tf-idf: keep scores within one standard deviation of the mean, as in the paper, or above it.",
 )
 @click.option("--documented", default=None, metavar="FILE", help="CSV of known associations; the others are new.")
-@click.option("--examples", default=1, show_default=True, help="Answers to show of each association.")
-@click.option("--most", default=20, show_default=True, help="Associations to show of each run.")
-@click.option("--export", default=None, metavar="FILE", help="Write them to a file: .parquet, .csv or .json.")
+@click.option("--examples", default=1, show_default=True, help="Number of answers to show for each association.")
+@click.option("--most", default=20, show_default=True, help="Maximum number of associations to show for each run.")
+@click.option(
+    "--export", default=None, metavar="FILE", help="Write the associations to a .parquet, .csv or .json file."
+)
 @store_option
 @registry_option
 def associations(runs: tuple[str, ...], **given: Any) -> None:
     """Show the associations that the runs RUNS (default: the latest) of a study dora-* found.
 
-    Without --descriptor: how many there are by setting and method, and what several runs share. Nothing is hidden: the
-    words may be offensive.
+    Without --descriptor: their number by setting and method, and the associations that several runs have in common.
+    Nothing is hidden; the words may be offensive.
     """
     if not 0 < given["level"] < 1:
         raise UsageError(f"--level is {given['level']}. Give a number between 0 and 1.", code="options.value")

@@ -59,6 +59,6 @@ def prejudge_commands() -> list[Plugged]:
         Plugged(
             "associations",
             "prejudge.probes.dora.command:associations",
-            "Show what a dora-* run found: which words, of whom.",
+            "Show the associations that a dora-* run found.",
         ),
     ]

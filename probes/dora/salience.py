@@ -110,7 +110,7 @@ def _check(pairs: pl.DataFrame) -> None:
     if not pairs.select("descriptor", "word").is_unique().all():
         twice = pairs.filter(pairs.select("descriptor", "word").is_duplicated()).row(0, named=True)
         raise DataError(
-            f"the pair {twice['descriptor']!r}, {twice['word']!r} stands twice. Add its counts up.",
+            f"the pair {twice['descriptor']!r}, {twice['word']!r} appears twice. Add up its counts.",
             code="data.duplicate",
         )
     if bad := pairs.filter(~(pl.col("count") >= 1).fill_null(False))["count"].to_list():

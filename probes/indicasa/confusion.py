@@ -52,7 +52,8 @@ def _read(path: str) -> _File:
         raise DataError(f"cannot read {path!r}: {error.strerror or error}.", code="file.unreadable") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{path} holds no confusion of an encoder: {error}. train-encoder writes such a file.", code="data.syntax"
+            f"{path} contains no confusion of an encoder: {error}. train-encoder writes such a file.",
+            code="data.syntax",
         ) from None
 
 

@@ -40,7 +40,7 @@ def read_counts(path: str, model: str | None) -> pl.DataFrame:
     there = pl.col("verdict").is_not_null()
     if frame["prompt"].n_unique() < frame.height:
         raise DataError(
-            f"{path}: a category of {own[0].cells['model']!r} stands there twice. Remove one.", code="data.duplicate"
+            f"{path}: a category of {own[0].cells['model']!r} appears twice. Remove one.", code="data.duplicate"
         )
     return frame.with_columns(
         source=pl.col("prompt"),

@@ -48,7 +48,7 @@ def _read(path: str | None, rows: Sequence[Masked]) -> dict[str, Texts]:
         _add_own(by_name, records)
     else:
         wanted = " or ".join(", ".join(map(repr, names)) for names in (OWN, ALIGNED))
-        raise DataError(f"{path} holds no ground truths: it needs the columns {wanted}.", code="data.column-missing")
+        raise DataError(f"{path} contains no ground truths: it needs the columns {wanted}.", code="data.column-missing")
     return by_name
 
 

@@ -51,7 +51,7 @@ def load_causal(source: Source, dtype: DType, device: str) -> Loaded:
     head = Head(model, vocabulary)
     if not head.is_causal():
         raise ModelLoadError(
-            f"model {source.name!r} is no causal language model: its answer at a place changes with what comes after.",
+            f"model {source.name!r} is not a causal language model: its output at a position depends on later tokens.",
             code="model.kind",
         )
     return Loaded(head, tokenizer, chosen, most_tokens(model, tokenizer), vocabulary)

@@ -52,7 +52,7 @@ class Style(NamedTuple):
             return Rendered(prompt if self.system is None else self.system + JOINT + prompt, special=True)
         turns = [{"role": message.role, "content": _text(message)} for message in prompt]
         if not turns:
-            raise PermanentError("there is no message to answer.", code="request.empty")
+            raise PermanentError("the request has no message to answer.", code="request.empty")
         turns = self._with_system(turns)
         if self.template is None:
             return Rendered(JOINT.join(turn["content"] for turn in turns), special=True)

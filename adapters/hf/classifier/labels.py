@@ -64,7 +64,7 @@ def choose_activation(config: Mapping[str, Any], name: str, *, multi_label: bool
         )
     if multi_label is None and config.get("problem_type") == "regression":
         raise ModelLoadError(
-            f"model {name!r} is a regression model: its outputs are no probabilities. "
+            f"model {name!r} is a regression model: its outputs are not probabilities. "
             "Set multi_label = true or false if the configuration is wrong about that.",
             code="model.activation",
         )

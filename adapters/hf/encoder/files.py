@@ -70,7 +70,7 @@ def find_encoder(
         )
     if not (folder / MODULES).is_file():
         raise ModelLoadError(
-            f"{model!r} holds no {MODULES}, so it is no sentence-transformers model. "
+            f"{model!r} contains no {MODULES}, so it is not a sentence-transformers model. "
             "Give one that was saved by SentenceTransformer.save, which also says how its tokens are pooled.",
             code="model.kind",
         )
@@ -119,7 +119,7 @@ def _readable(there: list[Path], source: EncoderSource) -> Iterable[Path]:
         return
     if not source.allow_pickle:
         raise ModelLoadError(
-            f"{source.name!r} holds only pickled weights for a module ({pickled[0].name}), which can run code when "
+            f"{source.name!r} contains only pickled weights for a module ({pickled[0].name}), which can run code when "
             "read. Save it as safetensors (model.save(directory)), or set allow_pickle = true if you trust it.",
             code="model.pickled",
         )

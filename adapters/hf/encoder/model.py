@@ -135,7 +135,7 @@ def _load(folder: Path, source: EncoderSource, dtype: DType) -> Any:
         raise ModelLoadError(
             f"the weights of {source.name!r} lack {', '.join(lacking[:3])}"
             + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
-            + ": with these left random every vector would be noise. Give a complete checkpoint.",
+            + ", so every vector would be random. Give a complete checkpoint.",
             code="model.weights-missing",
         )
     return model

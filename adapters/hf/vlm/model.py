@@ -84,8 +84,8 @@ def find_template(source: Source) -> str:
         if isinstance(template, str):
             return template
     raise ModelLoadError(
-        f"{source.name!r} has no chat template, so there is no telling how it wants to be asked. "
-        "Save one beside it as chat_template.jinja.",
+        f"{source.name!r} has no chat template, so the format of its prompts is unknown. "
+        "Save a template in its folder as chat_template.jinja.",
         code="model.template",
     )
 

@@ -75,7 +75,7 @@ def test_broken_weights_are_refused(copied):
 def test_other_pipeline_is_refused(copied, kind):
     index = json.loads((copied / "model_index.json").read_text())
     (copied / "model_index.json").write_text(json.dumps({**index, "_class_name": kind}))
-    assert "no text-to-image pipeline" in refusal(copied)
+    assert "not a text-to-image pipeline" in refusal(copied)
 
 
 @pytest.mark.parametrize("part", ["unet", "scheduler", "tokenizer"])

@@ -63,7 +63,7 @@ def test_misspelt_hook_is_named():
 def test_taken_name_names_both():
     two = [entry(name, prejudge_probes=[Plugged("mine", CountProbe)]) for name in ("a", "b")]
     plugins = Plugins(Registry(), two)
-    assert "'b' is disabled" in plugins.problems[0] and "'mine' is taken by plugin 'a'" in plugins.problems[0]
+    assert "'b' is disabled" in plugins.problems[0] and "'a' already has a" in plugins.problems[0]
     assert plugins.offers["probe"]["mine"].plugin == "a"
 
 
@@ -147,7 +147,7 @@ def test_absent_study_file_disables_its_plugin(tmp_path):
 def test_taken_study_name_names_both(tmp_path):
     one = study_file(tmp_path, "mine")
     plugins = Plugins(Registry(), [entry(name, prejudge_studies=[one]) for name in ("a", "b")])
-    assert "'b' is disabled" in plugins.problems[0] and "'mine' is taken by plugin 'a'" in plugins.problems[0]
+    assert "'b' is disabled" in plugins.problems[0] and "'a' already has a" in plugins.problems[0]
 
 
 def test_one_plugin_may_not_bring_two_studies_of_one_name(tmp_path):

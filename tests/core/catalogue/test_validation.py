@@ -154,7 +154,7 @@ def test_command_counts_the_problems(study):
 
 def test_command_says_that_a_file_is_sound(study):
     done = CliRunner().invoke(cli, ["validate", study()], standalone_mode=False)
-    assert done.return_value == 0 and "is sound" in done.output
+    assert done.return_value == 0 and "is valid" in done.output
 
 
 def test_published_schema_is_the_one_the_command_prints(catalogue):

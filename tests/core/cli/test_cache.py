@@ -40,7 +40,7 @@ def test_run_is_exported_imported_and_scored(prejudge, ran, tmp_path):
     scored = [prejudge("score", ran, "--store", name, "--runs", name[:3]) for name in ("prejudge.db", "new.db")]
     tables = [(tmp_path / name / ran / "estimates.csv").read_bytes() for name in ("pre", "new")]
     assert [done.returncode for done in scored] == [0, 0] and tables[0] == tables[1]
-    assert "is here already" in prejudge("cache", "import", "r.zip", "--store", "new.db").stdout
+    assert "already has this run" in prejudge("cache", "import", "r.zip", "--store", "new.db").stdout
 
 
 def test_bundle_is_scored_without_a_store(prejudge, ran, tmp_path):
@@ -56,7 +56,7 @@ def test_bundle_is_scored_without_a_store(prejudge, ran, tmp_path):
 def test_reference_model_has_not_drifted(prejudge, ran):
     done = prejudge("recheck", ran, "--sample", "20", "--exact")
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert "Asked again: 20. Not answered now: 0. The same answer: 100.0%" in done.stdout
+    assert "Asked again: 20. Without an answer: 0. Same answer: 100.0%" in done.stdout
     assert ran in prejudge("score").stdout, "latest is still the run"
 
 

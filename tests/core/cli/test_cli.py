@@ -94,9 +94,9 @@ def test_every_command_has_help(prejudge):
         (["plan", "bistereo-pairs", "--model", "lexicon"], "which model 'lexicon' cannot do"),
         (["plan", "bistereo-pairs", "--model", "judge=simulated-fair"], "'judge'"),
         (["cache", "stats", "--store", "sqlite://"], "would be in memory"),
-        (["score"], "there is no store at prejudge.db"),
-        (["cache", "stats"], "there is no store"),
-        (["run", "bistereo-pairs", "--model", "a", "--model", "b"], "two models for the role 'subject'"),
+        (["score"], "the store prejudge.db does not exist"),
+        (["cache", "stats"], "does not exist"),
+        (["run", "bistereo-pairs", "--model", "a", "--model", "b"], "the role 'subject'"),
         (["run", "bistereo-pairs", "--model", "hf-masked:./nowhere"], "nowhere"),
     ],
 )
@@ -321,8 +321,8 @@ def test_what_fails_at_once_leaves_nothing(monkeypatch, tmp_path, words, code, n
 def test_plan_says_how_often_an_answer_may_be_asked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli, ["plan", "indicasa", "--set", "per_cell=2"])
-    assert "asked for again: up to 5 times in all, 250 requests at most" in " ".join(done.output.split())
-    assert "asked for again" not in CliRunner().invoke(cli, ["plan", "bistereo-pairs", "--set", "per_cell=2"]).output
+    assert "5 requests per trial at most, 250 in total" in " ".join(done.output.split())
+    assert "requests per trial" not in CliRunner().invoke(cli, ["plan", "bistereo-pairs", "--set", "per_cell=2"]).output
 
 
 def test_orders_are_short_for_an_option():

@@ -181,7 +181,7 @@ def test_rows_about_another_study_are_left_out_and_counted(take):
     rows = [("trial", "study", "response"), ("t0", "mine", "a"), ("t0", "yours", "bb")]
     scores = take(*rows, kinds=(ChosenStage,), n=1)
     assert scores.last["length"].to_list() == [1]
-    assert "1 of 2 rows" in (said := " ".join(warnings_of(scores))) and "something else than this study" in said
+    assert "1 of 2 rows" in (said := " ".join(warnings_of(scores))) and "another part of the study" in said
 
 
 def test_row_that_a_stage_finds_contradictory_is_refused(take):

@@ -130,7 +130,7 @@ def test_pilot_that_tells_the_correlation_comes_before_a_stated_one(measuring, r
     ("words", "said"),
     [
         (["--pilot", "latest", "--spread", "2"], "Leave one of them out"),
-        (["--pilot", "latest"], "there is no store"),
+        (["--pilot", "latest"], "does not exist"),
         (["--icc", "3"], "is not in the range"),
         (["--spread", "0"], "is not in the range"),
     ],

@@ -44,8 +44,8 @@ def test_whole_store_has_no_problem(change, store):
             "UPDATE run_trial SET exchange_id = 1 WHERE ordinal = 1",
             "trial 't1' of stage 'count' of run r: its exchange has",
         ),
-        ("UPDATE blob SET sha256 = 'ab'", "image ab: its bytes are not what its name says"),
-        ("INSERT INTO part SELECT 7, digest, 'text' FROM model", "part 7: its text is not"),
+        ("UPDATE blob SET sha256 = 'ab'", "image ab: its bytes do not match its name"),
+        ("INSERT INTO part SELECT 7, digest, 'text' FROM model", "part 7: its text does not"),
     ],
 )
 def test_what_was_changed_is_found(change, statement, found):

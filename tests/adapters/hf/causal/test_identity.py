@@ -114,7 +114,7 @@ def test_model_without_template_is_plain(copied):
 def test_directory_without_tokenizer_is_refused(copied):
     for path in copied.glob("tokenizer*"):
         path.unlink()
-    assert "holds no tokenizer" in refusal(copied)
+    assert "no tokenizer" in refusal(copied)
 
 
 def test_own_code_needs_trust(copied):
@@ -137,7 +137,7 @@ def test_pickled_weights_need_allowing(copied, ask_causal):
 def test_encoder_in_disguise_is_refused(tiny_bert, tmp_path, ask_causal):
     folder = shutil.copytree(tiny_bert, tmp_path / "disguised")
     change(folder / "config.json", architectures=["BertLMHeadModel"])
-    assert "changes with what comes after" in load_refusal(ask_causal, folder)
+    assert "depends on later tokens" in load_refusal(ask_causal, folder)
 
 
 def test_missing_head_is_an_error(copied, ask_causal):
