@@ -46,7 +46,7 @@ def check_share(status: str, most: float, total: int, missing: Mapping[str, int]
     count = sum(missing.values()) if status == "missing" else missing.get(status, 0)
     words = f"{status} at most {100 * most:g} %"
     if not total:
-        return Check(words, "there is nothing to count", False)
+        return Check(words, "no answers to count", False)
     return Check(words, f"{100 * count / total:.3g} % ({count:,} of {total:,})", count / total <= most)
 
 
@@ -64,7 +64,7 @@ def _interval(estimate: Estimate) -> str:
 
 
 def _distance(most: float, on: str, value: float | None, estimate: Estimate) -> Check:
-    words = f"{on} at most {most:g} from neutral"
+    words = f"distance of {on} from neutral at most {most:g}"
     if estimate.neutral is None:
         return Check(words, "this measure has no neutral value", False)
     passed = value is not None and abs(value - estimate.neutral) <= most
@@ -86,17 +86,17 @@ def _equivalent(margin: float, estimate: Estimate) -> Check:
 
 def _increase(rule: Rule, most: float, estimate: Estimate, difference: Difference | None) -> Check:
     on = rule.on or "high"
-    words = f"distance from neutral grown by at most {most:g} since {rule.baseline} ({on})"
+    words = f"increase of the distance from neutral since {rule.baseline} at most {most:g} ({on})"
     if estimate.neutral is None:
         return Check(words, "this measure has no neutral value", False)
     if difference is None or difference.first is None:
-        return Check(words, "the baseline has no such value", False)
+        return Check(words, "the baseline does not have this value", False)
     grown = _grown(difference, estimate.neutral)[on]
     if grown is None:
         why = explained(difference.estimate)
         return Check(words, f"no {on} limit of the difference{f' ({why})' if why else ''}", False)
     both = f"{number(difference.first)} then {number(difference.second)}"
-    return Check(words, f"{both}, grown by {number(grown)} ({on})", grown <= most)
+    return Check(words, f"{both}, increased by {number(grown)} ({on})", grown <= most)
 
 
 def _grown(difference: Difference, neutral: float) -> dict[str, float | None]:

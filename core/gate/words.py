@@ -9,7 +9,7 @@ from ..report.markdown import escape, table
 from ..report.text import clean
 from .judge import Outcome, Verdict
 
-HEADS = ("rule", "for", "must hold", "found")
+HEADS = ("rule", "group", "required", "found")
 SHOWN = 100
 """Rows of a summary: a comment on a pull request has a limit."""
 
@@ -32,7 +32,7 @@ def junit(verdicts: Sequence[Verdict], suite: str) -> bytes:
 
 
 def markdown(verdicts: Sequence[Verdict], title: str) -> str:
-    """Return a summary: what failed first, then all rules; everything that a run says is escaped."""
+    """Return a summary: failed checks first, then all rules. All texts of the run are escaped."""
     failed = [(v.rule, o) for v in verdicts for o in v.outcomes if not o.passed]
     passed = sum(verdict.passed for verdict in verdicts)
     state = "passed" if passed == len(verdicts) else "failed"
@@ -41,7 +41,7 @@ def markdown(verdicts: Sequence[Verdict], title: str) -> str:
         lines += ["### Failed", "", *table(HEADS, (_row(rule, outcome) for rule, outcome in failed[:SHOWN]))]
         lines += [f"{len(failed) - SHOWN} more checks failed.", ""] if len(failed) > SHOWN else []
     rules = [(v.rule, "passed" if v.passed else "failed", _count(v)) for v in verdicts]
-    return "\n".join([*lines, "### Rules", "", *table(("rule", "", "checks that hold"), rules)])
+    return "\n".join([*lines, "### Rules", "", *table(("rule", "result", "checks passed"), rules)])
 
 
 def _row(rule: str, outcome: Outcome) -> tuple[str, str, str, str]:

@@ -72,7 +72,7 @@ def test_published_numbers_are_imported_and_scored(prejudge, tmp_path):
     (estimates,) = (tmp_path / "runs").glob("*/estimates.parquet")
     total = next(pl.read_parquet(estimates).filter(metric="metric_score").iter_rows(named=True))
     assert (total["value"], total["n"]) == (50.0, 2)
-    assert prejudge("cache", "verify").stdout.startswith("5 exchanges checked, 0 wrong.")
+    assert prejudge("cache", "verify").stdout.startswith("5 exchanges checked, 0 problems")
     assert "code: run.not-resumable" in prejudge("--debug", "resume").stderr
     assert "code: run.no-model" in prejudge("--debug", "recheck").stderr
     left = prejudge(*words, "--responses", "pairs.csv")
@@ -105,8 +105,8 @@ def test_export_writes_over_nothing_unless_told(prejudge, ran, tmp_path):
 
 def test_prune_asks_first(prejudge, ran):
     asked = prejudge("cache", "prune", "--run", ran, input="n\n")
-    assert asked.returncode == 2 and f"Run {ran} would go with 36 trials, 36 exchanges" in asked.stdout
-    assert "36 exchanges checked, 0 wrong." in prejudge("cache", "verify").stdout
+    assert asked.returncode == 2 and f"remove the run {ran} with 36 trials, 36 exchanges" in asked.stdout
+    assert "36 exchanges checked, 0 problems" in prejudge("cache", "verify").stdout
     removed = prejudge("cache", "prune", "--run", ran, "--yes", "--vacuum").stdout
-    assert f"Run {ran} goes with 36 trials" in removed and "Removed." in removed
+    assert f"Removing the run {ran} with 36 trials" in removed and "Removed." in removed
     assert "\n0 exchanges checked" in "\n" + prejudge("cache", "verify").stdout

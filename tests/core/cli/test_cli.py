@@ -154,7 +154,7 @@ def test_run_score_explain_and_verify(prejudge, tmp_path):
     again = prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
     assert "asked 0" in again.stderr and "cached 144" in again.stderr
     assert prejudge("score", folder.name).returncode == 0
-    assert "144 exchanges checked, 0 wrong." in prejudge("cache", "verify").stdout
+    assert "144 exchanges checked, 0 problems" in prejudge("cache", "verify").stdout
     assert "Exchange: 144" in prejudge("cache", "stats").stdout
     key = json.loads((folder / "manifest.json").read_text())["run"]
     assert key == folder.name
@@ -202,7 +202,7 @@ def test_killed_run_is_resumed_without_asking_again(prejudge, tmp_path):
     resumed = prejudge("resume")
     assert resumed.returncode == 0, resumed.stderr
     assert f"asked {7200 - kept:,}, cached {kept:,}" in resumed.stderr
-    assert "0 wrong" in prejudge("cache", "verify").stdout
+    assert "0 problems" in prejudge("cache", "verify").stdout
     undisturbed = prejudge(*words, "--store", "other.db", "--runs", "other")
     assert undisturbed.returncode == 0
     one, other = (pl.read_parquet(next(tmp_path.glob(f"{runs}/*/estimates.parquet"))) for runs in ("runs", "other"))

@@ -103,7 +103,7 @@ def test_gate_holds_against_a_baseline(prejudge, runs, place):
     rule = f"[[rules]]\nmetric = 'favouritism_log_odds'\nbaseline = '{runs[0]}'\nmax_increase = 0.5\n"
     (place / "policy.toml").write_text(rule)
     done = prejudge("gate", runs[1], "--policy", "policy.toml")
-    assert done.returncode == 1 and "grown by" in done.stdout
+    assert done.returncode == 1 and "increased by" in done.stdout
 
 
 def test_bad_policy_is_one_line(prejudge, runs, place):

@@ -210,7 +210,7 @@ def test_same_content_gives_the_same_page(content):
 
 def test_least_content_is_a_page():
     page = render(ReportContent(title="Nothing", study=StudyInfo(name="s"), models={}, estimates=[]))
-    assert "Nothing was estimated." in page
+    assert "There are no estimates." in page
     assert "<table" not in page
 
 

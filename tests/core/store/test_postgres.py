@@ -54,7 +54,7 @@ def test_study_from_the_command_line(prejudge, tmp_path, url):
     assert "asked 0, cached 144" in " ".join(prejudge("run", "bistereo-pairs", *WORDS).split())
     assert "report.html" in prejudge("score")
     assert "Exchange: 144" in prejudge("cache", "stats")
-    assert "144 exchanges checked, 0 wrong." in prejudge("cache", "verify")
+    assert "144 exchanges checked, 0 problems" in prejudge("cache", "verify")
     with Store(url, writable=False) as store, store.engine.connect() as connection:
         key = bytes(connection.exec_driver_sql("SELECT key FROM exchange LIMIT 1").scalar_one())
         assert PASSWORD not in connection.exec_driver_sql("SELECT manifest FROM run LIMIT 1").scalar_one()

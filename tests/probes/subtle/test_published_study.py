@@ -187,13 +187,14 @@ def test_misprinted_cells_of_table_5_are_those_of_the_study_page(shared_data, tm
 def test_replicate_judges_the_latest_runs_of_the_published_answers(answers):
     result = call(answers("palm-2", "asa"), "replicate", "subtle", *FAST)
     assert result.returncode == 0, result.stdout
-    assert "subtle-asa: the values of PaLM 2 (published answers), beside run 2" in result.stdout
+    assert "compared with the published values of PaLM 2 (published answers)" in result.stdout
     assert "of 'palm-2', imported" in result.stdout
     for line in ("the authors' later reports: 2 of 2", "Table 2: 12 of 15", "Table 7: 24 of 30", "Table 9: 72 of 90"):
         assert f"{line} reproduced" in result.stdout
     assert "6 cannot be judged: The published items are of other institutions" in result.stdout
     assert (
-        "subtle-sai: 156 of the values of PaLM 2 (published answers) cannot be judged: there is no run" in result.stdout
+        "subtle-sai: 156 of the published values of PaLM 2 (published answers) cannot be judged: there is no run"
+        in result.stdout
     )
     assert "312 published values: 110 reproduced, 0 not reproduced, 202 cannot be judged." in result.stdout
 
