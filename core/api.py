@@ -1,4 +1,4 @@
-"""The same from Python: five lines, async or blocking, also inside a notebook."""
+"""The Python interface: run, score, plan, compare and load, blocking or async, also in a notebook."""
 
 from __future__ import annotations
 

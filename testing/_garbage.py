@@ -1,4 +1,4 @@
-"""Requests that make no sense, by kind; and what kind of record answers each kind of request."""
+"""Invalid requests by kind, and the record that answers each kind of request."""
 
 from __future__ import annotations
 

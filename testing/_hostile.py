@@ -1,4 +1,4 @@
-"""Answers that a careless reader falls over, by kind of request. All of them can stand in a store."""
+"""Hostile answers by kind of request, which a store can contain and a careless reader fails on."""
 
 from __future__ import annotations
 

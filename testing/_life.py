@@ -1,4 +1,4 @@
-"""Rules about an adapter's life beside others: cancelling, closing, and the event loop it shares."""
+"""Rules about an adapter's lifetime: cancelling, closing, and the shared event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`observe`: what a probe would make of given answers, without a store, a run or a model."""
+"""`observe`: the observations of a probe from given answers, without a store, a run or a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can the models do what the study asks? Said before the first call, and before a plan is believed."""
+"""Check, before the first call, that the models offer the operations that a study needs."""
 
 from __future__ import annotations
 

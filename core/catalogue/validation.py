@@ -1,4 +1,4 @@
-"""Check a study file, and say everything that is wrong with it at once."""
+"""Check a study file and list all its errors."""
 
 from __future__ import annotations
 

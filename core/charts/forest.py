@@ -1,4 +1,4 @@
-"""Draw with matplotlib and nothing global: `Figure` objects, no pyplot, no rcParams.
+"""Forest plots with matplotlib `Figure` objects, without pyplot and rcParams.
 
 Colours are Okabe and Ito's, told apart by any kind of colour vision; hatches say the same in black and white.
 """

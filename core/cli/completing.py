@@ -1,4 +1,4 @@
-"""What the shell is offered when Tab is pressed: names of the catalogue, and runs of the store.
+"""Shell completion: names of the catalogue, and runs of the store.
 
 Nothing of a backend is imported, a store is only read, and a server is never asked. Whatever goes wrong offers
 nothing: a completion must not print.

@@ -1,4 +1,4 @@
-"""Where commands print their tables."""
+"""The console that commands print to."""
 
 from __future__ import annotations
 

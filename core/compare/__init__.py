@@ -1,4 +1,4 @@
-"""Compare runs: what changes from one to another, unit by unit, and whether models rank alike across studies.
+"""Compare runs: paired differences by unit, and agreement of the ranks of models across studies.
 
 The door: `compare` runs of one study, `rank_runs` of several, and write either with `write_comparison`.
 """

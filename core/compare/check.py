@@ -1,4 +1,4 @@
-"""May these runs be compared? Only answers to the same questions, measured the same way, are paired."""
+"""Check that runs can be compared: the same questions, measured in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of one study, side by side: differences with their uncertainty. Nothing is asked."""
+"""Compare runs of one study: differences with their uncertainty. No model is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Put the units of two runs side by side, and check that they are what the estimates are made of."""
+"""Pair the units of two runs, and check that their means equal the estimates."""
 
 from __future__ import annotations
 

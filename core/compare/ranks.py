@@ -1,4 +1,4 @@
-"""Do models rank alike across studies? Each study's measures, by how far each model is from neutral."""
+"""Compare the ranks of models across studies, by the distance of each measure from neutral."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison leaves in `runs/compare-.../`: a report, the differences as frames, forest plots as files."""
+"""Write the files of a comparison to `runs/compare-.../`: a report, tables of differences, forest plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ModelAdapter`: one model behind one async door. A new backend is one class.
+"""`ModelAdapter`: the async interface of a model. A new backend is one class.
 
 Override what the model can do, one request at a time (`generate`) or many (`generate_batch`); each form is made from
 the other, and the capabilities follow from what is overridden. The scheduler always calls the batch form.

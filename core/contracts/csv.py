@@ -1,4 +1,4 @@
-"""Strict reading of a user's CSV file: a bad file is one line that says where, which value, and how to mend it."""
+"""Strict reader of CSV files: an error states the line, the value, and the fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a metric states: a number with its interval, test, effect size, missing answers and verdict."""
+"""The estimates of a metric: a value with its interval, test, effect size, missing answers and verdict."""
 
 from __future__ import annotations
 

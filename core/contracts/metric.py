@@ -1,4 +1,4 @@
-"""`Metric`: observations to estimates. Pure: it knows no model, and reads no file that its options do not name."""
+"""`Metric`: a pure function from observations to estimates. It uses no model, and only files that its options name."""
 
 from __future__ import annotations
 

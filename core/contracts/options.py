@@ -1,4 +1,4 @@
-"""Options: from what a person writes to a plugin's typed, frozen record, with errors that name the nearest name."""
+"""Options: parse user input into a plugin's typed, frozen record; errors suggest the most similar name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Probe`: an instrument as stages of trials. Pure: parameters to requests, responses to observations; no adapter."""
+"""`Probe`: an instrument with stages of trials. Pure functions, without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked of a model, and what it answers: immutable records.
+"""Requests to a model and its responses, as immutable records.
 
 Each operation is one tagged request with one response of its own. A record's canonical encoding (`canonical.py`)
 is part of the store's key, so a field here is a promise: adding one needs a default that is left out of the

@@ -1,3 +1,3 @@
-"""The version, in its one place."""
+"""The version of the package."""
 
 VERSION = __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""How numbers, p-values and what was shown become words: the one place, for pages, tables, terminals and sentences."""
+"""Format numbers, p-values and verdicts for reports, tables, terminals and sentences."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Checks before money is spent: of a model, and of the installation."""
+"""Checks of a model and of the installation before a run."""

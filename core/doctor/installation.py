@@ -1,4 +1,4 @@
-"""What is installed, seen and kept on this machine: facts about it, without a model.
+"""Facts about the installation: packages, plugins, devices and the store.
 
 Packages are looked up in their metadata and not imported; torch alone is, where it is there, to ask it for devices.
 """

@@ -1,4 +1,4 @@
-"""A canary before money is spent: does a model do what its adapter says?
+"""Check with a few questions that a model does what its adapter declares.
 
 Each check asks a few tiny questions whose answers are known: an operation answers, a likely text outranks an unlikely
 one, log-probabilities are not a constant, a seed is honoured, an image is really seen. Servers that silently ignore an

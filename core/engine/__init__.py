@@ -1,1 +1,1 @@
-"""One run: what is asked, how fast, in which order, and what is recorded."""
+"""The engine of a run: planning, scheduling, rate limits, retries, budgets and records."""

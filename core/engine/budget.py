@@ -1,4 +1,4 @@
-"""`Budget`: what a run may spend, and a stop at the limit that loses no answer.
+"""`Budget`: the limits of a run's spending; the run stops at a limit without losing answers.
 
 Each call reserves what calls like it have cost so far, and gives back the difference when its answers are committed.
 So a limit is kept with many calls in flight too: it is overrun by one batch at most, and requests not at all.

@@ -1,4 +1,4 @@
-"""`Grouped`: calls that arrive while one is under way go together into the next.
+"""`Grouped`: calls that arrive during a call are combined in the next one.
 
 Under load groups grow, at rest nothing waits.
 """

@@ -1,4 +1,4 @@
-"""`Limiter`: how many calls to one endpoint are in flight, and how fast they follow each other.
+"""`Limiter`: the number of calls in flight to one endpoint, and their rate.
 
 An endpoint that never says "too many" is only held to its concurrency; the first 429 gives it a rate (`pace.py`).
 Calls that were sent before the rate shrank do not shrink it again. Whoever waits holds no slot, and waits in line:

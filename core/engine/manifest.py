@@ -1,4 +1,4 @@
-"""`Manifest`: what a run was, complete enough to score it again, and to say how it came about.
+"""`Manifest`: the record of a run, complete enough to score it again and to document its origin.
 
 A run that is resumed adds to what it recorded before, and replaces nothing.
 """

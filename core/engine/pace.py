@@ -1,4 +1,4 @@
-"""`Pace`: how fast requests to one endpoint follow each other, found from what it answers.
+"""`Pace`: the request rate of an endpoint, estimated from its answers.
 
 Many 429s among the answers set the rate to what the endpoint accepted of late. It then rises fast until another 429 has
 shown where the limit is. From there on it falls a little below the accepted rate at each 429, comes back to it along a

@@ -1,4 +1,4 @@
-"""What a study would ask, before anything is spent."""
+"""Plan a study: count its requests, tokens and cost before a run."""
 
 from __future__ import annotations
 

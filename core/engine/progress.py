@@ -1,4 +1,4 @@
-"""How a run tells what it is doing."""
+"""The interface by which a run reports its progress."""
 
 from __future__ import annotations
 

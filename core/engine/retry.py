@@ -1,4 +1,4 @@
-"""When to ask again after a failure: the one retry layer."""
+"""Retry decisions after a failure: the only retry layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tokens a request may cost, before it is asked: a guess from its characters, or what the store knows."""
+"""Estimate the tokens of a request from earlier answers in the store, or from its characters."""
 
 from __future__ import annotations
 

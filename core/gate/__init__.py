@@ -1,4 +1,4 @@
-"""The gate: hold a run against a policy, rule by rule. What is missing fails; nothing passes silently.
+"""The gate: check a run against a policy, rule by rule. Missing values fail.
 
 The door: `read_policy`, then `judge` or `judge_run`, then `junit` and `markdown`.
 """

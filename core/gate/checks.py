@@ -1,4 +1,4 @@
-"""The checks. Each asks whether something holds, so that what is missing or no number fails by itself."""
+"""The checks of the gate. Each check must be shown to pass, so missing and undefined values fail."""
 
 from __future__ import annotations
 

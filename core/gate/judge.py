@@ -1,4 +1,4 @@
-"""Hold a run against a policy. A rule that matches nothing fails, and so does a value or limit that is not there."""
+"""Check a run against a policy. A rule fails if it matches no estimate, or a value or limit is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy: a TOML file of rules, each a selector of estimates and what must hold for every one of them."""
+"""A policy: a TOML file of rules, each with a selector of estimates and the checks that all of them must pass."""
 
 from __future__ import annotations
 

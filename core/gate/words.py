@@ -1,4 +1,4 @@
-"""Verdicts for machines and for people: JUnit XML, and Markdown for a pull request."""
+"""Verdicts of the gate as JUnit XML, and as Markdown for a pull request."""
 
 from __future__ import annotations
 

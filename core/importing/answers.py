@@ -1,4 +1,4 @@
-"""Answers that somebody else collected, as they stand in a CSV or JSONL file. Knows no study and no store."""
+"""Read answers that somebody else collected from a CSV or JSONL file, independently of study and store."""
 
 from __future__ import annotations
 

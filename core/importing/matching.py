@@ -1,4 +1,4 @@
-"""Which row of somebody's file answers which trial of a plan."""
+"""Match the rows of a file of answers with the trials of a plan."""
 
 from __future__ import annotations
 

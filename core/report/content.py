@@ -1,4 +1,4 @@
-"""What a report says: the record that a run fills and `render` lays out.
+"""The content of a report: the record that a run fills and `render` lays out.
 
 Nothing here is trusted: every string may come from a model or from a user's file.
 """

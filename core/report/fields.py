@@ -1,4 +1,4 @@
-"""The columns of a table of estimates: what each shows, and when it is worth its place."""
+"""The columns of a table of estimates: what each shows, and when it is shown."""
 
 from __future__ import annotations
 

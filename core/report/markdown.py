@@ -1,4 +1,4 @@
-"""Text for Markdown: what a model or a file said stays words, wherever the page is shown.
+"""Escape text for Markdown, so that texts of models and files create no markup.
 
 Escaped text makes no markup, no link, no HTML and no table cell; where GitHub shows it, it also mentions nobody and
 refers to no issue.

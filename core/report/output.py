@@ -1,4 +1,4 @@
-"""What a run leaves in `runs/<name>/`: the report, the frames, the manifest."""
+"""Write the output of a run to `runs/<name>/`: the report, the tables, the manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images of the store as the page shows them: small, few enough, and of a kind that no browser runs.
+"""Images of the store for the page: small, limited in number, and without SVG.
 
 What the bytes are is read from the bytes, never from what somebody said of them: SVG, which can hold a script, is no
 image here.

@@ -1,4 +1,4 @@
-"""Lay out a `ReportContent` as one HTML page that needs nothing but itself.
+"""Lay out a `ReportContent` as one self-contained HTML page.
 
 Two walls stand between what a model said and the reader's browser: every value is cleaned and escaped on its way
 into the template, and the page's own policy lets no script or style run but the two whose hashes it names.

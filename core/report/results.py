@@ -1,4 +1,4 @@
-"""`Run`: what a run comes to, in Python: frames, conclusions, figures. `load` gets one that was made before."""
+"""`Run`: the results of a run in Python: frames, conclusions, figures. `load` loads an earlier run."""
 
 from __future__ import annotations
 

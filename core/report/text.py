@@ -1,4 +1,4 @@
-"""How values become words: numbers that line up, and text that cannot upset a page.
+"""Format values for the page: aligned numbers, and text without control characters.
 
 The invariant: what `clean` returns can be encoded as UTF-8 and shows every character that would change how the
 text around it reads.

@@ -1,4 +1,4 @@
-"""`prejudge new`: a package of your own that works as written, to be changed from there."""
+"""`prejudge new`: write a working package as a starting point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Did a model's answers change? Paired tests of what was answered before and what is answered now. Pure.
+"""Paired tests of a model's earlier and present answers (pure functions).
 
 Each outcome a study reads is tested by itself: categories by McNemar's exact test (two categories) or a permutation
 test of marginal homogeneity (more), numbers by Wilcoxon's signed-rank test. p is corrected over all of them (Holm).

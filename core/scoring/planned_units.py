@@ -1,4 +1,4 @@
-"""What the tests of a design will compare: the units of its trials, or those of a pilot, as many as are planned."""
+"""The units that the tests of a design will compare, from its trials or from a pilot run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking a fixed sample of a run's requests again, to learn whether the model still answers as it did.
+"""Ask a fixed sample of a run's requests again, to test whether the answers have changed.
 
 What is answered now is stored as the answers of a model of its own: the identity of the run's model with the name of
 the recheck among its settings. So keys differ, every key can be derived again, and no later run takes these answers

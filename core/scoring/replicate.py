@@ -1,4 +1,4 @@
-"""Published values beside measured ones: which of them came out again, which did not, and which nobody can judge."""
+"""Compare published with measured values: reproduced, not reproduced, or cannot be judged."""
 
 from __future__ import annotations
 

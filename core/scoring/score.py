@@ -1,4 +1,4 @@
-"""From the store to estimates: needs no model and no backend, only the study's probe and metrics."""
+"""Score a run from the store, without a model or backend."""
 
 from __future__ import annotations
 

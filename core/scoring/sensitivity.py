@@ -1,4 +1,4 @@
-"""The smallest effect a design can detect, before anything is asked."""
+"""The smallest effect that a design can detect, before a run."""
 
 from __future__ import annotations
 

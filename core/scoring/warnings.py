@@ -1,4 +1,4 @@
-"""What a reader must know before believing a number: an unfinished run, other options, unanswered trials."""
+"""Warnings of a run: unfinished, other options, unanswered trials."""
 
 from __future__ import annotations
 

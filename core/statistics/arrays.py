@@ -1,4 +1,4 @@
-"""Types of arrays, and division that leaves the undefined undefined."""
+"""Types of arrays, and division in which undefined values stay undefined."""
 
 from __future__ import annotations
 

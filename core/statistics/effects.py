@@ -1,4 +1,4 @@
-"""Effect sizes with cluster bootstrap intervals, and what a test of them says.
+"""Effect sizes with cluster bootstrap intervals, and the results of tests.
 
 Sums have the shape (clusters, sides, columns), and column 0 counts the answers. Shares have the columns count and
 hits; paired yes-no answers have one side with the columns count, b (yes then no) and c (no then yes).

@@ -1,4 +1,4 @@
-"""Is it shown to be near neutral, shown to differ, or not shown either way?
+"""Equivalence tests: shown to be near neutral, shown to differ, or not shown either way.
 
 Two one-sided tests (Schuirmann 1987): a value is shown to be within a margin of neutral at level alpha if its
 1 - 2 alpha interval lies inside the margin. That nothing differs significantly is not shown to be near.

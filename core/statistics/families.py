@@ -1,4 +1,4 @@
-"""Declared families of hypotheses: correct p-values within each, and judge what was shown.
+"""Declared families of hypotheses: correct p-values within each, and decide which effects are significant.
 
 The verdict on an estimate is reached once, here; conclusions and figures read the field.
 """

@@ -1,4 +1,4 @@
-"""The ends of an interval: percentiles and BCa of bootstrap replicates made for few clusters, and the jackknife with t.
+"""Interval methods for few clusters: percentile and BCa bootstrap, and the jackknife with Student's t.
 
 Replicates have the shape (replicates, ...); every statistic in the trailing axes gets an interval of its own.
 """

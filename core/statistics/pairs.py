@@ -1,4 +1,4 @@
-"""Put the two sides of each pair in one row, and say why a pair is missing.
+"""Put the two sides of each pair in one row, with the reason if a pair is missing.
 
 A pair is `ok` only if both sides are and both log-probabilities are finite; otherwise it is missing, under the status
 of the first side that is not ok. Nothing is filled in. Units are pairs in the columns that `Metric.units` promises.

@@ -1,4 +1,4 @@
-"""What a design can show: power, and the smallest effect it would find, before anything is asked.
+"""Power of a design, and the smallest effect that it can detect.
 
 A test of a mean is a t test with C - 1 degrees of freedom for C clusters, and its power is that of the noncentral t
 distribution; a test of k groups is an F test, and its power that of the noncentral F. `power_designs` has the designs.

@@ -1,4 +1,4 @@
-"""The check of a whole store: does everything in it hang together? Some rows at a time, whatever its size."""
+"""Check that a whole store is consistent, a limited number of rows at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no bias and may pass for it: places of labels, the order of the instruction, and what could not be read."""
+"""Artefacts that are not bias: positions of labels, order of the instruction, unreadable answers."""
 
 from __future__ import annotations
 

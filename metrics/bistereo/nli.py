@@ -1,4 +1,4 @@
-"""BIStereo-NLI: what is taken to follow from a skin tone, and from what a skin tone is taken to follow.
+"""BIStereo-NLI: inferences from a skin tone, and inferences of a skin tone.
 
 The measures of BIStereo, section 4.2: %E, %C, %N; and the halo and horn effects of section 4.2.1 as differences
 between the two skin tones of one pair, clustered by template.

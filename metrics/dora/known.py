@@ -1,4 +1,4 @@
-"""What a user holds the associations against: a list of documented ones, and people's judgements of them."""
+"""Reference data for associations: a list of documented ones, and people's judgements."""
 
 from __future__ import annotations
 

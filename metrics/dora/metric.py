@@ -1,4 +1,4 @@
-"""Associations that nobody listed: which are salient, negative, toxic, biased, new; and which are shared.
+"""Associations without a predefined list: which are salient, negative, toxic, biased, new, and shared.
 
 The measures of BiasDora (Raj et al. 2024), sections 3 and 4, with tests that hold their level beside the paper's
 filters (`docs/statistics.md`, Salience of associations).

@@ -1,4 +1,4 @@
-"""Rank agreement: are the models that are far from neutral in one study far from it in another?
+"""Rank agreement of models between studies, by their distance from neutral.
 
 Kendall's tau-b over the models, by scipy. With few models it can hardly be shown: the least two-sided p of three
 models is 1/3, of four 1/12, and of five 1/60.

@@ -1,4 +1,4 @@
-"""What is known of answers that nobody gave yet: from the units of a pilot, from their limits, or as stated."""
+"""Assumptions about future answers: from a pilot, from their limits, or as stated."""
 
 from __future__ import annotations
 

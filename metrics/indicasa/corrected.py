@@ -1,4 +1,4 @@
-"""Estimates as they would be with an encoder that never errs (Rogan and Gladen 1978), its uncertainty included.
+"""Estimates corrected for the encoder's errors (Rogan and Gladen 1978), with their uncertainty.
 
 Of the true stereotypes the encoder finds a share Se, of the true anti-stereotypes a share Sp; so a true share q is seen
 as p = q Se + (1 - q) (1 - Sp), and q = (p + Sp - 1) / (Se + Sp - 1). The uncertainty of all three is drawn: each from

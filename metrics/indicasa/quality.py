@@ -1,4 +1,4 @@
-"""What stands beside the scores of IndiCASA: skipped prompts, ties, lenient readings, changed sentences, duplicates."""
+"""Quality measures of IndiCASA: skipped prompts, ties, lenient readings, changed sentences, duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands apart from the association: places of the options, missing answers, kinds of unreadable ones."""
+"""Artefacts beside the association: positions of options, missing answers, kinds of unreadable answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the study of attractiveness brings."""
+"""Plugin of the study of attractiveness: probes, metrics, studies."""
 
 from __future__ import annotations
 

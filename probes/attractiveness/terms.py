@@ -1,4 +1,4 @@
-"""What the probe and the metric of the study of attractiveness call things."""
+"""Names shared by the probe and the metric of the study of attractiveness."""
 
 from __future__ import annotations
 

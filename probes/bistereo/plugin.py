@@ -1,4 +1,4 @@
-"""What BIStereo brings."""
+"""Plugin of BIStereo: probes, metrics, studies and commands."""
 
 from __future__ import annotations
 

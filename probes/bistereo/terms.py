@@ -1,4 +1,4 @@
-"""What the probes and the metrics of BIStereo call things."""
+"""Names shared by the probes and the metrics of BIStereo."""
 
 from __future__ import annotations
 

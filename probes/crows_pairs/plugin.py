@@ -1,4 +1,4 @@
-"""What CrowS-Pairs brings."""
+"""Plugin of CrowS-Pairs: probe, metric and study."""
 
 from __future__ import annotations
 

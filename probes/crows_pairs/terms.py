@@ -1,4 +1,4 @@
-"""What the probe and the metric of CrowS-Pairs call things."""
+"""Names shared by the probe and the metric of CrowS-Pairs."""
 
 from __future__ import annotations
 

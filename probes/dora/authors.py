@@ -1,4 +1,4 @@
-"""The lists of prompts that the authors of BiasDora published, in a folder: read as they are, slips included.
+"""The lists of prompts that the authors of BiasDora published, in a folder, read unchanged with their errors.
 
 `t2t_setting1.csv` to `t2t_setting5.csv` (`bias_type`, `template`), `t2i_setting1.csv` and `t2i_setting2.csv`
 (`template_singular` or `template_plural`, `target`, `bias_type`, `target_singular` or `target_plural`), and

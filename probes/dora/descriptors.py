@@ -1,4 +1,4 @@
-"""Whom the studies `dora-*` ask about: descriptors of people, as they stand in the prompts of each setting."""
+"""Descriptors of people for the studies `dora-*`, in the form of each setting."""
 
 from __future__ import annotations
 

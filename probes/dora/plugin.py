@@ -1,4 +1,4 @@
-"""What BiasDora brings."""
+"""Plugin of BiasDora: probes, metrics, studies and commands."""
 
 from __future__ import annotations
 

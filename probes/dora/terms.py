@@ -1,4 +1,4 @@
-"""What the probes and the metric of BiasDora call things."""
+"""Names shared by the probes and the metric of BiasDora."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What IndiCASA brings."""
+"""Plugin of IndiCASA: probes, metrics, studies and commands."""
 
 from __future__ import annotations
 

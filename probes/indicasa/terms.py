@@ -1,4 +1,4 @@
-"""What the probe and the metric of IndiCASA call things."""
+"""Names shared by the probe and the metric of IndiCASA."""
 
 from __future__ import annotations
 

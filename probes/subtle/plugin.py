@@ -1,4 +1,4 @@
-"""What the study of subtler biases brings."""
+"""Plugin of the study of subtler biases: probes, metrics, studies."""
 
 from __future__ import annotations
 

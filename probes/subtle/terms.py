@@ -1,4 +1,4 @@
-"""What the probe and the metric of the subtle-bias studies call things."""
+"""Names shared by the probe and the metric of the subtle-bias studies."""
 
 from __future__ import annotations
 
