@@ -114,3 +114,9 @@ def test_sentence_names_groups():
     frame = answers(effect=3.0, pairs=30)
     sentence = Contrast().conclude(Contrast().compute(frame, options(by=("gender",), unit="nats")))
     assert "nats" in sentence and "2 of 2 groups" in sentence
+
+
+def test_sentence_of_few_clusters_claims_no_difference():
+    estimates = Contrast().compute(answers(effect=3.0, pairs=3), options())
+    assert "not shown" in Contrast().conclude(estimates)
+    assert "not shown" not in Contrast().conclude(Contrast().compute(answers(effect=3.0, pairs=30), options()))
