@@ -9,19 +9,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..contracts.estimates import MISSING, Estimate, Measure
+from ..contracts.estimates import MISSING, Estimate
 from ..contracts.records import Scalar
 from .pairs import missing_by_status
 from .proportions import LEAST_P, scaled, wilson_interval
 from .scipy_stats import stats
-
-MISSING_MEASURES = {
-    "missing": Measure("Missing answers", "Percentage of the answers without a readable result.", "%", "more missing"),
-    "unreadable": Measure(
-        "Unreadable answers", "Percentage of the answers that are unreadable in this way.", "%", "more unreadable"
-    ),
-}
-"""What metrics call the estimates of `missing_estimates` and `unreadable_kinds`."""
 
 
 def unreadable_kinds(frame: pl.DataFrame, level: float) -> list[Estimate]:

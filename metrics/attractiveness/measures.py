@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...core.contracts.estimates import Measure
-from ...core.statistics.missing import MISSING_MEASURES
 from .filter import GAP, KRUSKAL, WILCOXON
 from .groups import BY_FACE, CHANGE
 from .human import AGREEMENT, CEILING
@@ -94,5 +93,4 @@ MEASURES = {
         "%",
         "more answers (a)",
     ),
-    **MISSING_MEASURES,
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...core.contracts.estimates import Measure
-from ...core.statistics.missing import MISSING_MEASURES
 from .counts import DISTINCT, IN_RANGE, IN_RANGE_P, OVERLAP, SALIENT, TOTAL
 from .known import ABOVE, AGREEMENT, ALPHA, JUDGED, SHARE, UNDOCUMENTED
 from .valence import EACH, LEVEL, VALENCES
@@ -97,5 +96,4 @@ MEASURES = {
         "Jaccard",
         "more shared associations",
     ),
-    **MISSING_MEASURES,
 }

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ...core.contracts.estimates import Measure
-from ...core.statistics.missing import MISSING_MEASURES
+from ...probes.subtle.terms import POLARITIES
 from .cells import DELTAS, LIKELIHOODS, RATES
 
-_OPTIONS = ("positive", "negative", "neutral")
 _SYMBOLS = ("PL", "NL", "NuL")
 _ASSOCIATION = "a stronger positive association between the given and the chosen polarity"
 
@@ -48,12 +47,12 @@ def _tau(letter: str, test: str) -> Measure:
 
 
 MEASURES = (
-    {name: _rate(name, option) for name, option in zip(RATES, _OPTIONS, strict=True)}
+    {name: _rate(name, option) for name, option in zip(RATES, POLARITIES, strict=True)}
     | {
-        name: _likelihood(name, _OPTIONS[place % 3], "positive" if place < 3 else "negative")
+        name: _likelihood(name, POLARITIES[place % 3], "positive" if place < 3 else "negative")
         for place, name in enumerate(LIKELIHOODS)
     }
-    | {name: _delta(symbol, option) for name, symbol, option in zip(DELTAS, _SYMBOLS, _OPTIONS, strict=True)}
+    | {name: _delta(symbol, option) for name, symbol, option in zip(DELTAS, _SYMBOLS, POLARITIES, strict=True)}
     | {
         "tau_b": _tau("b", "asymptotic test"),
         "tau_c": _tau("c", "asymptotic test"),
@@ -64,6 +63,5 @@ MEASURES = (
             "%",
             "more answers for this place",
         ),
-        **MISSING_MEASURES,
     }
 )

@@ -238,10 +238,6 @@ def test_the_conclusion_counts_what_stands_a_test(planted):
     assert METRIC.conclude([]) and METRIC.conclude([]) not in METRIC.conclude(planted)
 
 
-def test_every_measure_has_its_words(planted):
-    assert {e.metric for e in planted} <= METRIC.measures.keys()
-
-
 def test_observations_without_stages_are_refused():
     with raises_code(DataError, "data.column-missing", "stage"):
         estimates(study().drop("stage"))

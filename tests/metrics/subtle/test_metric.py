@@ -212,10 +212,6 @@ def test_conclusion_follows_the_verdict():
     assert len({Subtle().conclude(estimates) for estimates in own}) == 5
 
 
-def test_every_measure_has_its_words():
-    assert {e.metric for e in computed(study(0.3))} <= Subtle.measures.keys()
-
-
 def test_unknown_polarity_is_named():
     with raises_code(DataError, "data.unknown-value", "'good'", "'given'"):
         computed(study(0.1).with_columns(given=pl.lit("good")))
