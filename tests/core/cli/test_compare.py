@@ -57,7 +57,7 @@ def refused(result):
 def test_compare_shows_and_writes_differences(prejudge, runs, place, tmp_path):
     done = prejudge("compare", *runs, "--set", PAIRED, "--runs", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert "reference-masked-biased (second) less reference-masked-fair (first)" in done.stdout
+    assert "reference-masked-biased (second) minus reference-masked-fair (first)" in done.stdout
     # Four clusters cannot show any.
     assert "None of 18 tested differences is significant" in " ".join(done.stdout.split())
     (folder,) = tmp_path.iterdir()
@@ -143,7 +143,7 @@ LEVEL = "trisentbias.level=0.8"
 def test_card_goes_by_what_the_folder_holds(prejudge, runs, tmp_path):
     where, folder = ["--runs", str(tmp_path)], tmp_path / runs[0]
     prejudge("score", runs[0], "--set", LEVEL, *where)
-    assert f"trisentbias.level = 0.8, as {folder} was" in prejudge("card", runs[0], *where).stdout
+    assert f"trisentbias.level = 0.8, the options last used for {folder}" in prejudge("card", runs[0], *where).stdout
     text = (folder / "model-card.md").read_text()
     assert "Scored again with trisentbias.level = 0.8" in text and "Intervals: 80 % cluster bootstrap" in text
     prejudge("card", runs[0], "--set", "trisentbias.level=0.9", *where)

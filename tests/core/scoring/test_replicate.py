@@ -124,7 +124,7 @@ def test_output_names_runs_readings_and_what_nobody_can_judge(capsys):
     shown = capsys.readouterr().out
     assert "s: run r1 of 'm', compared with the published values of m\n" in shown
     assert "  Table 1: 1 of 3 reproduced, 1 not reproduced, 1 cannot be judged\n" in shown
-    assert "2 read so: in the coding of the text" in shown and "71.25" in shown and "60.480" not in shown
+    assert "2 with this reading: in the coding of the text" in shown and "71.25" in shown and "60.480" not in shown
     assert ("others " * 40).strip() in shown and f"s: 3 of the published values of n cannot be judged: {why}\n" in shown
     assert "6 published values: 1 reproduced, 1 not reproduced, 4 cannot be judged." in shown
     assert show(found[:1], True) == 0 and "60.48" in capsys.readouterr().out
