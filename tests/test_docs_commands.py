@@ -20,6 +20,7 @@ from prejudge.core.store import Store, list_runs
 
 from . import docs_files as made
 from . import docs_world as world
+from .command import blank_figure
 from .docs_pages import PAGES, blocks_of, commands_of, lines_of, name_of
 
 pytest.importorskip("torch", reason="needs the extra hf")
@@ -69,11 +70,6 @@ def small(options_of) -> Iterator[None]:
         patch.setattr("prejudge.probes.bistereo.command.PER_CELL", 3)
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
         yield
-
-
-def blank_figure(figure: Any, file: Any, **_: Any) -> None:
-    """Write a picture of nothing."""
-    Path(file).write_bytes(b"<svg/>") if isinstance(file, str | Path) else file.write(b"<svg/>")
 
 
 @pytest.fixture(scope="module")

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
+from functools import partial
 
 import polars as pl
 import pytest
 
-PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
+from ...command import call
 
 
 @pytest.fixture
 def prejudge(tmp_path):
     """Return a function that runs the command line in an empty folder."""
 
-    def call(*words, **kwargs):
-        return subprocess.run([*PREJUDGE, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120, **kwargs)
-
-    return call
+    return partial(call, tmp_path)
 
 
 @pytest.fixture

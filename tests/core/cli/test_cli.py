@@ -21,6 +21,8 @@ from prejudge.core.contracts.errors import UsageError
 from prejudge.core.store import Store, get_run, statistics
 from prejudge.testing import raises_code
 
+from ...command import call
+
 PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
 
 
@@ -28,10 +30,13 @@ PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
 def prejudge(tmp_path):
     """Return a function that runs the command line in an empty folder."""
 
-    def call(*words, **kwargs):
-        return subprocess.run([*PREJUDGE, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120, **kwargs)
+    def run(*words, env=None):
+        if env is None:
+            return call(tmp_path, *words)
+        command = [*PREJUDGE, *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=env)
 
-    return call
+    return run
 
 
 def refused(result):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from functools import partial
 from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 
-PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
+from ...command import call
+
 PAIRED = "paired-difference.resamples=99"
 QUICK = "trisentbias.resamples=99"
 
@@ -21,7 +21,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("place")
     for model in ("fair", "biased"):
         words = ["run", "bistereo-pairs", "--model", f"reference-masked-{model}", "--set", "per_cell=4", "--set", QUICK]
-        subprocess.run([*PREJUDGE, *words, "-q"], cwd=folder, capture_output=True, check=True, timeout=120)
+        assert call(folder, *words, "-q").returncode == 0
     return folder
 
 
@@ -35,10 +35,7 @@ def runs(place):
 def prejudge(place):
     """Return a function that runs the command line beside the store."""
 
-    def call(*words):
-        return subprocess.run([*PREJUDGE, *words], cwd=place, capture_output=True, text=True, timeout=120)
-
-    return call
+    return partial(call, place)
 
 
 def code_of(result):

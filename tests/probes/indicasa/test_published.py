@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import prejudge
 
-PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
+from ...command import call
+
 FAST = ("--set", "indicasa.resamples=99")
 COUNTS = "002_table3_counts.csv"
 CATEGORIES = {
@@ -22,10 +20,6 @@ CATEGORIES = {
     "Gender": "gender",
     "Socio": "socioeconomic",
 }
-
-
-def call(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*PREJUDGE, *words], cwd=folder, capture_output=True, text=True, timeout=280)
 
 
 def test_counts_give_every_cell_of_the_tables(shared_data, tmp_path):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
+from ...command import call
+
 FAST = ("--set", "subtle.resamples=99")
 COUNTS = "003_v1_tables4-9_counts.csv"
 LIKELIHOODS = ("PPL", "PNL", "PNuL", "NPL", "NNL", "NNuL")
@@ -49,10 +48,6 @@ MISPRINTED = {
     ("nationality", "non-binary", "NPL"): (71.31, 71.33),
 }
 """Cells of Table 5: as printed, and as they must be."""
-
-
-def call(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*PREJUDGE, *words], cwd=folder, capture_output=True, text=True, timeout=280)
 
 
 def estimates(folder: Path, study: str) -> pl.DataFrame:

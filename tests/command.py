@@ -1,0 +1,51 @@
+"""Run the command line in this process: another process takes a second to begin, and figures longer than most runs."""
+
+from __future__ import annotations
+
+import io
+import sys
+import traceback
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from prejudge.core.cli.main import main
+
+
+class Done(NamedTuple):
+    """How a command ended, as `subprocess.run` says it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def blank_figure(figure: Any, file: Any, **_: Any) -> None:
+    """Write a picture of nothing."""
+    Path(file).write_bytes(b"<svg/>") if isinstance(file, str | Path) else file.write(b"<svg/>")
+
+
+def call(folder: Path, *words: str, input: str = "") -> Done:
+    """Run `prejudge WORDS` in a folder, without drawing its figures; `input` is what a person types."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["prejudge", *words])
+        patch.setattr(sys, "stdin", io.StringIO(input))
+        patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
+        code = _code()
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def _code() -> int:
+    """Return the exit code that the interpreter would give."""
+    try:
+        main()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except Exception:
+        traceback.print_exc()
+        return 1
+    return 0
