@@ -7,7 +7,7 @@ import asyncio
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from fakes import FakeModel, ask, fake_catalogue
+from ...core.fakes import FakeModel, ask, fake_catalogue
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
@@ -121,7 +121,8 @@ def test_runs_are_compared(ran):
     (first, second, _), call = ran
     said = call(first, second)
     lines = [line for line in said.splitlines() if "1 and 2" in line]
-    assert [line.split()[-4:-2] for line in lines] == [["6", "1.00"]] * 2 and f"2: {second}" in said
+    figures = [[float(cell) for cell in line.split()[-4:-2]] for line in lines]
+    assert figures == [[6.0, 1.0]] * 2 and f"2: {second}" in said
 
 
 def test_new_associations_are_told_from_documented_ones(ran, tmp_path):
