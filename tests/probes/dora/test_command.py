@@ -7,7 +7,6 @@ import asyncio
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from ...core.fakes import FakeModel, ask, fake_catalogue
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
@@ -19,6 +18,8 @@ from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.probes.dora.associations import PLACE
 from prejudge.probes.dora.command import associations
 from prejudge.testing import raises_code
+
+from ...core.fakes import FakeModel, ask, fake_catalogue
 
 GROUPS = tuple(f"Group {letter}" for letter in "abcdef")
 COMMON = ("kind", "loud", "tall", "calm", "shy", "warm")
