@@ -135,7 +135,7 @@ CASES = {
             *({"desirable": ["rich"]}, {"undesirable": ["poor"]}, {"positive": ["kind"]}, {"negative": ["rude"]}),
             # A name is part of the identity: whoever gives another means another model.
             *({"varying": ["he"]}, {"model": "another"}),
-            {"blanks": str(files("prejudge.probes") / "data" / "subtle" / "words.toml")},
+            {"blanks": str(files("prejudge.adapters.simulated") / "blanks.toml")},
         ),
         same=({"failure_rate": 0.5}, {"latency_seconds": 0.001}, {"concurrency": 9}, {"batch_items": 3}),
     ),
