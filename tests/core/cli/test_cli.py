@@ -313,7 +313,7 @@ def test_newer_store_is_named_when_reading_too(prejudge, tmp_path):
         (["run", "bistereo-pairs"], "study.role-missing", "--model NAME"),
         (["run", "crows-pairs", "--model", "simulated-fair"], "data.missing", "--data FILE"),
         (["run", "bistereo-pairs", "--model", "hf-masked:./none"], "model.not-found", "./none"),
-        (["import", "bistereo-pairs", "--responses", "none.csv", "--model", "m"], "file.unreadable", "none.csv"),
+        (["import", "bistereo-pairs", "--responses", "none.csv", "--model", "m"], "file.missing", "none.csv"),
     ],
 )
 def test_what_fails_at_once_leaves_nothing(monkeypatch, tmp_path, words, code, named):
