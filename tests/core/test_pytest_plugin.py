@@ -41,7 +41,7 @@ def gated(pytester, run_study, catalogue, store, monkeypatch):
 
     def run(*words, policy="policy.toml"):
         place = ["--prejudge-store", str(store.url)]
-        loaded = [] if _installed() else ["-p", "prejudge.core.cli.pytest_plugin"]
+        loaded = [] if _installed() else ["-p", "prejudge.core.pytest_plugin"]
         return pytester.runpytest_inprocess(*loaded, "--prejudge-policy", policy, *place, *words)
 
     return run
@@ -97,7 +97,7 @@ def test_without_a_policy_nothing_happens(pytester):
 
 def test_loading_imports_nothing_heavy():
     code = (
-        "import sys, prejudge.core.cli.pytest_plugin\n"
+        "import sys, prejudge.core.pytest_plugin\n"
         "print(sorted({'polars', 'scipy', 'matplotlib', 'sqlmodel', 'msgspec', 'click', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
