@@ -8,8 +8,7 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from prejudge.core import gate
-from prejudge.core.cli import pytest_plugin
+from prejudge.core import gate, pytest_plugin
 
 # pytester forgets modules that a run imports first, and numpy cannot be imported twice: `gate` is imported here.
 pytest_plugins = ["pytester"]
