@@ -21,7 +21,7 @@ quick: $(VENV)/.dev
 	$(TESTS) --dist worksteal -m "not models and not servers and not slow"
 
 test: $(VENV)/.dev
-	$(TESTS) --dist loadfile
+	$(TESTS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.dev $(LINK)
 	$(BIN)/ruff check .

@@ -39,13 +39,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test with its kinds."""
+    """Mark every test with its kinds; what is slow begins first, so that no process waits for another at the end."""
     for item in items:
-        if item.path.is_relative_to(HERE):
-            values = getattr(item, "callspec", None)
-            place = f"{item.path.relative_to(HERE).as_posix()}::{item.name}"
-            for kind in kinds_of(place, getattr(item, "fixturenames", ()), values.params.values() if values else ()):
-                item.add_marker(kind)
+        values = getattr(item, "callspec", None)
+        place = f"{_place(item)}::{item.name}"
+        for kind in kinds_of(place, getattr(item, "fixturenames", ()), values.params.values() if values else ()):
+            item.add_marker(kind)
+    items.sort(key=lambda item: [not is_of(_place(item), [kind]) for kind in ("slow", "models", "servers")])
+
+
+def _place(item: pytest.Item) -> str:
+    return item.path.relative_to(HERE).as_posix() if item.path.is_relative_to(HERE) else ""
 
 
 class Quick:
