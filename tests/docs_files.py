@@ -127,9 +127,8 @@ def inference(place: Path) -> None:
 
 def tuples(place: Path) -> None:
     """Write tuples as `bistereo-tuples` reads them: the printed ones."""
-    shutil.copyfile(
-        Path(str(files("prejudge.probes").joinpath("data/bistereo_tuples/tuples.csv"))), place / "my_tuples.csv"
-    )
+    printed = files("prejudge.probes.bistereo").joinpath("data/tuples/tuples.csv")
+    shutil.copyfile(Path(str(printed)), place / "my_tuples.csv")
 
 
 def sheets(place: Path) -> None:

@@ -221,7 +221,7 @@ def test_other_commands_of_the_pages_name_what_is_there(page, line, tmp_path):
     elif program == "make":
         assert re.search(rf"^{first}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
     elif program == "pytest":
-        known = (ROOT / "core" / "cli" / "pytest_plugin.py").read_text("utf-8")
+        known = (ROOT / "core" / "pytest_plugin.py").read_text("utf-8")
         assert all(word in known for word in line.split() if word.startswith("--"))
     elif program == "sqlite3":
         with Store(tmp_path / first):

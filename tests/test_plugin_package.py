@@ -142,7 +142,7 @@ def test_broken_plugin_is_named_and_disables_only_itself(installed, name):
     shown = " ".join(installed.prejudge("list", "--plugins").stdout.split())
     why = {"import-error": "no_such_module", "wrong-hook": "prejudge_probs", "wrong-record": "Plugged"}
     assert f"plugin '{name}:{name.replace('-', '_')}' is disabled" in shown
-    assert why.get(name, "'crows-pairs' is taken") in shown
+    assert why.get(name, "already has a probe named 'crows-pairs'") in shown
 
 
 def test_thing_that_breaks_its_contract_is_named_when_it_is_used(installed):

@@ -58,7 +58,7 @@ def test_study_from_the_command_line(prejudge, tmp_path, url):
     with Store(url, writable=False) as store, store.engine.connect() as connection:
         key = bytes(connection.exec_driver_sql("SELECT key FROM exchange LIMIT 1").scalar_one())
         assert PASSWORD not in connection.exec_driver_sql("SELECT manifest FROM run LIMIT 1").scalar_one()
-    assert "Nearest key" in prejudge("cache", "explain", key.hex())
+    assert "Most similar key" in prejudge("cache", "explain", key.hex())
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(written) > 4
     assert not [path for path in written if PASSWORD.encode() in path.read_bytes()]
