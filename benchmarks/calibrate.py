@@ -28,7 +28,7 @@ from simulations import (
 )
 from simulations_power import Crossing, Ranking, crossed_power, rank_power
 
-from prejudge.core.statistics.cluster import METHODS
+from prejudge.core.statistics.resampling import METHODS
 
 WORLDS: tuple[dict[str, Any], ...] = (
     {},

@@ -24,8 +24,7 @@ from scipy import stats
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts import Trial, Unreadable
 from prejudge.core.contracts.adapter import Services
-from prejudge.core.statistics.cluster import Resampling
-from prejudge.core.statistics.permutation import flip_test
+from prejudge.core.statistics.resampling import Resampling, flip_test
 from prejudge.metrics.attractiveness.filter import column_sums
 from prejudge.metrics.attractiveness.scores import rounded
 from prejudge.probes.attractiveness.probe import AttractivenessOptions, LikelihoodStage

@@ -14,11 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from prejudge.core.statistics.arrays import Array
-from prejudge.core.statistics.cluster import Resampling, bootstrap
 from prejudge.core.statistics.crossed import crossed_bootstrap
 from prejudge.core.statistics.effects import cohens_h, odds_ratio, risk_difference
-from prejudge.core.statistics.permutation import label_test, swap_test
+from prejudge.core.statistics.intervals import Array
+from prejudge.core.statistics.resampling import Resampling, bootstrap, label_test, swap_test
 
 SCENARIOS, IMAGES, RESAMPLES = 91, 924, 10_000
 FACES = 231

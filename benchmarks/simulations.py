@@ -12,23 +12,21 @@ import numpy as np
 from scipy import stats
 
 from prejudge.core.statistics import power as _power
-from prejudge.core.statistics.arrays import Array, ratio
-from prejudge.core.statistics.cluster import Method, Resampling, bootstrap
 from prejudge.core.statistics.crossed import crossed_bootstrap
-from prejudge.core.statistics.effects import odds_ratio, risk_difference
-from prejudge.core.statistics.equivalence import Margin, equivalence
-from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
-from prejudge.core.statistics.intervals import FREE, Ranges
-from prejudge.core.statistics.matched import mcnemar, wilcoxon
-from prejudge.core.statistics.permutation import flip_test, swap_test
-from prejudge.core.statistics.tally import (
+from prejudge.core.statistics.effects import (
     cell_ranges,
     cell_statistics,
     contrast_ranges,
     contrast_statistics,
-    npll_difference,
-    signed,
+    odds_ratio,
+    risk_difference,
 )
+from prejudge.core.statistics.estimates import Margin, equivalence
+from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
+from prejudge.core.statistics.intervals import FREE, Array, Ranges, ratio
+from prejudge.core.statistics.matched import mcnemar, wilcoxon
+from prejudge.core.statistics.resampling import Method, Resampling, bootstrap, flip_test, swap_test
+from prejudge.metrics.bistereo.trisentbias_tally import npll_difference, signed
 
 SEED = 0
 RANKED = ("Wilcoxon", "McNemar", "Mann-Whitney", "Kruskal-Wallis")

@@ -8,10 +8,9 @@ import msgspec
 import numpy as np
 from scipy import special
 
-from prejudge.core.statistics.arrays import Array, ratio
-from prejudge.core.statistics.cluster import Resampling
 from prejudge.core.statistics.crossed import crossed_bootstrap
 from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
+from prejudge.core.statistics.intervals import Array, ratio
 from prejudge.core.statistics.matched import wilcoxon
 from prejudge.core.statistics.power import (
     CrossedDesign,
@@ -20,6 +19,7 @@ from prejudge.core.statistics.power import (
     crossed_pilot,
     minimum_detectable_effect,
 )
+from prejudge.core.statistics.resampling import Resampling
 
 SEED = 0
 ALPHA = 0.05

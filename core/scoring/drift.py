@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from ..contracts.records import AnyResponse, Scalar, Usage
-from ..statistics.families import adjust
-from ..statistics.scipy_stats import stats
+from ..statistics.estimates import adjust
+from ..statistics.intervals import stats
 
 RESAMPLES = 9_999
 Outcomes = Mapping[str, Scalar]

@@ -19,7 +19,7 @@ from ..contracts.estimates import COMMON, Measure
 from ..contracts.words import explained
 from ..engine.manifest import Manifest, describe_machine, digest_files, new_name
 from ..engine.observations import gather_observations, stack, unstack
-from ..statistics.families import judge
+from ..statistics.estimates import judge
 from ..store import RunRow, Store, get_run, read_failures, stream_trials
 from ..store.urls import option_words
 

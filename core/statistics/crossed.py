@@ -18,10 +18,8 @@ import warnings
 
 import numpy as np
 
-from .arrays import Array, Codes, ratio
-from .cluster import Resampling, Statistics, alike, blocks, draw, fewest, strata
-from .intervals import Ranges, jackknife_variance, stretched, t_ends, within
-from .quantiles import t_isf
+from .intervals import Array, Codes, Ranges, jackknife_variance, ratio, stretched, t_ends, t_isf, within
+from .resampling import Resampling, Statistics, alike, blocks, draw, fewest, strata
 
 Ways = tuple[list[Codes], list[Codes]]
 """The strata of the rows and of the columns."""

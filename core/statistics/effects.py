@@ -12,10 +12,86 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from .arrays import Array, ratio
-from .blocks import undefined
-from .cluster import Resampling, bootstrap
-from .proportions import LEAST_P
+from .estimates import undefined
+from .intervals import CONTRAST, FREE, LEAST_P, SHARE, Array, Ranges, ratio
+from .resampling import Resampling, bootstrap
+
+TURN = (-np.pi, np.pi)
+"""What Cohen's h can be."""
+N, SUM, SQUARES, FIRST = 0, 1, 2, 3
+"""Columns of the sums: the count, the sum of a difference and of its square, and from FIRST on, per threshold, how many
+differences lie above it and how many below its negative."""
+
+
+def cell_statistics(totals: Array) -> Array:
+    """Return per cell: mean D, mean D in standard deviations, then z1, z2, z3 and z2 - z3 per threshold (shares)."""
+    total = totals[..., 0, :]
+    count = total[..., N]
+    parts = [_mean(total), _standardised(_mean(total), _variance(total))]
+    for column in range(FIRST, total.shape[-1], 2):
+        z2, z3 = ratio(total[..., column], count), ratio(total[..., column + 1], count)
+        parts += [ratio(count - total[..., column] - total[..., column + 1], count), z2, z3, z2 - z3]
+    return np.stack(parts, axis=-1)
+
+
+def cell_ranges(columns: int) -> Ranges:
+    """Return what `cell_statistics` of so many columns can be."""
+    return FREE, FREE, *(SHARE, SHARE, SHARE, CONTRAST) * ((columns - FIRST) // 2)
+
+
+def contrast_ranges(columns: int) -> Ranges:
+    """Return what `contrast_statistics` of so many columns can be."""
+    return FREE, FREE, *(CONTRAST, CONTRAST, TURN, TURN) * ((columns - FIRST) // 2)
+
+
+def contrast_statistics(totals: Array) -> Array:
+    """Return per contrast of a positive with a negative cell what `CONTRASTS` lists.
+
+    First the difference of mean D and its Cohen's d; then per threshold favouritism z2+ - z2-, discrimination
+    z3- - z3+ (shares), and Cohen's h of each.
+    """
+    positive, negative = totals[..., 0, :], totals[..., 1, :]
+    gap = _mean(positive) - _mean(negative)
+    parts = [gap, _standardised(gap, _pooled(positive, negative))]
+    for column in range(FIRST, totals.shape[-1], 2):
+        more, less = ratio(positive[..., column], positive[..., N]), ratio(negative[..., column], negative[..., N])
+        worse = ratio(negative[..., column + 1], negative[..., N])
+        better = ratio(positive[..., column + 1], positive[..., N])
+        parts += [more - less, worse - better, _angle(more) - _angle(less), _angle(worse) - _angle(better)]
+    return np.stack(parts, axis=-1)
+
+
+def _mean(total: Array) -> Array:
+    return ratio(total[..., SUM], total[..., N])
+
+
+def _standardised(gap: Array, variance: Array) -> Array:
+    """Return a difference in standard deviations: 0 for none at all, undefined for another that does not vary.
+
+    Resamples in which nothing differs count as 0; left out, they would move the interval away from 0.
+    """
+    return np.where((gap == 0) & (variance == 0), 0.0, ratio(gap, np.sqrt(variance)))
+
+
+def _spread(total: Array) -> Array:
+    """Sum of squares about the mean; 0 where it is no more than rounding."""
+    about = total[..., SQUARES] - ratio(total[..., SUM] ** 2, total[..., N])
+    return np.where(about > 1e-12 * total[..., SQUARES], about, 0.0)
+
+
+def _variance(total: Array) -> Array:
+    return ratio(_spread(total), total[..., N] - 1)
+
+
+def _pooled(one: Array, other: Array) -> Array:
+    return ratio(_spread(one) + _spread(other), one[..., N] + other[..., N] - 2)
+
+
+def _angle(share: Array) -> Array:
+    """Cohen's arcsine transform; the clip takes off rounding only."""
+    angle: Array = 2 * np.arcsin(np.sqrt(np.clip(share, 0, 1)))
+    return angle
+
 
 Size = Callable[[Array], Array]
 """From totals (..., sides, columns) to an effect size (...); undefined is NaN."""

@@ -9,12 +9,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from .arrays import Array, Codes
-from .cluster import Resampling
 from .effects import ODDS_RATIO, Effect, Size, Tested, cohens_h, effects, odds_ratio, p_of, risk_difference
-from .permutation import label_test
-from .rank_tables import cliffs_delta, epsilon_squared, level_counts, tau_b, tau_c
-from .scipy_stats import stats
+from .intervals import Array, Codes, stats
+from .ranks import cliffs_delta, epsilon_squared, level_counts, tau_b, tau_c
+from .resampling import Resampling, label_test
 
 
 class Answers(msgspec.Struct, frozen=True):

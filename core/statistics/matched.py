@@ -9,12 +9,10 @@ from __future__ import annotations
 import numpy as np
 from msgspec import structs
 
-from .arrays import Array, Codes, Flags
-from .cluster import Resampling
 from .effects import ODDS_RATIO, Effect, Tested, cohens_g, effects, matched_difference, matched_odds_ratio, p_of
-from .permutation import flip_test
-from .rank_tables import level_counts, rank_biserial
-from .scipy_stats import stats
+from .intervals import Array, Codes, Flags, stats
+from .ranks import level_counts, rank_biserial
+from .resampling import Resampling, flip_test
 
 FEW = 13
 """Up to so many differences scipy tries every pattern of signs if any are tied: one call each, up to 8,192 of them."""

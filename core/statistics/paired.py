@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from ..contracts.records import Scalar
-from .arrays import Array
-from .pairs import missing_by_status
+from .intervals import Array
+from .observations import missing_by_status
 
 COLUMNS = ("metric", "unit", "cluster", "sign", "least", "greatest")
 PAIRED = ("first", "second", "first_status", "second_status")

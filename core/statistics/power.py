@@ -15,9 +15,8 @@ import numpy as np
 from scipy import optimize
 
 from ..contracts.errors import UsageError
-from .arrays import Array, Codes
+from .intervals import Array, Codes, stats
 from .power_designs import CrossedDesign, Design, GroupsDesign, RankDesign
-from .scipy_stats import stats
 
 
 class Pilot(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts.estimates import Estimate
 from ..contracts.words import p_value
-from .families import NAMES
+from .estimates import NAMES
 
 if TYPE_CHECKING:
     import jinja2

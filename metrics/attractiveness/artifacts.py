@@ -9,13 +9,11 @@ import polars as pl
 
 from ...core.contracts.estimates import POSITION, Estimate
 from ...core.contracts.records import Scalar
-from ...core.statistics.arrays import Array
-from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined, p_of
-from ...core.statistics.families import correct
-from ...core.statistics.intervals import CONTRAST
-from ...core.statistics.missing import Group, missing_estimates, unreadable_kinds
-from ...core.statistics.permutation import flip_test
+from ...core.statistics.estimates import correct
+from ...core.statistics.intervals import CONTRAST, Array
+from ...core.statistics.observations import Group, missing_estimates, unreadable_kinds
+from ...core.statistics.resampling import bootstrap, flip_test
 from .filter import column_sums, mean
 from .options import AttractivenessMetricOptions
 

@@ -11,15 +11,12 @@ import numpy as np
 
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
-from ...core.statistics.arrays import Array, Flags, ratio
-from ...core.statistics.blocks import undefined
-from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import Effect, defined, effects, p_of
-from ...core.statistics.intervals import CONTRAST
+from ...core.statistics.estimates import undefined
+from ...core.statistics.intervals import CONTRAST, Array, Flags, ratio, stats
 from ...core.statistics.matched import signed_ranks
-from ...core.statistics.permutation import flip_test
-from ...core.statistics.rank_tables import epsilon_squared, level_counts, rank_biserial
-from ...core.statistics.scipy_stats import stats
+from ...core.statistics.ranks import epsilon_squared, level_counts, rank_biserial
+from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.attractiveness.terms import VARIANTS
 from .options import AttractivenessMetricOptions
 from .scores import Scenario, Scores

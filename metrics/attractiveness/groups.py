@@ -8,13 +8,11 @@ import numpy as np
 
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
-from ...core.statistics.arrays import Array, Codes
-from ...core.statistics.blocks import undefined
-from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import Effect, defined, effects, p_of
-from ...core.statistics.intervals import SHARE
-from ...core.statistics.rank_tables import epsilon_squared, level_counts
-from ...core.statistics.scipy_stats import stats
+from ...core.statistics.estimates import undefined
+from ...core.statistics.intervals import SHARE, Array, Codes, stats
+from ...core.statistics.ranks import epsilon_squared, level_counts
+from ...core.statistics.resampling import bootstrap
 from ...probes.attractiveness.terms import TRAITS, VARIANTS
 from .filter import (
     KRUSKAL,

@@ -9,11 +9,9 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
-from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.blocks import undefined
 from ...core.statistics.effects import defined, p_of
-from ...core.statistics.intervals import percentiles
-from ...core.statistics.scipy_stats import stats
+from ...core.statistics.estimates import undefined
+from ...core.statistics.intervals import Array, percentiles, ratio, stats
 from ...probes.attractiveness.terms import VARIANTS
 from .options import AttractivenessMetricOptions
 from .scores import Scores

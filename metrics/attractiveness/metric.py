@@ -14,7 +14,7 @@ import polars as pl
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example, Measure
-from ...core.statistics.families import correct
+from ...core.statistics.estimates import correct
 from ...probes.attractiveness.terms import TRAITS
 from .artifacts import missing_answers, position_estimates
 from .charts import draw

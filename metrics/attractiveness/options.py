@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.contracts.errors import UsageError
-from ...core.statistics.options import TestingOptions
+from ...core.statistics.estimates import TestingOptions
 
 LEAST = 99
 """Resamples below which an interval has no ends."""

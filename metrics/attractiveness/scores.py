@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts.errors import DataError
-from ...core.statistics.arrays import Array, Codes, Flags
-from ...core.statistics.pairs import require_columns
+from ...core.statistics.intervals import Array, Codes, Flags
+from ...core.statistics.observations import require_columns
 from ...probes.attractiveness.terms import DESIGN, ORDER, TRAITS, VARIANTS
 
 DECIMALS = 12

@@ -10,12 +10,10 @@ import numpy as np
 from ...core.contracts.estimates import Estimate, Verdict
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
-from ...core.statistics.blocks import undefined
-from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined, p_of
-from ...core.statistics.intervals import CONTRAST
-from ...core.statistics.permutation import flip_test
-from ...core.statistics.proportions import share
+from ...core.statistics.estimates import undefined
+from ...core.statistics.intervals import CONTRAST, share
+from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.attractiveness.terms import TRAITS, VARIANTS
 from .filter import FILTER, GAP, KRUSKAL, column_sums, mean
 from .groups import BY_FACE, CHANGE

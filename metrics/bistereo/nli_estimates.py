@@ -9,17 +9,12 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.blocks import POINTS, Block, merge, tested, undefined
-from ...core.statistics.cluster import bootstrap
-from ...core.statistics.equivalence import Margin, equivalence
-from ...core.statistics.families import correct
-from ...core.statistics.intervals import FREE
-from ...core.statistics.missing import missing_by_cell as missing
-from ...core.statistics.pairs import missing_by_status
-from ...core.statistics.permutation import flip_test
-from ...core.statistics.proportions import mean_bounds, paired_bounds
-from ...core.statistics.tally import cell_statistics
+from ...core.statistics.effects import cell_statistics
+from ...core.statistics.estimates import POINTS, Block, Margin, correct, equivalence, merge, tested, undefined
+from ...core.statistics.intervals import FREE, Array, mean_bounds, paired_bounds, ratio
+from ...core.statistics.observations import missing_by_cell as missing
+from ...core.statistics.observations import missing_by_status
+from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.bistereo.terms import LABELS
 from .nli_pairs import CELL, GROUPINGS, NEUTRAL, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
 

@@ -8,8 +8,8 @@ import msgspec
 import polars as pl
 
 from ...core.contracts.errors import DataError
-from ...core.statistics.options import MarginOptions
-from ...core.statistics.pairs import ABSENT, require_columns
+from ...core.statistics.estimates import MarginOptions
+from ...core.statistics.observations import ABSENT, require_columns
 from ...probes.bistereo.terms import LABELS, SKINS
 
 CELL = ("gender", "category", "skin")

@@ -10,18 +10,16 @@ import polars as pl
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.blocks import undefined
-from ...core.statistics.families import correct
+from ...core.statistics.estimates import TestingOptions, correct, undefined
+from ...core.statistics.intervals import scaled, share, worst_case
 from ...core.statistics.matched import mcnemar
-from ...core.statistics.missing import missing_by_cell as missing
-from ...core.statistics.options import TestingOptions
-from ...core.statistics.pairs import missing_by_status, require_columns
-from ...core.statistics.proportions import scaled, share, worst_case
+from ...core.statistics.observations import missing_by_cell as missing
+from ...core.statistics.observations import missing_by_status, require_columns
 from ...core.statistics.templates import rendered
 from .measures import PROMPTS
 
 if TYPE_CHECKING:
-    from ...core.statistics.arrays import Array
+    from ...core.statistics.intervals import Array
 
 __all__ = ["NLIPrompts", "NLIPromptsMetricOptions"]
 

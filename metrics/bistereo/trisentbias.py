@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, ClassVar
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Chart, Estimate, Example
-from ...core.statistics.options import TriSentBiasOptions
-from ...core.statistics.pairs import pair_up, with_keys
-from ...core.statistics.tally import CELL, SENTIMENTS, tally
+from ...core.statistics.observations import pair_up, with_keys
 from .measures import TRISENTBIAS
 from .trisentbias_charts import draw
 from .trisentbias_estimates import estimate_all
+from .trisentbias_options import TriSentBiasOptions
+from .trisentbias_tally import CELL, SENTIMENTS, tally
 from .trisentbias_units import units
 from .trisentbias_words import conclude, examples_of, headline, methods
 

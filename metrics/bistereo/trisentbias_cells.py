@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.blocks import POINTS, Block, merge, tested, undefined
-from ...core.statistics.cluster import bootstrap
-from ...core.statistics.options import TriSentBiasOptions
-from ...core.statistics.permutation import flip_test
-from ...core.statistics.proportions import scaled, share, worst_case
-from ...core.statistics.tally import FIRST, Tally, cell_ranges, cell_statistics, signed
+from ...core.statistics.effects import FIRST, cell_ranges, cell_statistics
+from ...core.statistics.estimates import POINTS, Block, merge, tested, undefined
+from ...core.statistics.intervals import scaled, share, worst_case
+from ...core.statistics.resampling import bootstrap, flip_test
+from .trisentbias_options import TriSentBiasOptions
+from .trisentbias_tally import Tally, signed
 
 
 def cell_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estimate]:

@@ -11,14 +11,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.arrays import Array
-from ...core.statistics.blocks import POINTS, Block, merge, tested
-from ...core.statistics.cluster import bootstrap
-from ...core.statistics.equivalence import Margin, equivalence_facts
-from ...core.statistics.options import TriSentBiasOptions
-from ...core.statistics.permutation import swap_test
-from ...core.statistics.proportions import Bounds, difference_bounds, scaled, worst_case
-from ...core.statistics.tally import FIRST, Tally, contrast_ranges, contrast_statistics
+from ...core.statistics.effects import FIRST, contrast_ranges, contrast_statistics
+from ...core.statistics.estimates import POINTS, Block, Margin, equivalence_facts, merge, tested
+from ...core.statistics.intervals import Array, Bounds, difference_bounds, scaled, worst_case
+from ...core.statistics.resampling import bootstrap, swap_test
+from .trisentbias_options import TriSentBiasOptions
+from .trisentbias_tally import Tally
 
 
 class Contrasts(msgspec.Struct, frozen=True):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ...core.contracts.estimates import Estimate, Verdict
 from ...core.contracts.records import Scalar
-from ...core.statistics.families import correct
-from ...core.statistics.missing import Group, missing_estimates
-from ...core.statistics.options import TriSentBiasOptions
-from ...core.statistics.tally import Tally
+from ...core.statistics.estimates import correct
+from ...core.statistics.observations import Group, missing_estimates
 from .trisentbias_cells import cell_estimates
 from .trisentbias_contrasts import contrast_estimates
+from .trisentbias_options import TriSentBiasOptions
+from .trisentbias_tally import Tally
 
 MAIN = "main threshold"
 """Fact of the estimates at the threshold of headlines and figures."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...core.statistics.options import TriSentBiasOptions
-from ...core.statistics.pairs import Measure, percent, unit_rows
-from ...core.statistics.tally import CELL, npll_difference
+from ...core.statistics.observations import Measure, percent, unit_rows
+from .trisentbias_options import TriSentBiasOptions
+from .trisentbias_tally import CELL, npll_difference
 
 GROUP = ("axis", "gender")
 NPLL = pl.col("npll")

@@ -9,9 +9,9 @@ import polars as pl
 
 from ...core.contracts.estimates import Caveat, Estimate, Example, Verdict
 from ...core.contracts.records import Scalar
-from ...core.statistics.options import TriSentBiasOptions
 from ...core.statistics.templates import rendered
 from .trisentbias_estimates import MAIN
+from .trisentbias_options import TriSentBiasOptions
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:

@@ -15,7 +15,7 @@ from ...core.charts.forest import Column
 from ...core.charts.forest import columns as bars
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
-from ...core.statistics.pairs import Measure, unit_rows
+from ...core.statistics.observations import Measure, unit_rows
 from ...core.statistics.templates import rendered
 from .measures import TUPLES
 from .tuples_estimates import GROUPINGS, estimate_all

@@ -10,10 +10,10 @@ import polars as pl
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.missing import missing_by_cell as missing
-from ...core.statistics.options import TestingOptions
-from ...core.statistics.pairs import missing_by_status, require_columns
-from ...core.statistics.proportions import scaled, share
+from ...core.statistics.estimates import TestingOptions
+from ...core.statistics.intervals import scaled, share
+from ...core.statistics.observations import missing_by_cell as missing
+from ...core.statistics.observations import missing_by_status, require_columns
 from ...core.statistics.templates import rendered
 from .measures import DRAFT
 

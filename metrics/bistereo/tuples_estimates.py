@@ -9,13 +9,11 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.arrays import Codes
-from ...core.statistics.blocks import POINTS
 from ...core.statistics.effects import Tested
-from ...core.statistics.families import correct
+from ...core.statistics.estimates import POINTS, correct
+from ...core.statistics.intervals import Codes, paired_bounds, scaled, share, worst_case
 from ...core.statistics.matched import mcnemar, sign_test
-from ...core.statistics.missing import missing_by_cell as missing
-from ...core.statistics.proportions import paired_bounds, scaled, share, worst_case
+from ...core.statistics.observations import missing_by_cell as missing
 from .tuples_tests import GENDERS, SCORINGS, BIStereoTuplesMetricOptions, has_likelihoods
 
 EXACT = "exact (Clopper-Pearson), tests"

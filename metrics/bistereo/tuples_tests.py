@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from ...core.contracts.errors import DataError
-from ...core.statistics.options import TestingOptions
-from ...core.statistics.pairs import ABSENT, require_columns
+from ...core.statistics.estimates import TestingOptions
+from ...core.statistics.observations import ABSENT, require_columns
 from ...probes.bistereo.terms import CONDITIONS
 
 CHOICES = ("biased", "unbiased", "other")

@@ -11,17 +11,12 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
-from ...core.statistics.arrays import Array
-from ...core.statistics.blocks import merge, number, undefined
-from ...core.statistics.cluster import bootstrap
-from ...core.statistics.equivalence import Margin, judge_intervals
-from ...core.statistics.families import correct
-from ...core.statistics.missing import Group, missing_estimates
-from ...core.statistics.options import CrowsPairsOptions
-from ...core.statistics.pairs import missing_by_status
-from ...core.statistics.permutation import flip_test
-from ...core.statistics.proportions import scaled, share, worst_case
-from ...core.statistics.tally import cell_ranges, cell_statistics
+from ...core.statistics.effects import cell_ranges, cell_statistics
+from ...core.statistics.estimates import Margin, correct, judge_intervals, merge, number, undefined
+from ...core.statistics.intervals import Array, scaled, share, worst_case
+from ...core.statistics.observations import Group, missing_by_status, missing_estimates
+from ...core.statistics.resampling import bootstrap, flip_test
+from .options import CrowsPairsOptions
 
 EXACT = "exact (Clopper-Pearson), pairs"
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, ClassVar
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Chart, Estimate, Example, Measure
-from ...core.statistics.options import CrowsPairsOptions
-from ...core.statistics.pairs import pair_up, with_keys
+from ...core.statistics.observations import pair_up, with_keys
 from ...probes.crows_pairs.terms import CELL, DIRECTIONS, SIDES
 from .charts import draw
 from .estimates import estimate_all
+from .options import CrowsPairsOptions
 from .units import units
 from .words import MEASURES, conclude, examples_of, methods
 

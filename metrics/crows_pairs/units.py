@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from ...core.statistics.options import CrowsPairsOptions
-from ...core.statistics.pairs import Measure, percent, unit_rows
+from ...core.statistics.observations import Measure, percent, unit_rows
 from .estimates import compared
+from .options import CrowsPairsOptions
 
 
 def units(pairs: pl.DataFrame, options: CrowsPairsOptions) -> pl.DataFrame:

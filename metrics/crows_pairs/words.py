@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ...core.contracts.estimates import Estimate, Example, Measure, Verdict
-from ...core.statistics.options import CrowsPairsOptions
 from ...core.statistics.templates import rendered
+from .options import CrowsPairsOptions
 
 TEMPLATES = str(__package__)
 

@@ -11,7 +11,7 @@ import polars as pl
 from ...core.contracts.estimates import MISSING, Estimate
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
-from ...core.statistics.missing import Group, missing_estimates
+from ...core.statistics.observations import Group, missing_estimates
 from ...probes.dora.associations import count_pairs, judgements, measure_cells, mentions, with_answers
 from ...probes.dora.overlap import overlap
 from ...probes.dora.salience import METHODS

@@ -10,14 +10,12 @@ import polars as pl
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.words import HITS, OF
-from ...core.statistics.agreement import agreement, rating_table
-from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.blocks import undefined
-from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined, p_of
-from ...core.statistics.intervals import FREE
-from ...core.statistics.pairs import percent
-from ...core.statistics.permutation import flip_test
+from ...core.statistics.estimates import undefined
+from ...core.statistics.intervals import FREE, Array, ratio
+from ...core.statistics.observations import percent
+from ...core.statistics.ranks import agreement, rating_table
+from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.dora.content_words import lemmas
 from ...probes.dora.documented import PAIRS, mark_documented
 from ...probes.dora.terms import CELL, PAIR, PLACE

@@ -13,12 +13,10 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
-from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.blocks import interval_caveats, undefined
-from ...core.statistics.cluster import bootstrap
 from ...core.statistics.effects import defined
-from ...core.statistics.intervals import FREE
-from ...core.statistics.proportions import Limits, mean_bounds
+from ...core.statistics.estimates import interval_caveats, undefined
+from ...core.statistics.intervals import FREE, Array, Limits, mean_bounds, ratio
+from ...core.statistics.resampling import bootstrap
 from ...probes.dora.terms import CELL, PLACE
 from .options import DoraAssociationsOptions
 

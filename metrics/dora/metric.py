@@ -14,7 +14,7 @@ import polars as pl
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Chart, Estimate, Example, Measure
-from ...core.statistics.families import correct
+from ...core.statistics.estimates import correct
 from ...probes.dora.terms import PLACE
 from .charts import draw
 from .counts import Associations, count_estimates, gather, missing_by_stage, overlap_estimates, unreadable_kinds

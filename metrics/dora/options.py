@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ...core.contracts.errors import UsageError
-from ...core.statistics.options import TestingOptions
+from ...core.statistics.estimates import TestingOptions
 from ...probes.dora.salience import Reading
 
 Kept = Literal["tf-idf", "fisher", "log-odds", "pmi", "all"]

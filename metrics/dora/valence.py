@@ -12,7 +12,7 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.effects import Tested
 from ...core.statistics.independent import Answers, mann_whitney, two_shares
-from ...core.statistics.pairs import percent
+from ...core.statistics.observations import percent
 from ...probes.dora.terms import PLACE
 from .counts import Associations
 from .means import Averaged, by_descriptor

@@ -18,20 +18,15 @@ from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.estimates import COLUMNS, Chart, Estimate, Measure
 from ...core.contracts.records import Scalar
-from ...core.statistics.arrays import Array
-from ...core.statistics.blocks import Block, merge, tested
-from ...core.statistics.cluster import bootstrap
-from ...core.statistics.families import correct
-from ...core.statistics.missing import Group, missing_estimates
-from ...core.statistics.options import TestingOptions
-from ...core.statistics.pairs import missing_by_status
-from ...core.statistics.permutation import swap_test
-from ...core.statistics.proportions import Limits, difference_bounds, mean_bounds
-from ...core.statistics.tally import contrast_ranges, contrast_statistics
+from ...core.statistics.effects import contrast_ranges, contrast_statistics
+from ...core.statistics.estimates import Block, TestingOptions, correct, merge, tested
+from ...core.statistics.intervals import Array, Limits, difference_bounds, mean_bounds
+from ...core.statistics.observations import Group, missing_by_status, missing_estimates
+from ...core.statistics.resampling import bootstrap, swap_test
 from ...core.statistics.templates import rendered
 
 if TYPE_CHECKING:
-    from ...core.statistics.arrays import Codes
+    from ...core.statistics.intervals import Codes
 
 CONTRAST = "contrast"
 TAKEN = frozenset(COLUMNS)

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...core.charts.levels import draw_levels
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.statistics.blocks import Block, merge, tested
-from ...core.statistics.cluster import bootstrap
-from ...core.statistics.families import correct
+from ...core.statistics.effects import cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
+from ...core.statistics.estimates import Block, TestingOptions, correct, merge, tested
 from ...core.statistics.intervals import within
-from ...core.statistics.options import TestingOptions
 from ...core.statistics.paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
-from ...core.statistics.permutation import flip_test
-from ...core.statistics.tally import cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
+from ...core.statistics.resampling import bootstrap, flip_test
 from ...core.statistics.templates import rendered
 from .paired_words import conclude, draw
 

@@ -15,9 +15,8 @@ import numpy as np
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Measure
-from ...core.statistics.blocks import undefined
-from ...core.statistics.families import Correction, correct
-from ...core.statistics.scipy_stats import stats
+from ...core.statistics.estimates import Correction, correct, undefined
+from ...core.statistics.intervals import stats
 from ...core.statistics.templates import rendered
 
 if TYPE_CHECKING:

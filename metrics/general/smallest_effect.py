@@ -17,7 +17,7 @@ from ...core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Options
 from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.words import BASIS
-from ...core.statistics.blocks import floor_of_p, merge, undefined
+from ...core.statistics.estimates import floor_of_p, merge, undefined
 from ...core.statistics.power import minimum_detectable_effect
 from .smallest_designs import Planned, planned
 from .smallest_known import Assumptions

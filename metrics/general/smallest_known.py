@@ -6,9 +6,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...core.statistics.arrays import Array, Codes
+from ...core.statistics.intervals import Array, Codes, stats
 from ...core.statistics.power import CrossedPilot, Pilot, crossed_pilot, pilot
-from ...core.statistics.scipy_stats import stats
 
 SIDE = ("sign", "level")
 """What tells the sides of a contrast apart: each has a mean of its own."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.arrays import Array, Flags
-from ...core.statistics.blocks import undefined
+from ...core.statistics.estimates import undefined
+from ...core.statistics.intervals import Array, Flags
 from .options import IndiCASAMetricOptions
 from .scores import folded, mean_of
 from .votes import Cell, Errors

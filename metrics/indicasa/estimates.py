@@ -13,13 +13,9 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.blocks import interval_caveats, merge, number, undefined
-from ...core.statistics.cluster import bootstrap
-from ...core.statistics.families import correct
-from ...core.statistics.intervals import SHARE
-from ...core.statistics.permutation import flip_test
-from ...core.statistics.proportions import Bounds, Share, share, worst_case
+from ...core.statistics.estimates import correct, interval_caveats, merge, number, undefined
+from ...core.statistics.intervals import SHARE, Array, Bounds, Share, ratio, share, worst_case
+from ...core.statistics.resampling import bootstrap, flip_test
 from .corrected import corrected
 from .options import IndiCASAMetricOptions
 from .quality import counted, skipped

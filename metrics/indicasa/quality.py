@@ -8,8 +8,8 @@ import polars as pl
 
 from ...core.contracts.estimates import MISSING, Estimate
 from ...core.contracts.words import HITS, OF
-from ...core.statistics.missing import missing_estimates
-from ...core.statistics.proportions import scaled, share
+from ...core.statistics.intervals import scaled, share
+from ...core.statistics.observations import missing_estimates
 from .votes import TIED, Cell
 
 ANSWERS = "exact (Clopper-Pearson), completions"

@@ -14,9 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy import optimize, special
 
-from ...core.statistics.arrays import Array, ratio
-from ...core.statistics.proportions import Bounds
-from ...core.statistics.scipy_stats import stats
+from ...core.statistics.intervals import Array, Bounds, ratio, stats
 
 MOST = 12
 """Power of ten of a shrinkage that leaves nothing of any distance; its opposite leaves all."""

@@ -16,10 +16,9 @@ import polars as pl
 
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.records import Scalar
-from ...core.statistics.arrays import Array
-from ...core.statistics.missing import Group
-from ...core.statistics.pairs import missing_by_status, require_columns
-from ...core.statistics.permutation import SLACK
+from ...core.statistics.intervals import Array
+from ...core.statistics.observations import Group, missing_by_status, require_columns
+from ...core.statistics.resampling import SLACK
 from ...probes.indicasa.terms import COMPLETION, ENCODER, KINDS, LOST, SEVERAL, VERDICT
 from .options import IndiCASAMetricOptions
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ...core.contracts.estimates import Estimate, Example, Verdict
-from ...core.statistics.pairs import Measure, unit_rows
+from ...core.statistics.observations import Measure, unit_rows
 from ...core.statistics.templates import rendered
 from .options import IndiCASAMetricOptions
 

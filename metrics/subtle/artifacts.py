@@ -6,9 +6,9 @@ import polars as pl
 
 from ...core.contracts.estimates import POSITION, Estimate
 from ...core.statistics.effects import p_of
-from ...core.statistics.families import correct
-from ...core.statistics.missing import Group, missing_estimates, unreadable_kinds
-from ...core.statistics.proportions import binomial_test, exact_interval
+from ...core.statistics.estimates import correct
+from ...core.statistics.intervals import binomial_test, exact_interval
+from ...core.statistics.observations import Group, missing_estimates, unreadable_kinds
 from .options import SubtleMetricOptions
 
 EXACT = "exact (Clopper-Pearson), answers"

@@ -15,10 +15,9 @@ import polars as pl
 
 from ...core.contracts.errors import DataError
 from ...core.contracts.records import Scalar
-from ...core.statistics.arrays import Array, Codes, ratio
-from ...core.statistics.intervals import CONTRAST, SHARE
-from ...core.statistics.pairs import require_columns
-from ...core.statistics.rank_tables import tau_c, taus
+from ...core.statistics.intervals import CONTRAST, SHARE, Array, Codes, ratio
+from ...core.statistics.observations import require_columns
+from ...core.statistics.ranks import tau_c, taus
 from ...probes.subtle.terms import NEGATIVE, NEUTRAL, POSITIVE
 
 GIVEN = (NEGATIVE, POSITIVE)

@@ -10,16 +10,12 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts.estimates import Caveat, Estimate
-from ...core.statistics.arrays import Array
-from ...core.statistics.blocks import merge, undefined
-from ...core.statistics.cluster import Resampling, bootstrap
 from ...core.statistics.crossed import crossed_bootstrap
 from ...core.statistics.effects import defined, p_of
-from ...core.statistics.equivalence import Margin, equivalence_facts
-from ...core.statistics.families import correct
-from ...core.statistics.permutation import label_test
-from ...core.statistics.proportions import difference_bounds, scaled, share, worst_case
-from ...core.statistics.rank_tables import kendall_p, tau_b
+from ...core.statistics.estimates import Margin, correct, equivalence_facts, merge, undefined
+from ...core.statistics.intervals import Array, difference_bounds, scaled, share, worst_case
+from ...core.statistics.ranks import kendall_p, tau_b
+from ...core.statistics.resampling import Resampling, bootstrap, label_test
 from .artifacts import EXACT, missing, positions
 from .cells import (
     CODINGS,

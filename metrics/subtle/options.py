@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.contracts.errors import UsageError
-from ...core.statistics.options import MarginOptions
+from ...core.statistics.estimates import MarginOptions
 
 
 class SubtleMetricOptions(MarginOptions, frozen=True, kw_only=True):

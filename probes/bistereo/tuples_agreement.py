@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 import polars as pl
 
-from ...core.statistics.agreement import Agreement, agreement, rating_table
-from ...core.statistics.cluster import Resampling
+from ...core.statistics.ranks import Agreement, agreement, rating_table
+from ...core.statistics.resampling import Resampling
 
 COLUMNS = ("tuple", "annotator", "stereotype")
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy import sparse
 
-from ...core.statistics.families import adjust
+from ...core.statistics.estimates import adjust
 
 Matrix = npt.NDArray[np.float64]
 

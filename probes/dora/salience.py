@@ -22,7 +22,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ...core.contracts.errors import DataError, UnknownNameError
-from ...core.statistics.scipy_stats import stats
+from ...core.statistics.intervals import stats
 
 Array = npt.NDArray[np.float64]
 Method = Literal["tf-idf", "fisher", "log-odds", "pmi"]

@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from prejudge.core.statistics.arrays import ratio
-from prejudge.core.statistics.cluster import Resampling, bootstrap
 from prejudge.core.statistics.crossed import _totals, crossed_bootstrap
+from prejudge.core.statistics.intervals import ratio
+from prejudge.core.statistics.resampling import Resampling, bootstrap
 
 PLAN = Resampling(resamples=1999)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.cluster import Resampling
 from prejudge.core.statistics.independent import Answers, kendall, kruskal_wallis, mann_whitney, two_shares
+from prejudge.core.statistics.resampling import Resampling
 
 PLAN = Resampling(resamples=1999)
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.arrays import ratio
-from prejudge.core.statistics.cluster import Resampling, bootstrap
 from prejudge.core.statistics.intervals import (
     FREE,
     SHARE,
     percentiles,
+    ratio,
     reach_of,
     reach_of_clusters,
     stretched,
     within,
 )
+from prejudge.core.statistics.resampling import Resampling, bootstrap
 
 PLAN = Resampling()
 

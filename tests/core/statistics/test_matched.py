@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.cluster import Resampling
 from prejudge.core.statistics.matched import mcnemar, mcnemar_p, sign_test, wilcoxon
+from prejudge.core.statistics.resampling import Resampling
 
 PLAN = Resampling(resamples=1999)
 

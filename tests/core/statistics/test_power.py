@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import UsageError
-from prejudge.core.statistics.arrays import ratio
-from prejudge.core.statistics.cluster import Resampling
 from prejudge.core.statistics.crossed import crossed_bootstrap
+from prejudge.core.statistics.intervals import ratio
 from prejudge.core.statistics.power import (
     CrossedDesign,
     Design,
@@ -21,6 +20,7 @@ from prejudge.core.statistics.power import (
     power,
     proportion_spread,
 )
+from prejudge.core.statistics.resampling import Resampling
 from prejudge.testing import raises_code
 
 

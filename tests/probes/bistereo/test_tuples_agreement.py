@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from prejudge.core.statistics.cluster import Resampling
+from prejudge.core.statistics.resampling import Resampling
 from prejudge.probes.bistereo.tuples_agreement import tuple_agreement
 
 QUICK = Resampling(resamples=199)

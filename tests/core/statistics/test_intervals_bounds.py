@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from prejudge.core.statistics.proportions import difference_bounds, mean_bounds, paired_bounds
+from prejudge.core.statistics.intervals import difference_bounds, mean_bounds, paired_bounds
 
 NAN = float("nan")
 

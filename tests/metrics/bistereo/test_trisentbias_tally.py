@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prejudge.core.statistics.pairs import pair_up
-from prejudge.core.statistics.tally import CELL, cell_statistics, contrast_statistics, npll_difference, signed, tally
+from prejudge.core.statistics.effects import cell_statistics, contrast_statistics
+from prejudge.core.statistics.observations import pair_up
+from prejudge.metrics.bistereo.trisentbias_tally import CELL, npll_difference, signed, tally
 
 SIDES = ("desirable", "undesirable")
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.arrays import ratio
-from prejudge.core.statistics.cluster import Resampling, _weights, bootstrap, draw
-from prejudge.core.statistics.intervals import reach_of_clusters
-from prejudge.core.statistics.permutation import flip_test, smallest_p, swap_test
+from prejudge.core.statistics.intervals import ratio, reach_of_clusters
+from prejudge.core.statistics.resampling import Resampling, _weights, bootstrap, draw, flip_test, smallest_p, swap_test
 
 PLAN = Resampling()
 

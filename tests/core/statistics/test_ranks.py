@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.cluster import Resampling, bootstrap
-from prejudge.core.statistics.rank_tables import (
+from prejudge.core.statistics.ranks import (
     MOST,
     cliffs_delta,
     epsilon_squared,
@@ -20,6 +19,7 @@ from prejudge.core.statistics.rank_tables import (
     tau_b,
     tau_c,
 )
+from prejudge.core.statistics.resampling import Resampling, bootstrap
 
 
 @pytest.fixture

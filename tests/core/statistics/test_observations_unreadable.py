@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from prejudge.core.statistics.missing import unreadable_kinds, unreadable_kinds_by
+from prejudge.core.statistics.observations import unreadable_kinds, unreadable_kinds_by
 
 FRAME = pl.DataFrame(
     {

@@ -4,8 +4,8 @@ import pytest
 from krippendorff import alpha as reference
 
 from prejudge.core.contracts.errors import DataError
-from prejudge.core.statistics.agreement import agreement, rating_table
-from prejudge.core.statistics.cluster import Resampling
+from prejudge.core.statistics.ranks import agreement, rating_table
+from prejudge.core.statistics.resampling import Resampling
 from prejudge.testing import raises_code
 
 QUICK = Resampling(resamples=400)

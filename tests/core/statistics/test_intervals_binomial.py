@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.proportions import binomial_test, exact_interval, wilson_interval
+from prejudge.core.statistics.intervals import binomial_test, exact_interval, wilson_interval
 
 COUNTS = [(hits, n) for n in (1, 2, 7, 12, 90, 301) for hits in sorted({0, 1, n // 3, n // 2, n - 1, n})]
 

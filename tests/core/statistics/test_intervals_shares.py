@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.proportions import scaled, share, worst_case
+from prejudge.core.statistics.intervals import scaled, share, worst_case
 
 
 def test_share_agrees_with_beta_quantiles():

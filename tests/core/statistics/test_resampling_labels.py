@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.arrays import ratio
-from prejudge.core.statistics.cluster import Resampling
-from prejudge.core.statistics.permutation import label_test
-from prejudge.core.statistics.rank_tables import kruskal_h, level_counts
+from prejudge.core.statistics.intervals import ratio
+from prejudge.core.statistics.ranks import kruskal_h, level_counts
+from prejudge.core.statistics.resampling import Resampling, label_test
 
 PLAN = Resampling(resamples=4999)
 

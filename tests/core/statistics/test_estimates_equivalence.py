@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.estimates import Verdict
-from prejudge.core.statistics.arrays import ratio
-from prejudge.core.statistics.cluster import Resampling
-from prejudge.core.statistics.equivalence import Margin, equivalence, judge_intervals, tost_flips, tost_t
+from prejudge.core.statistics.estimates import Margin, equivalence, judge_intervals, tost_flips, tost_t
+from prejudge.core.statistics.intervals import ratio
+from prejudge.core.statistics.resampling import Resampling
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
 from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 

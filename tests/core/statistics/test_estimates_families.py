@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prejudge.core.contracts.estimates import Caveat, Estimate, Verdict
-from prejudge.core.statistics.families import adjust, correct, judge
+from prejudge.core.statistics.estimates import adjust, correct, judge
 
 P_VALUES = [0.01, 0.04, 0.03, 0.005]
 

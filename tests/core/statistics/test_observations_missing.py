@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.missing import Group, missing_estimates
+from prejudge.core.statistics.observations import Group, missing_estimates
 
 
 def test_missing_share_by_group_and_in_all():

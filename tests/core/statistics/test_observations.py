@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError
-from prejudge.core.statistics.pairs import missing_by_status, pair_up, with_keys
+from prejudge.core.statistics.observations import missing_by_status, pair_up, with_keys
 from prejudge.testing import raises_code
 
 SIDES = ("desirable", "undesirable")

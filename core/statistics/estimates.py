@@ -1,0 +1,339 @@
+"""Estimates: options, parts of a row, correction within families, equivalence tests, and the verdict.
+
+A block holds statistics that share their clusters, their interval and what is missing. The verdict on an estimate is
+reached once, by `judge`; conclusions and figures read the field.
+
+Equivalence is two one-sided tests (Schuirmann 1987): a value is shown to be within a margin of neutral at level alpha
+if its 1 - 2 alpha interval lies inside the margin. That nothing differs significantly is not shown to be near.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from ..contracts import Options
+from ..contracts.errors import UsageError
+from ..contracts.estimates import Caveat, Estimate, Verdict
+from ..contracts.records import Scalar
+from ..contracts.words import MARGIN, SMALLEST_P, WITHIN
+from .intervals import FEWEST, Array, Ranges, scaled, t_sf
+from .resampling import METHODS, Method, Resampling, Statistics, bootstrap, flip_test, smallest_p
+
+
+class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a value is shown to lie within a margin of neutral, with all that rests on."""
+
+    near: bool
+    """Whether the 1 - 2 alpha interval lies within the margin."""
+    margin: float
+    alpha: float
+    low: float | None
+    high: float | None
+    """Ends of the 1 - 2 alpha interval of value less neutral."""
+    excludes_neutral: bool
+    """The 1 - alpha interval excludes the neutral value. A near value may do so too: it differs, but by little."""
+
+    @property
+    def facts(self) -> dict[str, Scalar]:
+        """Return the facts that `families.judge` reads; none without an interval, whose caveat says why."""
+        return {} if self.low is None else {MARGIN: self.margin, WITHIN: self.near}
+
+
+class Margin(msgspec.Struct, frozen=True):
+    """What counts as near: within `size` of `neutral`, at level `alpha`."""
+
+    size: float
+    alpha: float = 0.05
+    neutral: float = 0.0
+
+
+def judge_intervals(narrow: tuple[float, float], wide: tuple[float, float], margin: Margin) -> Equivalence:
+    """Judge a 1 - 2 alpha interval (`narrow`) and a 1 - alpha interval (`wide`); NaN shows nothing."""
+    low, high = narrow[0] - margin.neutral, narrow[1] - margin.neutral
+    defined = bool(np.isfinite([low, high]).all())
+    near = bool(defined and -margin.size < low and high < margin.size)
+    differs = not wide[0] <= margin.neutral <= wide[1] and bool(np.isfinite(wide).all())
+    return Equivalence(
+        near=near,
+        margin=margin.size,
+        alpha=margin.alpha,
+        low=low if defined else None,
+        high=high if defined else None,
+        excludes_neutral=differs,
+    )
+
+
+def equivalence_facts(ends: Array, margin: Margin) -> dict[str, Any]:
+    """Return the facts of an estimate, from the ends of the 1 - 2 alpha and the 1 - alpha interval, shape (2, 2)."""
+    narrow, wide = (tuple(map(float, pair)) for pair in ends)
+    found = judge_intervals((narrow[0], narrow[1]), (wide[0], wide[1]), margin)
+    return {"facts": found.facts}
+
+
+def equivalence(
+    sums: Array, statistics: Statistics, plan: Resampling, margin: Margin, ranges: Ranges = ()
+) -> list[list[Equivalence]]:
+    """Judge each unit and statistic by cluster bootstrap intervals; sums and ranges as for `bootstrap`."""
+    levels = (1 - 2 * margin.alpha, 1 - margin.alpha)
+    ends = [bootstrap(sums, statistics, msgspec.structs.replace(plan, level=level), ranges) for level in levels]
+    narrow, wide = (np.stack(pair, axis=-1) for pair in ends)
+    shape = narrow.shape[:2]
+    return [[judge_intervals(narrow[u, s], wide[u, s], margin) for s in range(shape[1])] for u in range(shape[0])]
+
+
+def tost_t(sums: Array, margin: Margin) -> float | None:
+    """Return the p of two one-sided t tests of a mean, from counts and sums (clusters, 2); cluster-robust.
+
+    The standard error is that of the ratio of sums with C / (C - 1); t has C - 1 degrees of freedom. With one
+    answer per cluster this is the plain one-sample test. None without variation between clusters.
+    """
+    clusters, total = len(sums), sums.sum(axis=0)
+    mean = total[1] / total[0]
+    spread = np.sqrt(clusters / max(clusters - 1, 1) * ((sums[:, 1] - mean * sums[:, 0]) ** 2).sum()) / total[0]
+    if clusters < 2 or spread <= 0:
+        return None
+    gaps = (mean - margin.neutral + margin.size, margin.size - mean + margin.neutral)
+    return float(max(t_sf(gap / spread, clusters - 1) for gap in gaps))
+
+
+def tost_flips(sums: Array, plan: Resampling, margin: Margin) -> float | None:
+    """Return the p of two one-sided sign-flip tests, about either end of the margin; sums as in `tost_t`.
+
+    Half the two-sided p, as the flips are symmetric; 1 less half of it on the wrong side.
+    """
+    both = []
+    for sign in (1, -1):
+        shifted = sums[:, 1] - (margin.neutral - sign * margin.size) * sums[:, 0]
+        p = flip_test(np.stack([sums[:, 0], shifted], axis=-1)[:, None, None], plan)[0, 0]
+        both.append(p / 2 if sign * shifted.sum() > 0 else 1 - p / 2)
+    return float(max(both)) if np.isfinite(both).all() else None
+
+
+Correction = Literal["bh", "by", "holm"]
+NAMES: dict[Correction, str] = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "holm": "Holm"}
+
+
+def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
+    """Return the adjusted p-values in the order given."""
+    if not p_values:
+        return []
+    p = np.asarray(p_values, dtype=np.float64)
+    order, ranks = np.argsort(p), np.arange(1, len(p) + 1)
+    if correction == "holm":
+        stepped = np.maximum.accumulate(p[order] * ranks[::-1])
+    else:  # as scipy.stats.false_discovery_control
+        scaled = p[order] * (len(p) / ranks) * (np.sum(1 / ranks) if correction == "by" else 1)
+        stepped = np.minimum.accumulate(scaled[::-1])[::-1]
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return [float(value) for value in adjusted]
+
+
+def correct(estimates: Sequence[Estimate], correction: Correction, alpha: float, unit: str) -> list[Estimate]:
+    """Correct every estimate that has a p within its `family`, name the family's size, and judge it.
+
+    An estimate without a p was not tested and does not count. `unit` is the word for the family's members.
+    """
+    members: dict[str, list[int]] = defaultdict(list)
+    for index, estimate in enumerate(estimates):
+        if estimate.p is not None and estimate.test.family:
+            members[estimate.test.family].append(index)
+    corrected = list(estimates)
+    for family, indices in members.items():
+        adjusted = adjust([p for i in indices if (p := estimates[i].p) is not None], correction)
+        label = f"{family}: {len(indices)} {unit}"
+        for index, p in zip(indices, adjusted, strict=True):
+            changed = {"p_adjusted": p, "family": label, "correction": NAMES[correction]}
+            corrected[index] = estimates[index].replace(**changed)
+    return [judge(estimate, alpha) for estimate in corrected]
+
+
+def judge(estimate: Estimate, alpha: float) -> Estimate:
+    """Return the estimate with its verdict; unchanged where nothing was judged.
+
+    Above or below neutral where the corrected p is at most `alpha`; else near it where its facts say that the interval
+    lies within the margin (that is not corrected for other tests); else open.
+    """
+    value, neutral, p = estimate.value, estimate.neutral, estimate.p_adjusted
+    within = estimate.facts.get(WITHIN)
+    if value is None or neutral is None or (p is None and within is None):
+        return estimate
+    if p is not None and p <= alpha and value != neutral:
+        return estimate.replace(verdict=Verdict.ABOVE if value > neutral else Verdict.BELOW)
+    if within:
+        return estimate.replace(verdict=Verdict.NEAR, caveats=(*estimate.caveats, Caveat.NOT_CORRECTED))
+    return estimate.replace(verdict=Verdict.OPEN)
+
+
+POINTS = "percentage points"
+FEW = 10
+"""Below so many clusters, 95 % intervals cover as little as 90 %."""
+
+
+class Block(msgspec.Struct, frozen=True):
+    """Statistics of some units (cells or contrasts) with all that their estimates share."""
+
+    groups: Sequence[dict[str, Scalar]]
+    value: Array
+    low: Array
+    high: Array
+    n: Sequence[int]
+    clusters: Sequence[int]
+    missing: Sequence[dict[str, int]]
+    interval: str
+    level: float
+    nothing: str = "no readable pair"
+    """Why a unit has no value."""
+
+    def row(self, unit: int, column: int, scale: float = 1.0) -> dict[str, Any]:
+        """Return what an estimate says about its value, its interval and its base."""
+        value, low, high = (number(a[unit, column]) for a in (self.value, self.low, self.high))
+        return {
+            "value": scaled(value, scale),
+            "low": scaled(low, scale),
+            "high": scaled(high, scale),
+            "level": self.level,
+            "interval": self.interval if low is not None else "",
+            "n": self.n[unit],
+            "clusters": self.clusters[unit],
+            "missing": self.missing[unit],
+            **self._caveats(unit, value, low),
+        }
+
+    def effect(self, unit: int, column: int, name: str) -> dict[str, Any]:
+        """Return an effect size with its interval; no name without a value."""
+        value, low, high = (number(a[unit, column]) for a in (self.value, self.low, self.high))
+        return {
+            "effect": value,
+            "effect_name": name if value is not None else "",
+            "effect_low": low,
+            "effect_high": high,
+        }
+
+    def _caveats(self, unit: int, value: float | None, low: float | None) -> dict[str, Any]:
+        if value is None:
+            return undefined(self.nothing)
+        return {"caveats": interval_caveats(self.clusters[unit], low)}
+
+
+def undefined(why: str) -> dict[str, Any]:
+    """Return the caveat of an estimate without a value, and the note that says why."""
+    return {"caveats": (Caveat.UNDEFINED,), "note": why}
+
+
+def interval_caveats(clusters: int, low: float | None) -> tuple[Caveat, ...]:
+    """Return what to know of an interval over so many clusters, or why there is none (`docs/calibration.md`)."""
+    if low is not None:
+        return (Caveat.FEW_CLUSTERS,) if clusters < FEW else ()
+    return (Caveat.ONE_CLUSTER if clusters < 2 else Caveat.NO_VARIATION,)
+
+
+def floor_of_p(clusters: int, resamples: int, alpha: float) -> dict[str, Any]:
+    """Return the caveat of a permutation test that so few clusters keep from ever being significant."""
+    least = smallest_p(clusters, resamples)
+    return {"caveats": (Caveat.P_FLOOR,), "facts": {SMALLEST_P: least}} if least > alpha else {}
+
+
+def number(value: float) -> float | None:
+    """Return a float, or None for what is undefined."""
+    return float(value) if math.isfinite(value) else None
+
+
+def tested(name: str, p: float, clusters: int, options: TestingOptions) -> dict[str, Any]:
+    """Return a permutation test of whole clusters; nothing where it is undefined."""
+    return (
+        {"test": name, "p": float(p), **floor_of_p(clusters, options.resamples, options.alpha)}
+        if math.isfinite(p)
+        else {}
+    )
+
+
+def merge(*parts: dict[str, Any]) -> dict[str, Any]:
+    """Merge parts of an estimate; caveats and facts are kept side by side."""
+    merged = {key: value for part in parts for key, value in part.items()}
+    caveats = tuple(caveat for part in parts for caveat in part.get("caveats", ()))
+    facts = {name: value for part in parts for name, value in part.get("facts", {}).items()}
+    return {**merged, "caveats": caveats, "facts": facts}
+
+
+PERCENTILES = {
+    "percentile": f"expanded percentile, stretched below {FEWEST} clusters",
+    "bca": "BCa, expanded tails",
+}
+
+
+class TestingOptions(Options, frozen=True, kw_only=True):
+    """How to resample, test and correct."""
+
+    alpha: float = 0.05
+    """Adjusted p-values up to this count as shown."""
+    level: float = 0.95
+    """Confidence level of every interval."""
+    intervals: Method = "percentile"
+    """How intervals are made: `percentile` or `bca` of the cluster bootstrap, or `jackknife` (few clusters)."""
+    resamples: int = 9999
+    seed: int = 0
+    correction: Correction = "bh"
+    examples: int = 3
+    """Pairs to show per group and direction."""
+
+    def __post_init__(self) -> None:
+        """Refuse values with which nothing can be computed."""
+        for name, value in (("alpha", self.alpha), ("level", self.level)):
+            if not 0 < value < 1:
+                raise UsageError(f"{name} is {value}. Give a number between 0 and 1.", code="options.value")
+        if self.resamples < 99:
+            raise UsageError(
+                f"resamples is {self.resamples}. Give at least 99; 9999 is the default.", code="options.value"
+            )
+        if self.seed < 0:
+            raise UsageError(f"seed is {self.seed}. Give 0 or more.", code="options.value")
+        if self.intervals not in METHODS:
+            raise UsageError(
+                f"intervals is {self.intervals!r}. Choose one of {', '.join(map(repr, METHODS))}.",
+                code="options.choice",
+            )
+        if self.correction not in NAMES:
+            raise UsageError(
+                f"correction is {self.correction!r}. Choose one of {', '.join(map(repr, NAMES))}.",
+                code="options.choice",
+            )
+
+    @property
+    def plan(self) -> Resampling:
+        """Return how to resample."""
+        return Resampling(self.resamples, self.seed, self.level, self.intervals)
+
+    @property
+    def interval(self) -> str:
+        """Return the name of the intervals."""
+        return METHODS[self.intervals]
+
+    def interval_in_words(self, unit: str) -> str:
+        """Describe the intervals, for the methods of a report."""
+        if self.intervals == "jackknife":
+            return f"{self.level:.0%} jackknife intervals that leave each {unit} out in turn (Student's t)"
+        how = PERCENTILES[self.intervals]
+        drawn = f"that draw each {unit} whole ({how}, {self.resamples:,} resamples, seed {self.seed})"
+        return f"{self.level:.0%} cluster bootstraps {drawn}"
+
+
+class MarginOptions(TestingOptions, frozen=True, kw_only=True):
+    """The same, of a metric that says whether a difference in percent is shown to be near neutral."""
+
+    margin: float | None = None
+    """Percentage points around neutral that count as near; gives a verdict of equivalence. None asks for none."""
+
+    def __post_init__(self) -> None:
+        """Refuse values with which nothing can be computed."""
+        super().__post_init__()
+        if self.margin is not None and not 0 < self.margin < 100:
+            raise UsageError(
+                f"margin is {self.margin}. Give percentage points above 0 and below 100.", code="options.value"
+            )

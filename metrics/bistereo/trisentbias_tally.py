@@ -1,0 +1,91 @@
+"""TriSentBias as sums per cluster: what to count in a pair.
+
+Columns of the sums: those of `core.statistics.effects`, with the pairs that prefer the desirable side (n2) and the
+undesirable one (n3) per threshold. The difference D is PLL_desirable - PLL_undesirable in nats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...core.contracts.records import Scalar
+from ...core.statistics.effects import FIRST
+from ...core.statistics.intervals import Array
+from ...core.statistics.observations import missing_by_status
+
+CELL = ("axis", "gender", "sentiment")
+SENTIMENTS = ("positive", "negative", "neutral")
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """The cells of a study, in order, with their sums per cluster."""
+
+    cells: tuple[dict[str, Scalar], ...]
+    sums: Array
+    """Shape (clusters, cells, 3 + 2 * thresholds)."""
+    missing: tuple[dict[str, int], ...]
+    """Per cell, the pairs left out, by status."""
+
+    def contrasts(self) -> list[tuple[dict[str, Scalar], int, int]]:
+        """Return axis and gender with the indices of its positive and of its negative cell."""
+        places = {tuple(cell.values()): index for index, cell in enumerate(self.cells)}
+        groups = dict.fromkeys((cell["axis"], cell["gender"]) for cell in self.cells)
+        return [
+            ({"axis": axis, "gender": gender}, places[axis, gender, "positive"], places[axis, gender, "negative"])
+            for axis, gender in groups
+            if (axis, gender, "positive") in places and (axis, gender, "negative") in places
+        ]
+
+
+def npll_difference(difference: Array) -> Array:
+    """Return NPLL(S_d) - NPLL(S_u) = tanh(D / 2), the two-way softmax of the paper without its underflow.
+
+    Source: BIStereo (2025), section 4.1.1.
+    """
+    result: Array = np.tanh(difference / 2)
+    return result
+
+
+def tally(pairs: pl.DataFrame, cluster: str, thresholds: Sequence[float]) -> Tally:
+    """Sum the readable pairs per cluster and cell. Pairs without a value in `cluster` form one cluster."""
+    cells = _cells(pairs)
+    placed = pairs.join(cells, on=CELL, how="left", maintain_order="left")
+    missing = {key[0]: missing_by_status(part) for key, part in placed.partition_by("cell", as_dict=True).items()}
+    labels = tuple(cells.drop("cell").to_dicts())
+    sums = _sums(placed.filter(pl.col("status") == "ok"), cluster, thresholds, len(labels))
+    return Tally(labels, sums, tuple(missing[index] for index in range(len(labels))))
+
+
+def signed(totals: Array) -> Array:
+    """Return the columns a sign flip acts on: count, sum of D, and n2 - n3 per threshold."""
+    return np.concatenate([totals[..., :2], totals[..., FIRST::2] - totals[..., FIRST + 1 :: 2]], axis=-1)
+
+
+def _cells(pairs: pl.DataFrame) -> pl.DataFrame:
+    """List the cells in the study's own order of axes and genders, positive before negative before neutral."""
+    seen = pairs.select(CELL).unique(maintain_order=True).with_row_index("seen")
+    order = [
+        pl.col("seen").min().over("axis"),
+        pl.col("seen").min().over("axis", "gender"),
+        pl.col("sentiment").replace_strict(SENTIMENTS, range(3), return_dtype=pl.Int8),
+    ]
+    return seen.sort(order).select(CELL).with_row_index("cell")
+
+
+def _sums(pairs: pl.DataFrame, cluster: str, thresholds: Sequence[float], cells: int) -> Array:
+    difference = pairs["difference"].to_numpy()
+    npll = npll_difference(difference)
+    columns: list[Array] = [np.ones(len(npll)), difference, difference**2]
+    for threshold in thresholds:
+        columns += [(npll > threshold).astype(np.float64), (npll < -threshold).astype(np.float64)]
+    codes = pairs[cluster].rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+    _, code = np.unique(codes, return_inverse=True)
+    clusters = int(code.max()) + 1 if len(code) else 0
+    place = code * cells + pairs["cell"].to_numpy().astype(np.int64)
+    flat = [np.bincount(place, weights=column, minlength=clusters * cells) for column in columns]
+    sums: Array = np.stack(flat, axis=-1).astype(np.float64).reshape(clusters, cells, len(columns))
+    return sums
