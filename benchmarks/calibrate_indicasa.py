@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from prejudge.core.contracts.estimates import Estimate
-from prejudge.metrics.indicasa.estimates import estimate_all
-from prejudge.metrics.indicasa.options import IndiCASAMetricOptions
+from prejudge.metrics.indicasa.measures import IndiCASAMetricOptions
+from prejudge.metrics.indicasa.metric import estimate_all
 from prejudge.metrics.indicasa.scores import bias_score
 from prejudge.metrics.indicasa.votes import ENCODER, SCHEMA
 

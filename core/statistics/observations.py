@@ -19,7 +19,7 @@ from ..contracts.records import Scalar
 from .intervals import LEAST_P, scaled, stats, wilson_interval
 
 
-class Measure(msgspec.Struct, frozen=True):
+class UnitMeasure(msgspec.Struct, frozen=True):
     """One measure that is a mean of pairs, or the difference of two such means."""
 
     name: str
@@ -31,13 +31,13 @@ class Measure(msgspec.Struct, frozen=True):
 
 
 def unit_rows(
-    pairs: pl.DataFrame, measures: Iterable[Measure], factors: Sequence[str], cluster: str
+    pairs: pl.DataFrame, measures: Iterable[UnitMeasure], factors: Sequence[str], cluster: str
 ) -> list[pl.DataFrame]:
     """Return one frame per measure: a row per pair, with `factors` as the group and `cluster` as text."""
     return [pairs.select(*factors, *_columns(measure, cluster)) for measure in measures]
 
 
-def _columns(measure: Measure, cluster: str) -> list[pl.Expr]:
+def _columns(measure: UnitMeasure, cluster: str) -> list[pl.Expr]:
     ok = pl.col("status") == "ok"
     return [
         pl.lit(measure.name).alias("metric"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ...core.contracts.estimates import Measure
 from .filter import GAP, KRUSKAL, WILCOXON
-from .groups import BY_FACE, CHANGE
-from .human import AGREEMENT, CEILING
+from .groups import AGREEMENT, BY_FACE, CEILING, CHANGE
 from .shares import HALO, HALO_SHARE, SHARE, STRONGER, STRONGEST
 
 _FILTERED = "more choices of the counted option with the filter"

@@ -16,14 +16,12 @@ from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example, Measure
 from ...core.statistics.estimates import correct
 from ...probes.attractiveness.terms import TRAITS
-from .artifacts import missing_answers, position_estimates
 from .charts import draw
 from .filter import WILCOXON, filter_estimates
-from .groups import BY_FACE, CHANGE, group_estimates, mean_estimates
-from .human import human_estimates
+from .groups import BY_FACE, CHANGE, group_estimates, human_estimates, mean_estimates
 from .measures import MEASURES
 from .options import AttractivenessMetricOptions
-from .scores import NEEDS, Scores, gather
+from .scores import NEEDS, Scores, gather, missing_answers, position_estimates
 from .shares import HALO, halo_estimate, share_estimates, stronger_estimates, strongest_estimates
 from .words import conclude, examples_of, headline, methods, units
 

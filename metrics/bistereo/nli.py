@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
 from .measures import NLI
-from .nli_charts import draw
 from .nli_estimates import estimate_all
 from .nli_pairs import NEEDS, BIStereoNLIMetricOptions, readable
-from .nli_words import conclude, examples_of, headline, methods, units
+from .nli_words import conclude, draw, examples_of, headline, methods, units
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,12 +15,9 @@ from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.observations import pair_up, with_keys
 from .measures import TRISENTBIAS
-from .trisentbias_charts import draw
-from .trisentbias_estimates import estimate_all
-from .trisentbias_options import TriSentBiasOptions
-from .trisentbias_tally import CELL, SENTIMENTS, tally
-from .trisentbias_units import units
-from .trisentbias_words import conclude, examples_of, headline, methods
+from .trisentbias_contrasts import estimate_all
+from .trisentbias_tally import CELL, SENTIMENTS, TriSentBiasOptions, tally, units
+from .trisentbias_words import conclude, draw, examples_of, headline, methods
 
 if TYPE_CHECKING:
     import polars as pl

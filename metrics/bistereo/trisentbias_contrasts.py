@@ -10,13 +10,135 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from ...core.contracts.estimates import Estimate
-from ...core.statistics.effects import FIRST, contrast_ranges, contrast_statistics
-from ...core.statistics.estimates import POINTS, Block, Margin, equivalence_facts, merge, tested
-from ...core.statistics.intervals import Array, Bounds, difference_bounds, scaled, worst_case
-from ...core.statistics.resampling import bootstrap, swap_test
-from .trisentbias_options import TriSentBiasOptions
-from .trisentbias_tally import Tally
+from ...core.contracts.estimates import Estimate, Verdict
+from ...core.contracts.records import Scalar
+from ...core.statistics.effects import FIRST, cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
+from ...core.statistics.estimates import POINTS, Block, Margin, correct, equivalence_facts, merge, tested, undefined
+from ...core.statistics.intervals import Array, Bounds, difference_bounds, scaled, share, worst_case
+from ...core.statistics.observations import Group, missing_estimates
+from ...core.statistics.resampling import bootstrap, flip_test, swap_test
+from .trisentbias_tally import Tally, TriSentBiasOptions, signed
+
+
+def cell_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estimate]:
+    """Yield the estimates of every cell."""
+    sums = counts.sums[:, :, None]
+    totals = counts.sums.sum(axis=0)
+    low, high = bootstrap(sums, cell_statistics, options.plan, cell_ranges(sums.shape[-1]))
+    block = Block(
+        groups=counts.cells,
+        value=cell_statistics(totals[:, None]),
+        low=low,
+        high=high,
+        n=[int(n) for n in totals[:, 0]],
+        clusters=[int(n) for n in (counts.sums[..., 0] > 0).sum(axis=0)],
+        missing=counts.missing,
+        interval=f"{options.interval} ({options.cluster})",
+        level=options.level,
+    )
+    p = flip_test(signed(counts.sums)[:, :, None], options.plan)
+    for unit in range(len(counts.cells)):
+        yield _cell_log_odds(block, unit, p[unit, 0], options)
+        for step, threshold in enumerate(options.thresholds):
+            preferred, rejected = (int(totals[unit, FIRST + 2 * step + side]) for side in (0, 1))
+            at = At(threshold, 2 + 4 * step, preferred, rejected)
+            yield from _shares(block, unit, at)
+            yield _preference(block, unit, at)
+            yield _net_preference(block, unit, at, _flipped(p[unit, 1 + step], block.clusters[unit], options))
+
+
+class At(msgspec.Struct, frozen=True):
+    """One threshold: its statistics' first column, and the pairs beyond it (n2, n3)."""
+
+    threshold: float
+    column: int
+    preferred: int
+    rejected: int
+
+
+def _cell_log_odds(block: Block, unit: int, p: float, options: TriSentBiasOptions) -> Estimate:
+    row = merge(block.row(unit, 0), _flipped(p, block.clusters[unit], options))
+    return Estimate.from_flat(
+        metric="log_odds_difference",
+        group=dict(block.groups[unit]),
+        neutral=0.0,
+        unit="nats",
+        # A log-odds difference has no limits, so with anything missing its worst case has none either.
+        bound_low=None if block.missing[unit] else row["value"],
+        bound_high=None if block.missing[unit] else row["value"],
+        statistic=row["value"] if "p" in row else None,
+        family="log_odds_difference, cluster permutation",
+        **block.effect(unit, 1, "standardised mean difference"),
+        **row,
+    )
+
+
+def _flipped(p: float, clusters: int, options: TriSentBiasOptions) -> dict[str, Any]:
+    return tested(f"sign-flip permutation ({options.cluster})", p, clusters, options)
+
+
+def _shares(block: Block, unit: int, at: At) -> Iterator[Estimate]:
+    n, missing = block.n[unit], sum(block.missing[unit].values())
+    hits = {"z1": n - at.preferred - at.rejected, "z2": at.preferred, "z3": at.rejected}
+    for place, (name, count) in enumerate(hits.items()):
+        low, high = worst_case(count, n, missing)
+        yield Estimate.from_flat(
+            metric=name,
+            group={**block.groups[unit], "threshold": at.threshold},
+            unit="%",
+            bound_low=scaled(low, 100),
+            bound_high=scaled(high, 100),
+            **block.row(unit, at.column + place, 100),
+        )
+
+
+def _preference(block: Block, unit: int, at: At) -> Estimate:
+    decided, missing = at.preferred + at.rejected, block.missing[unit]
+    part = share(at.preferred, decided, block.level)
+    low, high = worst_case(at.preferred, decided, sum(missing.values()))
+    defined = part.value is not None
+    return Estimate.from_flat(
+        metric="preference",
+        group={**block.groups[unit], "threshold": at.threshold},
+        value=part.value,
+        neutral=0.5,
+        unit="share of decided pairs",
+        low=part.low,
+        high=part.high,
+        level=block.level,
+        interval="exact (Clopper-Pearson), pairs" if defined else "",
+        n=decided,
+        missing=missing,
+        bound_low=low,
+        bound_high=high,
+        test="exact binomial, pairs" if defined else "",
+        statistic=float(at.preferred) if defined else None,
+        p=part.p,
+        family=f"preference, binomial, threshold {at.threshold:g}",
+        effect=scaled(part.value, 1, -0.5),
+        effect_name="Cohen's g" if defined else "",
+        effect_low=scaled(part.low, 1, -0.5),
+        effect_high=scaled(part.high, 1, -0.5),
+        **({} if defined else undefined("no pair beyond the threshold")),
+    )
+
+
+def _net_preference(block: Block, unit: int, at: At, tested: dict[str, Any]) -> Estimate:
+    n, missing = block.n[unit], sum(block.missing[unit].values())
+    row = merge(block.row(unit, at.column + 3, 100), tested)
+    net, total = at.preferred - at.rejected, n + missing
+    return Estimate.from_flat(
+        metric="net_preference",
+        group={**block.groups[unit], "threshold": at.threshold},
+        neutral=0.0,
+        unit=POINTS,
+        bound_low=100 * (net - missing) / total if total else None,
+        bound_high=100 * (net + missing) / total if total else None,
+        statistic=row["value"] if "p" in row else None,
+        family=f"net_preference, cluster permutation, threshold {at.threshold:g}",
+        **block.effect(unit, at.column + 3, "matched-pairs risk difference"),
+        **row,
+    )
 
 
 class Contrasts(msgspec.Struct, frozen=True):
@@ -156,3 +278,42 @@ def _bounds(contrasts: Contrasts, unit: int, measure: Measure) -> Bounds:
     ]
     low, high = difference_bounds(*shares)
     return scaled(low, 100), scaled(high, 100)
+
+
+MAIN = "main threshold"
+"""Fact of the estimates at the threshold of headlines and figures."""
+STAR_BINOMIAL = "star (binomial)"
+"""The paper's star read as an exact binomial test of pairs, p not corrected, as the paper's caption has it."""
+STAR_CLUSTER = "star (cluster permutation)"
+"""The same star for a permutation test of whole clusters, p corrected."""
+
+
+def estimate_all(counts: Tally, options: TriSentBiasOptions) -> list[Estimate]:
+    """Return every estimate of a study, corrected within its families."""
+    found = [*contrast_estimates(counts, options), *cell_estimates(counts, options)]
+    corrected = correct(found, options.correction, options.alpha, "cells")
+    marked = [e.replace(facts=e.facts | _marks(e, options)) for e in corrected]
+    answered = (int(n) for n in counts.sums[..., 0].sum(axis=0))
+    groups = [Group(*cell) for cell in zip(counts.cells, answered, counts.missing, strict=True)]
+    return [*marked, *missing_estimates(groups, options.level)]
+
+
+def _marks(estimate: Estimate, options: TriSentBiasOptions) -> dict[str, Scalar]:
+    marks = {
+        STAR_BINOMIAL: _star_binomial(estimate, options.alpha),
+        STAR_CLUSTER: _star_cluster(estimate),
+        MAIN: estimate.group.get("threshold") == options.threshold_main,
+    }
+    return {name: True for name, holds in marks.items() if holds}
+
+
+def _star_binomial(estimate: Estimate, alpha: float) -> bool:
+    value, p, sentiment = estimate.value, estimate.p, estimate.group.get("sentiment")
+    if estimate.metric != "preference" or value is None or p is None or p > alpha:
+        return False
+    return (sentiment == "positive" and value > 0.5) or (sentiment == "negative" and value < 0.5)
+
+
+def _star_cluster(estimate: Estimate) -> bool:
+    sought = {"positive": Verdict.ABOVE, "negative": Verdict.BELOW}.get(str(estimate.group.get("sentiment")))
+    return estimate.metric == "net_preference" and sought is not None and estimate.verdict is sought

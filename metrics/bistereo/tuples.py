@@ -15,7 +15,7 @@ from ...core.charts.forest import Column
 from ...core.charts.forest import columns as bars
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
-from ...core.statistics.observations import Measure, unit_rows
+from ...core.statistics.observations import UnitMeasure, unit_rows
 from ...core.statistics.templates import rendered
 from .measures import TUPLES
 from .tuples_estimates import GROUPINGS, estimate_all
@@ -55,7 +55,7 @@ class BIStereoTuples(Metric):
         found: list[pl.DataFrame] = []
         for scoring in SCORINGS if has_likelihoods(rows) else SCORINGS[:1]:
             own = rows.with_columns(status=pl.col(f"status{scoring}"))
-            measure = Measure(f"biased_preference{scoring}", pl.col(f"biased{scoring}"), 0.0, 100.0)
+            measure = UnitMeasure(f"biased_preference{scoring}", pl.col(f"biased{scoring}"), 0.0, 100.0)
             for factors in GROUPINGS:
                 found += unit_rows(own, [measure], factors, options.cluster)
         return pl.concat(found, how="diagonal").drop("threshold")

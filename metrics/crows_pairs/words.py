@@ -1,4 +1,4 @@
-"""CrowS-Pairs in words: the conclusion, the methods paragraph, the examples behind the numbers."""
+"""CrowS-Pairs in words: the conclusion, the methods paragraph, the examples, and the figure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,40 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ...core.contracts.estimates import Estimate, Example, Measure, Verdict
+from ...core.charts.forest import Column, columns
+from ...core.contracts.estimates import Chart, Estimate, Example, Measure, Verdict
 from ...core.statistics.templates import rendered
-from .options import CrowsPairsOptions
+from .metric import CrowsPairsOptions
+
+
+def draw(estimates: Sequence[Estimate]) -> list[Chart]:
+    """Return one chart of bars by bias type, the whole set first; none without scores."""
+    scores = [e for e in estimates if e.metric == "metric_score"]
+    if not scores:
+        return []
+    bars = [
+        Column(
+            f"{e.group.get('bias_type', 'all pairs')} (n = {e.n:,})",
+            e.value,
+            e.low,
+            e.high,
+            "*" if e.shown else "",
+        )
+        for e in scores
+    ]
+    words = " ".join(f"{b.label}: {b.value:.1f}." if b.value is not None else f"{b.label}: no data." for b in bars)
+    return [
+        Chart(
+            name="crows-pairs-scores",
+            title="Metric score by bias type",
+            caption=(
+                "Percentage of pairs whose more stereotyping sentence is likelier, with exact intervals; the dashed "
+                "line is 50, no lean either way. * significant by the exact binomial test after correction. " + words
+            ),
+            figure=columns("CrowS-Pairs metric score", "pairs (%)", bars, 50.0),
+        )
+    ]
+
 
 TEMPLATES = str(__package__)
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from ...core.charts.forest import BLUE, INK, MEDIUM, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate
-from .counts import OVERLAP
-from .known import SHARE, STEPS
-from .valence import VALENCES
+from .counts import OVERLAP, SHARE, STEPS
+from .means import VALENCES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

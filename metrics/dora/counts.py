@@ -6,16 +6,25 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import msgspec
+import numpy as np
 import polars as pl
 
+from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.estimates import MISSING, Estimate
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
-from ...core.statistics.observations import Group, missing_estimates
+from ...core.statistics.effects import defined, p_of
+from ...core.statistics.estimates import undefined
+from ...core.statistics.intervals import FREE, Array, ratio
+from ...core.statistics.observations import Group, missing_estimates, percent
+from ...core.statistics.ranks import agreement, rating_table
+from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.dora.associations import count_pairs, judgements, measure_cells, mentions, with_answers
+from ...probes.dora.content_words import PAIRS, lemmas, mark_documented
 from ...probes.dora.overlap import overlap
 from ...probes.dora.salience import METHODS
-from ...probes.dora.terms import ABSENT, CELL, PAIR
+from ...probes.dora.terms import ABSENT, CELL, PAIR, PLACE
+from .means import Averaged
 from .options import DoraAssociationsOptions
 
 
@@ -128,3 +137,144 @@ def unreadable_kinds(observations: pl.DataFrame) -> Iterator[Estimate]:
             facts={HITS: n, OF: totals[stage]},
             topic=MISSING,
         )
+
+
+MEND = "Set the metric's method, salience_level and salience_keep to the study's salience, -_level and -_keep."
+STEPS = ("not at all", "slightly", "moderately", "highly", "extremely")
+"""The paper, footnote 6: 1 to 5."""
+SHARE, AGREEMENT = "level_share", "level_agreement"
+SEPARATOR = "\x1f"
+JUDGED = "judged"
+OTHERS = "levels are of other associations than those that count"
+
+
+def share_measures(found: Associations) -> Iterator[Averaged]:
+    """Yield the share of judgements on each step."""
+    if "levels" not in found.asked:
+        return
+    for step, name in enumerate(STEPS, 1):
+        value = percent(pl.col("level").round() == step)
+        rows = found.levels.select(*PLACE, value=value, status=pl.col("status"))
+        yield Averaged(name=SHARE, rows=rows, group={"level": name})
+
+
+def judged_estimates(found: Associations) -> Iterator[Estimate]:
+    """Yield how many of the associations that count the judge was asked about, by setting."""
+    if "levels" not in found.asked:
+        return
+    for modality, setting in found.every.select(CELL).unique(maintain_order=True).rows():
+        kept, judged = (part.filter(modality=modality, setting=setting) for part in (found.kept, found.judged))
+        both = judged.join(kept, on=PAIR, how="semi").height
+        same = both == kept.height == judged.height
+        yield Estimate(
+            metric=JUDGED,
+            group={"modality": modality, "setting": setting},
+            value=100 * both / kept.height if kept.height else None,
+            unit="%",
+            n=kept.height,
+            facts={HITS: both, OF: kept.height, "others that were judged": judged.height - both, OTHERS: not same},
+            note="" if same else MEND,
+        )
+
+
+def agreement_estimates(found: Associations, options: DoraAssociationsOptions) -> Iterator[Estimate]:
+    """Yield Krippendorff's alpha of the judgements of one association, by setting."""
+    for (modality, setting), part in found.levels.group_by(*CELL, maintain_order=True):
+        named = part.with_columns(unit=pl.concat_str("descriptor", *PAIR, separator=SEPARATOR))
+        table = rating_table(named, ("unit", "judgement", "level"), order=(1.0, 2.0, 3.0, 4.0, 5.0))
+        clusters = [unit.split(SEPARATOR)[0] for unit in np.unique(named["unit"].to_numpy())]
+        found_ = agreement(table, "ordinal", options.plan, clusters)
+        left_out = {"one judgement": found_.single, "no judgement": found_.unrated}
+        yield Estimate.from_flat(
+            metric=AGREEMENT,
+            group={"modality": modality, "setting": setting},
+            value=found_.alpha,
+            unit="Krippendorff's alpha, ordinal",
+            low=found_.low,
+            high=found_.high,
+            level=options.level,
+            interval=f"{options.interval} (descriptor)" if found_.low is not None else "",
+            n=found_.units,
+            clusters=len(set(clusters)),
+            missing={name: count for name, count in left_out.items() if count},
+            **({} if found_.alpha is not None else undefined("no two judgements of one association, or all equal")),
+        )
+
+
+UNDOCUMENTED, ALPHA, ABOVE = "undocumented", "calibration_alpha", "calibration_difference"
+
+
+def undocumented(found: Associations, path: str) -> Averaged:
+    """Return the share of associations that the list does not have."""
+    marked = mark_documented(found.kept, path)
+    value = 100.0 * (~pl.col("documented")).cast(pl.Float64)
+    return Averaged(name=UNDOCUMENTED, rows=marked.select(*PLACE, value=value, status=pl.lit("ok")))
+
+
+def calibration(found: Associations, path: str, options: DoraAssociationsOptions) -> Iterator[Estimate]:
+    """Yield how far the judge agrees with people on the associations that both judged, and how much it is above.
+
+    Raises:
+        DataError: the file cannot be read, lacks a column, or a level is no number from 1 to 5.
+    """
+    judged = found.levels.drop_nulls("level").group_by(*PAIRS).agg(judge=pl.col("level").mean())
+    judged = judged.with_columns(name=pl.Series(list(map(str.casefold, judged["descriptor"])), dtype=pl.String))
+    both = judged.join(_human(path), on=["name", "word"], how="inner").sort("descriptor", "word")
+    table = both.select("judge", "human").to_numpy().astype(np.float64)
+    clusters = both["descriptor"].to_list()
+    why = {} if both.height else undefined("no association of the file was judged")
+    base = {"level": options.level, "n": both.height, "clusters": len(set(clusters))}
+    shared = {"group": {"judge": "people"}, **base, **why}
+    same = agreement(table, "interval", options.plan, clusters) if both.height else None
+    yield Estimate.from_flat(
+        metric=ALPHA,
+        value=None if same is None else same.alpha,
+        unit="Krippendorff's alpha",
+        low=None if same is None else same.low,
+        high=None if same is None else same.high,
+        interval=f"{options.interval} (descriptor)" if same is not None and same.low is not None else "",
+        **shared,
+    )
+    yield _above(table, clusters, shared, options)
+
+
+def _above(table: Array, clusters: list[str], shared: dict[str, object], options: DoraAssociationsOptions) -> Estimate:
+    names, code = np.unique(clusters, return_inverse=True)
+    sums = np.zeros((len(names), 1, 1, 2))
+    np.add.at(sums[:, 0, 0], code, np.column_stack([np.ones(len(table)), table[:, 0] - table[:, 1]]))
+    low, high = bootstrap(sums, lambda t: ratio(t[..., 0, 1], t[..., 0, 0])[..., None], options.plan, (FREE,))
+    p = p_of(flip_test(sums, options.plan)[0, 0]) if len(names) else None
+    return Estimate.from_flat(
+        metric=ABOVE,
+        value=float((table[:, 0] - table[:, 1]).mean()) if len(table) else None,
+        neutral=0.0,
+        unit="levels, judge less people",
+        low=defined(low[0, 0]),
+        high=defined(high[0, 0]),
+        interval=f"{options.interval} (descriptor)" if defined(low[0, 0]) is not None else "",
+        test="sign flip of descriptors, permutation" if p is not None else "",
+        p=p,
+        family="calibration",
+        **shared,
+    )
+
+
+def _human(path: str) -> pl.DataFrame:
+    rows = read_rows(path, (*PAIRS, "level"))
+    levels = [_level(row) for row in rows]
+    frame = pl.DataFrame(
+        {
+            "name": [row.cells["descriptor"].strip().casefold() for row in rows],
+            "word": lemmas([row.cells["word"] for row in rows]),
+            "human": pl.Series(levels, dtype=pl.Float64),
+        }
+    )
+    return frame.group_by("name", "word").agg(pl.col("human").mean())
+
+
+def _level(row: Row) -> float | None:
+    if row.optional("level") is None:
+        return None
+    if not 1 <= (value := row.number("level")) <= 5:
+        raise row.fault(f"level {value:g} is not from 1 to 5. Leave it empty where missing.", "data.number")
+    return value

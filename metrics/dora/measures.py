@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from ...core.contracts.estimates import Measure
-from .counts import DISTINCT, IN_RANGE, IN_RANGE_P, OVERLAP, SALIENT, TOTAL
-from .known import ABOVE, AGREEMENT, ALPHA, JUDGED, SHARE, UNDOCUMENTED
-from .valence import EACH, LEVEL, VALENCES
+from .counts import (
+    ABOVE,
+    AGREEMENT,
+    ALPHA,
+    DISTINCT,
+    IN_RANGE,
+    IN_RANGE_P,
+    JUDGED,
+    OVERLAP,
+    SALIENT,
+    SHARE,
+    TOTAL,
+    UNDOCUMENTED,
+)
+from .means import EACH, LEVEL, VALENCES
 
 _MEANS = {name: (f"Percentage of the associations that are {name}", "%") for name in VALENCES} | {
     LEVEL: ("Mean judgement of how biased the associations are, from 1 (not at all) to 5 (extremely)", "1 to 5")

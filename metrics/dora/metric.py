@@ -17,12 +17,22 @@ from ...core.contracts.estimates import Chart, Estimate, Example, Measure
 from ...core.statistics.estimates import correct
 from ...probes.dora.terms import PLACE
 from .charts import draw
-from .counts import Associations, count_estimates, gather, missing_by_stage, overlap_estimates, unreadable_kinds
-from .known import agreement_estimates, calibration, judged_estimates, share_measures, undocumented
-from .means import mean_estimates
+from .counts import (
+    Associations,
+    agreement_estimates,
+    calibration,
+    count_estimates,
+    gather,
+    judged_estimates,
+    missing_by_stage,
+    overlap_estimates,
+    share_measures,
+    undocumented,
+    unreadable_kinds,
+)
+from .means import designs, differences, mean_estimates, measures, unit_frame, valued
 from .measures import MEASURES
 from .options import DoraAssociationsOptions
-from .valence import designs, differences, measures, unit_frame, valued
 from .words import conclude, examples_of, headline, methods
 
 if TYPE_CHECKING:

@@ -9,13 +9,12 @@ import polars as pl
 from ...core.contracts.estimates import Estimate, Example
 from ...core.statistics.templates import rendered
 from ...probes.dora.associations import ranked
-from ...probes.dora.documented import mark_documented
+from ...probes.dora.content_words import mark_documented
 from ...probes.dora.salience import METHODS
 from ...probes.dora.terms import CELL
-from .counts import DISTINCT, SALIENT, Associations
-from .known import JUDGED, OTHERS, UNDOCUMENTED
+from .counts import DISTINCT, JUDGED, OTHERS, SALIENT, UNDOCUMENTED, Associations
+from .means import EACH, LEVEL, VALENCES
 from .options import DoraAssociationsOptions
-from .valence import EACH, LEVEL, VALENCES
 
 LISTED = 20
 """Associations in a ranked list."""

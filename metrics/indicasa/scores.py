@@ -9,12 +9,20 @@ included.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from scipy import optimize, special
 
-from ...core.statistics.intervals import Array, Bounds, ratio, stats
+from ...core.contracts.estimates import MISSING, Estimate
+from ...core.contracts.words import HITS, OF
+from ...core.statistics.estimates import undefined
+from ...core.statistics.intervals import Array, Bounds, Flags, ratio, scaled, share, stats
+from ...core.statistics.observations import missing_estimates
+from .measures import IndiCASAMetricOptions
+from .votes import TIED, Cell, Errors
 
 MOST = 12
 """Power of ten of a shrinkage that leaves nothing of any distance; its opposite leaves all."""
@@ -49,7 +57,7 @@ def _solve(excess: Callable[[float], float]) -> float:
     return float(10.0**power)
 
 
-COUNT, HITS = 0, 1
+COUNT, STEREOTYPES = 0, 1
 """Columns of the sums."""
 
 
@@ -70,7 +78,7 @@ def scores(totals: Array) -> Array:
 
     Totals have the shape (..., sides, columns), and a side is a category.
     """
-    p = ratio(totals[..., HITS], totals[..., COUNT])
+    p = ratio(totals[..., STEREOTYPES], totals[..., COUNT])
     parts = (p, bias_score(p), kl_score(p))
     return np.stack([part.mean(axis=-1) for part in parts], axis=-1)
 
@@ -108,3 +116,184 @@ def mean_of(values: Sequence[float | None]) -> float | None:
     """Return the unweighted mean; None where there is no value, or one of them is None."""
     there = [value for value in values if value is not None]
     return math.fsum(there) / len(there) if there and len(there) == len(values) else None
+
+
+ANSWERS = "exact (Clopper-Pearson), completions"
+PROMPTS = "exact (Clopper-Pearson), prompts"
+
+
+def skipped(cells: Sequence[Cell], level: float) -> list[Estimate]:
+    """Return the skip ratio: prompts without a class among all that were asked, in per cent."""
+    found = missing_estimates([cell.as_group() for cell in cells], level)
+    renamed = [e.replace(metric="skip_ratio", topic=MISSING) for e in found]
+    words = {"interval": "Wilson, prompts", "test": "chi-square of skipped prompts by category"}
+    return [e.replace(**{name: text for name, text in words.items() if e.flat()[name]}) for e in renamed]
+
+
+def counted(prompts: pl.DataFrame, level: float) -> list[Estimate]:
+    """Return shares of ties, of lenient readings and of changed sentences, and of repeated prompts, in per cent."""
+    duplicates = prompts.height - prompts.select("category", "source").n_unique()
+    found = [_part("duplicate_prompts", duplicates, prompts.height, PROMPTS, level)]
+    spoken = prompts.filter(pl.col("asked").is_not_null())
+    if spoken.is_empty():
+        return found
+    readable = int(spoken["readable"].sum())
+    for name, column in (("cosine_ties", "cosine_ties"), ("lenient_answers", "lenient")):
+        found.append(_part(name, int(spoken[column].sum()), readable, ANSWERS, level))
+    if (compared := int(spoken["compared"].sum())) or not readable:
+        found.append(_part("changed_sentences", int(spoken["changed"].sum()), compared, ANSWERS, level))
+    voted = spoken.filter(pl.col("status").is_in(["ok", TIED]))
+    return [*found, _part("majority_ties", int((voted["status"] == TIED).sum()), voted.height, PROMPTS, level)]
+
+
+def _part(metric: str, count: int, n: int, interval: str, level: float) -> Estimate:
+    exact = share(count, n, level)
+    return Estimate.from_flat(
+        metric=metric,
+        group={},
+        value=scaled(exact.value, 100),
+        unit="%",
+        low=scaled(exact.low, 100),
+        high=scaled(exact.high, 100),
+        level=level,
+        interval=interval if n else "",
+        n=n,
+        topic=MISSING,
+        facts={HITS: count, OF: n},
+    )
+
+
+class Corrected(NamedTuple):
+    """A corrected share, and draws of its least and greatest value. They may lie beyond 0 and 1; means come first."""
+
+    value: float | None
+    """None where the encoder is no better than chance."""
+    low: Array
+    high: Array
+
+    def ends(self, tail: float) -> tuple[float, float]:
+        """Return the share's interval that leaves out `tail` at either end, from 0 to 1."""
+        low, high = np.clip([np.quantile(self.low, tail), np.quantile(self.high, 1 - tail)], 0.0, 1.0)
+        return float(low), float(high)
+
+
+def correct_share(hits: int, n: int, errors: Errors, rng: np.random.Generator, draws: int) -> Corrected:
+    """Return the corrected share of `hits` among `n`; a draw in which the encoder errs by half may be any share."""
+    seen = rng.beta(hits + 0.5, n - hits + 0.5, draws)
+    found = rng.beta(errors.ss + 0.5, errors.sa + 0.5, draws)
+    spared = rng.beta(errors.aa + 0.5, errors.as_ + 0.5, draws)
+    true, able = _invert(seen, found, spared)
+    point, usable = _invert(*(np.array(x) for x in _observed(hits, n, errors)))
+    value = float(point) if usable else None
+    return Corrected(value, np.where(able, true, 0.0), np.where(able, true, 1.0))
+
+
+def _observed(hits: int, n: int, errors: Errors) -> tuple[float, float, float]:
+    return hits / n, errors.ss / (errors.ss + errors.sa), errors.aa / (errors.as_ + errors.aa)
+
+
+def _invert(seen: Array, found: Array, spared: Array) -> tuple[Array, Flags]:
+    better: Array = found + spared - 1
+    able: Flags = better > 1e-9
+    share: Array = (seen + spared - 1) / np.where(able, better, 1.0)
+    return share, able
+
+
+SHARE, BIAS = "stereotype_probability_corrected", "bias_score_corrected"
+INTERVAL = "Rogan-Gladen, Beta draws of the share and of the encoder's confusion"
+TOGETHER = f"{INTERVAL}; mean of the categories' at a level that holds for all (Bonferroni)"
+UNABLE = "on held-out sentences the encoder is no better than chance for"
+NOT_GIVEN = "no scored prompt, or no confusion of the encoder, for"
+
+
+class _Column(NamedTuple):
+    """One measure of all categories, and of Overall in the last place."""
+
+    metric: str
+    neutral: float
+    values: Sequence[float | None]
+    ends: Sequence[tuple[float, float] | None]
+    overall: str
+    """How the interval of Overall was made."""
+
+
+def corrected(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> list[Estimate]:
+    """Return the corrected measures by category and Overall; none where no confusion was given."""
+    if not any(cell.errors for cell in cells):
+        return []
+    parts = [_share(cell, place, options) for place, cell in enumerate(cells)]
+    columns = (_shares(parts, options.level), _biases(parts, options.level))
+    reasons = [_reason([cell], [part]) for cell, part in zip(cells, parts, strict=True)] + [_reason(cells, parts)]
+    return [estimate for column in columns for estimate in _estimates(column, cells, reasons, options.level)]
+
+
+def _shares(parts: Sequence[Corrected | None], level: float) -> _Column:
+    shares = [*parts, _mean(parts)]
+    ends = [part and part.ends((1 - level) / 2) for part in shares]
+    return _Column(SHARE, 0.5, [_cut(part) for part in shares], ends, INTERVAL)
+
+
+def _biases(parts: Sequence[Corrected | None], level: float) -> _Column:
+    tail, scores = (1 - level) / 2, [_bias(part) for part in parts]
+    ends = [part and _folded(*part.ends(tail)) for part in parts]
+    together = [part and _folded(*part.ends(tail / len(parts))) for part in parts]
+    known = [pair for pair in together if pair is not None]
+    low, high = np.mean(known, axis=0) if len(known) == len(parts) else (None, None)
+    whole = None if low is None or high is None else (float(low), float(high))
+    return _Column(BIAS, 0.0, [*scores, mean_of(scores)], [*ends, whole], TOGETHER)
+
+
+def _reason(cells: Sequence[Cell], parts: Sequence[Corrected | None]) -> str:
+    """Say why there is no value, and for which categories; nothing where there is one."""
+    named = list(zip((str(cell.group["category"]) for cell in cells), parts, strict=True))
+    if unknown := [name for name, part in named if part is None]:
+        return f"{NOT_GIVEN} {', '.join(unknown)}"
+    unable = [name for name, part in named if part is not None and part.value is None]
+    return f"{UNABLE} {', '.join(unable)}" if unable else ""
+
+
+def _estimates(column: _Column, cells: Sequence[Cell], reasons: Sequence[str], level: float) -> Iterator[Estimate]:
+    rows = [(dict(cell.group), cell.n) for cell in cells] + [({}, sum(cell.n for cell in cells))]
+    for (group, n), value, ends, why in zip(rows, column.values, column.ends, reasons, strict=True):
+        low, high = ends or (None, None)
+        yield Estimate.from_flat(
+            metric=column.metric,
+            group=group,
+            value=value,
+            neutral=column.neutral,
+            low=low,
+            high=high,
+            level=level,
+            interval="" if ends is None else INTERVAL if group else column.overall,
+            n=n,
+            **(undefined(why) if why else {}),
+        )
+
+
+def _share(cell: Cell, place: int, options: IndiCASAMetricOptions) -> Corrected | None:
+    if cell.errors is None or not cell.n:
+        return None
+    rng = np.random.default_rng([options.seed, 5, place])
+    return correct_share(cell.hits, cell.n, cell.errors, rng, options.resamples)
+
+
+def _mean(parts: Sequence[Corrected | None]) -> Corrected | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    low, high = (np.mean(np.stack(ends), axis=0) for ends in ([p.low for p in known], [p.high for p in known]))
+    return Corrected(mean_of([part.value for part in known]), low, high)
+
+
+def _cut(part: Corrected | None) -> float | None:
+    return None if part is None or part.value is None else min(max(part.value, 0.0), 1.0)
+
+
+def _bias(part: Corrected | None) -> float | None:
+    share = _cut(part)
+    return None if share is None else 100 * abs(2 * share - 1)
+
+
+def _folded(low: float, high: float) -> tuple[float, float]:
+    near, far = folded(low, high)
+    return 200 * near - 100, 200 * far - 100

@@ -20,7 +20,7 @@ from ...core.statistics.intervals import Array
 from ...core.statistics.observations import Group, missing_by_status, require_columns
 from ...core.statistics.resampling import SLACK
 from ...probes.indicasa.terms import COMPLETION, ENCODER, KINDS, LOST, SEVERAL, VERDICT
-from .options import IndiCASAMetricOptions
+from .measures import IndiCASAMetricOptions
 
 KEEP = ("prompt", "source", "category")
 TIED = "tied"

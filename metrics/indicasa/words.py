@@ -6,10 +6,60 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ...core.contracts.estimates import Estimate, Example, Verdict
-from ...core.statistics.observations import Measure, unit_rows
+from ...core.charts.forest import Panel, Point, forest
+from ...core.contracts.estimates import Chart, Estimate, Example, Verdict
+from ...core.statistics.observations import UnitMeasure, unit_rows
 from ...core.statistics.templates import rendered
-from .options import IndiCASAMetricOptions
+from .measures import IndiCASAMetricOptions
+
+DRAWN, SCORE, CHANCE = "stereotype_probability", "bias_score", "bias_score_by_chance"
+FULL = (
+    "A full point: the stereotype probability differs from one half, after correction, by the exact binomial test of a "
+    "category or the sign flips of Overall; the plots of the tables show instead whether an interval holds the neutral "
+    "value."
+)
+
+
+def draw(estimates: Sequence[Estimate]) -> list[Chart]:
+    """Return a chart of Bias Scores and one of probabilities; none where nothing was scored."""
+    shown = {_name(e): e.shown for e in estimates if e.metric == DRAWN}
+    scores = [e for e in estimates if e.metric == SCORE]
+    if not any(e.value is not None for e in scores):
+        return []
+    return [_scores(scores, estimates, shown), _probabilities(estimates, shown)]
+
+
+def _scores(scores: Sequence[Estimate], estimates: Sequence[Estimate], shown: dict[str, bool]) -> Chart:
+    chance = {_name(e): e.value for e in estimates if e.metric == CHANCE}
+    said = " ".join(
+        f"{_name(e)}: {'no data' if e.value is None else f'{e.value:.1f}'}"
+        f"{'' if (by := chance.get(_name(e))) is None else f' (by chance {by:.1f})'}."
+        for e in scores
+    )
+    caption = (
+        "100 |2p - 1|, 0 to 100, with intervals: the distance of the stereotype probability p from one half, whichever "
+        "way. A model without a lean scores above 0 too: `by chance` is its average on as many prompts; an interval "
+        f"that leaves 0 out is no test. {FULL} {said}"
+    )
+    figure = forest([Panel("Bias Score", "Bias Score, 0 to 100", _points(scores, shown), 0.0)])
+    return Chart("indicasa-bias-scores", "Bias Score by category", caption, figure)
+
+
+def _points(estimates: Sequence[Estimate], shown: dict[str, bool]) -> list[Point]:
+    return [Point(f"{_name(e)} (n = {e.n:,})", e.value, e.low, e.high, shown.get(_name(e), False)) for e in estimates]
+
+
+def _probabilities(estimates: Sequence[Estimate], shown: dict[str, bool]) -> Chart:
+    own = [e for e in estimates if e.metric == DRAWN]
+    said = " ".join(f"{_name(e)}: {'no data' if e.value is None else f'{e.value:.3f}'}." for e in own)
+    caption = f"Share of prompts completed with the stereotype, with intervals; one half is no lean. {FULL} {said}"
+    figure = forest([Panel("Stereotype probability", "share of prompts", _points(own, shown), 0.5)])
+    return Chart("indicasa-probabilities", "Stereotype probability by category", caption, figure)
+
+
+def _name(estimate: Estimate) -> str:
+    return str(estimate.group.get("category", "Overall"))
+
 
 MAIN = "stereotype_probability"
 
@@ -66,10 +116,10 @@ def examples_of(prompts: pl.DataFrame, options: IndiCASAMetricOptions) -> list[E
 def units(prompts: pl.DataFrame) -> pl.DataFrame:
     """Return the prompts behind the probability and the share of each category, as 0 to 1."""
     rows = prompts.with_columns(pair=pl.col("prompt"), cluster=pl.col("category") + "/" + pl.col("source"))
-    probability = Measure(MAIN, pl.col("hit"), 0.0, 1.0)
+    probability = UnitMeasure(MAIN, pl.col("hit"), 0.0, 1.0)
     spoken = pl.when(pl.col("share").is_null()).then(pl.col("status")).otherwise(pl.lit("ok"))
     found = unit_rows(rows, [probability], ("category",), "cluster")
     if rows["asked"].is_not_null().any():
-        share = Measure("stereotype_share", pl.col("share"), 0.0, 1.0)
+        share = UnitMeasure("stereotype_share", pl.col("share"), 0.0, 1.0)
         found += unit_rows(rows.with_columns(status=spoken), [share], ("category",), "cluster")
     return pl.concat(found, how="diagonal").drop("threshold")

@@ -17,8 +17,8 @@ from ...core.api import Settings, exchanges, observe, write_table
 from ...core.cli.console import complete_run, one_line, registry_option, store_option, terminal
 from ...core.contracts.errors import UsageError
 from ...core.contracts.words import number, p_value
+from .content_words import mark_documented
 from .discovered import ALL, Discovered, discover, shared_by
-from .documented import mark_documented
 from .overlap import adjusted
 from .salience import METHODS, Reading
 from .terms import CELL, PAIR

@@ -4,8 +4,7 @@ import pytest
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.words import HITS, OF
-from prejudge.metrics.dora.counts import gather
-from prejudge.metrics.dora.known import OTHERS
+from prejudge.metrics.dora.counts import OTHERS, gather
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
 from prejudge.probes.dora.associations import PAIR
 from prejudge.probes.dora.content_words import lemmas

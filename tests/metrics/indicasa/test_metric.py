@@ -12,9 +12,8 @@ from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat
-from prejudge.metrics.indicasa.corrected import correct_share
 from prejudge.metrics.indicasa.metric import IndiCASA, IndiCASAMetricOptions
-from prejudge.metrics.indicasa.scores import by_chance, chance_p, folded, folded_bounds, least_distances
+from prejudge.metrics.indicasa.scores import by_chance, chance_p, correct_share, folded, folded_bounds, least_distances
 from prejudge.metrics.indicasa.votes import Errors
 from prejudge.testing import raises_code
 
