@@ -1,4 +1,4 @@
-"""Gender, age and race: bias by them in each scenario, and whether the filter changes it."""
+"""Gender, age and race: bias by them in each scenario, and whether the filter changes it; people's ratings beside them."""
 
 from __future__ import annotations
 

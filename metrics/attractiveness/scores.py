@@ -2,7 +2,8 @@
 
 The score is the share of answers that choose the positive option, or the first where neither is positive, as the mean
 of the orders' means (Gulati et al. 2025, section 3.4). It is missing where an order has no readable answer: what is
-left is then not order-invariant.
+left is then not order-invariant. Artefacts that are not bias: positions of labels, order of the instruction,
+unreadable answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Favouritism and discrimination: positive contexts against negative ones, by axis and gender."""
+"""The estimates of TriSentBias: contrasts by axis and gender, and shares by axis, gender and sentiment.
+
+Favouritism and discrimination compare positive contexts with negative ones. The paper's stars are facts."""
 
 from __future__ import annotations
 

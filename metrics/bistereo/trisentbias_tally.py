@@ -1,4 +1,4 @@
-"""TriSentBias as sums per cluster: what to count in a pair.
+"""TriSentBias as sums per cluster: its options, what to count in a pair, and the units of its measures.
 
 Columns of the sums: those of `core.statistics.effects`, with the pairs that prefer the desirable side (n2) and the
 undesirable one (n3) per threshold. The difference D is PLL_desirable - PLL_undesirable in nats.

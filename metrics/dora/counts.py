@@ -1,4 +1,4 @@
-"""How many associations there are: the paper's Table 4, and as many columns as there are methods."""
+"""How many associations there are (the paper's Table 4), how many are documented, and what people say of them."""
 
 from __future__ import annotations
 

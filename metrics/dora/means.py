@@ -1,4 +1,4 @@
-"""Means over associations by modality, setting and dimension, with intervals that draw whole descriptors.
+"""Means over associations by modality, setting and dimension, with intervals that draw whole descriptors; valence.
 
 Rows have `modality`, `setting`, `dimension`, `descriptor`, `value` (null where missing) and `status`.
 """

@@ -1,4 +1,4 @@
-"""What the measures of IndiCASA are called and mean (Santhosh et al. 2025)."""
+"""Options of `indicasa`, and what its measures are called and mean (Santhosh et al. 2025)."""
 
 from __future__ import annotations
 

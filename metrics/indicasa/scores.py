@@ -4,6 +4,9 @@ A mean of distances from one half is never below 0, so resampling moves it upwar
 never holds 0. The low end of an Overall score is therefore the least score in a joint confidence region of the
 categories, sum (p_c - q_c)^2 / v_c <= chi2(level, C). That holds the true point at the level wherever it is, one half
 included.
+
+Beside the scores stand those corrected for the encoder's errors, with their uncertainty (Rogan and Gladen 1978), and
+measures of quality: skipped prompts, ties, lenient readings, changed sentences, duplicates.
 """
 
 from __future__ import annotations

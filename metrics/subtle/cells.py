@@ -3,6 +3,8 @@
 Totals have the shape (..., sides, columns): the sides are negative and positive given terms, the columns the count of
 readable answers and those that chose the negative, the neutral and the positive option. So every statistic can be
 resampled by templates crossed with terms, all of them in one go.
+
+Artefacts are counted beside the association: positions of options, missing answers, kinds of unreadable answers.
 """
 
 from __future__ import annotations
