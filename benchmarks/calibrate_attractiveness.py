@@ -25,8 +25,7 @@ from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts import Trial, Unreadable
 from prejudge.core.contracts.adapter import Services
 from prejudge.core.statistics.resampling import Resampling, flip_test
-from prejudge.metrics.attractiveness.filter import column_sums
-from prejudge.metrics.attractiveness.scores import rounded
+from prejudge.metrics.attractiveness.scores import column_sums, rounded
 from prejudge.probes.attractiveness.probe import AttractivenessOptions, LikelihoodStage
 
 Numbers = npt.NDArray[np.float64]

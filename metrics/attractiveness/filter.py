@@ -13,13 +13,13 @@ from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.effects import Effect, defined, effects, p_of
 from ...core.statistics.estimates import undefined
-from ...core.statistics.intervals import CONTRAST, Array, Flags, ratio, stats
+from ...core.statistics.intervals import CONTRAST, Array, Flags, stats
 from ...core.statistics.matched import signed_ranks
 from ...core.statistics.ranks import epsilon_squared, level_counts, rank_biserial
 from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.attractiveness.terms import VARIANTS
 from .options import AttractivenessMetricOptions
-from .scores import Scenario, Scores
+from .scores import Scenario, Scores, column_sums, mean
 
 KRUSKAL = "kruskal_wallis"
 GAP, WILCOXON = "gap", "gap_signed_ranks"
@@ -35,7 +35,7 @@ def filter_estimates(
     """Yield the gap, its tests and Kruskal and Wallis's H per scenario, over `faces`; `label` says who they are."""
     scored = scores.score[:, faces]
     change = scores.change[:, faces]
-    sums = _sums(change)
+    sums = column_sums(change)
     low, high = bootstrap(sums, mean, options.plan, (CONTRAST,))
     flipped = flip_test(sums, options.plan)
     for number, scenario in enumerate(scores.scenarios):
@@ -56,22 +56,6 @@ def _direction(scenario: Scenario) -> dict[str, Scalar]:
     """Return which option the score counts, where it is the positive one."""
     first, _, second = scenario.id.partition(" vs ")
     return {POSITIVE: second if scenario.positive == "second" else first} if scenario.positive else {}
-
-
-def mean(totals: Array) -> Array:
-    """Return the mean of sums with the columns count and total, as `bootstrap` wants it."""
-    return ratio(totals[..., 0, 1], totals[..., 0, 0])[..., None]
-
-
-def _sums(values: Array) -> Array:
-    """Return count and total per face and scenario, from values (scenarios, faces)."""
-    there = ~np.isnan(values)
-    return np.stack([there.astype(np.float64), np.nan_to_num(values)], axis=-1).swapaxes(0, 1)[:, :, None]
-
-
-def column_sums(values: Array) -> Array:
-    """Return count and total per face of one or several measures (measures, faces)."""
-    return _sums(values)
 
 
 def _gap_row(scores: Scores, faces: Flags, number: int, change: Array) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Gender, age and race: bias by them in each scenario, and whether the filter changes it; people's ratings beside them."""
+"""Gender, age and race: bias by them in each scenario, whether the filter changes it, and people's ratings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ...core.statistics.intervals import SHARE, Array, Codes, percentiles, ratio
 from ...core.statistics.ranks import epsilon_squared, level_counts
 from ...core.statistics.resampling import bootstrap
 from ...probes.attractiveness.terms import TRAITS, VARIANTS
-from .filter import KRUSKAL, STEREOTYPE, Sample, column_sums, filter_estimates, kruskal_estimate, mean, rank_plan, shown
+from .filter import KRUSKAL, STEREOTYPE, Sample, filter_estimates, kruskal_estimate, rank_plan, shown
 from .options import AttractivenessMetricOptions
-from .scores import Scores, rounded
+from .scores import Scores, column_sums, mean, rounded
 
 AGREEMENT, CEILING = "human_agreement", "human_ceiling"
 FEWEST = 4

@@ -19,11 +19,10 @@ from ...core.contracts.estimates import POSITION, Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.estimates import correct
-from ...core.statistics.intervals import CONTRAST, Array, Codes, Flags
+from ...core.statistics.intervals import CONTRAST, Array, Codes, Flags, ratio
 from ...core.statistics.observations import Group, missing_estimates, require_columns, unreadable_kinds
 from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.attractiveness.terms import DESIGN, ORDER, TRAITS, VARIANTS
-from .filter import column_sums, mean
 from .options import AttractivenessMetricOptions
 
 LABEL, INSTRUCTION = "label (a)", "(a) named first in the instruction"
@@ -241,3 +240,14 @@ def _codes(shape: tuple[int, ...], place: tuple[Codes, ...], values: pl.Series, 
     known = dict(zip(statuses, range(len(statuses)), strict=True))
     found[place] = [-1 if status is None else known[status] for status in values]
     return found
+
+
+def mean(totals: Array) -> Array:
+    """Return the mean of sums with the columns count and total, as `bootstrap` wants it."""
+    return ratio(totals[..., 0, 1], totals[..., 0, 0])[..., None]
+
+
+def column_sums(values: Array) -> Array:
+    """Return count and total per face of one or several measures (measures, faces)."""
+    there = ~np.isnan(values)
+    return np.stack([there.astype(np.float64), np.nan_to_num(values)], axis=-1).swapaxes(0, 1)[:, :, None]

@@ -15,10 +15,10 @@ from ...core.statistics.estimates import undefined
 from ...core.statistics.intervals import CONTRAST, share
 from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.attractiveness.terms import TRAITS, VARIANTS
-from .filter import FILTER, GAP, KRUSKAL, column_sums, mean
+from .filter import FILTER, GAP, KRUSKAL
 from .groups import BY_FACE, CHANGE
 from .options import AttractivenessMetricOptions
-from .scores import Scenario, Scores
+from .scores import Scenario, Scores, column_sums, mean
 
 PAPER = "Kruskal-Wallis, p as in the paper"
 ADJUSTED = "Kruskal-Wallis, adjusted p"

@@ -1,4 +1,4 @@
-"""BIStereo-NLI in words: conclusion, headline, methods, examples; the figures (the paper's Figures 3 and 23 to 26); and the units."""
+"""BIStereo-NLI in words: conclusion, headline, methods, examples; figures (the paper's 3 and 23 to 26); units."""
 
 from __future__ import annotations
 

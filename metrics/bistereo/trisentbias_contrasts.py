@@ -1,6 +1,7 @@
 """The estimates of TriSentBias: contrasts by axis and gender, and shares by axis, gender and sentiment.
 
-Favouritism and discrimination compare positive contexts with negative ones. The paper's stars are facts."""
+Favouritism and discrimination compare positive contexts with negative ones. The paper's stars are facts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TriSentBias in words: the conclusion, the methods paragraph, the examples, and the figures (the paper's Figure 2, and forest plots)."""
+"""TriSentBias in words: conclusion, methods, examples; figures (the paper's Figure 2, and forest plots)."""
 
 from __future__ import annotations
 

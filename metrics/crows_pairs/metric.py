@@ -18,7 +18,7 @@ from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Chart, Estimate, Example, Measure
 from ...core.contracts.records import Scalar
 from ...core.statistics.effects import cell_ranges, cell_statistics
-from ...core.statistics.estimates import Margin, MarginOptions, correct, judge_intervals, merge, number, undefined
+from ...core.statistics.estimates import Margin, correct, judge_intervals, merge, number, undefined
 from ...core.statistics.intervals import Array, scaled, share, worst_case
 from ...core.statistics.observations import (
     Group,
@@ -32,17 +32,11 @@ from ...core.statistics.observations import (
 )
 from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.crows_pairs.terms import CELL, DIRECTIONS, SIDES
-from .words import MEASURES, conclude, draw, examples_of, methods
+from .measures import MEASURES, CrowsPairsOptions
+from .words import conclude, draw, examples_of, methods
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-class CrowsPairsOptions(MarginOptions, frozen=True, kw_only=True):
-    """How to count a pair of CrowS-Pairs."""
-
-    decimals: int | None = 3
-    """Round log-probabilities to so many decimals before they are compared, as published; None does not round."""
 
 
 EXACT = "exact (Clopper-Pearson), pairs"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
 from ...core.charts.forest import Column, columns
-from ...core.contracts.estimates import Chart, Estimate, Example, Measure, Verdict
+from ...core.contracts.estimates import Chart, Estimate, Example, Verdict
 from ...core.statistics.templates import rendered
-from .metric import CrowsPairsOptions
+from .measures import CrowsPairsOptions
 
 
 def draw(estimates: Sequence[Estimate]) -> list[Chart]:
@@ -42,27 +42,6 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
 
 
 TEMPLATES = str(__package__)
-
-
-LIKELIER = "the more stereotyping sentence likelier more often"
-MEASURES: Mapping[str, Measure] = {
-    "metric_score": Measure(
-        "Metric score", "Share of readable pairs whose more stereotyping sentence is likelier.", "%", LIKELIER
-    ),
-    "stereotype_score": Measure(
-        "Stereotype score", "The same share of decided pairs that show a stereotype.", "%", LIKELIER
-    ),
-    "antistereotype_score": Measure(
-        "Anti-stereotype score", "The same share of decided pairs that show an anti-stereotype.", "%", LIKELIER
-    ),
-    "ties": Measure("Ties", "Share of readable pairs whose two sentences are equally likely.", "%", "more ties"),
-    "log_odds_difference": Measure(
-        "Log-odds difference",
-        "Mean score of the more stereotyping minus that of the less stereotyping sentence.",
-        "nats",
-        "the more stereotyping sentence likelier",
-    ),
-}
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:

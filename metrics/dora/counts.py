@@ -15,7 +15,7 @@ from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.estimates import undefined
-from ...core.statistics.intervals import FREE, Array, ratio
+from ...core.statistics.intervals import FREE, Array, Limits, ratio
 from ...core.statistics.observations import Group, missing_estimates, percent
 from ...core.statistics.ranks import agreement, rating_table
 from ...core.statistics.resampling import bootstrap, flip_test
@@ -24,7 +24,6 @@ from ...probes.dora.content_words import PAIRS, lemmas, mark_documented
 from ...probes.dora.overlap import overlap
 from ...probes.dora.salience import METHODS
 from ...probes.dora.terms import ABSENT, CELL, PAIR, PLACE
-from .means import Averaged
 from .options import DoraAssociationsOptions
 
 
@@ -41,6 +40,17 @@ class Associations(msgspec.Struct, frozen=True):
     """The pairs that the judge was asked about, whether they count or not."""
     asked: tuple[str, ...]
     """Stages that were asked."""
+
+
+class Averaged(msgspec.Struct, frozen=True, kw_only=True):
+    """What is averaged."""
+
+    name: str
+    rows: pl.DataFrame
+    unit: str = "%"
+    limits: Limits = (0.0, 100.0)
+    group: dict[str, Scalar] = {}
+    """What the group of each estimate has besides its cell."""
 
 
 def gather(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Associations:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 
@@ -18,23 +17,12 @@ from ...core.contracts.records import Scalar
 from ...core.statistics.effects import Tested, defined
 from ...core.statistics.estimates import interval_caveats, undefined
 from ...core.statistics.independent import Answers, mann_whitney, two_shares
-from ...core.statistics.intervals import FREE, Array, Limits, mean_bounds, ratio
+from ...core.statistics.intervals import FREE, Array, mean_bounds, ratio
 from ...core.statistics.observations import percent
 from ...core.statistics.resampling import bootstrap
 from ...probes.dora.terms import CELL, PLACE
-from .counts import Associations
+from .counts import Associations, Averaged
 from .options import DoraAssociationsOptions
-
-
-class Averaged(msgspec.Struct, frozen=True, kw_only=True):
-    """What is averaged."""
-
-    name: str
-    rows: pl.DataFrame
-    unit: str = "%"
-    limits: Limits = (0.0, 100.0)
-    group: dict[str, Scalar] = {}
-    """What the group of each estimate has besides its cell."""
 
 
 def mean_estimates(

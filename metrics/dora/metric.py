@@ -36,7 +36,7 @@ from .options import DoraAssociationsOptions
 from .words import conclude, examples_of, headline, methods
 
 if TYPE_CHECKING:
-    from .means import Averaged
+    from .counts import Averaged
 
 __all__ = ["DoraAssociations", "DoraAssociationsOptions"]
 

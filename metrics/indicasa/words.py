@@ -1,4 +1,4 @@
-"""IndiCASA in words: the conclusion, the headline, the methods paragraph, the examples; the figures; and the units of its means."""
+"""IndiCASA in words: conclusion, headline, methods, examples; figures; units of its means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The subtle-bias studies in words: conclusion, headline, methods, examples; the figures; and the units of their differences."""
+"""The subtle-bias studies in words: conclusion, headline, methods, examples; figures; units of the differences."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """From texts to the words that carry their content, so that mentions of one thing are counted together.
 
-Associations that are documented are found by them: in a list of pairs, or of sentences as CrowS-Pairs has them."""
+Associations that are documented are found by them: in a list of pairs, or of sentences as CrowS-Pairs has them.
+"""
 
 from __future__ import annotations
 
