@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from prejudge.adapters.simulated.adapter import Simulated
-from prejudge.core.catalogue.registry import ModelEntry, PluginEntry, Registry, load_registry
+from prejudge.core.catalogue.registry import ModelEntry, PluginEntry, Registry, StudyEntry, load_registry
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import ModelError
 from prejudge.core.contracts.records import Classification, Classify, Generate, Generation, Text
 
@@ -81,30 +82,38 @@ def spoken(request: Generate) -> str:
     return str(draw % 5 + 1) if "Likert" in asked else ""
 
 
-def small_registry(options_of: Callable[[str, str], frozenset[str]]) -> Callable[..., Registry]:
-    """Return what loads the catalogue, with small studies and stand-ins for models that are not here.
+def registry_of_stand_ins(user: Any = None) -> Registry:
+    """Load the registry, with stand-ins for models that are not here."""
+    registry = load_registry(user)
+    models = {name: _stand_in(name, entry) for name, entry in (OWN | registry.models).items()}
+    adapters = registry.adapters | {SPEAKER: PluginEntry(f"{__name__}:Speaker")}
+    return msgspec.structs.replace(registry, adapters=adapters, models=models)
+
+
+def small_catalogue(options_of: Callable[[str, str], frozenset[str]]) -> Any:
+    """Return a `Catalogue.load` whose studies are small, whether they come from a registry or from a plugin.
 
     `options_of(kind, name)` gives the names of the options of a probe or metric.
     """
 
-    def load(user: Any = None) -> Registry:
-        registry = load_registry(user)
-        models = {name: _stand_in(name, entry) for name, entry in (OWN | registry.models).items()}
-        studies = {
-            name: msgspec.structs.replace(
-                study,
-                options=study.options | _few(study.probe, options_of("probe", study.probe)),
-                metrics={
-                    metric: values | {name: DRAWN for name in options_of("metric", metric) if SLOW.fullmatch(name)}
-                    for metric, values in study.metrics.items()
-                },
-            )
-            for name, study in registry.studies.items()
-        }
-        adapters = registry.adapters | {SPEAKER: PluginEntry(f"{__name__}:Speaker")}
-        return msgspec.structs.replace(registry, adapters=adapters, models=models, studies=studies)
+    def small(study: StudyEntry) -> StudyEntry:
+        return msgspec.structs.replace(
+            study,
+            options=study.options | _few(study.probe, options_of("probe", study.probe)),
+            metrics={
+                metric: values | {name: DRAWN for name in options_of("metric", metric) if SLOW.fullmatch(name)}
+                for metric, values in study.metrics.items()
+            },
+        )
 
-    return load
+    load = Catalogue.load
+
+    def loaded(cls: type[Catalogue], registry: str | None = None) -> Catalogue:
+        found = load(registry)
+        studies = {name: small(study) for name, study in found.registry.studies.items()}
+        return cls(msgspec.structs.replace(found.registry, studies=studies), found.plugins)
+
+    return classmethod(loaded)
 
 
 def _few(probe: str, known: frozenset[str]) -> dict[str, Any]:

@@ -66,7 +66,8 @@ def options_of() -> Any:
 def small(options_of) -> Iterator[None]:
     """Make studies small and models stand-ins. Figures, which take most of a small run's time, are not drawn here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.catalogue.study.load_registry", world.small_registry(options_of))
+        patch.setattr("prejudge.core.catalogue.study.load_registry", world.registry_of_stand_ins)
+        patch.setattr(Catalogue, "load", world.small_catalogue(options_of))
         patch.setattr("prejudge.probes.bistereo.command.PER_CELL", 3)
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
         yield
@@ -80,6 +81,12 @@ def template(tmp_path_factory, small) -> Path:
         patch.chdir(folder)
         asked(STUDIES)
     return folder
+
+
+def test_studies_of_plugins_are_small(small):
+    studies = Catalogue.load().registry.studies
+    assert all(few.items() <= studies[name].options.items() for name, few in world.FEW.items() if name in studies)
+    assert studies["subtle-sai"].options["per_cell"] == 3
 
 
 def asked(studies: Iterable[str]) -> None:
