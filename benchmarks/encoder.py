@@ -28,10 +28,11 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from prejudge.adapters.encoder_training.data import Corpus, Floats, read_corpus
 from prejudge.adapters.encoder_training.delta_sim import deltas
-from prejudge.adapters.encoder_training.encoder import Trainee, embed, find_model, open_trainee
+from prejudge.adapters.encoder_training.encoder import embed, find_model, open_encoder
 from prejudge.adapters.encoder_training.settings import LossSettings, TrainSettings
 from prejudge.adapters.encoder_training.splits import SPLITS, cut, pack
 from prejudge.adapters.encoder_training.training import train
+from prejudge.adapters.hf.encoder.model import Encoder
 
 SENTENCES, CONTEXTS, WORDS = 2575, 119, 2000
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
@@ -84,7 +85,7 @@ def by_pairs(vectors: Floats, corpus: Corpus) -> float:
     return float(abs(np.mean(cosines[True]) - np.mean(cosines[False])))
 
 
-def show_steps(corpus: Corpus, trainee: Trainee, steps: int) -> None:
+def show_steps(corpus: Corpus, encoder: Encoder, steps: int) -> None:
     """Print steps per second of an epoch of the Trainer, as many of the same batches with and without buckets."""
     parts = cut(corpus, "sentence", 0)
     drawn = pack(corpus.context[parts.train], 256, np.random.default_rng(0))[:steps]
@@ -93,10 +94,10 @@ def show_steps(corpus: Corpus, trainee: Trainee, steps: int) -> None:
     for buckets in (True, False):
         settings = TrainSettings(loss=LossSettings(name="nt-bxent"), buckets=buckets, epochs=1)
         with tempfile.TemporaryDirectory() as folder:
-            call = partial(train, trainee, (corpus, few), settings, Path(folder), None)
+            call = partial(train, encoder, (corpus, few), settings, Path(folder))
             fitted, seconds = timed(call)
         rates[buckets] = fitted.history[-1].steps / seconds
-    print(f"| step of at most 256 sentences, buckets | {1 / rates[True]:.2f} | {rates[True]:.3f} steps/s |")
+    print(f"| step of about 256 sentences, buckets | {1 / rates[True]:.2f} | {rates[True]:.3f} steps/s |")
     print(f"| the same, padded to the longest sentence | {1 / rates[False]:.2f} | {rates[False]:.3f} steps/s |")
     print(f"\nBuckets are {rates[True] / rates[False]:.2f} times as quick.")
 
@@ -122,9 +123,9 @@ def main() -> int:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         corpus = read_corpus(given.data or [make_data(Path(folder))])
-        trainee = open_trainee(find_model(given.model or make_model(Path(folder))), corpus.texts, "cpu")
+        encoder = open_encoder(find_model(given.model or make_model(Path(folder))), corpus.texts, "cpu")
     rows = np.arange(len(corpus.sentences))
-    vectors, seconds = timed(lambda: embed(trainee, rows))
+    vectors, seconds = timed(lambda: embed(encoder, corpus.texts))
     found, quick = timed(lambda: deltas(vectors, corpus, rows, 0))
     slow_value, slow = timed(lambda: by_pairs(vectors, corpus))
     whole = found["overall"]
@@ -133,7 +134,7 @@ def main() -> int:
     pairs = whole.intra_pairs + whole.inter_pairs
     print(f"| delta-sim, all categories ({pairs:,} pairs) | {quick:.4f} | |")
     print(f"| the same pair by pair, overall only | {slow:.4f} | |")
-    show_steps(corpus, trainee, given.steps)
+    show_steps(corpus, encoder, given.steps)
     print("\nDelta-sim: " + ", ".join(f"{name} {delta.value:.4f}" for name, delta in found.items() if delta.value))
     if given.splits:
         show_splits(corpus, vectors, given.splits)

@@ -1,8 +1,8 @@
-"""How often the encoder takes a held-out sentence for the other type, as the bias evaluation would class it.
+"""How often held-out sentences are predicted as the other type, by the rule of study `indicasa`.
 
-A sentence is a stereotype if its cosine to the stereotypes of its context exceeds that to the anti-stereotypes (paper
-002, equation 6); a tie is an anti-stereotype. With several ground-truth texts of a type their mean counts, or the
-greatest one: the two ways that metric `indicasa` has, and each needs the confusion of its own.
+A sentence is predicted as a stereotype if its cosine to the stereotypes of its context exceeds that to the
+anti-stereotypes (Santhosh et al. 2025, equation 6); a tie is an anti-stereotype. With several references of a type
+their mean or the greatest cosine counts: the metric has both ways, and each needs its own confusion.
 """
 
 from __future__ import annotations
@@ -19,55 +19,56 @@ Several = Literal["mean", "nearest"]
 WAYS: tuple[Several, ...] = get_args(Several)
 TYPES = (STEREOTYPE, ANTI)
 SLACK = 1e-12
-"""Cosines that differ by less are a tie: they come out of rounding."""
+"""Cosines that differ by less are a tie: rounding makes the difference."""
 
 
 def classify(vectors: Floats, corpus: Corpus, rows: Ints, references: Ints, several: Several) -> tuple[Bools, Bools]:
-    """Class each of `rows` by its cosines to the references of its context, never to itself.
+    """Predict the type of each of `rows` from the references of its context, never from itself.
 
     Args:
         vectors: Of the whole corpus: [sentences, width].
         corpus: All sentences.
         rows: The held-out ones.
-        references: Those whose type is known. A context without any of a type takes the other held-out ones.
+        references: Those whose type is known. A context without any of a type uses its other held-out ones.
         several: Which cosine counts where a context has several references of a type.
 
     Returns:
-        Whether each is taken for a stereotype, and whether it could be classed at all: [rows] each.
+        Whether each is predicted as a stereotype, and whether it has references of both types: [rows] each.
     """
     scaled = unit(vectors)
     stereotype, anti = (
-        _cosine(scaled, corpus, rows, _pool(corpus, rows, references, kind), several) for kind in (1, 0)
+        _cosine(scaled, corpus, rows, _pool(corpus, rows, references, kind), several) for kind in (True, False)
     )
     return stereotype > anti + SLACK, ~np.isnan(stereotype) & ~np.isnan(anti)
 
 
 def confusion(vectors: Floats, corpus: Corpus, rows: Ints, references: Ints, several: Several = "mean") -> Table:
-    """Count by category: true type, then the type it is taken for."""
+    """Count by category, true type and predicted type."""
     from sklearn.metrics import confusion_matrix
 
-    taken, known = classify(vectors, corpus, rows, references, several)
-    found: Table = {}
-    for place, name in enumerate(corpus.categories):
-        own = known & (corpus.category[rows] == place)
-        # scikit-learn takes no empty lists of a named label.
+    predicted, known = classify(vectors, corpus, rows, references, several)
+    found = {}
+    for index, name in enumerate(corpus.categories):
+        own = known & (corpus.category[rows] == index)
+        # scikit-learn refuses labels that do not occur in empty data.
         counts = np.zeros((2, 2), dtype=int)
         if own.any():
-            counts = confusion_matrix(corpus.stereotype[rows][own], taken[own], labels=[True, False])
-        rows_of_counts = zip(TYPES, counts.tolist(), strict=True)
-        found[name] = {true: dict(zip(TYPES, row, strict=True)) for true, row in rows_of_counts}
+            counts = confusion_matrix(corpus.stereotype[rows][own], predicted[own], labels=[True, False])
+        found[name] = {
+            true: dict(zip(TYPES, row, strict=True)) for true, row in zip(TYPES, counts.tolist(), strict=True)
+        }
     return found
 
 
-def _pool(corpus: Corpus, rows: Ints, references: Ints, stereotype: int) -> Ints:
-    """Return the references of a type; contexts that were held out whole lend their other sentences."""
+def _pool(corpus: Corpus, rows: Ints, references: Ints, stereotype: bool) -> Ints:
+    """Return the references of a type, and the held-out sentences of contexts that have none."""
     of_type = references[corpus.stereotype[references] == stereotype]
     others = rows[corpus.stereotype[rows] == stereotype]
     return np.concatenate([of_type, others[~np.isin(corpus.context[others], corpus.context[of_type])]])
 
 
 def _cosine(scaled: Floats, corpus: Corpus, rows: Ints, pool: Ints, several: Several) -> Floats:
-    """Return the mean or greatest cosine of each row to the texts of its context in the pool; NaN where it has none."""
+    """Return the mean or greatest cosine of each row to the pool's texts of its context; NaN where it has none."""
     usable = (corpus.context[rows][:, None] == corpus.context[pool][None, :]) & (rows[:, None] != pool[None, :])
     cosines, counts = np.where(usable, scaled[rows] @ scaled[pool].T, 0.0), usable.sum(1)
     if several == "mean":

@@ -1,167 +1,137 @@
-"""Sentences with a context and a type, from CSV files; the five that IndiCASA publishes are read as they are."""
+"""Sentences with a context and a type, read from CSV files."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from ...core.contracts.csv import Table, read_table
 from ...core.contracts.errors import DataError
 
 STEREOTYPE, ANTI = "stereotype", "anti-stereotype"
 SPELLINGS = {STEREOTYPE: STEREOTYPE, ANTI: ANTI, "anti_stereotype": ANTI, "antistereotype": ANTI}
-CONTEXT, CATEGORY = ("context_id", "context"), ("category", "bias_type")
 RATER, SCALE = "annotator", frozenset("12345")
+KEY = ("file", "category", "context_id")
+"""What identifies a context: number 0 of two files is two contexts."""
+SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "path": pl.String,
+    "file": pl.String,
+    "line": pl.Int64,
+    "category": pl.String,
+    "context_id": pl.String,
+    "text": pl.String,
+    "type": pl.String,
+    "ratings": pl.List(pl.String),
+}
+"""One row per sentence: `file` is the name without folders, `line` 1 the header, `ratings` those of annotators."""
+Texts = npt.NDArray[np.object_]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 
-class Sentence(msgspec.Struct, frozen=True):
-    """One row of a file."""
-
-    category: str
-    context: str
-    text: str
-    """As written."""
-    type: str
-    """`stereotype` or `anti-stereotype`."""
-    path: str
-    line: int
-    """Line of the file; the header is line 1."""
-    ratings: tuple[str, ...] = ()
-    """What the annotators' columns say."""
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Return what tells its context from all others."""
-        return self.path, self.category, self.context
-
-
 class Corpus(msgspec.Struct, frozen=True, eq=False):
-    """All sentences, and the same as columns."""
+    """All sentences, and their codes as arrays."""
 
-    sentences: tuple[Sentence, ...]
+    sentences: pl.DataFrame
+    """Columns as in `SCHEMA`, in the order of the files."""
     categories: tuple[str, ...]
-    """Names, in the order of the files."""
     category: Ints
-    """Place of each sentence's category: [sentences]."""
+    """Index of each sentence's category: [sentences]."""
     context: Ints
-    """Number of each sentence's context, counted through all files: [sentences]."""
+    """Number of each sentence's context, over all files: [sentences]."""
     stereotype: Bools
     """Whether it is a stereotype: [sentences]."""
     digests: dict[str, str]
     """sha256 of each file, by its name."""
 
     @property
-    def texts(self) -> list[str]:
-        """Return the sentences' texts."""
-        return [sentence.text for sentence in self.sentences]
+    def texts(self) -> Texts:
+        """Return the sentences as written: [sentences]."""
+        return self.sentences["text"].to_numpy()
 
     @property
     def contexts(self) -> int:
-        """Return how many contexts there are."""
+        """Return the number of contexts."""
         return int(self.context.max()) + 1
 
     @property
     def labels(self) -> Ints:
-        """Return context and type as one number: twice the context, plus 1 for a stereotype."""
+        """Return twice the context, plus 1 for a stereotype: [sentences]."""
         return 2 * self.context + self.stereotype
 
     @property
     def owner(self) -> Ints:
-        """Return the place of each context's category: [contexts]."""
-        found = np.zeros(self.contexts, dtype=np.int64)
-        found[self.context] = self.category
-        return found
-
-
-class Description(msgspec.Struct, frozen=True):
-    """What one category holds, or all of them (`total`)."""
-
-    category: str
-    contexts: int
-    stereotypes: int
-    anti_stereotypes: int
-    repeated: int
-    """Rows whose sentence stood in the same context before."""
-    contradicted: int
-    """Different sentences that one context calls both a stereotype and an anti-stereotype."""
-    off_scale: int
-    """Sentences with a rating that is not on the scale from 1 to 5."""
-    kappa: float | None
-    """Cohen's kappa of the two annotators, unweighted; None where nobody rated."""
-
-    @property
-    def sentences(self) -> int:
-        """Return the number of rows."""
-        return self.stereotypes + self.anti_stereotypes
+        """Return the index of each context's category: [contexts]."""
+        return self.category[np.unique(self.context, return_index=True)[1]]
 
 
 def read_corpus(paths: Sequence[str]) -> Corpus:
     """Read files with the columns `context_id` (or `context`), `sentence` and `type`.
 
-    The category is the column `category` (or `bias_type`) where there is one, else what follows the last ` - ` of the
-    file's name. A context belongs to its file and category: the number 0 of two files is two contexts.
+    The category is the column `category` (or `bias_type`), else what follows the last ` - ` of the file's name.
 
     Raises:
-        DataError: a file cannot be read, a column is missing, a sentence is empty, a type is unknown, or a context
-            has sentences of one type only; or a file is given twice.
+        DataError: a file cannot be read or is given twice, a column is missing, a sentence is empty, a type is
+            unknown, or a context has sentences of one type only.
     """
     tables = [read_table(path) for path in paths]
-    sentences = [sentence for table in tables for sentence in _sentences(table)]
     digests = _digests(tables)
-    if not sentences:
-        raise DataError(
-            f"no sentences in {', '.join(paths)}: the files have a header but no rows.", code="data.no-rows"
-        )
-    _check_contexts(sentences)
-    keys = {key: place for place, key in enumerate(dict.fromkeys(sentence.key for sentence in sentences))}
-    categories = tuple(dict.fromkeys(sentence.category for sentence in sentences))
+    rows = pl.DataFrame([row for table in tables for row in _rows(table)], schema=SCHEMA, orient="row")
+    if rows.is_empty():
+        raise DataError(f"no sentences in {', '.join(paths)}: the files have a header only.", code="data.no-rows")
+    _check_contexts(rows)
+    keys = list(rows.select(KEY).iter_rows())
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    categories = tuple(rows["category"].unique(maintain_order=True))
     return Corpus(
-        sentences=tuple(sentences),
+        sentences=rows,
         categories=categories,
-        category=np.array([categories.index(sentence.category) for sentence in sentences]),
-        context=np.array([keys[sentence.key] for sentence in sentences]),
-        stereotype=np.array([sentence.type == STEREOTYPE for sentence in sentences]),
+        category=np.array([categories.index(name) for name in rows["category"]]),
+        context=np.array([numbers[key] for key in keys]),
+        stereotype=(rows["type"] == STEREOTYPE).to_numpy(),
         digests=digests,
     )
 
 
-def describe(corpus: Corpus) -> list[Description]:
-    """Return a description of each category, and `total` behind them: the counts of the paper's Table 1."""
-    rows = list(corpus.sentences)
-    found = [_describe(name, [row for row in rows if row.category == name]) for name in corpus.categories]
-    return [*found, _describe("total", rows)]
+def describe(corpus: Corpus) -> list[dict[str, Any]]:
+    """Return what each category contains, and `total`: the counts of the paper's Table 1, and more.
+
+    *repeated* counts sentences that stood in the same context before, *both types* those that one context has as a
+    stereotype and as an anti-stereotype. *kappa* is Cohen's, of two annotators, unweighted; rows with a rating *off the
+    scale* from 1 to 5 are left out of it.
+    """
+    parts = [(name, corpus.sentences.filter(pl.col("category") == name)) for name in corpus.categories]
+    return [_describe(name, rows) for name, rows in [*parts, ("total", corpus.sentences)]]
 
 
-def _describe(name: str, rows: Sequence[Sentence]) -> Description:
-    types = Counter(row.type for row in rows)
-    kinds: dict[tuple[str, ...], set[str]] = {}
-    for row in rows:
-        kinds.setdefault((*row.key, row.text.strip()), set()).add(row.type)
-    pairs = [row.ratings for row in rows if len(row.ratings) == 2]
+def _describe(name: str, rows: pl.DataFrame) -> dict[str, Any]:
+    types = rows["type"]
+    unique = rows.group_by(*KEY, pl.col("text").str.strip_chars()).agg(pl.col("type").n_unique())
+    pairs = [pair for pair in rows["ratings"].to_list() if len(pair) == 2]
     rated = [pair for pair in pairs if SCALE.issuperset(pair)]
-    return Description(
-        category=name,
-        contexts=len({row.key for row in rows}),
-        stereotypes=types[STEREOTYPE],
-        anti_stereotypes=types[ANTI],
-        repeated=len(rows) - len(kinds),
-        contradicted=sum(len(both) > 1 for both in kinds.values()),
-        off_scale=len(pairs) - len(rated),
-        kappa=_kappa(rated),
-    )
+    return {
+        "category": name,
+        "contexts": rows.select(KEY).n_unique(),
+        "stereotypes": (types == STEREOTYPE).sum(),
+        "anti-stereotypes": (types == ANTI).sum(),
+        "sentences": len(rows),
+        "repeated": len(rows) - len(unique),
+        "both types": (unique["type"] > 1).sum(),
+        "off the scale": len(pairs) - len(rated),
+        "kappa": _kappa(rated),
+    }
 
 
-def _kappa(rated: Sequence[tuple[str, ...]]) -> float | None:
+def _kappa(rated: Sequence[Sequence[str]]) -> float | None:
     if len({rating for pair in rated for rating in pair}) < 2:
-        # Chance alone agrees always, so there is nothing to measure.
+        # Annotators who use one rating only agree by chance alone, so kappa is undefined.
         return None
     from sklearn.metrics import cohen_kappa_score
 
@@ -169,31 +139,22 @@ def _kappa(rated: Sequence[tuple[str, ...]]) -> float | None:
 
 
 def _digests(tables: Sequence[Table]) -> dict[str, str]:
-    """Return the sha256 of each file by its name.
-
-    Raises:
-        DataError: two files are the same, or have one name.
-    """
-    by_name: dict[str, str] = {}
-    by_digest: dict[str, str] = {}
+    """Return the sha256 of each file by its name."""
+    found: dict[str, str] = {}
     for table in tables:
-        path, name, digest = table.path, Path(table.path).name, table.sha256
-        if digest in by_digest:
-            same = "is given twice" if by_digest[digest] == path else f"holds the same as {by_digest[digest]!r}"
-            raise DataError(f"{path!r} {same}. Give each file once.", code="data.duplicate", path=path)
-        if name in by_name:
+        name = Path(table.path).name
+        if name in found or table.sha256 in found.values():
+            problem = f"{table.path!r} has the name or the content of a file given before it"
             raise DataError(
-                f"{path!r} and {by_name[name]!r} have one name, by which results tell them. Rename one.",
-                code="data.duplicate",
-                path=path,
+                f"{problem}. Give each file once, by a name of its own.", code="data.duplicate", path=table.path
             )
-        by_digest[digest], by_name[name] = path, path
-    return {Path(path).name: digest for digest, path in by_digest.items()}
+        found[name] = table.sha256
+    return found
 
 
-def _sentences(table: Table) -> Iterator[Sentence]:
-    context, _, _ = table.column(*CONTEXT), table.column("sentence"), table.column("type")
-    category = next((name for name in CATEGORY if name in table.columns), None)
+def _rows(table: Table) -> Iterator[tuple[Any, ...]]:
+    context, _, _ = table.column("context_id", "context"), table.column("sentence"), table.column("type")
+    category = next((name for name in ("category", "bias_type") if name in table.columns), None)
     raters = [name for name in table.columns if name.lower().startswith(RATER)]
     for row in table.rows:
         text, place = row.filled("sentence"), row.filled(context).strip()
@@ -202,17 +163,20 @@ def _sentences(table: Table) -> Iterator[Sentence]:
             problem = f"unknown type {row.cells['type']!r}. Write {STEREOTYPE!r} or {ANTI!r}."
             raise row.fault(problem, "data.unknown-value")
         named = row.filled(category) if category else Path(table.path).stem.rpartition(" - ")[2]
-        ratings = tuple(row.cells[name].strip() for name in raters)
-        yield Sentence(named.strip().lower(), place, text, kind, table.path, row.line, ratings)
+        ratings = [row.cells[name].strip() for name in raters]
+        yield table.path, Path(table.path).name, row.line, named.strip().lower(), place, text, kind, ratings
 
 
-def _check_contexts(sentences: Sequence[Sentence]) -> None:
-    there: dict[tuple[str, str, str], list[Sentence]] = {}
-    for sentence in sentences:
-        there.setdefault(sentence.key, []).append(sentence)
-    for first, *others in there.values():
-        if {sentence.type for sentence in others} <= {first.type}:
-            problem = f"context {first.context!r} has {first.type} sentences only ({1 + len(others)})"
-            remedy = "Pairs need both types: add a sentence of the other type, or remove the context."
-            where = {"path": first.path, "line": first.line}
-            raise DataError(f"{first.path}, line {first.line}: {problem}. {remedy}", code="data.incomplete", **where)
+def _check_contexts(rows: pl.DataFrame) -> None:
+    """Refuse a context with sentences of one type only: it has no pair of both types."""
+    kinds = rows.group_by(*KEY, maintain_order=True).agg(
+        pl.col("path", "line", "type").first(), pl.col("type").n_unique().alias("types")
+    )
+    for one in kinds.filter(pl.col("types") == 1).iter_rows(named=True):
+        raise DataError(
+            f"{one['path']}, line {one['line']}: context {one['context_id']!r} has {one['type']} sentences only. "
+            "Add a sentence of the other type, or remove the context.",
+            code="data.incomplete",
+            path=one["path"],
+            line=one["line"],
+        )

@@ -1,4 +1,4 @@
-"""Delta-sim: how much nearer sentences of one type lie than those of both types (Santhosh et al. 2025, equations 1, 2).
+"""Delta-sim: mean cosine of sentences of one type less that of both types (Santhosh et al. 2025, equations 1, 2).
 
 Only pairs within a context count. With vectors of length 1 the cosines of a group sum to half of the squared length of
 the group's sum less its size, so nothing runs over pairs.
@@ -13,12 +13,14 @@ import numpy.typing as npt
 from .data import Corpus, Floats, Ints
 
 RESAMPLES = 2000
+Ends = tuple[float, float] | tuple[None, None]
 
 
 class Delta(msgspec.Struct, frozen=True):
-    """Delta-sim of one category, or overall; None where a part has no pair of a kind."""
+    """Delta-sim of one category, or overall; None where there is no pair of a kind."""
 
     value: float | None
+    """Absolute value of the difference."""
     low: float | None
     """Lower end of the 95 % percentile interval of the signed difference, contexts resampled, folded at 0."""
     high: float | None
@@ -31,7 +33,7 @@ class Delta(msgspec.Struct, frozen=True):
 
     @property
     def signed(self) -> float | None:
-        """Return the difference before its absolute value is taken: below 0, opposed sentences lie nearer."""
+        """Return the difference with its sign: below 0, sentences of both types are the more similar ones."""
         return None if self.intra is None or self.inter is None else self.intra - self.inter
 
 
@@ -42,12 +44,7 @@ def unit(vectors: npt.ArrayLike) -> Floats:
 
 
 def pair_sums(vectors: npt.ArrayLike, corpus: Corpus, rows: Ints) -> Floats:
-    """Sum the cosines of all pairs, context by context.
-
-    Args:
-        vectors: One vector per row of `rows`: [rows, width].
-        corpus: All sentences.
-        rows: Which of them.
+    """Sum the cosines of all pairs of some sentences, by context.
 
     Returns:
         Summed cosines of intra pairs, their number, the same of inter pairs: [contexts, 4].
@@ -69,24 +66,23 @@ def delta(sums: Floats, resamples: int = RESAMPLES) -> Delta:
     total, intra_pairs, other, inter_pairs = sums.sum(0)
     intra = float(total / intra_pairs) if intra_pairs else None
     inter = float(other / inter_pairs) if inter_pairs else None
-    value, low, high = None, None, None
-    if intra is not None and inter is not None:
-        value = abs(intra - inter)
-        low, high = _interval(sums, resamples) if used > 1 and resamples else (None, None)
-    return Delta(value, low, high, intra, inter, used, int(intra_pairs), int(inter_pairs))
+    known = intra is not None and inter is not None
+    low, high = _interval(sums, resamples) if known and used > 1 and resamples else (None, None)
+    found = Delta(None, low, high, intra, inter, used, int(intra_pairs), int(inter_pairs))
+    return found if found.signed is None else msgspec.structs.replace(found, value=abs(found.signed))
 
 
 def deltas(vectors: npt.ArrayLike, corpus: Corpus, rows: Ints, resamples: int = RESAMPLES) -> dict[str, Delta]:
     """Return delta-sim by category and `overall`, which pools the pairs of all categories as the equations do."""
     sums = pair_sums(vectors, corpus, rows)
-    parts = {name: sums[corpus.owner == place] for place, name in enumerate(corpus.categories)}
+    parts = {name: sums[corpus.owner == index] for index, name in enumerate(corpus.categories)}
     return {name: delta(part, resamples) for name, part in {"overall": sums, **parts}.items()}
 
 
 def fold(low: float, high: float) -> tuple[float, float]:
-    """Return the interval of an absolute value, from that of the value with its sign.
+    """Return the interval of an absolute value, from that of the signed value.
 
-    Values must be folded last: absolute ones of a difference near 0 would all lie above it.
+    Values are folded last: absolute ones of a difference near 0 would all lie above it.
     """
     near, far = sorted((abs(low), abs(high)))
     return (0.0 if low < 0 < high else near), far
@@ -98,7 +94,7 @@ def draw_contexts(contexts: int, resamples: int = RESAMPLES) -> Ints:
     return drawn
 
 
-def _interval(sums: Floats, resamples: int) -> tuple[float, float] | tuple[None, None]:
+def _interval(sums: Floats, resamples: int) -> Ends:
     drawn = draw_contexts(len(sums), resamples) @ sums
     whole = drawn[(drawn[:, 1] > 0) & (drawn[:, 3] > 0)]
     if not len(whole):

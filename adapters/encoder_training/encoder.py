@@ -1,10 +1,8 @@
-"""An encoder that can be trained: loaded whole, asked for vectors, saved."""
+"""The encoder that is trained: find it, load it, and compute vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,44 +10,32 @@ from ...core.contracts.errors import ModelLoadError, UsageError
 from ..hf.encoder.files import MODULES, EncoderSource, Module, find_encoder
 from ..hf.encoder.model import Encoder, count_tokens, load_encoder
 from ..hf.files import find_source
-from ..shared.torch import choose_device, quiet_loading
-from .data import Floats, Ints
+from ..shared.torch import choose_device
+from .data import Floats, Texts
 from .settings import Precision
 
 
-class Trainee(NamedTuple):
-    """An encoder, and the corpus' texts as it is asked for them."""
-
-    encoder: Encoder
-    texts: list[str]
-
-
 def check_device(device: str, precision: Precision) -> None:
-    """Refuse a device that the Trainer cannot be given, or that has no such precision.
-
-    Raises:
-        ModelLoadError: this machine has no such device.
-        UsageError: a card by its number, or float16 without a GPU.
-    """
+    """Refuse a device that the Trainer cannot use, or cannot use with this precision; raises `UsageError`."""
     chosen = choose_device(device)
-    if ":" in device:
-        number = device.partition(":")[2]
+    kind, _, number = device.partition(":")
+    if number:
         raise UsageError(
-            f"device {device!r} names one card, and the Trainer takes all it sees. "
-            f"Set CUDA_VISIBLE_DEVICES={number} and give --device cuda.",
+            f"--device {device} names one device, but the Trainer uses all that are visible. "
+            f"Set CUDA_VISIBLE_DEVICES={number} and give --device {kind}.",
             code="model.device",
             device=device,
         )
     if precision == "float16" and chosen != "cuda":
         raise UsageError(
-            f"precision 'float16' needs a GPU, and the device is {chosen!r}. Give --precision bfloat16 or float32.",
+            f"--precision float16 needs a GPU, but the device is {chosen!r}. Give bfloat16 or float32.",
             code="options.conflict",
             device=chosen,
         )
 
 
 def find_model(model: str) -> EncoderSource:
-    """Find a sentence-transformers model, or a directory of a Transformers model, which is pooled by its mean.
+    """Find a sentence-transformers model, or a directory of a Transformers model (mean pooling).
 
     Raises:
         ModelLoadError: it is neither, or incomplete.
@@ -62,32 +48,22 @@ def find_model(model: str) -> EncoderSource:
     return EncoderSource(source.name, source.digest, (module,), folder, {})
 
 
-def open_trainee(source: EncoderSource, texts: Sequence[str], device: str) -> Trainee:
-    """Load an encoder afresh, to be trained on some texts.
+def open_encoder(source: EncoderSource, texts: Texts, device: str) -> Encoder:
+    """Load an encoder from its files, and check that it can read these texts.
 
     Raises:
         ModelLoadError: it cannot be loaded, or a text is too long for it.
     """
     encoder = load_encoder(source, "float32", device, None)
     most = encoder.max_tokens
-    for text, length in zip(texts, count_tokens(encoder, texts) or (), strict=False):
+    for text, length in zip(texts, count_tokens(encoder, texts.tolist()) or (), strict=False):
         if most is not None and length > most:
-            raise ModelLoadError(
-                f"a sentence has {length} tokens, {source.name!r} takes at most {most}: {text[:80]!r}. Shorten it, "
-                "or choose a model for longer texts.",
-                code="request.too-long",
-            )
-    return Trainee(encoder, list(texts))
+            problem = f"a sentence has {length} tokens, but {source.name!r} reads {most} at most: {text[:80]!r}"
+            raise ModelLoadError(f"{problem}. Shorten it, or choose a model for longer texts.", code="request.too-long")
+    return encoder
 
 
-def embed(trainee: Trainee, rows: Ints) -> Floats:
-    """Return the vectors of some texts: [rows, width]."""
-    texts, prompt = [trainee.texts[row] for row in rows], trainee.encoder.prompt
-    vectors = trainee.encoder.model.encode(texts, prompt=prompt, batch_size=64, show_progress_bar=False)
+def embed(encoder: Encoder, texts: Texts) -> Floats:
+    """Return one vector per text: [texts, width]."""
+    vectors = encoder.model.encode(texts.tolist(), prompt=encoder.prompt, batch_size=64, show_progress_bar=False)
     return np.asarray(vectors, dtype=np.float64)
-
-
-def save_encoder(trainee: Trainee, folder: Path) -> None:
-    """Write a sentence-transformers directory with safetensors weights and no card."""
-    with quiet_loading():
-        trainee.encoder.model.save(str(folder), create_model_card=False, safe_serialization=True)

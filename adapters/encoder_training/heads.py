@@ -1,9 +1,7 @@
-"""A classifier of two layers on an encoder: width, half of it, one (384-192-1).
+"""A classifier of two layers on an encoder: width, half of it, one (384-192-1; Santhosh et al. 2025).
 
-Source: Santhosh et al. (2025), Bias Detection System.
-
-`frozen` is scikit-learn's MLPClassifier on fixed vectors; `unfrozen` trains the encoder with the layers, on the Trainer
-of sentence-transformers. Both stop early on the loss of the tuning part.
+`frozen` is scikit-learn's MLPClassifier on fixed vectors; `unfrozen` trains the encoder with the layers, by the Trainer
+of sentence-transformers. Both stop early by the loss of the tuning part.
 """
 
 from __future__ import annotations
@@ -12,38 +10,33 @@ import copy
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
+from ..hf.encoder.model import Encoder
 from .data import Bools, Corpus, Floats, Ints
-from .delta_sim import draw_contexts
-from .settings import Recipe
+from .delta_sim import Ends, draw_contexts
+from .encoder import embed
+from .settings import Criterion, Recipe
 from .splits import Parts, SplitBy
 
 Kind = Literal["frozen", "unfrozen"]
+
 Start = Literal["given", "trained"]
 
 
-class HeadSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How classifiers are trained."""
+class HeadSettings(Recipe, frozen=True, kw_only=True):
+    """How classifiers are trained; `learning_rate` is that of the encoder under them."""
 
     seeds: int = 5
-    """Trainings, which differ in their first weights and the order of sentences; the split stays."""
+    """Trainings, which differ in their first weights and the order of sentences, not in the split."""
+    head_rate: float = 1e-3
     epochs: int = 100
     patience: int = 5
-    """Epochs without a lower loss of the tuning part before it stops."""
+    criterion: Criterion = "loss"
     batch: int = 64
-    head_rate: float = 1e-3
-    encoder_rate: float = 5e-5
-
-
-class Heads(msgspec.Struct, frozen=True, kw_only=True):
-    """Which classifiers to train."""
-
-    kinds: tuple[Kind, ...] = ()
-    settings: HeadSettings = HeadSettings()
 
 
 class F1(msgspec.Struct, frozen=True):
@@ -61,7 +54,7 @@ class F1(msgspec.Struct, frozen=True):
 
 
 class Classified(msgspec.Struct, frozen=True):
-    """What the classifiers of one kind on one encoder came to."""
+    """The scores of the classifiers of one kind on one encoder."""
 
     split: SplitBy
     encoder: Start
@@ -72,75 +65,73 @@ class Classified(msgspec.Struct, frozen=True):
     rows: tuple[F1, ...]
 
 
-class Lectern(NamedTuple):
-    """What classifiers learn from."""
+class HeadData(NamedTuple):
+    """The encoder under a classifier, and its sentences."""
 
     corpus: Corpus
     parts: Parts
-    open_encoder: Callable[[], Any]
-    """Loads the encoder as a `Trainee`; called once, or once per seed if it learns."""
+    open_encoder: Callable[[], Encoder]
+    """Called once, or once per seed if the encoder is trained too."""
     folder: Path
-    """Where checkpoints are kept."""
+    """For checkpoints."""
 
 
-def predictions(kind: Kind, lectern: Lectern, settings: HeadSettings) -> Bools:
-    """Train one classifier per seed; return which validation sentences each takes for stereotypes: [seeds, rows]."""
-    from .encoder import embed
-
+def predictions(kind: Kind, data: HeadData, settings: HeadSettings) -> Bools:
+    """Train one classifier per seed; return which validation sentences each predicts as stereotypes: [seeds, rows]."""
     seeds = range(settings.seeds)
     if kind == "unfrozen":
-        return np.array([_learn_together(lectern, settings, seed) for seed in seeds])
-    vectors = embed(lectern.open_encoder(), np.arange(len(lectern.corpus.sentences)))
-    return np.array([_learn_apart(vectors, lectern, settings, seed) for seed in seeds])
+        return np.array([_train_unfrozen(data, settings, seed) for seed in seeds])
+    vectors = embed(data.open_encoder(), data.corpus.texts)
+    return np.array([_train_frozen(vectors, data, settings, seed) for seed in seeds])
 
 
-def macro_f1(taken: Bools, corpus: Corpus, rows: Ints) -> list[F1]:
+def macro_f1(predicted: Bools, corpus: Corpus, rows: Ints) -> list[F1]:
     """Return macro F1 overall and by category.
 
     Args:
-        taken: Which rows each seed takes for stereotypes: [seeds, rows].
+        predicted: Which rows each seed predicts as stereotypes: [seeds, rows].
         corpus: All sentences.
         rows: The held-out ones.
     """
-    everything = np.ones(len(rows), dtype=bool)
-    parts = {name: corpus.category[rows] == place for place, name in enumerate(corpus.categories)}
-    return [_f1(name, taken[:, own], corpus, rows[own]) for name, own in {"overall": everything, **parts}.items()]
+    parts = {name: corpus.category[rows] == index for index, name in enumerate(corpus.categories)}
+    parts = {"overall": np.ones(len(rows), dtype=bool), **parts}
+    return [_f1(name, predicted[:, own], corpus, rows[own]) for name, own in parts.items()]
 
 
-def _f1(name: str, taken: Bools, corpus: Corpus, rows: Ints) -> F1:
+def _f1(name: str, predicted: Bools, corpus: Corpus, rows: Ints) -> F1:
     from sklearn.metrics import f1_score
 
     if not len(rows):
         return F1(name, None, None, None, None, 0)
     truth = corpus.stereotype[rows]
-    values = np.array([f1_score(truth, answers, average="macro") for answers in taken])
-    low, high = _interval(taken, truth, np.unique(corpus.context[rows], return_inverse=True)[1])
+    values = np.array([f1_score(truth, told, average="macro") for told in predicted])
+    low, high = _interval(predicted, truth, np.unique(corpus.context[rows], return_inverse=True)[1])
     deviation = float(values.std(ddof=1)) if len(values) > 1 else None
     return F1(name, float(values.mean()), low, high, deviation, len(rows))
 
 
-def _interval(taken: Bools, truth: Bools, context: Ints) -> tuple[float, float] | tuple[None, None]:
-    """Resample contexts; scikit-learn's f1_score, one resample at a time, would take minutes."""
+def _interval(predicted: Bools, truth: Bools, context: Ints) -> Ends:
+    """Resample contexts; f1_score of scikit-learn, one resample at a time, would take minutes."""
     contexts = int(context.max()) + 1
     if contexts < 2:
         return None, None
-    counts = np.zeros((len(taken), contexts, 2, 2))
-    for seed, answers in enumerate(taken):
-        np.add.at(counts[seed], (context, truth.astype(int), answers.astype(int)), 1)
+    counts = np.zeros((len(predicted), contexts, 2, 2))
+    for seed, told in enumerate(predicted):
+        np.add.at(counts[seed], (context, truth.astype(int), told.astype(int)), 1)
     tables = np.einsum("rc,scij->rsij", draw_contexts(contexts), counts)
     right, present = np.diagonal(tables, axis1=-2, axis2=-1), tables.sum(-1) + tables.sum(-2)
     each = np.divide(2 * right, present, out=np.zeros_like(present), where=present > 0)
-    # A type that is nowhere is left out.
-    values: Floats = (each.sum(-1) / (present > 0).sum(-1)).mean(1)
-    low, high = np.quantile(values, [0.025, 0.975])
+    # A type that does not occur is left out.
+    low, high = np.quantile((each.sum(-1) / (present > 0).sum(-1)).mean(1), [0.025, 0.975])
     return float(low), float(high)
 
 
-def _learn_apart(vectors: Floats, lectern: Lectern, settings: HeadSettings, seed: int) -> Bools:
+def _train_frozen(vectors: Floats, data: HeadData, settings: HeadSettings, seed: int) -> Bools:
+    """Stop by the tuning part: MLPClassifier's own early stopping holds out sentences that trained the encoder."""
     from sklearn.metrics import log_loss
     from sklearn.neural_network import MLPClassifier
 
-    parts, truth = lectern.parts, lectern.corpus.stereotype.astype(int)
+    parts, truth = data.parts, data.corpus.stereotype.astype(int)
     head = MLPClassifier(
         hidden_layer_sizes=(max(1, vectors.shape[1] // 2),),
         alpha=0.0,
@@ -159,44 +150,33 @@ def _learn_apart(vectors: Floats, lectern: Lectern, settings: HeadSettings, seed
     return np.asarray(kept.predict(vectors[parts.validation]) > 0)
 
 
-def _learn_together(lectern: Lectern, settings: HeadSettings, seed: int) -> Bools:
+def _train_unfrozen(data: HeadData, settings: HeadSettings, seed: int) -> Bools:
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense
 
-    from .encoder import embed
     from .losses import TypeLoss
-    from .training import Lesson, fit, rows_of
+    from .training import TrainingJob, fit, rows_of
 
-    corpus, parts = lectern.corpus, lectern.parts
-    trainee = lectern.open_encoder()
-    encoder, width = trainee.encoder.model, int(embed(trainee, np.arange(1)).shape[1])
-    torch.manual_seed(seed)
+    encoder = data.open_encoder()
+    width = encoder.model.get_embedding_dimension()
     half = max(1, width // 2)
+    torch.manual_seed(seed)
     layers = [
         Dense(width, half, activation_function=torch.nn.ReLU()),
         Dense(half, 1, activation_function=torch.nn.Identity()),
     ]
-    model = SentenceTransformer(modules=[*encoder, *layers], device=trainee.encoder.device)
-    recipe = Recipe(
-        seed=seed,
-        epochs=settings.epochs,
-        patience=settings.patience,
-        criterion="loss",
-        batch=settings.batch,
-        learning_rate=settings.encoder_rate,
-    )
-    lesson = Lesson(
+    model = SentenceTransformer(modules=[*encoder.model, *layers], device=encoder.device)
+    job = TrainingJob(
         model=model,
         loss=TypeLoss(model),
-        train=rows_of(corpus, parts.train),
-        tuning=rows_of(corpus, parts.tuning),
+        train=rows_of(data.corpus, data.parts.train),
+        tuning=rows_of(data.corpus, data.parts.tuning),
         evaluator=None,
-        folder=lectern.folder / f"seed-{seed}",
-        rates={rf"^model\.({len(encoder)}|{len(encoder) + 1})\.": settings.head_rate},
-        given_counts=False,
+        folder=data.folder / f"seed-{seed}",
+        rates={rf"^model\.({len(encoder.model)}|{len(encoder.model) + 1})\.": settings.head_rate},
+        measure_first=False,
     )
-    fit(lesson, recipe, trainee.encoder, None)
-    whole = trainee._replace(encoder=trainee.encoder._replace(model=model))
-    shutil.rmtree(lesson.folder, ignore_errors=True)
-    return np.asarray(embed(whole, parts.validation)[:, 0] > 0)
+    fit(job, msgspec.structs.replace(settings, seed=seed), encoder)
+    shutil.rmtree(job.folder, ignore_errors=True)
+    return np.asarray(embed(encoder._replace(model=model), data.corpus.texts[data.parts.validation])[:, 0] > 0)

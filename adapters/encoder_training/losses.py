@@ -35,7 +35,7 @@ class Pairs(NamedTuple):
 
 
 class ContrastiveLoss(torch.nn.Module):  # type: ignore[misc]
-    """One of the losses, as the Trainer of sentence-transformers asks for it."""
+    """One of the losses, as the Trainer of sentence-transformers calls it."""
 
     def __init__(self, model: Any, settings: LossSettings, buckets: bool = True) -> None:
         super().__init__()
@@ -47,19 +47,32 @@ class ContrastiveLoss(torch.nn.Module):  # type: ignore[misc]
         pairs = find_pairs(labels // 2, labels % 2)
         if not pairs.positive.any() or not pairs.negative.any():
             return vectors.sum() * 0.0
-        # In half precision cosines near 1 are told apart no more.
+        # Half precision does not resolve cosines near 1.
         with torch.autocast(vectors.device.type, enabled=False):
             return contrastive_loss(vectors.float(), pairs, self.settings)
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return what the model card says of the loss."""
+        """Return the settings for the model card."""
         return msgspec.structs.asdict(self.settings)
 
 
-def embed_in_buckets(model: Any, features: dict[str, Any]) -> Tensor:
-    """Return the vectors of a padded batch, in its order, padding only within passes of `BUCKET` of like length.
+class TypeLoss(torch.nn.Module):  # type: ignore[misc]
+    """Binary cross-entropy of the type, for a model whose only output is its logit."""
 
-    Dropout apart, the vectors are those of one pass.
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, features: list[dict[str, Any]], labels: Tensor) -> Tensor:
+        """Return the loss of a batch; an odd label is a stereotype."""
+        logits = _embed(self.model, features[0])[:, 0].float()
+        return functional.binary_cross_entropy_with_logits(logits, (labels % 2).float())
+
+
+def embed_in_buckets(model: Any, features: dict[str, Any]) -> Tensor:
+    """Return the vectors of a batch, in its order, padded in passes of `BUCKET` sentences of similar length.
+
+    Dropout apart, the vectors equal those of one pass.
     """
     mask = features["attention_mask"]
     order = mask.sum(1).argsort(stable=True)
@@ -88,7 +101,7 @@ def _embed(model: Any, features: dict[str, Any]) -> Tensor:
 
 
 def _trimmed(features: dict[str, Any], mask: Tensor, rows: Tensor) -> dict[str, Any]:
-    """Return some rows of the features without the columns that pad all of them."""
+    """Return some rows of the features without the columns that only pad them."""
     used = mask[rows].any(0)
     return {
         name: value[rows][:, used] if isinstance(value, Tensor) and value.shape == mask.shape else value
@@ -106,29 +119,26 @@ def _nt_xent(cosines: Tensor, pairs: Pairs, settings: LossSettings) -> Tensor:
 def _nt_bxent(cosines: Tensor, pairs: Pairs, settings: LossSettings) -> Tensor:
     near = -functional.logsigmoid(cosines / settings.temperature)
     far = -functional.logsigmoid((1 - cosines) / settings.temperature)
-    return settings.positive_weight * _by_sentence(near, pairs.positive) + settings.negative_weight * _by_sentence(
-        far, pairs.negative
-    )
+    positive, negative = _by_sentence(near, pairs.positive), _by_sentence(far, pairs.negative)
+    return settings.positive_weight * positive + settings.negative_weight * negative
 
 
 def _by_sentence(values: Tensor, chosen: Tensor) -> Tensor:
     counts = chosen.sum(1)
-    has = counts > 0
-    return ((values * chosen).sum(1)[has] / counts[has]).mean()
+    return ((values * chosen).sum(1)[counts > 0] / counts[counts > 0]).mean()
 
 
 def _pairwise(cosines: Tensor, pairs: Pairs, settings: LossSettings) -> Tensor:
-    near = (1 - cosines)[pairs.positive].sum()
-    far = (cosines - settings.margin).clamp(min=0)[pairs.negative].sum()
-    return (near + far) / (pairs.positive.sum() + pairs.negative.sum())
+    near = (1 - cosines)[pairs.positive]
+    far = (cosines - settings.margin).clamp(min=0)[pairs.negative]
+    return torch.cat([near, far]).mean()
 
 
 def _triplet(cosines: Tensor, pairs: Pairs, settings: LossSettings) -> Tensor:
     anchor, other = pairs.positive.nonzero(as_tuple=True)
-    # [positive pairs, batch]: each pair against all that its anchor could be told from.
+    # Each positive pair against all negative partners of its anchor: [positive pairs, batch].
     rise = (cosines[anchor] - cosines[anchor, other][:, None] + settings.margin).clamp(min=0)
-    chosen = pairs.negative[anchor]
-    return (rise * chosen).sum() / chosen.sum()
+    return rise[pairs.negative[anchor]].mean()
 
 
 FORMULAS: dict[str, Callable[[Tensor, Pairs, LossSettings], Tensor]] = {
@@ -138,16 +148,3 @@ FORMULAS: dict[str, Callable[[Tensor, Pairs, LossSettings], Tensor]] = {
     "triplet": _triplet,
 }
 """The losses by name: from cosines, pairs and parameters to a scalar."""
-
-
-class TypeLoss(torch.nn.Module):  # type: ignore[misc]
-    """Binary cross-entropy of the type, where the model's only output is its logit."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, features: list[dict[str, Any]], labels: Tensor) -> Tensor:
-        """Return the loss of a batch; an odd label is a stereotype."""
-        logits = _embed(self.model, features[0])[:, 0].float()
-        return functional.binary_cross_entropy_with_logits(logits, (labels % 2).float())

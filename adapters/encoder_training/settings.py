@@ -1,22 +1,19 @@
-"""Which trainings a call is: splits, seeds, losses and their parameters; and what each of them came to."""
+"""The settings of a training, and the record of its result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal, get_args
 
 import msgspec
 
 from .delta_sim import Delta
-from .splits import SelectOn, SplitBy
+from .splits import SplitBy
 
 LossName = Literal["nt-xent", "nt-bxent", "pairwise", "triplet"]
 LOSSES: tuple[LossName, ...] = get_args(LossName)
-BY_TEMPERATURE: tuple[LossName, ...] = ("nt-xent", "nt-bxent")
+Criterion = Literal["delta_sim", "absolute_delta_sim", "loss"]
 Schedule = Literal["constant", "linear", "cosine"]
-SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 Precision = Literal["float32", "bfloat16", "float16"]
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
 class LossSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,26 +31,26 @@ class LossSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parameter(self) -> Literal["temperature", "margin"]:
-        """Return which of the two this loss has."""
-        return "temperature" if self.name in BY_TEMPERATURE else "margin"
+        """Return the name of the parameter that this loss has."""
+        return "temperature" if self.name in ("nt-xent", "nt-bxent") else "margin"
 
     @property
     def chosen(self) -> float:
-        """Return the value of that one."""
-        return self.temperature if self.name in BY_TEMPERATURE else self.margin
+        """Return the value of that parameter."""
+        return self.temperature if self.parameter == "temperature" else self.margin
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """How the Trainer goes about it."""
+    """Settings of the Trainer; the defaults are the paper's, but for the number of epochs."""
 
     seed: int = 0
     epochs: int = 30
     patience: int = 3
-    """Epochs without a better value of the criterion before it stops."""
-    criterion: str = "delta_sim"
-    """What stops early and chooses the epoch: `delta_sim`, `absolute_delta_sim` or `loss` of the tuning part."""
+    """Training stops after so many epochs without a better value of the criterion."""
+    criterion: Criterion = "delta_sim"
+    """The value of the tuning part by which training stops and the best epoch is chosen."""
     batch: int = 256
-    """Sentences per step; where batches are of whole contexts, as many as fit."""
+    """Sentences per step; on average, where batches are whole contexts."""
     learning_rate: float = 5e-5
     weight_decay: float = 0.01
     schedule: Schedule = "constant"
@@ -61,96 +58,66 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     warmup: float = 0.0
     """Share of all steps in which the learning rate rises."""
     precision: Precision = "float32"
-    """Of the forward pass in training (automatic mixed precision); weights stay in float32."""
+    """Of the forward pass (automatic mixed precision); weights are float32."""
 
-    @property
-    def greater_is_better(self) -> bool:
-        """Tell which values of the criterion are good."""
-        return self.criterion != "loss"
+    def score(self, value: float | None) -> float:
+        """Return a number that is greater for a better value of the criterion, and lowest for a missing one."""
+        return float("-inf") if value is None else -value if self.criterion == "loss" else value
 
 
 class TrainSettings(Recipe, frozen=True, kw_only=True):
-    """How to train with one loss; the defaults are the paper's, but for the number of epochs its grid varies."""
+    """How an encoder is trained with one loss."""
 
     loss: LossSettings
     buckets: bool = True
-    """Pad within passes of like length only."""
-
-
-class Grid(msgspec.Struct, frozen=True, kw_only=True):
-    """What to train."""
-
-    splits: tuple[SplitBy, ...]
-    seeds: tuple[int, ...]
-    losses: tuple[LossName, ...]
-    temperatures: tuple[float, ...]
-    margins: tuple[float, ...]
-    shared: TrainSettings
-    """What all trainings have in common, the weights of the loss among it."""
-    select: SelectOn = "inner"
-    """`validation`: stop early and choose on the part that is reported, as the paper does."""
+    """Pad sentences of similar length together, not the whole batch."""
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """One training."""
+    """One training: a split and its settings."""
 
     split: SplitBy
     settings: TrainSettings
 
     @property
     def name(self) -> str:
-        """Return what its folder is called."""
+        """Return the name of its folder."""
         loss = self.settings.loss
         return f"{self.split}-{loss.name}-{loss.parameter[0]}{loss.chosen:g}-s{self.settings.seed}"
 
 
 class Epoch(msgspec.Struct, frozen=True):
-    """What one epoch came to; epoch 0 is the encoder as it was given."""
+    """One epoch of the training's history; epoch 0 is the encoder before training."""
 
     epoch: int
     loss: float | None
     tuning: float | None
-    """The criterion on the tuning part: delta-sim with its sign, all categories pooled."""
+    """The criterion on the tuning part."""
     steps: int = 0
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What one training came to."""
+    """The result of one training."""
 
     name: str
     split: SplitBy
     settings: TrainSettings
     history: list[Epoch]
     best: int
+    """The epoch whose weights are kept."""
     tuning: float | None
-    """Highest delta-sim of the tuning part."""
+    """Delta-sim of the tuning part at that epoch, with its sign."""
     before: dict[str, Delta]
-    """Validation delta-sim of the encoder as it was given: `overall` and by category."""
+    """Validation delta-sim of the encoder before training: `overall` and by category."""
     after: dict[str, Delta]
     sizes: dict[str, int]
     """Sentences of each part."""
     repeated: int
-    """Validation sentences that stand word for word among the others."""
+    """Validation sentences that are also, word for word, among the others."""
     trainer: dict[str, str] = {}
     """Versions and settings that sentence-transformers' Trainer recorded for the model card."""
 
-
-def cells(grid: Grid) -> Iterator[Cell]:
-    """Yield all trainings: by split, seed, loss, then temperature or margin."""
-    for split in grid.splits:
-        for seed in grid.seeds:
-            for name in grid.losses:
-                for value in grid.temperatures if name in BY_TEMPERATURE else grid.margins:
-                    loss = _loss(grid.shared.loss, name, value)
-                    yield Cell(split, msgspec.structs.replace(grid.shared, loss=loss, seed=seed))
-
-
-def _loss(shared: LossSettings, name: LossName, value: float) -> LossSettings:
-    weights = {"positive_weight": shared.positive_weight, "negative_weight": shared.negative_weight}
-    parameter = LossSettings(name=name).parameter
-    return LossSettings(name=name, **{parameter: value}, **(weights if name == "nt-bxent" else {}))
-
-
-def rank(tuning: float | None) -> float:
-    """Return a key by which a missing tuning value comes last."""
-    return float("-inf") if tuning is None else tuning
+    @property
+    def rank(self) -> float:
+        """Return a number that is greater for a better encoder, and lowest without a tuning value."""
+        return float("-inf") if self.tuning is None else self.tuning

@@ -1,8 +1,8 @@
-"""Cut the data into parts, and the training part into batches of whole contexts; everything follows from a seed."""
+"""Split the data into parts, and the training part into batches of whole contexts; a seed decides both."""
 
 from __future__ import annotations
 
-import itertools
+import math
 from typing import Literal, get_args
 
 import msgspec
@@ -15,6 +15,13 @@ SplitBy = Literal["sentence", "context"]
 SPLITS: tuple[SplitBy, ...] = get_args(SplitBy)
 SelectOn = Literal["inner", "validation"]
 HELD_OUT, TUNING = 0.2, 0.125
+LEAST = {
+    ("sentence", "inner"): 6,
+    ("sentence", "validation"): 3,
+    ("context", "inner"): 3,
+    ("context", "validation"): 2,
+}
+"""How many sentences of all, or contexts of each category, leave no part empty."""
 
 
 class Parts(msgspec.Struct, frozen=True, eq=False):
@@ -22,7 +29,7 @@ class Parts(msgspec.Struct, frozen=True, eq=False):
 
     train: Ints
     tuning: Ints
-    """For early stopping and the choice within the grid."""
+    """For early stopping and the choice among trainings."""
     validation: Ints
 
     @property
@@ -34,12 +41,11 @@ class Parts(msgspec.Struct, frozen=True, eq=False):
 def cut(corpus: Corpus, by: SplitBy, seed: int, select: SelectOn = "inner") -> Parts:
     """Hold out 20 % for validation, and an eighth of the rest (10 % of all) for tuning.
 
-    `sentence` draws rows from all contexts, as the paper does: sentences of one context, often near copies, stand on
-    both sides. `context` draws whole contexts, 20 % of each category. With `select` = `validation` nothing is set
-    aside for tuning, and the validation part serves for it too.
+    `sentence` draws sentences from all contexts, so that sentences of one context are in both parts. `context` draws
+    whole contexts, 20 % of each category. With `select` = `validation` the validation part is the tuning part too.
 
     Raises:
-        DataError: too few contexts or sentences to cut.
+        DataError: too few contexts or sentences.
     """
     _check(corpus, by, select)
     rng = np.random.default_rng([seed, 20])
@@ -52,60 +58,37 @@ def cut(corpus: Corpus, by: SplitBy, seed: int, select: SelectOn = "inner") -> P
 
 
 def repeated_across(corpus: Corpus, parts: Parts) -> int:
-    """Count the validation rows whose sentence also stands in the rest, word for word."""
+    """Count the validation sentences that are also, word for word, among the others."""
     texts = np.array([text.strip() for text in corpus.texts])
     return int(np.isin(texts[parts.validation], texts[parts.known]).sum())
 
 
-def pack(contexts: Ints, size: int, rng: np.random.Generator, least: int = 1) -> list[list[int]]:
-    """Return batches of rows: whole contexts in random order, as many as fit into `size` sentences, at least one.
+def pack(contexts: Ints, size: int, rng: np.random.Generator, processes: int = 1) -> list[list[int]]:
+    """Return batches of rows: whole contexts in random order, as many in each batch, `size` sentences on average.
 
-    A context that is left with one sentence has no pair and is passed over. Where fewer than `least` batches come
-    out, the largest are halved.
+    Every epoch has the same number of batches, a multiple of `processes`. A context with one sentence has no pair and
+    is left out.
     """
     known, sizes = np.unique(contexts, return_counts=True)
-    batches: list[list[int]] = [[]]
-    for place in rng.permutation(np.flatnonzero(sizes > 1)):
-        total = sizes[batches[-1]].sum()
-        if total and total + sizes[place] > size:
-            batches.append([])
-        batches[-1].append(place)
-    while len(batches) < least and any(len(batch) > 1 for batch in batches):
-        longest = max(batches, key=len)
-        half = len(longest) // 2
-        batches.append(longest[half:])
-        del longest[half:]
-    return [np.flatnonzero(np.isin(contexts, known[batch])).tolist() for batch in batches]
+    order = rng.permutation(known[sizes > 1])
+    count = processes * math.ceil(sizes[sizes > 1].sum() / size / processes)
+    batches = np.array_split(order, min(count, len(order)))
+    return [np.flatnonzero(np.isin(contexts, batch)).tolist() for batch in batches]
 
 
 def _check(corpus: Corpus, by: SplitBy, select: SelectOn) -> None:
-    if by == "sentence":
-        if (given := len(corpus.sentences)) < (least := _least_rows(select)):
-            raise DataError(
-                f"{given} sentences are too few to hold some out: it takes at least {least}. Give more.",
-                code="training.too-few",
-                least=least,
-            )
-        return
-    # One context for each part.
-    least = 3 if select == "inner" else 2
-    for name, given in zip(corpus.categories, np.bincount(corpus.owner), strict=True):
+    by_category = dict(zip(corpus.categories, np.bincount(corpus.owner).tolist(), strict=True))
+    counts = {"all": len(corpus.sentences)} if by == "sentence" else by_category
+    least = LEAST[by, select]
+    for category, given in counts.items():
         if given < least:
             raise DataError(
-                f"category {name!r} has {given} context(s), too few to hold one out: it takes at least {least}. "
-                "Give more contexts, or cut by sentence (--split sentence).",
+                f"category {category!r} has {given} {by}(s); a split by {by} needs at least {least}. Add {by}s"
+                + (", or split by sentence (--split sentence)." if by == "context" else "."),
                 code="training.too-few",
                 least=least,
-                category=name,
+                category=category,
             )
-
-
-def _least_rows(select: SelectOn) -> int:
-    def enough(count: int) -> bool:
-        held = round(HELD_OUT * count)
-        return held > 0 and (select == "validation" or round(TUNING * (count - held)) > 0)
-
-    return next(filter(enough, itertools.count(1)))
 
 
 def _draw_rows(corpus: Corpus, rows: Ints, share: float, rng: np.random.Generator) -> Ints:
@@ -114,7 +97,7 @@ def _draw_rows(corpus: Corpus, rows: Ints, share: float, rng: np.random.Generato
 
 def _draw_contexts(corpus: Corpus, rows: Ints, share: float, rng: np.random.Generator) -> Ints:
     drawn = []
-    for place in range(len(corpus.categories)):
-        contexts = np.unique(corpus.context[rows][corpus.category[rows] == place])
+    for category in range(len(corpus.categories)):
+        contexts = np.unique(corpus.context[rows][corpus.category[rows] == category])
         drawn.append(rng.permutation(contexts)[: max(1, round(share * len(contexts)))])
     return rows[np.isin(corpus.context[rows], np.concatenate(drawn))]

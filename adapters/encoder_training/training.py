@@ -1,14 +1,13 @@
-"""Train on the Trainer of sentence-transformers: batches of whole contexts, early stopping, the best epoch kept.
+"""Train with the Trainer of sentence-transformers: batches of whole contexts, early stopping, the best epoch kept.
 
-Its checkpoints make an interrupted training resumable. The model as it was given counts as epoch 0.
+Its checkpoints make an interrupted training resumable. The encoder before training counts as epoch 0.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
-from transformers import PrinterCallback, ProgressCallback, TrainerCallback, TrainerState
+from transformers import PrinterCallback, TrainerCallback, TrainerState
 
 from ...core.contracts.errors import DataError
 from ..hf.encoder.files import find_encoder
@@ -29,27 +28,17 @@ from ..hf.encoder.model import Encoder, load_encoder
 from ..shared.torch import quiet_loading
 from .data import Corpus, Ints
 from .delta_sim import delta, pair_sums
-from .encoder import Trainee, embed
+from .encoder import embed
 from .losses import ContrastiveLoss
-from .settings import Epoch, Recipe, TrainSettings, rank
+from .settings import Epoch, Recipe, TrainSettings
 from .splits import Parts, pack
 
 STATE = "trainer_state.json"
-OWN_WORDS = (
-    "batch_sampler",
-    "prompts",
-    "disable_tqdm",
-    "logging_nan_inf_filter",
-    "dataloader_pin_memory",
-    "eval_on_start",
-)
-"""Settings of the Trainer that say nothing to a reader of the model card."""
 CHECKPOINT_CARD = Path(__file__).with_name("checkpoint.md.jinja")
-Tell = Callable[[str], None]
 
 
-class Lesson(NamedTuple):
-    """What is learned by which model."""
+class TrainingJob(NamedTuple):
+    """A model, its loss and its data."""
 
     model: Any
     """A SentenceTransformer; `fit` leaves the best weights in it."""
@@ -58,104 +47,100 @@ class Lesson(NamedTuple):
     tuning: Dataset | None
     """For the criterion `loss`."""
     evaluator: SentenceEvaluator | None
-    """For any other."""
+    """For any other criterion."""
     folder: Path
-    """Where checkpoints are kept."""
+    """For checkpoints."""
     sampler: Any = "batch_sampler"
     rates: Mapping[str, float] = {}
     """Learning rates of parameters by a pattern of their names."""
-    given_counts: bool = True
-    """Whether the model as it was given is epoch 0; a head with random weights is none."""
+    measure_first: bool = True
+    """Whether the model before training is epoch 0; one with random weights in its head is not."""
 
 
 class Fitted(NamedTuple):
-    """What a training came to."""
+    """The history of a training, and its best epoch."""
 
     history: list[Epoch]
     best: int
     recorded: dict[str, str]
-    """What the Trainer recorded for the model card."""
+    """Versions and settings that the Trainer recorded for the model card."""
 
 
 def train(
-    trainee: Trainee, data: tuple[Corpus, Parts], settings: TrainSettings, folder: Path, tell: Tell | None
+    encoder: Encoder, data: tuple[Corpus, Parts], settings: TrainSettings, folder: Path, quiet: bool = True
 ) -> Fitted:
     """Train an encoder with one loss, and leave the weights of its best epoch in it.
 
     Args:
-        trainee: The encoder.
+        encoder: The encoder.
         data: All sentences and their parts.
         settings: How to train.
-        folder: Where checkpoints are; those of an interrupted training are taken up.
-        tell: Hears of each epoch; None for silence.
+        folder: For checkpoints; the training that they are of is resumed.
+        quiet: Show no progress.
 
     Raises:
-        DataError: the training part has no pair of a kind, or the loss is no number.
+        DataError: the training part has no pair of a kind, or the loss is not a finite number.
     """
     corpus, parts = data
-    pairs = pair_sums(np.ones((len(parts.train), 1)), corpus, parts.train).sum(0)
-    if not pairs[1] or not pairs[3]:
+    _, positive, _, negative = pair_sums(np.ones((len(parts.train), 1)), corpus, parts.train).sum(0)
+    if not positive or not negative:
         raise DataError(
-            "no batch has a pair of one type and a pair of both. Give contexts with more sentences.",
+            "the training part has no pair of one type, or none of both. Add sentences to the contexts.",
             code="training.no-pairs",
         )
     by_loss = settings.criterion == "loss"
-    lesson = Lesson(
-        model=trainee.encoder.model,
-        loss=ContrastiveLoss(trainee.encoder.model, settings.loss, settings.buckets),
+    job = TrainingJob(
+        model=encoder.model,
+        loss=ContrastiveLoss(encoder.model, settings.loss, settings.buckets),
         train=rows_of(corpus, parts.train),
         tuning=rows_of(corpus, parts.tuning) if by_loss else None,
-        evaluator=None if by_loss else DeltaSimEvaluator(trainee, corpus, parts.tuning),
+        evaluator=None if by_loss else DeltaSimEvaluator(encoder, corpus, parts.tuning),
         folder=folder,
-        sampler=partial(ContextBatches, size=settings.batch, epochs=settings.epochs),
+        sampler=partial(ContextBatches, size=settings.batch),
     )
-    return fit(lesson, settings, trainee.encoder, tell)
+    return fit(job, settings, encoder, quiet)
 
 
-def fit(lesson: Lesson, recipe: Recipe, encoder: Encoder, tell: Tell | None) -> Fitted:
-    """Train until the epochs are over or `patience` of them brought nothing; leave the best weights in the model.
-
-    A checkpoint in the lesson's folder is taken up.
-    """
-    card = lesson.model.model_card_data
-    # The cards of checkpoints are written offline, and quote no sentence as an example.
+def fit(job: TrainingJob, recipe: Recipe, encoder: Encoder, quiet: bool = True) -> Fitted:
+    """Train until the last epoch, or until `patience` epochs brought no better one; resume from a checkpoint."""
+    card = job.model.model_card_data
+    # Checkpoints get a card without a look at the hub and without sentences as examples.
     card.local_files_only, card.widget, card.template_path = True, [{"text": ""}], CHECKPOINT_CARD
-    given = {name: value.detach().cpu().clone() for name, value in lesson.model.state_dict().items()}
-    checkpoint = last_checkpoint(lesson.folder)
+    given = {name: value.detach().cpu().clone() for name, value in job.model.state_dict().items()}
+    checkpoint = last_checkpoint(job.folder)
     trainer = SentenceTransformerTrainer(
-        model=lesson.model,
-        args=_arguments(lesson, recipe, encoder, checkpoint is None),
-        train_dataset=lesson.train,
-        eval_dataset=lesson.tuning,
-        evaluator=lesson.evaluator,
-        loss=lesson.loss,
-        callbacks=[Selection(recipe, tell), *([Bars()] if tell and sys.stderr.isatty() else [])],
+        model=job.model,
+        args=_arguments(job, recipe, encoder, checkpoint is None, quiet),
+        train_dataset=job.train,
+        eval_dataset=job.tuning,
+        evaluator=job.evaluator,
+        loss=job.loss,
+        callbacks=[Selection(recipe)],
     )
-    for own in (PrinterCallback, ProgressCallback):
-        trainer.remove_callback(own)
+    trainer.remove_callback(PrinterCallback)
     state = TrainerState() if checkpoint is None else TrainerState.load_from_json(str(checkpoint / STATE))
-    if checkpoint is not None and tell:
-        tell(f"  resumed after epoch {round(state.epoch)}")
     if not is_over(read_history(state, recipe), recipe):
         with quiet_loading():
             trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
-        # Takes mixed precision off again: whoever asks the model next is answered in float32.
-        trainer.accelerator.unwrap_model(lesson.model, keep_fp32_wrapper=False)
+        # Ends mixed precision: all later vectors are float32.
+        trainer.accelerator.unwrap_model(job.model, keep_fp32_wrapper=False)
         state = trainer.state
     history = read_history(state, recipe)
     best = best_of(history, recipe)
-    lesson.model.load_state_dict(_weights(lesson.folder, best) if best.epoch else given)
-    lesson.model.eval()
-    return Fitted(history, best.epoch, _recorded(card))
+    job.model.load_state_dict(_weights(job.folder, best) if best.epoch else given)
+    job.model.eval()
+    return Fitted(
+        history, best.epoch, {k: f"{v}" for k, v in (card.version | card.non_default_hyperparameters).items()}
+    )
 
 
 def rows_of(corpus: Corpus, rows: Ints) -> Dataset:
-    """Return some sentences as the Trainer takes them; a label is twice the context, plus 1 for a stereotype."""
-    return Dataset.from_dict({"sentence": [corpus.texts[row] for row in rows], "label": corpus.labels[rows].tolist()})
+    """Return some sentences as the Trainer reads them; a label is twice the context, plus 1 for a stereotype."""
+    return Dataset.from_dict({"sentence": corpus.texts[rows].tolist(), "label": corpus.labels[rows].tolist()})
 
 
 def read_history(state: TrainerState, recipe: Recipe) -> list[Epoch]:
-    """Return what the epochs came to, from what the Trainer logged."""
+    """Return the epochs that the Trainer logged."""
     name = f"eval_{recipe.criterion}"
     losses = {log["step"]: log["loss"] for log in state.log_history if "loss" in log}
     history = []
@@ -169,12 +154,11 @@ def read_history(state: TrainerState, recipe: Recipe) -> list[Epoch]:
 
 def best_of(history: Sequence[Epoch], recipe: Recipe) -> Epoch:
     """Return the best epoch, the first of equal ones."""
-    sign = 1 if recipe.greater_is_better else -1
-    return max(history, key=lambda epoch: rank(None if epoch.tuning is None else sign * epoch.tuning))
+    return max(history, key=lambda epoch: recipe.score(epoch.tuning))
 
 
 def is_over(history: Sequence[Epoch], recipe: Recipe) -> bool:
-    """Tell whether all epochs are over, or `patience` of them brought nothing."""
+    """Tell whether the last epoch is reached, or the best is `patience` epochs ago."""
     if not history:
         return False
     last = history[-1].epoch
@@ -182,65 +166,59 @@ def is_over(history: Sequence[Epoch], recipe: Recipe) -> bool:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Return the newest checkpoint that was written whole; its state is written last."""
+    """Return the newest complete checkpoint; the Trainer writes its state last."""
     there = [path.parent for path in folder.glob(f"checkpoint-*/{STATE}")]
     return max(there, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
 class ContextBatches(DefaultBatchSampler):  # type: ignore[misc]
-    """Batches of whole contexts in random order; every epoch has as many, as the Trainer expects.
+    """Batches of whole contexts in random order.
 
-    GROUP_BY_LABEL of sentence-transformers draws two sentences of each label in turn, which would cut contexts.
+    GROUP_BY_LABEL of sentence-transformers draws two sentences of each label in turn, which divides contexts.
     """
 
-    def __init__(self, dataset: Dataset, *, size: int, epochs: int, **given: Any) -> None:
+    def __init__(self, dataset: Dataset, *, size: int, **given: Any) -> None:
         super().__init__(dataset, **given)
-        self.contexts, self.size, self.count = np.asarray(dataset["label"]) // 2, size, 1
-        # Accelerate, dealing batches to several processes, drops those that are not of the size named here.
+        self.contexts, self.size = np.asarray(dataset["label"]) // 2, size
+        # Accelerate, which deals batches to processes, drops those that do not have the size named here.
         self.batch_size = None
-        most = max(len(self.plan(epoch)) for epoch in range(epochs))
-        processes = int(os.environ.get("WORLD_SIZE", "1"))
-        self.count = processes * math.ceil(most / processes)
-
-    def plan(self, epoch: int) -> list[list[int]]:
-        """Return the batches of an epoch."""
-        return pack(self.contexts, self.size, np.random.default_rng([self.seed, epoch]), self.count)
 
     def __iter__(self) -> Iterator[list[int]]:
-        yield from self.plan(self.epoch)
+        processes = int(os.environ.get("WORLD_SIZE", "1"))
+        yield from pack(self.contexts, self.size, np.random.default_rng([self.seed, self.epoch]), processes)
 
     def __len__(self) -> int:
-        return self.count
+        return len(list(iter(self)))
 
 
 class DeltaSimEvaluator(SentenceEvaluator):  # type: ignore[misc]
     """Delta-sim of some sentences, all categories pooled: with its sign, and as an absolute value."""
 
-    def __init__(self, trainee: Trainee, corpus: Corpus, rows: Ints) -> None:
+    def __init__(self, encoder: Encoder, corpus: Corpus, rows: Ints) -> None:
         super().__init__()
         self.primary_metric = "delta_sim"
-        self.trainee, self.corpus, self.rows = trainee, corpus, rows
+        self.encoder, self.corpus, self.rows = encoder, corpus, rows
 
     def __call__(self, model: Any, output_path: Any = None, epoch: float = -1, steps: int = -1) -> dict[str, float]:
-        """Return the metrics; NaN where there are no pairs of a kind."""
-        trainee = self.trainee._replace(encoder=self.trainee.encoder._replace(model=model))
-        found = delta(pair_sums(embed(trainee, self.rows), self.corpus, self.rows), resamples=0).signed
-        # Signed: the absolute value would also reward an encoder for putting opposed sentences together.
+        """Return both; NaN where there are no pairs of a kind."""
+        vectors = embed(self.encoder._replace(model=model), self.corpus.texts[self.rows])
+        found = delta(pair_sums(vectors, self.corpus, self.rows), resamples=0).signed
+        # The absolute value would also reward an encoder for sentences of both types being the more similar ones.
         value = math.nan if found is None else found
         return {"delta_sim": value, "absolute_delta_sim": abs(value)}
 
 
 class Selection(TrainerCallback):  # type: ignore[misc]
-    """Stop early, let the model as it was given count as epoch 0, and tell of each epoch."""
+    """Stop early where the model before training counts as an epoch, which the Trainer's own callback cannot."""
 
-    def __init__(self, recipe: Recipe, tell: Tell | None) -> None:
-        self.recipe, self.tell = recipe, tell
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Refuse a loss that is no number."""
+        """Refuse a loss that is not a finite number."""
         if not math.isfinite(loss := logs.get("loss", 0.0)):
             raise DataError(
-                f"the loss is {loss}: training fell apart. Lower --learning-rate, or raise --temperature.",
+                f"training diverged: the loss is {loss}. Lower --learning-rate, or raise --temperature.",
                 code="training.diverged",
             )
 
@@ -249,30 +227,23 @@ class Selection(TrainerCallback):  # type: ignore[misc]
         history = read_history(state, self.recipe)
         if not state.global_step:
             state.best_metric = history[0].tuning
-        if self.tell:
-            self.tell(_in_words(history[-1], self.recipe))
         if is_over(history, self.recipe):
             control.should_training_stop = True
 
 
-class Bars(ProgressCallback):  # type: ignore[misc]
-    """The Trainer's bar without its raw logs."""
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Say nothing: `Selection` tells of each epoch."""
-
-
-def _arguments(lesson: Lesson, recipe: Recipe, encoder: Encoder, fresh: bool) -> SentenceTransformerTrainingArguments:
+def _arguments(
+    job: TrainingJob, recipe: Recipe, encoder: Encoder, fresh: bool, quiet: bool
+) -> SentenceTransformerTrainingArguments:
     return SentenceTransformerTrainingArguments(
-        output_dir=str(lesson.folder.resolve()),
+        output_dir=str(job.folder.resolve()),
         seed=recipe.seed,
         num_train_epochs=recipe.epochs,
         per_device_train_batch_size=recipe.batch,
         per_device_eval_batch_size=recipe.batch,
-        batch_sampler=lesson.sampler,
+        batch_sampler=job.sampler,
         prompts=encoder.prompt or None,
         learning_rate=recipe.learning_rate,
-        learning_rate_mapping=dict(lesson.rates),
+        learning_rate_mapping=dict(job.rates),
         weight_decay=recipe.weight_decay,
         lr_scheduler_type="constant_with_warmup" if recipe.schedule == "constant" else recipe.schedule,
         warmup_steps=recipe.warmup,
@@ -282,7 +253,7 @@ def _arguments(lesson: Lesson, recipe: Recipe, encoder: Encoder, fresh: bool) ->
         fp16=recipe.precision == "float16",
         use_cpu=encoder.device == "cpu",
         dataloader_pin_memory=encoder.device != "cpu",
-        eval_on_start=fresh and lesson.given_counts,
+        eval_on_start=fresh and job.measure_first,
         eval_strategy="epoch",
         save_strategy="epoch",
         logging_strategy="epoch",
@@ -290,25 +261,12 @@ def _arguments(lesson: Lesson, recipe: Recipe, encoder: Encoder, fresh: bool) ->
         # Keeps the last checkpoint, to resume, and the best.
         save_total_limit=1,
         metric_for_best_model=f"eval_{recipe.criterion}",
-        greater_is_better=recipe.greater_is_better,
+        greater_is_better=recipe.criterion != "loss",
         report_to="none",
-        disable_tqdm=True,
+        disable_tqdm=quiet,
     )
 
 
 def _weights(folder: Path, best: Epoch) -> Any:
     checkpoint = folder / f"checkpoint-{best.epoch * best.steps}"
     return load_encoder(find_encoder(str(checkpoint)), "float32", "cpu", None).model.state_dict()
-
-
-def _recorded(card: Any) -> dict[str, str]:
-    chosen = {name: value for name, value in card.non_default_hyperparameters.items() if name not in OWN_WORDS}
-    return {name: f"{value}" for name, value in {**card.version, **chosen}.items()}
-
-
-def _in_words(epoch: Epoch, recipe: Recipe) -> str:
-    criterion = recipe.criterion.replace("_", "-")
-    tuning = f"tuning {criterion} " + ("-" if epoch.tuning is None else f"{epoch.tuning:.4f}")
-    if epoch.epoch == 0:
-        return f"  as given: {tuning}"
-    return f"  epoch {epoch.epoch}/{recipe.epochs}: loss {'-' if epoch.loss is None else f'{epoch.loss:.4f}'}, {tuning}"

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from safetensors.torch import load_file, save_file
 
 from prejudge.adapters.encoder_training import command
-from prejudge.adapters.encoder_training.figures import delta_bars
-from prejudge.adapters.encoder_training.summary import read_beside, told_apart
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.probes.indicasa.confusion import read_confusion
@@ -97,7 +94,7 @@ def test_card_says_how_it_was_made(trained):
         "| temperature | 0.1 |",
         "| overall | ",
         "my set - caste.csv",
-        "was trained on",
+        "was used for training",
     ):
         assert words in card
 
@@ -145,26 +142,25 @@ def test_results_stand_alone(trained, files):
     assert titles == ["sentence", "context", "sentence", "context"]
 
 
-def test_all_parameters_tried_are_told(chosen_on_validation):
+def test_all_parameters_tried_are_reported(chosen_on_validation):
     out, _ = chosen_on_validation
-    (summary,) = json.loads((out / "results.json").read_text())["summaries"]
+    summaries = json.loads((out / "results.json").read_text())["summaries"]
     rows = [line for line in (out / "results.md").read_text().splitlines() if line.startswith("| sentence | triplet |")]
     assert [row.split(" | ")[2] for row in rows] == ["margin 0.2", "margin 0.4"]
-    for row, tried in zip(rows, summary["tried"], strict=True):
-        epochs = ", ".join(map(str, tried["epochs"]))
-        assert f"| {tried['tuning']:.4f} | 0, 1 | {epochs} |" in row
-        assert row.endswith("| chosen |") == (tried == summary["chosen"])
+    for row, tried in zip(rows, summaries, strict=True):
+        assert f"| {tried['tuning']:.4f} | 0, 1 | {', '.join(map(str, tried['epochs']))} |" in row
+        assert row.endswith("| chosen |") == tried["chosen"]
 
 
-def test_choice_on_the_reported_part_is_told_everywhere(chosen_on_validation):
+def test_choice_by_the_reported_part_is_said_everywhere(chosen_on_validation):
     out, printed = chosen_on_validation
     text = (out / "results.md").read_text()
     card = (out / "encoders" / "sentence-triplet" / "encoder" / "README.md").read_text()
-    assert "stopped and chosen on this very part)" in text and "by the validation part itself" in text
-    assert "stopped and chosen on this very part" in " ".join(printed.split())
-    assert "**Stopping and choosing went by this very part**" in card
+    assert "stopped and chosen by this part)" in text and "by the validation part itself" in text
+    assert "stopped and chosen by this part" in " ".join(printed.split())
+    assert "chosen, by this part**" in card
     assert "train 77, validation (which served for tuning too) 19" in card and "tuning 19" not in card + text
-    assert "the best of 4 trainings with this loss and split (seeds 0, 1; margin 0.2, 0.4)" in card
+    assert "Of 4 training(s) with this loss and split (seeds 0, 1; margin 0.2, 0.4)" in card
 
 
 def test_held_out_rows_are_those_of_the_split(trained, files):
@@ -179,8 +175,7 @@ def test_held_out_rows_are_those_of_the_split(trained, files):
         part: [(r["file"], int(r["line"])) for r in rows if r["part"] == part] for part in ("tuning", "validation")
     }
     for part, there in found.items():
-        expected = [corpus.sentences[row] for row in getattr(parts, part)]
-        assert there == [(Path(one.path).name, one.line) for one in expected]
+        assert there == corpus.sentences.select("file", "line")[getattr(parts, part)].rows()
     assert len(rows) == 96 and len(rows[0]) == 8
 
 
@@ -192,41 +187,35 @@ def test_terminal_has_a_line_for_each_loss(trained):
 
 def test_figures_are_drawn(trained):
     drawn = sorted((trained[0] / "figures").iterdir())
-    assert [path.name for path in drawn] == ["delta-sim.png", "t-sne-context.png", "t-sne-sentence.png"]
+    assert [path.name for path in drawn] == [
+        "delta-sim-context.png", "delta-sim-sentence.png", "t-sne-context.png", "t-sne-sentence.png"
+    ]  # fmt: skip
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn)
 
 
-def test_bars_of_another_encoder_stand_beside(trained, files, tiny, tmp_path, monkeypatch):
-    from prejudge.adapters.encoder_training import write
+def test_results_of_another_folder_are_drawn_beside(trained, files, tiny, monkeypatch):
+    from prejudge.adapters.encoder_training import results
 
-    drawn = []
-    monkeypatch.setattr(write, "delta_bars", lambda summaries: drawn.append(summaries) or delta_bars(summaries))
-    other = shutil.copytree(tiny, tmp_path / "other" / Path(tiny).name)
-    weights = load_file(other / "model.safetensors")
-    save_file({name: 1.01 * value for name, value in weights.items()}, other / "model.safetensors")
-    made = ("--out", tmp_path / "out", "--loss", "triplet", "--split", "context", *CALL)
-    run(*files, "--model", other, *made, "--beside", trained[0])
-    (summaries,) = drawn
-    panels = {(summary.model, summary.split) for summary in summaries}
-    name, apart = Path(tiny).name, f"{Path(tiny).name} ({trained[0]})"
-    assert panels == {(name, "context"), (apart, "context"), (apart, "sentence")}
+    drawn, draw = [], results.delta_figure
+    monkeypatch.setattr(results, "delta_figure", lambda found, split: drawn.append(found) or draw(found, split))
+    again = ("--out", trained[0], "--loss", "triplet", "--split", "context", *CALL)
+    other = shutil.copytree(trained[0], trained[0].parent / "other", dirs_exist_ok=True)
+    run(*files, "--model", tiny, *again, "--beside", other, "--beside", f"{other}/")
+    name = Path(tiny).name
+    assert [[one.model for one in found] for found in drawn] == [[name, f"{name} ({other})"]] * 2
 
 
-def test_results_of_one_encoder_are_told_apart_by_their_folder(trained):
-    out, _ = trained
-    beside = read_beside([str(out), f"{out}/"], Path("elsewhere"))
-    (own,) = beside.values()
-    name = Path(own.model).name
-    assert {summary.model for summary in told_apart(own, beside)} == {f"{name} ({out})"}
-
-
-@pytest.mark.parametrize(("folder", "code"), [("nowhere", "file.missing"), ("./out", "options.conflict")])
-def test_beside_names_another_folder(files, tiny, tmp_path, monkeypatch, folder, code):
+@pytest.mark.parametrize(
+    ("folder", "problem", "code"),
+    [("out", UsageError, "options.conflict"), ("empty", DataError, "training.no-results")],
+)
+def test_beside_names_another_folder_with_results(files, tiny, tmp_path, monkeypatch, folder, problem, code):
     need_the_trainer()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError) as caught:
-        run(*files, "--model", tiny, "--out", "out", *CALL, "--beside", folder)
-    assert caught.value.code == code and not list(tmp_path.iterdir())
+    (tmp_path / folder).mkdir()
+    with pytest.raises(problem) as caught:
+        run(*files, "--model", tiny, "--out", "out", *CALL, "--beside", f"./{folder}")
+    assert caught.value.code == code and not list((tmp_path / folder).iterdir())
 
 
 def test_no_split_is_trained_before_all_can_be_cut(write, tiny, tmp_path):
@@ -258,15 +247,7 @@ def test_interrupted_call_says_how_to_go_on(files, tiny, tmp_path, monkeypatch):
 def test_what_is_done_is_said_to_be(trained, files, tiny):
     loud = [option for option in CALL if option != "--quiet"]
     made = run(*files, "--model", tiny, "--out", trained[0], "--loss", "triplet", "--split", "context", *loud)
-    assert made.stderr == "[1/1] context-triplet-m0.5-s0\n  done\n"
-
-
-def test_a_folder_without_results_is_refused_before_anything_is_trained(files, tiny, tmp_path):
-    need_the_trainer()
-    with pytest.raises(DataError) as caught:
-        run(*files, "--model", tiny, "--out", tmp_path / "out", *CALL, "--beside", tmp_path)
-    assert caught.value.code == "training.no-results"
-    assert not (tmp_path / "out").exists()
+    assert made.stderr == "[1/1] context-triplet-m0.5-s0: done\n"
 
 
 def test_second_call_trains_nothing(trained, files, tiny):
@@ -316,7 +297,7 @@ def test_classifiers_are_refused_among_several_processes(files, tiny, tmp_path, 
 
 def test_transformers_folder_is_pooled_by_its_mean(tiny_bert, corpus):
     need_the_trainer()
-    from prejudge.adapters.encoder_training.encoder import find_model, open_trainee
+    from prejudge.adapters.encoder_training.encoder import find_model, open_encoder
 
-    model = open_trainee(find_model(str(tiny_bert)), corpus.texts, "cpu").encoder.model
+    model = open_encoder(find_model(str(tiny_bert)), corpus.texts, "cpu").model
     assert model[1].get_config_dict()["pooling_mode"] == "mean"

@@ -46,21 +46,21 @@ def test_nearest_and_mean_can_differ(corpus):
     vectors[members[corpus.stereotype[members]]] = [0.0, 1.0]
     vectors[[row, friend]] = [1.0, 0.0]
     references = np.setdiff1d(members, [row])
-    taken = {way: classify(vectors, corpus, np.array([row]), references, way)[0].item() for way in WAYS}
+    predicted = {way: classify(vectors, corpus, np.array([row]), references, way)[0].item() for way in WAYS}
     # One stereotype is its twin, two are orthogonal; every anti-stereotype lies half-way.
-    assert taken == {"nearest": True, "mean": False}
+    assert predicted == {"nearest": True, "mean": False}
 
 
 def test_macro_f1_is_that_of_scikit_learn(corpus):
     metrics = pytest.importorskip("sklearn.metrics", reason="needs the extra encoder")
     rows = np.arange(0, 96, 2)
-    taken = np.random.default_rng(0).random((3, len(rows))) < 0.6
-    found = {row.category: row for row in macro_f1(taken, corpus, rows)}
+    predicted = np.random.default_rng(0).random((3, len(rows))) < 0.6
+    found = {row.category: row for row in macro_f1(predicted, corpus, rows)}
     truth = corpus.stereotype[rows]
-    expected = [metrics.f1_score(truth, one, average="macro") for one in taken]
+    expected = [metrics.f1_score(truth, one, average="macro") for one in predicted]
     assert found["overall"].value == pytest.approx(np.mean(expected))
     assert found["overall"].deviation == pytest.approx(np.std(expected, ddof=1))
     chosen = corpus.category[rows] == 1
-    by_seed = [metrics.f1_score(truth[chosen], one[chosen], average="macro") for one in taken]
+    by_seed = [metrics.f1_score(truth[chosen], one[chosen], average="macro") for one in predicted]
     assert found["gender"].value == pytest.approx(np.mean(by_seed))
     assert found["gender"].low < found["gender"].value < found["gender"].high

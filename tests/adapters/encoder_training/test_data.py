@@ -82,7 +82,7 @@ def test_file_without_rows_is_refused(write):
 def test_repeated_and_contradicted_sentences_are_counted(write):
     corpus = read_corpus([write(*GOOD, "0,He is poor. ,stereotype", "0,He is rich.,stereotype")])
     total = describe(corpus)[-1]
-    assert (total.repeated, total.contradicted, total.sentences) == (2, 1, 4)
+    assert (total["repeated"], total["both types"], total["sentences"]) == (2, 1, 4)
 
 
 def test_kappa_is_that_of_the_textbook(tmp_path):
@@ -92,7 +92,7 @@ def test_kappa_is_that_of_the_textbook(tmp_path):
     path = tmp_path / "rated.csv"
     path.write_text("\n".join(["context_id,sentence,type,Annotator 1,Annotator 2", *lines]))
     (_, total) = describe(read_corpus([str(path)]))
-    assert total.kappa == pytest.approx(0.4)
+    assert total["kappa"] == pytest.approx(0.4)
 
 
 def test_kappa_is_missing_where_chance_agrees_always(tmp_path):
@@ -100,15 +100,13 @@ def test_kappa_is_missing_where_chance_agrees_always(tmp_path):
     rows = ("0,A.,stereotype,3,3", "0,B.,anti_stereotype,3,3", "0,C.,stereotype,44,3")
     path.write_text("\n".join(["context_id,sentence,type,Annotator 1,Annotator 2", *rows]))
     total = describe(read_corpus([str(path)]))[-1]
-    assert total.kappa is None and total.off_scale == 1
+    assert total["kappa"] is None and total["off the scale"] == 1
 
 
 def test_published_data_give_table_1(shared_data):
     names = ("caste", "religion", "gender", "disability", "socioeconomic")
     corpus = read_corpus([str(shared_data / "indicasa" / f"IndiCASA_dataset - {name}.csv") for name in names])
-    found = {
-        row.category: (row.contexts, row.stereotypes, row.anti_stereotypes, row.sentences) for row in describe(corpus)
-    }
+    found = {row["category"]: tuple(row.values())[1:5] for row in describe(corpus)}
     assert found == {
         "caste": (23, 244, 254, 498),
         "religion": (20, 262, 160, 422),
@@ -121,6 +119,6 @@ def test_published_data_give_table_1(shared_data):
 
 def test_published_annotators_hardly_agree(shared_data):
     corpus = read_corpus([str(path) for path in sorted((shared_data / "indicasa").glob("IndiCASA_dataset*.csv"))])
-    kappas = {row.category: round(row.kappa, 2) for row in describe(corpus)[:-1]}
+    kappas = {row["category"]: round(row["kappa"], 2) for row in describe(corpus)[:-1]}
     assert kappas == {"caste": 0.15, "disability": 0.04, "gender": -0.01, "religion": 0.04, "socioeconomic": 0.03}
-    assert describe(corpus)[-1].repeated == 57
+    assert describe(corpus)[-1]["repeated"] == 57

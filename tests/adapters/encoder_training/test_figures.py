@@ -1,54 +1,43 @@
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 
-from prejudge.adapters.encoder_training.figures import COLOURS, REVERSED_WORDS, delta_bars, tsne_panels
-from prejudge.adapters.encoder_training.summary import Pooled, Row, Summary, Tried
-
-
-def summary(split="sentence", loss="triplet", after=0.2, high=0.3, select="inner"):
-    """Return a summary whose category `caste` is reversed before, with these numbers after."""
-    row = Row("caste", Pooled(0.1, -0.1, 0.05, 0.15), Pooled(abs(after), after, 0.0, high))
-    chosen = Tried(0.5, None, (0,), (1,))
-    return Summary("m", split, loss, "margin", chosen, (row,), (chosen,), select)
+pytest.importorskip("sentence_transformers", reason="needs the extra encoder")
+from prejudge.adapters.encoder_training.figures import delta_figure, tsne_panels
+from prejudge.adapters.encoder_training.results import Pooled, Results, Summary
 
 
-def bars(axis):
-    return [bar for group in axis.containers for bar in group]
+def results(model="m", after=0.2, select="inner"):
+    """Return results whose category `caste` is reversed before training, with this value after."""
+    before, after = Pooled(0.1, -0.1, 0.05, 0.15), Pooled(abs(after), after, 0.0, 0.3)
+    one = Summary("context", "triplet", "margin", 0.5, None, (0,), (1,), {"caste": before}, {"caste": after}, True)
+    other = Summary("sentence", "triplet", "margin", 0.5, None, (0,), (1,), {"gender": after}, {"gender": after}, True)
+    return Results(
+        model=model, digest="", data={}, select=select, summaries=[one, other], best={}, classifiers=[], trainings=[]
+    )
 
 
-def test_reversed_bars_are_hatched():
-    (axis,) = delta_bars([summary(after=0.2)]).axes
-    assert [bool(bar.get_hatch()) for bar in bars(axis)] == [True, False]
-    assert REVERSED_WORDS in [text.get_text() for text in axis.get_legend().get_texts()]
+def rows_of(figure):
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()]
 
 
-def test_intervals_stay_on_the_axis_and_before_has_one():
-    (axis,) = delta_bars([summary(after=0.2, high=5.0)]).axes
-    ends = [path.get_segments()[0][:, 1].tolist() for path in axis.collections]
-    top = axis.get_ylim()[1]
-    assert ends == [[0.05, 0.15], [0.0, top]] and axis.get_ylim()[0] == 0.0
-    assert top == pytest.approx(0.432)
-    assert "interval goes on" in [text.get_text() for text in axis.get_legend().get_texts()]
+def test_rows_name_encoder_category_and_reversed():
+    figure = delta_figure([results(), results("n", after=-0.2)], "context")
+    assert rows_of(figure) == [
+        "m: caste\n(reversed: before training)",
+        "n: caste\n(reversed: before training; triplet, margin 0.5)",
+    ]
 
 
-def test_colour_belongs_to_the_loss():
-    alone, after_other = delta_bars([summary()]).axes, delta_bars([summary(loss="pairwise"), summary()]).axes
-    assert {to_hex(bars(axes[0])[-1].get_facecolor()).upper() for axes in (alone, after_other)} == {COLOURS["triplet"]}
+def test_marks_have_their_intervals():
+    lines = delta_figure([results()], "context").axes[0].lines
+    ends = [sorted(line.get_xdata()) for line in lines if len(line.get_xdata()) == 2]
+    assert [0.05, 0.15] in ends and [0.0, 0.3] in ends
 
 
-def test_panel_that_would_be_flat_has_an_axis_of_its_own():
-    one, near, far = delta_bars(
-        [summary("sentence", after=0.9), summary("context", after=0.5), summary("other", after=0.05, high=0.1)]
-    ).axes
-    assert one.get_ylim() == near.get_ylim() != far.get_ylim()
-    titles = [axis.get_title(loc="left") for axis in (near, far)]
-    assert titles == ["m, split by context", "m, split by other (axis of its own)"]
-
-
-def test_panel_says_that_it_was_chosen_on():
-    (axis,) = delta_bars([summary(select="validation")]).axes
-    assert axis.get_title(loc="left").endswith("(stopped and chosen on this part)")
+@pytest.mark.parametrize(("select", "told"), [("inner", False), ("validation", True)])
+def test_axis_says_that_the_part_was_chosen_by(select, told):
+    label = delta_figure([results(select=select)], "context").axes[0].get_xlabel()
+    assert label.startswith("validation delta-sim, split by context") and ("chosen by this part" in label) == told
 
 
 def test_t_sne_says_what_it_shows(corpus):

@@ -36,19 +36,15 @@ def test_validation_can_serve_for_tuning(corpus):
     assert list(parts.tuning) == list(parts.validation) and not set(parts.known) & set(parts.validation)
 
 
-def test_batches_are_whole_contexts(corpus):
-    found = pack(corpus.context, 20, np.random.default_rng(0))
+@pytest.mark.parametrize(("size", "processes", "sizes"), [(20, 1, [24, 24, 16, 16, 16]), (40, 4, [24] * 4)])
+def test_batches_are_whole_contexts(corpus, size, processes, sizes):
+    found = pack(corpus.context, size, np.random.default_rng(0), processes)
     assert sorted(row for batch in found for row in batch) == list(range(96))
-    assert [len({*corpus.context[batch]}) for batch in found] == [2] * 6 and {len(batch) for batch in found} == {16}
+    assert [len(batch) for batch in found] == sizes
+    assert all(len(batch) == 8 * len({*corpus.context[batch]}) for batch in found)
 
 
-def test_batches_are_halved_where_too_few_come_out(corpus):
-    found = pack(corpus.context, 48, np.random.default_rng(0), least=4)
-    assert sorted(row for batch in found for row in batch) == list(range(96))
-    assert sorted(len(batch) for batch in found) == [24] * 4
-
-
-def test_context_with_one_sentence_left_is_passed_over():
+def test_context_with_one_sentence_is_left_out():
     assert pack(np.array([0, 0, 1]), 9, np.random.default_rng(0)) == [[0, 1]]
 
 

@@ -9,23 +9,29 @@ torch = pytest.importorskip("torch", reason="needs the extra hf")
 for package in ("sentence_transformers", "datasets", "accelerate", "sklearn"):
     pytest.importorskip(package, reason="needs the extra encoder")
 from prejudge.adapters.encoder_training.delta_sim import deltas  # noqa: E402
-from prejudge.adapters.encoder_training.encoder import embed, find_model, open_trainee  # noqa: E402
-from prejudge.adapters.encoder_training.heads import HeadSettings, Lectern, macro_f1, predictions  # noqa: E402
+from prejudge.adapters.encoder_training.encoder import embed, find_model, open_encoder  # noqa: E402
+from prejudge.adapters.encoder_training.heads import HeadData, HeadSettings, macro_f1, predictions  # noqa: E402
 from prejudge.adapters.encoder_training.losses import ContrastiveLoss, embed_in_buckets  # noqa: E402
 from prejudge.adapters.encoder_training.settings import LossSettings, TrainSettings  # noqa: E402
 from prejudge.adapters.encoder_training.splits import cut  # noqa: E402
-from prejudge.adapters.encoder_training.training import ContextBatches, last_checkpoint, rows_of, train  # noqa: E402
+from prejudge.adapters.encoder_training.training import (  # noqa: E402
+    ContextBatches,
+    DeltaSimEvaluator,
+    last_checkpoint,
+    rows_of,
+    train,
+)
 from prejudge.core.contracts.errors import DataError  # noqa: E402
 
-SETTINGS = TrainSettings(loss=LossSettings(name="triplet"), epochs=3, batch=24, learning_rate=2e-3)
-HEADS = HeadSettings(seeds=2, epochs=20, patience=20, batch=16, head_rate=1e-2, encoder_rate=1e-3)
-FIRST = np.arange(20)
+SETTINGS = TrainSettings(loss=LossSettings(name="triplet"), epochs=3, batch=20, learning_rate=2e-3)
+HEADS = HeadSettings(seeds=2, epochs=20, patience=20, batch=16, head_rate=1e-2, learning_rate=1e-3)
+FIRST = np.array([f"They are {word} near the house now." for word in ("poor", "late", "rich", "quick")], dtype=object)
 
 
 @pytest.fixture
 def fresh(corpus, tiny):
     """Return a loader of the tiny encoder."""
-    return partial(open_trainee, find_model(str(tiny)), corpus.texts, "cpu")
+    return partial(open_encoder, find_model(str(tiny)), corpus.texts, "cpu")
 
 
 @pytest.fixture
@@ -35,10 +41,10 @@ def parts(corpus):
 
 @pytest.fixture
 def training(corpus, parts, tmp_path):
-    """Return a training of a trainee in a folder of its own."""
+    """Return a training of an encoder in a folder of its own."""
 
-    def run(trainee, settings=SETTINGS, folder="a", tell=None):
-        return train(trainee, (corpus, parts), settings, tmp_path / folder, tell)
+    def run(encoder, settings=SETTINGS, folder="a"):
+        return train(encoder, (corpus, parts), settings, tmp_path / folder)
 
     return run
 
@@ -46,29 +52,17 @@ def training(corpus, parts, tmp_path):
 @pytest.fixture(scope="module")
 def learned(corpus, tiny, tmp_path_factory):
     """An encoder trained until it parts the types, and what its training came to; do not train it again."""
-    trainee = open_trainee(find_model(str(tiny)), corpus.texts, "cpu")
+    encoder = open_encoder(find_model(str(tiny)), corpus.texts, "cpu")
     longer = msgspec.structs.replace(SETTINGS, epochs=12, patience=12)
-    fitted = train(trainee, (corpus, cut(corpus, "sentence", 0)), longer, tmp_path_factory.mktemp("learned"), None)
-    return trainee, fitted
-
-
-class Killed:
-    """Hears of each epoch, and kills the training behind one."""
-
-    def __init__(self, after=None):
-        self.after, self.heard = after, []
-
-    def __call__(self, text):
-        self.heard.append(text)
-        if self.after and f"epoch {self.after}/" in text:
-            raise KeyboardInterrupt
+    fitted = train(encoder, (corpus, cut(corpus, "sentence", 0)), longer, tmp_path_factory.mktemp("learned"))
+    return encoder, fitted
 
 
 def test_training_parts_the_types(learned, corpus, parts):
-    trainee, fitted = learned
+    encoder, fitted = learned
     assert fitted.best > 0 and fitted.history[fitted.best].tuning > fitted.history[0].tuning + 0.3
     rows = parts.validation
-    assert deltas(embed(trainee, rows), corpus, rows, 0)["overall"].value > 0.3
+    assert deltas(embed(encoder, corpus.texts[rows]), corpus, rows, 0)["overall"].value > 0.3
 
 
 def test_history_has_every_epoch(learned):
@@ -79,15 +73,23 @@ def test_history_has_every_epoch(learned):
     assert max(fitted.history, key=lambda epoch: epoch.tuning).epoch == fitted.best
 
 
-def test_killed_training_ends_as_if_never_killed(training, fresh):
+def test_killed_training_ends_as_if_never_killed(training, fresh, monkeypatch):
     whole, cut_off, again = fresh(), fresh(), fresh()
     expected = training(whole, folder="whole")
-    # Epoch 3 was trained and measured, but not yet kept.
+    measure, measured = DeltaSimEvaluator.__call__, []
+
+    def stop_at_third_epoch(*given, **named):
+        measured.append(named)
+        if len(measured) == 4:
+            raise KeyboardInterrupt
+        return measure(*given, **named)
+
+    monkeypatch.setattr(DeltaSimEvaluator, "__call__", stop_at_third_epoch)
     with pytest.raises(KeyboardInterrupt):
-        training(cut_off, folder="cut", tell=Killed(after=3))
-    hearing = Killed()
-    found = training(again, folder="cut", tell=hearing)
-    assert hearing.heard[0] == "  resumed after epoch 2" and len(hearing.heard) == 2
+        training(cut_off, folder="cut")
+    found = training(again, folder="cut")
+    # Before training, and once for each epoch; the third was not yet kept when it was stopped.
+    assert len(measured) == 5
     assert found.history == expected.history
     assert np.array_equal(embed(again, FIRST), embed(whole, FIRST))
 
@@ -108,14 +110,14 @@ def test_half_written_checkpoint_is_passed_over(tmp_path):
 
 
 def test_training_that_brings_nothing_leaves_the_encoder(training, learned, fresh):
-    trainee = fresh()
-    trainee.encoder.model.load_state_dict(learned[0].encoder.model.state_dict())
-    before = embed(trainee, FIRST)
+    encoder = fresh()
+    encoder.model.load_state_dict(learned[0].model.state_dict())
+    before = embed(encoder, FIRST)
     # Pushes alike sentences as far away as opposed ones.
     spoiled = LossSettings(name="nt-bxent", positive_weight=1e-9, negative_weight=1e-9)
-    fitted = training(trainee, msgspec.structs.replace(SETTINGS, loss=spoiled, weight_decay=30.0, patience=1))
+    fitted = training(encoder, msgspec.structs.replace(SETTINGS, loss=spoiled, weight_decay=30.0, patience=1))
     assert fitted.best == 0 and [epoch.epoch for epoch in fitted.history] == [0, 1]
-    assert np.array_equal(embed(trainee, FIRST), before)
+    assert np.array_equal(embed(encoder, FIRST), before)
 
 
 def test_criterion_can_be_the_loss(training, fresh):
@@ -125,21 +127,21 @@ def test_criterion_can_be_the_loss(training, fresh):
 
 
 def test_mixed_precision_trains_and_leaves_float32(training, fresh):
-    trainee = fresh()
+    encoder = fresh()
     plain = training(fresh(), folder="plain")
-    mixed = training(trainee, msgspec.structs.replace(SETTINGS, precision="bfloat16"), folder="mixed")
-    assert {value.dtype for value in trainee.encoder.model.state_dict().values() if value.is_floating_point()} == {
+    mixed = training(encoder, msgspec.structs.replace(SETTINGS, precision="bfloat16"), folder="mixed")
+    assert {value.dtype for value in encoder.model.state_dict().values() if value.is_floating_point()} == {
         torch.float32
     }
     assert 0 < abs(mixed.history[3].loss - plain.history[3].loss) < 0.05
 
 
 def test_vectors_are_measured_in_float32_after_mixed_precision(training, fresh):
-    trainee = fresh()
-    before = embed(trainee, FIRST)
+    encoder = fresh()
+    before = embed(encoder, FIRST)
     slow = msgspec.structs.replace(SETTINGS, precision="bfloat16", learning_rate=1e-30, weight_decay=0.0, epochs=1)
-    training(trainee, slow)
-    assert np.array_equal(embed(trainee, FIRST), before)
+    training(encoder, slow)
+    assert np.array_equal(embed(encoder, FIRST), before)
 
 
 def test_schedule_and_warmup_reach_the_trainer(training, fresh, tmp_path):
@@ -160,21 +162,18 @@ def test_loss_that_is_no_number_is_refused(training, fresh):
 def test_training_part_without_pairs_is_refused(fresh, corpus, parts, tmp_path):
     alone = msgspec.structs.replace(parts, train=np.flatnonzero(corpus.stereotype))
     with pytest.raises(DataError) as caught:
-        train(fresh(), (corpus, alone), SETTINGS, tmp_path / "a", None)
+        train(fresh(), (corpus, alone), SETTINGS, tmp_path / "a")
     assert caught.value.code == "training.no-pairs"
 
 
-def test_every_epoch_has_as_many_batches_of_whole_contexts(corpus):
+def test_every_epoch_has_other_batches_and_as_many(corpus):
     rows = np.flatnonzero(np.arange(96) % 5 > 0)
-    given = {"batch_size": 20, "drop_last": False, "seed": 3}
-    sampler = ContextBatches(rows_of(corpus, rows), size=20, epochs=6, **given)
+    sampler = ContextBatches(rows_of(corpus, rows), size=20, batch_size=20, drop_last=False, seed=3)
     drawn = []
     for epoch in range(6):
         sampler.set_epoch(epoch)
-        batches = list(sampler)
-        contexts = [{*corpus.context[rows[batch]]} for batch in batches]
-        assert len(batches) == len(sampler) and sum(map(len, contexts)) == len({*corpus.context[rows]})
-        drawn.append(batches)
+        drawn.append(list(sampler))
+        assert len(drawn[-1]) == len(sampler)
     assert len({str(batches) for batches in drawn}) == 6
 
 
@@ -182,25 +181,24 @@ def test_processes_share_the_batches_of_an_epoch(corpus, monkeypatch):
     from accelerate.data_loader import BatchSamplerShard
 
     monkeypatch.setenv("WORLD_SIZE", "4")
-    given = {"batch_size": 20, "drop_last": True, "seed": 3}
-    sampler = ContextBatches(rows_of(corpus, np.arange(96)), size=20, epochs=2, **given)
+    sampler = ContextBatches(rows_of(corpus, np.arange(96)), size=20, batch_size=20, drop_last=True, seed=3)
     dealt = [list(BatchSamplerShard(sampler, 4, process, even_batches=False)) for process in range(4)]
-    # Six batches of two contexts would not go round: two of them are halved.
+    # Five batches of at most 24 sentences cannot be shared by four processes; eight can.
     assert [len(batches) for batches in dealt] == [2] * 4
     assert sorted(row for batches in dealt for batch in batches for row in batch) == list(range(96))
 
 
-def test_buckets_change_no_vector(fresh):
-    trainee = fresh()
+def test_buckets_change_no_vector(fresh, corpus):
+    encoder = fresh()
     rows = np.random.default_rng(0).permutation(96)[:70]
-    model = trainee.encoder.model.eval()
+    model = encoder.model.eval()
     with torch.inference_mode():
-        apart = embed_in_buckets(model, model.preprocess([trainee.texts[row] for row in rows]))
-    assert np.allclose(apart.numpy(), embed(trainee, rows), atol=1e-5)
+        apart = embed_in_buckets(model, model.preprocess(corpus.texts[rows].tolist()))
+    assert np.allclose(apart.numpy(), embed(encoder, corpus.texts[rows]), atol=1e-5)
 
 
 def test_batch_without_pairs_moves_nothing(fresh):
-    model = fresh().encoder.model
+    model = fresh().model
     features = model.preprocess(["They are poor.", "They are rich."])
     loss = ContrastiveLoss(model, SETTINGS.loss)([features], torch.tensor([1, 3]))
     loss.backward()
@@ -208,14 +206,14 @@ def test_batch_without_pairs_moves_nothing(fresh):
 
 
 def test_classifier_learns_with_its_encoder(corpus, parts, fresh, tmp_path):
-    taken = predictions("unfrozen", Lectern(corpus, parts, fresh, tmp_path), HEADS)
-    assert taken.shape == (2, len(parts.validation)) and not list(tmp_path.iterdir())
-    assert macro_f1(taken, corpus, parts.validation)[0].value > 0.8
+    predicted = predictions("unfrozen", HeadData(corpus, parts, fresh, tmp_path), HEADS)
+    assert predicted.shape == (2, len(parts.validation)) and not list(tmp_path.iterdir())
+    assert macro_f1(predicted, corpus, parts.validation)[0].value > 0.8
 
 
 def test_classifier_reads_a_trained_encoder_and_leaves_it(learned, corpus, parts, tmp_path):
-    trainee, _ = learned
-    before = embed(trainee, FIRST)
-    taken = predictions("frozen", Lectern(corpus, parts, lambda: trainee, tmp_path), HEADS)
-    assert macro_f1(taken, corpus, parts.validation)[0].value > 0.8
-    assert np.array_equal(embed(trainee, FIRST), before)
+    encoder, _ = learned
+    before = embed(encoder, FIRST)
+    predicted = predictions("frozen", HeadData(corpus, parts, lambda: encoder, tmp_path), HEADS)
+    assert macro_f1(predicted, corpus, parts.validation)[0].value > 0.8
+    assert np.array_equal(embed(encoder, FIRST), before)
