@@ -19,17 +19,6 @@ SPELLINGS = {STEREOTYPE: STEREOTYPE, ANTI: ANTI, "anti_stereotype": ANTI, "antis
 RATER, SCALE = "annotator", frozenset("12345")
 KEY = ("file", "category", "context_id")
 """What identifies a context: number 0 of two files is two contexts."""
-SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "path": pl.String,
-    "file": pl.String,
-    "line": pl.Int64,
-    "category": pl.String,
-    "context_id": pl.String,
-    "text": pl.String,
-    "type": pl.String,
-    "ratings": pl.List(pl.String),
-}
-"""One row per sentence: `file` is the name without folders, `line` 1 the header, `ratings` those of annotators."""
 Texts = npt.NDArray[np.object_]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -40,7 +29,7 @@ class Corpus(msgspec.Struct, frozen=True, eq=False):
     """All sentences, and their codes as arrays."""
 
     sentences: pl.DataFrame
-    """Columns as in `SCHEMA`, in the order of the files."""
+    """One row each, in the order of the files; line 1 is the header, `ratings` are those of the annotators."""
     categories: tuple[str, ...]
     category: Ints
     """Index of each sentence's category: [sentences]."""
@@ -83,7 +72,7 @@ def read_corpus(paths: Sequence[str]) -> Corpus:
     """
     tables = [read_table(path) for path in paths]
     digests = _digests(tables)
-    rows = pl.DataFrame([row for table in tables for row in _rows(table)], schema=SCHEMA, orient="row")
+    rows = pl.DataFrame([row for table in tables for row in _rows(table)], infer_schema_length=None)
     if rows.is_empty():
         raise DataError(f"no sentences in {', '.join(paths)}: the files have a header only.", code="data.no-rows")
     _check_contexts(rows)
@@ -152,7 +141,7 @@ def _digests(tables: Sequence[Table]) -> dict[str, str]:
     return found
 
 
-def _rows(table: Table) -> Iterator[tuple[Any, ...]]:
+def _rows(table: Table) -> Iterator[dict[str, Any]]:
     context, _, _ = table.column("context_id", "context"), table.column("sentence"), table.column("type")
     category = next((name for name in ("category", "bias_type") if name in table.columns), None)
     raters = [name for name in table.columns if name.lower().startswith(RATER)]
@@ -163,8 +152,16 @@ def _rows(table: Table) -> Iterator[tuple[Any, ...]]:
             problem = f"unknown type {row.cells['type']!r}. Write {STEREOTYPE!r} or {ANTI!r}."
             raise row.fault(problem, "data.unknown-value")
         named = row.filled(category) if category else Path(table.path).stem.rpartition(" - ")[2]
-        ratings = [row.cells[name].strip() for name in raters]
-        yield table.path, Path(table.path).name, row.line, named.strip().lower(), place, text, kind, ratings
+        yield {
+            "path": table.path,
+            "file": Path(table.path).name,
+            "line": row.line,
+            "category": named.strip().lower(),
+            "context_id": place,
+            "text": text,
+            "type": kind,
+            "ratings": [row.cells[name].strip() for name in raters],
+        }
 
 
 def _check_contexts(rows: pl.DataFrame) -> None:

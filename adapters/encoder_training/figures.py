@@ -30,11 +30,13 @@ def delta_figure(results: Sequence[Results], split: SplitBy) -> Figure:
         if one.split == split
         for name, found in (("before training", one.before), (one.name, one.after))
         for category, pooled in found.items()
+        if category != "mean"
     ]
     runs: dict[str, dict[str, Estimate]] = {}
     for place, name, pooled in rows:
-        reversed_in = dict.fromkeys(run for other, run, found in rows if other == place and found.reversed)
-        label = place + (f"\n(reversed: {'; '.join(reversed_in)})" if reversed_in else "")
+        runs_reversed = [run for other, run, found in rows if other == place and found.reversed]
+        names = ", ".join(dict.fromkeys(run.partition(",")[0] for run in runs_reversed))
+        label = place + (f"\n(reversed: {names})" if names else "")
         ends = Interval(pooled.low, pooled.high)
         estimate = Estimate(metric=measure, group={"": label}, value=pooled.value, neutral=0.0, interval=ends)
         runs.setdefault(name, {})[place] = estimate

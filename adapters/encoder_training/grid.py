@@ -180,8 +180,8 @@ def _keep(final: Path, result: Result, encoder: Encoder, tables: dict[Several, T
     with quiet_loading():
         encoder.model.save(str(draft / "encoder"), create_model_card=False)
     for way, table in tables.items():
-        told = {"categories": table, "several": way, "split": result.split, "seed": result.settings.seed}
-        write_json(draft / ("confusion.json" if way == "mean" else f"confusion-{way}.json"), told)
+        counted = {"categories": table, "several": way, "split": result.split, "seed": result.settings.seed}
+        write_json(draft / ("confusion.json" if way == "mean" else f"confusion-{way}.json"), counted)
     write_json(draft / RESULT, result)
     shutil.rmtree(final, ignore_errors=True)
     draft.rename(final)

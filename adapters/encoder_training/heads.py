@@ -104,7 +104,7 @@ def _f1(name: str, predicted: Bools, corpus: Corpus, rows: Ints) -> F1:
     if not len(rows):
         return F1(name, None, None, None, None, 0)
     truth = corpus.stereotype[rows]
-    values = np.array([f1_score(truth, told, average="macro") for told in predicted])
+    values = np.array([f1_score(truth, one, average="macro") for one in predicted])
     low, high = _interval(predicted, truth, np.unique(corpus.context[rows], return_inverse=True)[1])
     deviation = float(values.std(ddof=1)) if len(values) > 1 else None
     return F1(name, float(values.mean()), low, high, deviation, len(rows))
@@ -116,8 +116,8 @@ def _interval(predicted: Bools, truth: Bools, context: Ints) -> Ends:
     if contexts < 2:
         return None, None
     counts = np.zeros((len(predicted), contexts, 2, 2))
-    for seed, told in enumerate(predicted):
-        np.add.at(counts[seed], (context, truth.astype(int), told.astype(int)), 1)
+    for seed, one in enumerate(predicted):
+        np.add.at(counts[seed], (context, truth.astype(int), one.astype(int)), 1)
     tables = np.einsum("rc,scij->rsij", draw_contexts(contexts), counts)
     right, present = np.diagonal(tables, axis1=-2, axis2=-1), tables.sum(-1) + tables.sum(-2)
     each = np.divide(2 * right, present, out=np.zeros_like(present), where=present > 0)
@@ -166,17 +166,17 @@ def _train_unfrozen(data: HeadData, settings: HeadSettings, seed: int) -> Bools:
         Dense(width, half, activation_function=torch.nn.ReLU()),
         Dense(half, 1, activation_function=torch.nn.Identity()),
     ]
-    model = SentenceTransformer(modules=[*encoder.model, *layers], device=encoder.device)
+    whole = encoder._replace(model=SentenceTransformer(modules=[*encoder.model, *layers], device=encoder.device))
+    of_head = rf"^model\.({len(encoder.model)}|{len(encoder.model) + 1})\."
     job = TrainingJob(
-        model=model,
-        loss=TypeLoss(model),
+        encoder=whole,
+        loss=TypeLoss(whole.model),
         train=rows_of(data.corpus, data.parts.train),
         tuning=rows_of(data.corpus, data.parts.tuning),
-        evaluator=None,
         folder=data.folder / f"seed-{seed}",
-        rates={rf"^model\.({len(encoder.model)}|{len(encoder.model) + 1})\.": settings.head_rate},
-        measure_first=False,
+        # Before training a head has random weights, so that it is no epoch 0.
+        arguments={"learning_rate_mapping": {of_head: settings.head_rate}, "eval_on_start": False},
     )
-    fit(job, msgspec.structs.replace(settings, seed=seed), encoder)
+    fit(job, msgspec.structs.replace(settings, seed=seed))
     shutil.rmtree(job.folder, ignore_errors=True)
-    return np.asarray(embed(encoder._replace(model=model), data.corpus.texts[data.parts.validation])[:, 0] > 0)
+    return np.asarray(embed(whole, data.corpus.texts[data.parts.validation])[:, 0] > 0)

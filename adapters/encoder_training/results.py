@@ -203,16 +203,13 @@ def report(whole: Results, corpus: Corpus) -> str:
     return _render("results.md.jinja", whole=whole, corpus=corpus, parts=parts, settings=whole.trainings[0].settings)
 
 
-def card(job: Job, kept: Result, every: Sequence[Result]) -> str:
-    """Return the model card of an encoder that is the best of the trainings `every` of its split and loss."""
-    return _render("card.md.jinja", job=job, kept=kept, pool=pool, every=every, sizes=_sizes(kept, job.select))
-
-
 def _write_cards(job: Job, results: Sequence[Result]) -> None:
+    """Write the model card of each encoder that is kept: the best of the trainings of its split and loss."""
     for path in (job.out / ENCODERS).glob(f"*/{RESULT}"):
         kept = read_json(path, Result)
         every = [one for one in results if (one.split, one.settings.loss.name) == (kept.split, kept.settings.loss.name)]
-        (path.parent / "encoder" / "README.md").write_text(card(job, kept, every), encoding="utf-8")
+        text = _render("card.md.jinja", job=job, kept=kept, every=every, pool=pool, sizes=_sizes(kept, job.select))
+        (path.parent / "encoder" / "README.md").write_text(text, encoding="utf-8")
 
 
 def _held_out(job: Job, results: Sequence[Result]) -> pl.DataFrame:

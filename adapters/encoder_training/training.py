@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,8 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
-from transformers import PrinterCallback, TrainerCallback, TrainerState
+from tqdm import tqdm
+from transformers import PrinterCallback, ProgressCallback, TrainerCallback, TrainerState
 
 from ...core.contracts.errors import DataError
 from ..hf.encoder.files import find_encoder
@@ -38,23 +40,18 @@ CHECKPOINT_CARD = Path(__file__).with_name("checkpoint.md.jinja")
 
 
 class TrainingJob(NamedTuple):
-    """A model, its loss and its data."""
+    """An encoder, its loss and its data."""
 
-    model: Any
-    """A SentenceTransformer; `fit` leaves the best weights in it."""
+    encoder: Encoder
+    """`fit` leaves the best weights in its model."""
     loss: Any
     train: Dataset
-    tuning: Dataset | None
-    """For the criterion `loss`."""
-    evaluator: SentenceEvaluator | None
-    """For any other criterion."""
+    tuning: Dataset | SentenceEvaluator
+    """Data for the criterion `loss`, an evaluator for any other."""
     folder: Path
     """For checkpoints."""
-    sampler: Any = "batch_sampler"
-    rates: Mapping[str, float] = {}
-    """Learning rates of parameters by a pattern of their names."""
-    measure_first: bool = True
-    """Whether the model before training is epoch 0; one with random weights in its head is not."""
+    arguments: Mapping[str, Any] = {}
+    """More arguments of the Trainer, such as learning rates by name of parameter."""
 
 
 class Fitted(NamedTuple):
@@ -69,14 +66,7 @@ class Fitted(NamedTuple):
 def train(
     encoder: Encoder, data: tuple[Corpus, Parts], settings: TrainSettings, folder: Path, quiet: bool = True
 ) -> Fitted:
-    """Train an encoder with one loss, and leave the weights of its best epoch in it.
-
-    Args:
-        encoder: The encoder.
-        data: All sentences and their parts.
-        settings: How to train.
-        folder: For checkpoints; the training that they are of is resumed.
-        quiet: Show no progress.
+    """Train an encoder with one loss, and leave the weights of its best epoch in it; `folder` is for checkpoints.
 
     Raises:
         DataError: the training part has no pair of a kind, or the loss is not a finite number.
@@ -84,38 +74,35 @@ def train(
     corpus, parts = data
     _, positive, _, negative = pair_sums(np.ones((len(parts.train), 1)), corpus, parts.train).sum(0)
     if not positive or not negative:
-        raise DataError(
-            "the training part has no pair of one type, or none of both. Add sentences to the contexts.",
-            code="training.no-pairs",
-        )
+        problem = "the training part has no pair of one type, or none of both"
+        raise DataError(f"{problem}. Add sentences to the contexts.", code="training.no-pairs")
     by_loss = settings.criterion == "loss"
     job = TrainingJob(
-        model=encoder.model,
+        encoder=encoder,
         loss=ContrastiveLoss(encoder.model, settings.loss, settings.buckets),
         train=rows_of(corpus, parts.train),
-        tuning=rows_of(corpus, parts.tuning) if by_loss else None,
-        evaluator=None if by_loss else DeltaSimEvaluator(encoder, corpus, parts.tuning),
+        tuning=rows_of(corpus, parts.tuning) if by_loss else DeltaSimEvaluator(encoder, corpus, parts.tuning),
         folder=folder,
-        sampler=partial(ContextBatches, size=settings.batch),
+        arguments={"batch_sampler": partial(ContextBatches, size=settings.batch)},
     )
-    return fit(job, settings, encoder, quiet)
+    return fit(job, settings, quiet)
 
 
-def fit(job: TrainingJob, recipe: Recipe, encoder: Encoder, quiet: bool = True) -> Fitted:
+def fit(job: TrainingJob, recipe: Recipe, quiet: bool = True) -> Fitted:
     """Train until the last epoch, or until `patience` epochs brought no better one; resume from a checkpoint."""
-    card = job.model.model_card_data
+    model, card, by_data = job.encoder.model, job.encoder.model.model_card_data, isinstance(job.tuning, Dataset)
     # Checkpoints get a card without a look at the hub and without sentences as examples.
     card.local_files_only, card.widget, card.template_path = True, [{"text": ""}], CHECKPOINT_CARD
-    given = {name: value.detach().cpu().clone() for name, value in job.model.state_dict().items()}
+    given = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
     checkpoint = last_checkpoint(job.folder)
     trainer = SentenceTransformerTrainer(
-        model=job.model,
-        args=_arguments(job, recipe, encoder, checkpoint is None, quiet),
+        model=model,
+        args=_arguments(job, recipe, checkpoint is None),
         train_dataset=job.train,
-        eval_dataset=job.tuning,
-        evaluator=job.evaluator,
+        eval_dataset=job.tuning if by_data else None,
+        evaluator=None if by_data else job.tuning,
         loss=job.loss,
-        callbacks=[Selection(recipe)],
+        callbacks=[Selection(recipe, quiet), *([Bar()] if not quiet and sys.stderr.isatty() else [])],
     )
     trainer.remove_callback(PrinterCallback)
     state = TrainerState() if checkpoint is None else TrainerState.load_from_json(str(checkpoint / STATE))
@@ -123,12 +110,12 @@ def fit(job: TrainingJob, recipe: Recipe, encoder: Encoder, quiet: bool = True) 
         with quiet_loading():
             trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
         # Ends mixed precision: all later vectors are float32.
-        trainer.accelerator.unwrap_model(job.model, keep_fp32_wrapper=False)
+        trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)
         state = trainer.state
     history = read_history(state, recipe)
     best = best_of(history, recipe)
-    job.model.load_state_dict(_weights(job.folder, best) if best.epoch else given)
-    job.model.eval()
+    model.load_state_dict(_weights(job.folder, best) if best.epoch else given)
+    model.eval()
     return Fitted(
         history, best.epoch, {k: f"{v}" for k, v in (card.version | card.non_default_hyperparameters).items()}
     )
@@ -208,19 +195,27 @@ class DeltaSimEvaluator(SentenceEvaluator):  # type: ignore[misc]
         return {"delta_sim": value, "absolute_delta_sim": abs(value)}
 
 
+class Bar(ProgressCallback):  # type: ignore[misc]
+    """The Trainer's progress bar without its logs, which would stand among the results."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Write nothing: `Selection` reports each epoch."""
+
+
 class Selection(TrainerCallback):  # type: ignore[misc]
     """Stop early where the model before training counts as an epoch, which the Trainer's own callback cannot."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
+    def __init__(self, recipe: Recipe, quiet: bool) -> None:
+        self.recipe, self.quiet = recipe, quiet
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Refuse a loss that is not a finite number."""
+        """Refuse a loss that is not a finite number, and report the criterion."""
         if not math.isfinite(loss := logs.get("loss", 0.0)):
-            raise DataError(
-                f"training diverged: the loss is {loss}. Lower --learning-rate, or raise --temperature.",
-                code="training.diverged",
-            )
+            problem = f"training diverged: the loss is {loss}"
+            raise DataError(f"{problem}. Lower --learning-rate, or raise --temperature.", code="training.diverged")
+        if not self.quiet and (name := f"eval_{self.recipe.criterion}") in logs:
+            epoch = f"epoch {round(logs['epoch'])}/{self.recipe.epochs}"
+            tqdm.write(f"  {epoch}: tuning {self.recipe.criterion} {logs[name]:.4f}", file=sys.stderr)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Compare the epoch with those before it."""
@@ -231,19 +226,17 @@ class Selection(TrainerCallback):  # type: ignore[misc]
             control.should_training_stop = True
 
 
-def _arguments(
-    job: TrainingJob, recipe: Recipe, encoder: Encoder, fresh: bool, quiet: bool
-) -> SentenceTransformerTrainingArguments:
+def _arguments(job: TrainingJob, recipe: Recipe, fresh: bool) -> SentenceTransformerTrainingArguments:
+    on_cpu = job.encoder.device == "cpu"
+    own = {"eval_on_start": fresh, **job.arguments}
     return SentenceTransformerTrainingArguments(
         output_dir=str(job.folder.resolve()),
         seed=recipe.seed,
         num_train_epochs=recipe.epochs,
         per_device_train_batch_size=recipe.batch,
         per_device_eval_batch_size=recipe.batch,
-        batch_sampler=job.sampler,
-        prompts=encoder.prompt or None,
+        prompts=job.encoder.prompt or None,
         learning_rate=recipe.learning_rate,
-        learning_rate_mapping=dict(job.rates),
         weight_decay=recipe.weight_decay,
         lr_scheduler_type="constant_with_warmup" if recipe.schedule == "constant" else recipe.schedule,
         warmup_steps=recipe.warmup,
@@ -251,9 +244,8 @@ def _arguments(
         max_grad_norm=0.0,
         bf16=recipe.precision == "bfloat16",
         fp16=recipe.precision == "float16",
-        use_cpu=encoder.device == "cpu",
-        dataloader_pin_memory=encoder.device != "cpu",
-        eval_on_start=fresh and job.measure_first,
+        use_cpu=on_cpu,
+        dataloader_pin_memory=not on_cpu,
         eval_strategy="epoch",
         save_strategy="epoch",
         logging_strategy="epoch",
@@ -263,7 +255,8 @@ def _arguments(
         metric_for_best_model=f"eval_{recipe.criterion}",
         greater_is_better=recipe.criterion != "loss",
         report_to="none",
-        disable_tqdm=quiet,
+        disable_tqdm=True,
+        **own,
     )
 
 

@@ -24,7 +24,7 @@ def test_rows_name_encoder_category_and_reversed():
     figure = delta_figure([results(), results("n", after=-0.2)], "context")
     assert rows_of(figure) == [
         "m: caste\n(reversed: before training)",
-        "n: caste\n(reversed: before training; triplet, margin 0.5)",
+        "n: caste\n(reversed: before training, triplet)",
     ]
 
 

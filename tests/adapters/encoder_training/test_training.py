@@ -94,6 +94,15 @@ def test_killed_training_ends_as_if_never_killed(training, fresh, monkeypatch):
     assert np.array_equal(embed(again, FIRST), embed(whole, FIRST))
 
 
+def test_each_epoch_is_reported_beside_the_results(corpus, parts, fresh, tmp_path, capfd):
+    settings = msgspec.structs.replace(SETTINGS, epochs=1)
+    tuning = [epoch.tuning for epoch in train(fresh(), (corpus, parts), settings, tmp_path, quiet=False).history]
+    out, err = capfd.readouterr()
+    assert not out and err.splitlines() == [
+        f"  epoch {number}/1: tuning delta_sim {value:.4f}" for number, value in enumerate(tuning)
+    ]
+
+
 def test_finished_training_is_not_trained_further(training, fresh, tmp_path):
     # Stopped by its patience, then killed before anybody wrote the result.
     settings = msgspec.structs.replace(SETTINGS, learning_rate=1e-12, patience=1, epochs=9, batch=96)
