@@ -148,7 +148,7 @@ def _train_cell(job: Job, cell: Cell, path: Path) -> None:
     corpus, parts, encoder, state = job.corpus, job.parts(cell), job.load(), path.with_name("state")
     held = parts.validation
     before = deltas(embed(encoder, corpus.texts[held]), corpus, held)
-    fitted = train(encoder, (corpus, parts), cell.settings, state, job.quiet)
+    fitted = train(encoder, (corpus, parts), cell.settings, state, job.quiet or not is_first_process())
     if not is_first_process():
         return
     vectors = embed(encoder, corpus.texts)
