@@ -19,11 +19,14 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from ..contracts.errors import DataError, UnknownNameError, UsageError
+from ..contracts.options import plainly
 from .prices import Prices
 from .published import Published as Published
 from .published import PublishedTable, expand
 
 FILE_NAME = "registry.toml"
+SINGULAR = {"adapters": "adapter", "probes": "probe", "metrics": "metric", "models": "model", "studies": "study"}
+"""What an entry of each table of a registry is called."""
 LOG = logging.getLogger(__name__)
 
 
@@ -167,10 +170,23 @@ def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = Non
     try:
         registry = msgspec.convert(data, Registry)
     except msgspec.ValidationError as error:
-        raise DataError(f"{where}: {error}.", code="registry.entry") from None
+        raise _wrong_entry(data, where) or DataError(f"{where}: {plainly(error)}", code="registry.entry") from None
     models = {name: _located(entry, folder) for name, entry in registry.models.items()}
-    studies = {name: _tabled(entry, f"{where}: studies: {name}") for name, entry in registry.studies.items()}
+    studies = {name: _tabled(entry, f"{where}: study {name!r}") for name, entry in registry.studies.items()}
     return msgspec.structs.replace(registry, models=models, studies=studies)
+
+
+def _wrong_entry(data: Mapping[str, Any], where: str) -> DataError | None:
+    """Return what is wrong with the first entry that cannot be read, by its name; msgspec names no keys of tables."""
+    for kind, hint in get_type_hints(Registry).items():
+        entries = data.get(kind, {})
+        for name, entry in entries.items() if isinstance(entries, Mapping) else ():
+            try:
+                msgspec.convert(entry, get_args(hint)[1])
+            except msgspec.ValidationError as error:
+                what = f"{SINGULAR[kind]} {name!r}"
+                return DataError(f"{where}: {what}: {plainly(error)}", code="registry.entry", entry=what)
+    return None
 
 
 def _tabled(entry: StudyEntry, where: str) -> StudyEntry:
@@ -212,18 +228,23 @@ def _moved(package: str, inner: str) -> Traversable | None:
 def check_keys(data: Any, kind: Any, where: str) -> None:
     """Find a key no record has, and name the nearest; the records' own errors name no neighbour.
 
+    `where` says what has the keys: a file, then `study 'mine' in my.toml`, then `published 1 of study 'mine' ...`.
+
     Raises:
         UnknownNameError: the first such key.
     """
     if get_origin(kind) is dict and isinstance(data, Mapping):
         for name, value in data.items():
-            check_keys(value, get_args(kind)[1], f"{where}: {name}")
+            table, _, rest = where.partition(" ")
+            place = f"{SINGULAR[table]} {name!r} {rest}" if table in SINGULAR else f"{name!r} of {where}"
+            check_keys(value, get_args(kind)[1], place)
     elif get_origin(kind) is tuple and isinstance(data, list):
-        for value in data:
-            check_keys(value, get_args(kind)[0], where)
+        for number, value in enumerate(data, 1):
+            table, _, rest = where.partition(" ")
+            check_keys(value, get_args(kind)[0], f"{table} {number} {rest}")
     elif isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(data, Mapping):
         hints = get_type_hints(kind)
         for name, value in data.items():
             if name not in hints:
-                raise UnknownNameError(f"key in {where}", name, hints)
-            check_keys(value, hints[name], f"{where}: {name}")
+                raise UnknownNameError(f"key of {where}", name, hints)
+            check_keys(value, hints[name], f"{name} {'in' if kind is Registry else 'of'} {where}")

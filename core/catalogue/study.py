@@ -133,7 +133,7 @@ class Catalogue:
         probe = self._make(Probe, "probe", study.probe)
         instrument = Instrument(
             probe=probe,
-            options=build_options(study.probe, probe.options, study.options),
+            options=build_options(study.name, probe.options, study.options),
             roles=frozenset(study.roles),
             metrics={
                 name: (metric := self._make(Metric, "metric", name), build_options(name, metric.options, values))

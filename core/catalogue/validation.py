@@ -12,7 +12,7 @@ import msgspec
 
 from ..contracts import Options
 from ..contracts.errors import PrejudgeError, UnknownNameError
-from ..contracts.options import build_options
+from ..contracts.options import build_options, plainly
 from .plugins import Plugins
 from .registry import StudyEntry
 from .study import Catalogue
@@ -57,7 +57,7 @@ def _of_fields(data: Mapping[str, Any]) -> Iterator[str]:
         try:
             msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:
-            yield f"{name}: {error}."
+            yield f"{name}: {plainly(error)}"
 
 
 def _of_probe(data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[str]:

@@ -30,6 +30,8 @@ from types import MappingProxyType
 
 MOST_NAMED = 40
 """How many known names a message lists."""
+_OWNER = re.compile(r"(.*?)((?: (?:of|in|for|with) .*)?)$", re.DOTALL)
+"""What is unknown, and of what: `option`, ` of subtle-sai`."""
 
 
 class RetryDecision(Enum):
@@ -70,14 +72,16 @@ class UsageError(PrejudgeError):
 class UnknownNameError(UsageError):
     """Report a name nobody registered, with the nearest known one.
 
-    The code follows from the kind: `unknown-study` for a study, `unknown-option` for an option of a probe.
+    The kind may say where: `option of subtle-sai` gives "unknown option 'x' of subtle-sai". The code follows from it:
+    `unknown-study` for a study, `unknown-option` for an option of a study.
     """
 
     code = "unknown-name"
 
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "", *, code: str | None = None) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        message = " ".join(filter(None, [f"unknown {kind} {name!r}.", self._mend(hint), hint]))
+        what, place = _OWNER.match(kind).groups()  # type: ignore[union-attr]  # it matches every text
+        message = " ".join(filter(None, [f"unknown {what} {name!r}{place}.", self._mend(hint), hint]))
         super().__init__(message, code=code or f"unknown-{_slug(kind)}", name=name)
 
     def _mend(self, hint: str) -> str:
@@ -197,4 +201,4 @@ class AuthenticationError(ModelError):
 
 def _slug(kind: str) -> str:
     """Return what a kind is called in a code: `option of subtle` is an `option`."""
-    return re.sub(r"[^a-z0-9]+", "-", re.split(r" (?:of|in|for|with) ", kind.lower())[0]).strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", _OWNER.sub(r"\1", kind).lower()).strip("-")

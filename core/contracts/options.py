@@ -12,14 +12,19 @@ import msgspec
 from .errors import UnknownNameError, UsageError
 
 S = TypeVar("S", bound=msgspec.Struct)
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every plugin's parameters: typed, frozen, and strict about unknown names."""
 
 
-def build_options(owner: str, kind: type[S], values: Mapping[str, Any], *, strict: bool = False) -> S:
+def build_options(
+    owner: str, kind: type[S], values: Mapping[str, Any], *, strict: bool = False, noun: str = "option"
+) -> S:
     """Return the options record of `owner` with these values; text is read as the type the option has, unless `strict`.
+
+    Errors call a value an `option`, or what `noun` says.
 
     Raises:
         UnknownNameError: an option nobody declared.
@@ -28,29 +33,38 @@ def build_options(owner: str, kind: type[S], values: Mapping[str, Any], *, stric
     known = [field.encode_name for field in msgspec.structs.fields(kind)]
     for name in values:
         if name not in known:
-            raise UnknownNameError(f"option of {owner}", name, known)
+            raise UnknownNameError(f"{noun} of {owner}", name, known)
     try:
         return msgspec.convert(values if strict else _split_lists(kind, values), kind, strict=strict)
     except msgspec.ValidationError as error:
-        raise _explain(owner, kind, values, str(error)) from None
+        raise _explain(f"{owner}: {noun}", kind, values, str(error)) from None
+
+
+def plainly(problem: msgspec.ValidationError) -> str:
+    """Return the words of msgspec, place first: `published 1: the key 'measure' is missing`."""
+    what, _, place = str(problem).partition(" - at `$")
+    place = re.sub(r"\[(\d+)\]", lambda number: f" {int(number[1]) + 1}", place.strip("`.").replace("[...]", ""))
+    missing = _MISSING.fullmatch(what)
+    what = f"the key {missing[1]!r} is missing" if missing else what
+    return f"{place}: {what}." if place else f"{what}."
 
 
 def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], problem: str) -> UsageError:
     """Say which option has which wrong value, and what it may be."""
-    missing = re.fullmatch(r"Object missing required field `(\w+)`", problem)
+    missing = _MISSING.fullmatch(problem)
     if missing:
         return UsageError(
-            f"{owner}: option {missing[1]!r} is not set and has no default.", code="options.missing", name=missing[1]
+            f"{owner} {missing[1]!r} is not set and has no default.", code="options.missing", name=missing[1]
         )
     place = re.search(r"`\$\.(\w+)", problem)
     if place is None or place[1] not in values:
-        return UsageError(f"{owner}: {problem}.", code="options.type")
+        return UsageError(f"{owner}s: {problem}.", code="options.type")
     name, hint = place[1], get_type_hints(kind).get(place[1])
     choices = [choice for part in (hint, *get_args(hint)) if get_origin(part) is Literal for choice in get_args(part)]
     what = problem.partition(" - at")[0].replace(" | null`", "`")
     may = f"It may be: {', '.join(map(repr, choices))}." if choices else f"{what}."
     code = "options.choice" if choices else "options.type"
-    return UsageError(f"{owner}: option {name!r} is {values[name]!r}. {may}", code=code, name=name, value=values[name])
+    return UsageError(f"{owner} {name!r} is {values[name]!r}. {may}", code=code, name=name, value=values[name])
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:

@@ -103,12 +103,12 @@ def parse_policy(text: str, where: str = "the policy") -> Policy:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{where} is not valid TOML: {error}.", code="data.syntax") from None
-    file = build_options(where, _File, data, strict=True)
+    file = build_options(where, _File, data, strict=True, noun="key")
     if not file.rules:
         raise UsageError(
             f"{where} has no rules, so it would let everything pass. Write [[rules]].", code="policy.no-rules"
         )
-    rules = tuple(_rule(values, f"{where}: rule {number}", number) for number, values in enumerate(file.rules, 1))
+    rules = tuple(_rule(values, f"rule {number} in {where}", number) for number, values in enumerate(file.rules, 1))
     names = [rule.name for rule in rules]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(
@@ -120,7 +120,7 @@ def parse_policy(text: str, where: str = "the policy") -> Policy:
 def _rule(values: dict[str, Any], where: str, number: int) -> Rule:
     for name in (*LIMITS, *SHARES):
         _check_numbers(name, values.get(name), where)
-    rule = build_options(where, Rule, values, strict=True)
+    rule = build_options(where, Rule, values, strict=True, noun="key")
     _check(rule, where)
     selector = " ".join([rule.metric or "answers", *(f"{k}={v}" for k, v in rule.group.items())])
     return msgspec.structs.replace(rule, name=rule.name or f"rule {number}: {selector}")

@@ -38,16 +38,36 @@ def test_named_registry_must_be_there(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "near"),
+    ("text", "named"),
     [
-        ("[modells.x]\nadapter='a'", "models"),
-        ("[models.x]\nadaptor='a'", "adapter"),
-        ("[[studies.x.published]]\nmesure='a'", "measure"),
+        ("[modells.x]\nadapter='a'", ["'modells' of my.toml", "'models'"]),
+        ("[models.x]\nadaptor='a'", ["'adaptor' of model 'x' in my.toml", "'adapter'"]),
+        ("[models.x]\nprices={inptu=1}", ["'inptu' of prices of model 'x'", "'input'"]),
+        ("[[studies.x.published]]\nmesure='a'", ["'mesure' of published 1 of study 'x'", "'measure'"]),
     ],
 )
-def test_unknown_key_offers_the_nearest(text, near):
-    with raises_code(UnknownNameError, "unknown-key", near):
+def test_unknown_key_names_its_entry_and_the_nearest(text, named):
+    with raises_code(UnknownNameError, "unknown-key", *named):
         parse_registry(text, "my.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "key"),
+    [
+        ("probe='p'", "study 'bad'", "'metrics'"),
+        (
+            "probe='p'\nmetrics={}\n[[studies.bad.published]]\nmeasure='a'",
+            "study 'bad'",
+            "published 1: the key 'value'",
+        ),
+        ("probe='p'\nmetrics={}\nlimits=3", "study 'bad'", "limits"),
+    ],
+)
+def test_wrong_entry_is_named_with_its_key(text, entry, key):
+    good = "[studies.good]\nprobe='p'\nmetrics={}\n"
+    with raises_code(DataError, "registry.entry", "my.toml", entry, key) as caught:
+        parse_registry(f"{good}[studies.bad]\n{text}", "my.toml")
+    assert caught.value.fields["entry"] == entry
 
 
 def test_wrong_type_says_where():

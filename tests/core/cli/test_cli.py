@@ -112,7 +112,7 @@ def test_mistake_gets_one_line(prejudge, words, line):
 def test_unknown_key_in_own_registry(prejudge, tmp_path):
     (tmp_path / "registry.toml").write_text("[models.mine]\nadaptor = 'hf-masked'\n")
     said = refused(prejudge("list"))
-    assert f"unknown key in {tmp_path}/registry.toml: models: mine 'adaptor'. Did you mean 'adapter'?" in said
+    assert f"unknown key 'adaptor' of model 'mine' in {tmp_path}/registry.toml. Did you mean 'adapter'?" in said
 
 
 def test_debug_shows_the_traceback_and_the_code(prejudge):

@@ -279,8 +279,8 @@ def test_run_is_no_baseline_of_itself(run_study, catalogue, store):
     ("text", "error", "code", "named"),
     [
         ("", UsageError, "policy.no-rules", ""),
-        ("rule = 1", UnknownNameError, "unknown-option", "'rules'"),
-        ("[[rules]]\nmetric = 'a'\nmaximum = 3", UnknownNameError, "unknown-option", "'max'"),
+        ("rule = 1", UnknownNameError, "unknown-key", "'rules'"),
+        ("[[rules]]\nmetric = 'a'\nmaximum = 3", UnknownNameError, "unknown-key", "'maximum' of rule 1 in"),
         ("[[rules]]\nmetric = 'a'", UsageError, "policy.rule-empty", "rule 1"),
         ("[[rules]]\nmax = 3", UsageError, "policy.no-metric", "max"),
         ("[[rules]]\nmetric = 'a'\nmax = 'much'", UsageError, "policy.number", "'much'"),
