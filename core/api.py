@@ -211,7 +211,7 @@ def plan(
     own = catalogue.plugins.load("probe", resolved.probe).options.__struct_fields__
     if named := [name for name in ASSUMED if name in options and name not in own]:
         raise UsageError(
-            f"plan counts, and has no {named[0]!r}. Give it to smallest_effects({study!r}, ...).", code="plan.choice"
+            f"plan has no setting {named[0]!r}. Pass it to smallest_effects({study!r}, ...).", code="plan.choice"
         )
     if model is None or not ("://" in settings.store or Path(settings.store).exists()):
         return plan_study(catalogue, resolved)
@@ -301,7 +301,7 @@ def write_table(frame: pl.DataFrame, path: Path) -> Path:
     if kind not in TABLES:
         endings = ", ".join(f".{name}" for name in TABLES)
         raise UsageError(
-            f"cannot tell a kind of file from {path.name!r}. End it in {endings}.", code="options.file-kind"
+            f"the file name {path.name!r} has an unknown ending. Use one of {endings}.", code="options.file-kind"
         )
     return write_bytes(encode(frame, kind), path)
 

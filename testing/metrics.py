@@ -202,6 +202,7 @@ class MetricContract:
         assert estimate.topic in ("", *TOPICS), f"{name}: topic {estimate.topic!r} is none of {TOPICS}"
         assert estimate.n >= 0 and all(n >= 0 for n in estimate.missing.counts.values()), f"{name}: a count below 0"
         plain = all(type(fact) in (str, int, float, bool, type(None)) for fact in estimate.facts.values())
+        assert all(fact.isidentifier() for fact in estimate.facts), f"{name}: facts have names with spaces or signs"
         assert plain, f"{name}: the facts {estimate.facts} are not all plain texts, numbers, booleans or None"
         for low, high in (("low", "high"), ("bound_low", "bound_high"), ("effect_low", "effect_high")):
             a, b = flat[low], flat[high]

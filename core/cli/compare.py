@@ -26,11 +26,11 @@ from ..contracts.words import interval, number, p_value
 from ..report.output import ensure_writable
 from ..store import Store
 from .completing import complete_run
-from .results import ADJUSTED, UNITS, levels
+from .results import UNITS, levels, note_on_p
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
 from .terminal import terminal
 
-CAPTION = f"difference: in the units that both runs answered; {ADJUSTED}"
+CAPTION = "difference: in the units that both runs answered"
 ROWS = 60
 """Differences that a terminal shows; the report has all."""
 
@@ -96,14 +96,15 @@ def _by_pair(differences: Sequence[Difference]) -> dict[str, list[Difference]]:
     return found
 
 
-def _empty(title: str, caption: str) -> Table:
+def _empty(title: str, caption: str | None) -> Table:
     return Table(
         title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE_HEAD, pad_edge=False
     )
 
 
 def _table(title: str, differences: Sequence[Difference]) -> Table:
-    table = _empty(title, CAPTION)
+    caption = "; ".join(filter(None, [CAPTION, note_on_p(d.estimate for d in differences)]))
+    table = _empty(title, caption)
     for name in ("measure", "group"):
         table.add_column(name, overflow="fold")
     for name in ("first", "second", "difference", "interval", "n", "missing", "p"):
@@ -115,7 +116,7 @@ def _table(title: str, differences: Sequence[Difference]) -> Table:
 
 def rank_table(estimates: Sequence[Estimate]) -> Table:
     """Return a table of rank agreements for a terminal."""
-    table = _empty("Rank agreement", ADJUSTED)
+    table = _empty("Rank agreement", note_on_p(estimates))
     for name in next((estimate.group for estimate in estimates), {}):
         table.add_column(name, overflow="fold")
     for name in ("Kendall's tau", "models", "p"):

@@ -9,6 +9,7 @@ import click
 from rich.table import Table
 
 from ..catalogue.study import Catalogue, Study
+from ..contracts.words import UNDEFINED, percent
 from ..engine.plan import StagePlan
 from ..engine.plan import plan as plan_study
 from ..scoring.score import score
@@ -105,7 +106,9 @@ def _smallest(
 
 def _show(stage: StagePlan) -> None:
     console = terminal()
-    table = Table(title=f"stage {stage.stage}, role {stage.role}")
+    # A title of the table would be wrapped at the table's width.
+    console.print(f"Stage {stage.stage}, role {stage.role}", markup=False)
+    table = Table()
     names = list(stage.cells[0].group) if stage.cells else []
     for name in names:
         table.add_column(name)
@@ -153,9 +156,9 @@ def _spending(stage: StagePlan) -> Table:
 
 def _cached(stage: StagePlan) -> str:
     if stage.cached is None:
-        return "–"
-    return f"{stage.cached:,} ({stage.cached / max(1, stage.trials):.0%})"
+        return UNDEFINED
+    return f"{stage.cached:,} ({percent(stage.cached / max(1, stage.trials), 0)})"
 
 
 def _count(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}"
+    return UNDEFINED if value is None else f"{value:,.0f}"

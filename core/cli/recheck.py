@@ -11,13 +11,14 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..catalogue.study import Catalogue
-from ..contracts.words import number, p_value
+from ..contracts.words import UNDEFINED, number, p_value, percent
 from ..scoring.drift import Drift
 from ..scoring.recheck import RecheckOptions
 from ..scoring.recheck import recheck as ask_again
 from ..store import Store
 from ..store.urls import hide_password
 from .completing import complete_run
+from .results import ADJUSTED
 from .shared import ensure_there, registry_option, store_option
 from .terminal import terminal
 
@@ -60,7 +61,7 @@ def recheck(run: str, alpha: float, exact: bool, store: str, registry: str | Non
 
 
 def _show(drift: Drift) -> None:
-    table = Table(caption="p: adjusted over all rows", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(caption=ADJUSTED, caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for column in ("stage", "outcome", "test"):
         table.add_column(column)
     for column in ("n", "changed", "maximum", "effect", "p"):
@@ -69,5 +70,6 @@ def _show(drift: Drift) -> None:
         figures = (str(row.n), str(row.changed), number(row.largest), number(row.effect), p_value(row.p_adjusted))
         table.add_row(row.stage, row.outcome, row.test, *figures)
     terminal().print(table)
-    share = "–" if drift.share is None else f"{drift.share:.1%} ({drift.same_low:.1%} to {drift.same_high:.1%})"
+    low, high = percent(drift.same_low, 1), percent(drift.same_high, 1)
+    share = UNDEFINED if drift.share is None else f"{percent(drift.share, 1)} ({low} to {high})"
     click.echo(f"Asked again: {drift.asked}. Without an answer: {drift.missing}. Same answer: {share}.")

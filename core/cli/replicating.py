@@ -15,6 +15,7 @@ from rich.table import Table
 
 from ..catalogue.published import Published
 from ..catalogue.study import Catalogue
+from ..contracts.words import UNDEFINED, percent
 from ..scoring.replicate import NOT, REPRODUCED, UNJUDGED, Judged, ReplicateOptions
 from ..scoring.replicate import replicate as replicate_study
 from ..store import Store
@@ -121,8 +122,8 @@ def _table(judged: Sequence[Judged]) -> Table:
 
 
 def _tolerance(value: Published) -> str:
-    return _number(value.tolerance) if value.relative is None else f"{100 * value.relative:g} %"
+    return _number(value.tolerance) if value.relative is None else percent(value.relative)
 
 
 def _number(value: float | None) -> str:
-    return "\N{EN DASH}" if value is None else f"{value:.6g}"
+    return UNDEFINED if value is None else f"{value:.6g}"

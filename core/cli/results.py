@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from .shared import again_words
 from .terminal import terminal
 
 UNITS = {"percentage points": "pp"}
-ADJUSTED = "p: adjusted within its family"
-"""Stands below tables of estimates."""
+ADJUSTED = "p: adjusted for multiple tests"
+"""Stands below a table of estimates where it is so."""
 
 
 def finish(
@@ -81,14 +81,20 @@ def show(scores: Scores, place: str = "") -> None:
 
 def estimates_table(estimates: Sequence[Estimate]) -> Table:
     """Return a table of estimates for a terminal."""
-    table = Table(caption=ADJUSTED, caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(caption=note_on_p(estimates), caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("measure")
     table.add_column("group")
-    for name in ("value", "interval", "neutral", "n", "missing", "p"):
+    tested = ["p"] if any(estimate.p is not None for estimate in estimates) else []
+    for name in ("value", "interval", "neutral", "n", "missing", *tested):
         table.add_column(name, justify="right")
     for estimate in estimates:
-        table.add_row(*_row(estimate))
+        table.add_row(*_row(estimate)[: len(table.columns)])
     return table
+
+
+def note_on_p(estimates: Iterable[Estimate]) -> str | None:
+    """Return what to say of the p-values below a table; None where no correction changed one."""
+    return ADJUSTED if any(e.test.adjusted for e in estimates) else None
 
 
 def _row(estimate: Estimate) -> tuple[str, ...]:

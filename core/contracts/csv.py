@@ -52,7 +52,7 @@ class Row(msgspec.Struct, frozen=True):
         try:
             value = convert(cell := self.cells[column])
         except ValueError:
-            raise self.fault(f"{column} {cell!r} is no number.", "data.number") from None
+            raise self.fault(f"{column} {cell!r} is not a number.", "data.number") from None
         if not abs(value) < float("inf"):
             raise self.fault(f"{column} {cell!r} is not finite.", "data.number")
         return value
@@ -134,7 +134,7 @@ def _records(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
             start = reader.line_num + 1
     except csv.Error as error:
         raise DataError(
-            f"{path}, line {start}: no well-formed CSV ({error}). Check the quotes of this row.",
+            f"{path}, line {start}: not well-formed CSV ({error}). Check the quotes of this row.",
             code="data.syntax",
             path=path,
             line=start,

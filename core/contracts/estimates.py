@@ -78,6 +78,11 @@ class SignificanceTest(msgspec.Struct, frozen=True):
     family: str = ""
     correction: str = ""
 
+    @property
+    def adjusted(self) -> bool:
+        """Return whether the correction changed p; it does not where the family has one test."""
+        return self.p_adjusted is not None and self.p_adjusted != self.p
+
 
 class Effect(msgspec.Struct, frozen=True):
     """A standardised effect size with its interval."""
@@ -146,7 +151,7 @@ class Estimate:
     """What was shown; None where nothing was judged, as of a count."""
     caveats: tuple[Caveat, ...] = ()
     facts: dict[str, Scalar] = field(default_factory=dict)
-    """What charts, tables and conclusions need to know besides, such as `{"main": True, "category": "jobs"}`."""
+    """What charts, tables and conclusions also need, by names in snake_case: `{"main": True, "category": "jobs"}`."""
     label: str = ""
     meaning: str = ""
     direction: str = ""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 HEADLINE = 40
-"""Estimates a reader can still take in at a glance."""
+"""The most estimates of a headline that no metric chooses."""
 UNIT_COLUMNS = ("metric", "unit", "cluster", "sign", "value", "least", "greatest", "status")
 """What `Metric.units` gives for each unit; every other column is a factor of the estimate's group."""
 DESIGN_COLUMNS = ("test", "level", "row", "ways")
@@ -66,11 +66,11 @@ class Metric(ABC):
         return None
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer the study's question in one sentence with its uncertainty."""
+        """Answer the question of the study in a few sentences, with the uncertainty."""
         return ""
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
-        """Pick the few estimates a reader should see first; by default all, if there are few."""
+        """Return the most important estimates; by default all, if there are at most 40."""
         return list(estimates) if len(estimates) <= HEADLINE else []
 
     def methods(self, options: Any) -> str:
@@ -82,9 +82,9 @@ class Metric(ABC):
         return []
 
     def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
-        """Draw the estimates of several runs, by label, beside each other; if nothing, `compare` draws plain marks."""
+        """Draw the estimates of several runs, by label, next to each other; by default `compare` draws simple marks."""
         return []
 
     def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:
-        """Pick the exchanges that show best what lies behind the numbers."""
+        """Choose exchanges that illustrate the numbers."""
         return []

@@ -51,8 +51,29 @@ def number(value: float | None, decimals: int | None = None) -> str:
     elif value != 0 and abs(value) < 0.5 * 10**-decimals:
         words = f"{value:.1e}"
     else:
-        words = f"{value + 0.0:,.{decimals}f}"
+        return fixed(value, decimals)
     return words.replace("-", "\N{MINUS SIGN}")
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Write a number with exactly so many decimals, for sentences; what rounds to zero has no sign."""
+    return f"{round(value, decimals) + 0.0:,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def signed(value: float, decimals: int) -> str:
+    """Write a difference with exactly so many decimals and its sign."""
+    words = fixed(value, decimals)
+    return words if words.startswith("\N{MINUS SIGN}") else f"+{words}"
+
+
+def percent(share: float, decimals: int | None = None) -> str:
+    """Write a share as a percentage, such as `95 %`: with so many decimals, or as many as it needs."""
+    return f"{exact(round(100 * share, 6)) if decimals is None else fixed(100 * share, decimals)} %"
+
+
+def counted(count: int, unit: str) -> str:
+    """Write a count with its unit, given in the singular: `1 test`, `1,200 tests`."""
+    return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
 
 
 def p_value(value: float | None) -> str:
@@ -90,7 +111,7 @@ def explained(estimate: Estimate) -> str:
 
 def _verdict(estimate: Estimate) -> Iterator[str]:
     margin = estimate.facts.get(MARGIN)
-    within = f"the margin of {margin:g} {estimate.unit}".rstrip() if isinstance(margin, int | float) else ""
+    within = f"the margin of {exact(margin)} {estimate.unit}".rstrip() if isinstance(margin, int | float) else ""
     match estimate.verdict:
         case Verdict.ABOVE | Verdict.BELOW as side:
             yield f"significantly {side} neutral" + (f", by less than {within}" if estimate.facts.get(WITHIN) else "")
@@ -114,6 +135,7 @@ def _facts(estimate: Estimate) -> Iterator[str]:
         elif name == BASIS:
             yield str(value)
         elif value is True:
-            yield name
+            yield name.replace("_", " ")
         elif name not in (SMALLEST_P, MARGIN, WITHIN, OF) and value is not False and value is not None:
-            yield f"{name}: {value}"
+            said = number(value) if isinstance(value, int | float) else value
+            yield f"{name.replace('_', ' ')}: {said}"

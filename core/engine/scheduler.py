@@ -209,7 +209,7 @@ class Scheduler:
         if passing and not self.counts.asked and self._silent >= SILENT:
             raise TransientError(
                 f"the model has answered none of {self._silent} requests, each asked several times. The last failure: "
-                f"{passing[-1]} Mend that, then resume the run.",
+                f"{passing[-1]} Fix the cause, then resume the run.",
                 code="model.silent",
             )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..compare import Difference
 from ..contracts.estimates import Estimate
-from ..contracts.words import defined, explained, number
+from ..contracts.words import defined, exact, explained, number, percent
 from .policy import Rule
 
 
@@ -25,12 +25,12 @@ def check_estimate(rule: Rule, estimate: Estimate, difference: Difference | None
     value: float | None = getattr(estimate, on)
     found = _found(on, value, estimate)
     if rule.max is not None:
-        yield Check(f"{on} at most {rule.max:g}", found, value is not None and value <= rule.max)
+        yield Check(f"{on} at most {exact(rule.max)}", found, value is not None and value <= rule.max)
     if rule.min is not None:
-        yield Check(f"{on} at least {rule.min:g}", found, value is not None and value >= rule.min)
+        yield Check(f"{on} at least {exact(rule.min)}", found, value is not None and value >= rule.min)
     if rule.between is not None:
         low, high = rule.between
-        yield Check(f"{on} from {low:g} to {high:g}", found, value is not None and low <= value <= high)
+        yield Check(f"{on} from {exact(low)} to {exact(high)}", found, value is not None and low <= value <= high)
     if rule.max_distance is not None:
         yield _distance(rule.max_distance, on, value, estimate)
     if rule.equivalent_within is not None:
@@ -44,10 +44,10 @@ def check_estimate(rule: Rule, estimate: Estimate, difference: Difference | None
 def check_share(status: str, most: float, total: int, missing: Mapping[str, int]) -> Check:
     """Check the share of a status among `total`; of all statuses together for `missing`."""
     count = sum(missing.values()) if status == "missing" else missing.get(status, 0)
-    words = f"{status} at most {100 * most:g} %"
+    words = f"{status} at most {percent(most)}"
     if not total:
         return Check(words, "no answers to count", False)
-    return Check(words, f"{100 * count / total:.3g} % ({count:,} of {total:,})", count / total <= most)
+    return Check(words, f"{percent(count / total, 1)} ({count:,} of {total:,})", count / total <= most)
 
 
 def _found(on: str, value: float | None, estimate: Estimate) -> str:
@@ -64,15 +64,15 @@ def _interval(estimate: Estimate) -> str:
 
 
 def _distance(most: float, on: str, value: float | None, estimate: Estimate) -> Check:
-    words = f"distance of {on} from neutral at most {most:g}"
+    words = f"distance of {on} from neutral at most {exact(most)}"
     if estimate.neutral is None:
         return Check(words, "this measure has no neutral value", False)
     passed = value is not None and abs(value - estimate.neutral) <= most
-    return Check(words, f"{_found(on, value, estimate)}, neutral {estimate.neutral:g}", passed)
+    return Check(words, f"{_found(on, value, estimate)}, neutral {exact(estimate.neutral)}", passed)
 
 
 def _equivalent(margin: float, estimate: Estimate) -> Check:
-    words = f"whole interval within {margin:g} of neutral"
+    words = f"whole interval within {exact(margin)} of neutral"
     if estimate.neutral is None:
         return Check(words, "this measure has no neutral value", False)
     if estimate.low is None or estimate.high is None:
@@ -81,12 +81,12 @@ def _equivalent(margin: float, estimate: Estimate) -> Check:
     # A value outside its own interval would be a broken metric; it must not pass for near.
     near = estimate.value is not None and abs(estimate.value - estimate.neutral) <= margin
     ends = f"{number(estimate.low)} to {number(estimate.high)}"
-    return Check(words, f"{ends}, neutral {estimate.neutral:g}", inside and near)
+    return Check(words, f"{ends}, neutral {exact(estimate.neutral)}", inside and near)
 
 
 def _increase(rule: Rule, most: float, estimate: Estimate, difference: Difference | None) -> Check:
     on = rule.on or "high"
-    words = f"increase of the distance from neutral since {rule.baseline} at most {most:g} ({on})"
+    words = f"increase of the distance from neutral since {rule.baseline} at most {exact(most)} ({on})"
     if estimate.neutral is None:
         return Check(words, "this measure has no neutral value", False)
     if difference is None or difference.first is None:

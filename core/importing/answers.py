@@ -136,7 +136,7 @@ def _generation(answers: Answers, row: Row, status: Any) -> Generation | NoAnswe
     if text is None:
         return Generation(text="", status=status) if status != "ok" else NoAnswer("no response")
     if not isinstance(text, str):
-        raise answers.fault(row, f"the response {text!r} is no text.")
+        raise answers.fault(row, f"the response {text!r} is not a text.")
     return Generation(text=text, status=status)
 
 
@@ -151,7 +151,7 @@ def _scores(answers: Answers, row: Row, count: int) -> list[TokenScores] | NoAns
     if max(values) > 0:
         raise answers.fault(row, f"the log-probability {max(values)} is above 0.")
     if any(number < 1 or number != int(number) for number in tokens):
-        raise answers.fault(row, f"tokens {tokens} are no counts above 0.")
+        raise answers.fault(row, f"tokens {tokens} are not counts above 0.")
     return [TokenScores(log_probability=v, count=int(n)) for v, n in zip(values, tokens, strict=True)]
 
 
@@ -175,7 +175,7 @@ def _numbers(answers: Answers, row: Row, field: str) -> list[float] | None:
         value = msgspec.json.decode(cell) if isinstance(cell, str) else cell
         return msgspec.convert(value if isinstance(value, list) else [value], list[float])
     except (msgspec.MsgspecError, UnicodeEncodeError):
-        raise answers.fault(row, f"{field} {cell!r} is no finite number, nor a JSON list of such.") from None
+        raise answers.fault(row, f"{field} {cell!r} is not a finite number or a JSON list of finite numbers.") from None
 
 
 def _csv(path: str) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
@@ -191,5 +191,5 @@ def _json_lines(path: str) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
             try:
                 records.append((line, msgspec.json.decode(record, type=dict[str, Any])))
             except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-                raise DataError(f"{path}, line {line}: no JSON object ({error}).", code="data.syntax") from None
+                raise DataError(f"{path}, line {line}: not a JSON object ({error}).", code="data.syntax") from None
     return hashlib.sha256(raw).hexdigest(), records

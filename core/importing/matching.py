@@ -183,7 +183,7 @@ def _ensure_room(answers: Answers, group: _Group) -> None:
         lines = ", ".join(str(row.number) for row in group.rows[:SHOWN])
         room = "once" if len(group.ordinals) == 1 else f"{len(group.ordinals)} times"
         problem = f"{len(group.rows)} rows (lines {lines}) are for trial {group.trials[0]!r}, which is asked {room}"
-        raise answers.fault(group.rows[len(group.ordinals)], f"{problem}. Remove what is too much.", "import.too-many")
+        raise answers.fault(group.rows[len(group.ordinals)], f"{problem}. Remove the extra rows.", "import.too-many")
 
 
 def _reason(name: str, rows: Sequence[Row]) -> str:

@@ -19,7 +19,7 @@ import polars as pl
 from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
 from ..contracts.adapter import OPERATIONS, Identity
-from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number, p_value
+from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number, p_value, percent
 from ..scoring.score import Scores
 from ..scoring.warnings import warnings_of
 from .export import write_bytes
@@ -141,7 +141,7 @@ def _results(scores: Scores) -> Results:
         rows=[_estimate(e) for e in shown[:ROWS]],
         numeric=range(2, len(HEADS)),
         intervals=list(
-            dict.fromkeys(f"{100 * e.interval.level:g} % {e.interval.method}" for e in shown if e.interval.method)
+            dict.fromkeys(f"{percent(e.interval.level)} {e.interval.method}" for e in shown if e.interval.method)
         ),
         families=list(
             dict.fromkeys(f"{e.test.correction} within {e.test.family}" for e in shown if e.p_adjusted is not None)
@@ -171,7 +171,7 @@ def _missing(scores: Scores) -> Iterator[tuple[object, ...]]:
         frame = scores.observations[stage.name]
         counts = frame.group_by("status").len().sort("len", descending=True)
         for status, count in counts.iter_rows():
-            yield stage.name, status, f"{count:,}", f"{100 * count / frame.height:.3g} %"
+            yield stage.name, status, f"{count:,}", percent(count / frame.height, 1)
 
 
 def _columns(stage: Stage, frame: pl.DataFrame) -> Iterator[tuple[object, ...]]:

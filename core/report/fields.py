@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from ..contracts.estimates import Estimate
-from ..contracts.words import UNDEFINED, decimals_for, defined, exact, explained, interval, number, p_value
+from ..contracts.words import UNDEFINED, counted, decimals_for, defined, exact, explained, interval, number, p_value
 from .grid import Cell, Plot, sort_key
 
 
@@ -82,7 +82,7 @@ def _plot_cell(e: Estimate, scale: Scale) -> Cell:
 
 
 def _n_cell(e: Estimate, scale: Scale) -> Cell:
-    return Cell(number(e.n), sort_key(e.n), f"{e.clusters:,} clusters" if e.clusters is not None else "")
+    return Cell(number(e.n), sort_key(e.n), counted(e.clusters, "cluster") if e.clusters is not None else "")
 
 
 def _missing_cell(e: Estimate, scale: Scale) -> Cell:
@@ -126,7 +126,7 @@ _FIELDS = (
     Field("Neutral", _neutral_cell, lambda e: e.neutral is not None),
     Field("Plot", _plot_cell, lambda e: defined(e.value), numeric=False),
     Field("p", _p_cell, lambda e: e.p is not None or bool(e.test.name)),
-    Field("Adjusted p", _adjusted_cell, lambda e: e.p_adjusted is not None),
+    Field("Adjusted p", _adjusted_cell, lambda e: e.test.adjusted),
     Field("Effect", _effect_cell, lambda e: e.effect.value is not None),
     Field("n", _n_cell),
     Field("Clusters", lambda e, s: number_cell(e.clusters, 0), lambda e: e.clusters is not None),

@@ -8,7 +8,7 @@ import msgspec
 
 from ..catalogue.published import within
 from ..contracts.estimates import Estimate
-from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number
+from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number, percent
 from .content import Published
 from .fields import Field, fields_for, number_cell, scale_of
 from .grid import Cell, Column, Grid, label_cell
@@ -67,7 +67,7 @@ def answer(estimates: Sequence[Estimate]) -> str:
     words = [f"{first.metric} ({group_words(first.group)}) is {number(first.value, decimals)} {first.unit}".rstrip()]
     if defined(first.low) and defined(first.high):
         ends = interval(first.low, first.high, decimals)
-        words.append(f"{100 * first.interval.level:g} % interval {ends}")
+        words.append(f"{percent(first.interval.level)} interval {ends}")
     else:
         words.append("no interval")
     if defined(first.neutral):
@@ -93,7 +93,7 @@ def headline(estimates: Sequence[Estimate], chosen: Sequence[Estimate] | None = 
 def _short(shown: Sequence[Estimate]) -> list[Field]:
     """Return the columns of the short table: one p, and the worst case only where an answer is missing."""
     fields = {field.label: field for field in fields_for(shown) if field.label not in BELOW}
-    if all(e.p is None or e.p_adjusted is not None for e in shown):
+    if "Adjusted p" in fields and all(e.p is None or e.p_adjusted is not None for e in shown):
         fields.pop("p", None)
     if not any(e.missing.total for e in shown):
         fields.pop("Worst case", None)
@@ -162,8 +162,8 @@ def _notes(estimates: Sequence[Estimate]) -> Iterable[str]:
     notes: dict[str, None] = {}
     for e in estimates:
         if e.low is not None or e.high is not None:
-            notes[f"Interval: {100 * e.interval.level:g} % {e.interval.method}".strip()] = None
-        if e.p_adjusted is not None:
+            notes[f"Interval: {percent(e.interval.level)} {e.interval.method}".strip()] = None
+        if e.test.adjusted:
             notes[f"Adjusted p: {e.test.correction or 'corrected'} within {e.test.family or 'this metric'}"] = None
         if e.effect.value is not None and e.effect.name:
             notes[f"Effect: {e.effect.name}"] = None

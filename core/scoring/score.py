@@ -149,7 +149,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
     """
     if catalogue.plugins.load("probe", study.probe).import_scores is Probe.import_scores:
         raise UsageError(
-            f"study {study.name!r} reads no published scores; run it on a model.", code="published.no-reader"
+            f"study {study.name!r} cannot read published scores; run it on a model.", code="published.no-reader"
         )
     study = msgspec.structs.replace(study, options=study.options | {"data": path})
     instrument = catalogue.instrument(study)

@@ -107,7 +107,7 @@ def ensure_apart(pilot: object, spread: float | None) -> None:
     """Refuse a spread beside a pilot."""
     if pilot is not None and spread is not None:
         raise UsageError(
-            "--pilot tells the spread of each measure, so --spread has no use. Leave one of them out.",
+            "--pilot gives the standard deviations, so --spread is not used. Remove one of them.",
             code="options.conflict",
         )
 

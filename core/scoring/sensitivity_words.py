@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..contracts.estimates import Estimate
-from ..contracts.words import explained
+from ..contracts.words import explained, percent
 
 LINES = 4
 """Lines per measure and test, at most; more kinds of groups than that share one."""
@@ -15,10 +15,10 @@ LINES = 4
 def heading(power: float, levels: Mapping[str, float]) -> str:
     """Return what stands above the lines; `levels` has the level of each metric's tests."""
     kinds = set(levels.values())
-    tests = ", ".join(f"{100 * level:g} %" + (f" ({name})" if len(kinds) > 1 else "") for name, level in levels.items())
+    tests = ", ".join(percent(level) + (f" ({name})" if len(kinds) > 1 else "") for name, level in levels.items())
     if len(kinds) == 1:
-        tests = f"{100 * kinds.pop():g} %"
-    return f"Smallest effect this design can detect ({100 * power:g} % power, tests at {tests}, not corrected):"
+        tests = percent(kinds.pop())
+    return f"Smallest effect this design can detect ({percent(power)} power, tests at {tests}, not corrected):"
 
 
 def in_lines(effects: list[Estimate]) -> Iterator[str]:

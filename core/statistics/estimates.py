@@ -22,7 +22,7 @@ from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, Estimate, Verdict
 from ..contracts.records import Scalar
 from ..contracts.words import MARGIN, SMALLEST_P, WITHIN
-from .intervals import FEWEST, Array, Ranges, scaled, t_sf
+from .intervals import Array, Ranges, scaled, t_sf
 from .resampling import METHODS, Method, Resampling, Statistics, bootstrap, flip_test, smallest_p
 
 
@@ -138,7 +138,7 @@ def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
 def correct(estimates: Sequence[Estimate], correction: Correction, alpha: float, unit: str) -> list[Estimate]:
     """Correct every estimate that has a p within its `family`, name the family's size, and judge it.
 
-    An estimate without a p was not tested and does not count. `unit` is the word for the family's members.
+    An estimate without a p was not tested and does not count. `unit` is the word for its members.
     """
     members: dict[str, list[int]] = defaultdict(list)
     for index, estimate in enumerate(estimates):
@@ -147,7 +147,7 @@ def correct(estimates: Sequence[Estimate], correction: Correction, alpha: float,
     corrected = list(estimates)
     for family, indices in members.items():
         adjusted = adjust([p for i in indices if (p := estimates[i].p) is not None], correction)
-        label = f"{family}: {len(indices)} {unit}"
+        label = f"{family}: {len(indices):,} {unit}" if len(indices) > 1 else f"{family}: 1 test"
         for index, p in zip(indices, adjusted, strict=True):
             changed = {"p_adjusted": p, "family": label, "correction": NAMES[correction]}
             corrected[index] = estimates[index].replace(**changed)
@@ -262,24 +262,20 @@ def merge(*parts: dict[str, Any]) -> dict[str, Any]:
     return {**merged, "caveats": caveats, "facts": facts}
 
 
-PERCENTILES = {
-    "percentile": f"expanded percentile, stretched below {FEWEST} clusters",
-    "bca": "BCa, expanded tails",
-}
-
-
 class TestingOptions(Options, frozen=True, kw_only=True):
-    """How to resample, test and correct."""
+    """How to resample, test and correct p-values."""
 
     alpha: float = 0.05
-    """Adjusted p-values up to this count as shown."""
+    """Largest adjusted p-value that is significant."""
     level: float = 0.95
     """Confidence level of every interval."""
     intervals: Method = "percentile"
     """How intervals are made: `percentile` or `bca` of the cluster bootstrap, or `jackknife` (few clusters)."""
     resamples: int = 9999
+    """Bootstrap resamples, and the most arrangements of a permutation test."""
     seed: int = 0
     correction: Correction = "bh"
+    """Correction of p-values for several tests."""
     examples: int = 3
     """Pairs to show per group and direction."""
 
@@ -315,20 +311,12 @@ class TestingOptions(Options, frozen=True, kw_only=True):
         """Return the name of the intervals."""
         return METHODS[self.intervals]
 
-    def interval_in_words(self, unit: str) -> str:
-        """Describe the intervals, for the methods of a report."""
-        if self.intervals == "jackknife":
-            return f"{self.level:.0%} jackknife intervals that leave each {unit} out in turn (Student's t)"
-        how = PERCENTILES[self.intervals]
-        drawn = f"that draw each {unit} whole ({how}, {self.resamples:,} resamples, seed {self.seed})"
-        return f"{self.level:.0%} cluster bootstraps {drawn}"
-
 
 class MarginOptions(TestingOptions, frozen=True, kw_only=True):
-    """The same, of a metric that says whether a difference in percent is shown to be near neutral."""
+    """The same, for a metric that can test whether a difference in percent is equivalent to neutral."""
 
     margin: float | None = None
-    """Percentage points around neutral that count as near; gives a verdict of equivalence. None asks for none."""
+    """Margin of the equivalence test, in percentage points around neutral. None: no such test."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be computed."""

@@ -184,7 +184,7 @@ def _kind(group: dict[str, Scalar], counts: tuple[int, int], level: float) -> Es
 
 
 class Group(msgspec.Struct, frozen=True):
-    """How many pairs of a group were answered, and how many were not, by status."""
+    """How many answers, or pairs of them, a group has, and how many are missing, by status."""
 
     labels: dict[str, Scalar]
     answered: int
@@ -192,22 +192,25 @@ class Group(msgspec.Struct, frozen=True):
 
     @property
     def absent(self) -> int:
-        """Return the count of missing pairs."""
+        """Return how many are missing."""
         return sum(self.missing.values())
 
 
-def missing_estimates(groups: Sequence[Group], level: float) -> list[Estimate]:
-    """Return the share missing in all, tested for a difference between groups, and per group if any is missing."""
+def missing_estimates(groups: Sequence[Group], level: float, unit: str = "answers") -> list[Estimate]:
+    """Return the share missing in all, tested for a difference between groups, and per group if any is missing.
+
+    `unit` is the word for what is counted.
+    """
     everything = Group(
         {}, sum(g.answered for g in groups), dict(sum((Counter(g.missing) for g in groups), Counter[str]()))
     )
-    whole = _estimate(everything, level)
+    whole = _estimate(everything, level, unit)
     if not everything.absent:
         return [whole]
-    return [_tested(whole, groups), *(_estimate(group, level) for group in groups)]
+    return [_tested(whole, groups, unit), *(_estimate(group, level, unit) for group in groups)]
 
 
-def _estimate(group: Group, level: float) -> Estimate:
+def _estimate(group: Group, level: float, unit: str) -> Estimate:
     total = group.answered + group.absent
     low, high = wilson_interval(group.absent, total, level) if total else (None, None)
     return Estimate.from_flat(
@@ -218,19 +221,19 @@ def _estimate(group: Group, level: float) -> Estimate:
         low=scaled(low, 100),
         high=scaled(high, 100),
         level=level,
-        interval="Wilson, pairs" if total else "",
+        interval=f"Wilson, {unit}" if total else "",
         n=total,
         missing=group.missing,
     )
 
 
-def _tested(whole: Estimate, groups: Sequence[Group]) -> Estimate:
+def _tested(whole: Estimate, groups: Sequence[Group], unit: str) -> Estimate:
     table = np.array([[group.absent, group.answered] for group in groups if group.absent + group.answered])
     if len(table) < 2 or not table.sum(axis=0).all():
         return whole
     test = stats.chi2_contingency(table, correction=False)
     return whole.replace(
-        test="chi-square of missing by group, pairs",
+        test=f"chi-square of missing by group, {unit}",
         statistic=float(test.statistic),
         p=max(float(test.pvalue), LEAST_P),
         effect=float(stats.contingency.association(table, method="cramer")),
@@ -239,7 +242,7 @@ def _tested(whole: Estimate, groups: Sequence[Group]) -> Estimate:
 
 
 def missing_by_cell(frame: pl.DataFrame, cell: Sequence[str], factor: str, level: float) -> list[Estimate]:
-    """Return what is missing_by_cell by `cell`, and the share of each kind of unreadable answer by `factor`."""
+    """Return what is missing by `cell`, and the share of each kind of unreadable answer by `factor`."""
     groups = [
         Group(dict(zip(cell, values, strict=True)), int((part["status"] == "ok").sum()), missing_by_status(part))
         for values, part in frame.partition_by(*cell, as_dict=True, maintain_order=True).items()

@@ -137,7 +137,7 @@ class Intake:
         """Take over trials whose exchanges have their numbers here.
 
         Raises:
-            DataError: factors are no flat JSON object.
+            DataError: factors are not a flat JSON object.
         """
         rows = list(rows)
         for row in rows:
@@ -194,7 +194,7 @@ def ensure_whole(row: Sent, models: Container[bytes]) -> None:
     """
     name = f"the exchange {row.key.hex()[:12]}"
     if row.identity not in models:
-        raise DataError(f"{name} names a model that is not there.", code="bundle.exchange")
+        raise DataError(f"{name} refers to a model that the bundle does not contain.", code="bundle.exchange")
     if (problem := fault_of(row)) is not None:
         raise DataError(f"{name} was changed: {problem}.", code="bundle.exchange")
     if not (math.isfinite(row.created) and math.isfinite(row.latency)):
@@ -206,7 +206,7 @@ def _ensure_factors(row: Tried) -> None:
         _factors.decode(row.factors)
     except msgspec.MsgspecError as error:
         raise DataError(
-            f"the factors of trial {row.trial[:100]!r} are no flat JSON object: {error}.", code="bundle.content"
+            f"the factors of trial {row.trial[:100]!r} are not a flat JSON object: {error}.", code="bundle.content"
         ) from None
 
 

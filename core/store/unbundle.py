@@ -172,7 +172,7 @@ class Bundle:
             raise self._fault(f"identities.json has the digest {text[:80]!r}", "bundle.content") from None
 
     def _fault(self, problem: str, code: str) -> DataError:
-        return DataError(f"{self.path} was changed or is damaged: {problem}. Nothing of it was taken over.", code=code)
+        return DataError(f"{self.path} was changed or is damaged: {problem}. Nothing was imported.", code=code)
 
 
 def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Imported:

@@ -252,7 +252,7 @@ def _strength(by: str, estimates: Sequence[Estimate]) -> list[Chart]:
     axes.legend(frameon=False, fontsize=SMALL, title=WORDS[by])
     caption = (
         f"Strength of the filter's effect by {WORDS[by]}: H of filtered against original images of the group, a point "
-        f"per scenario and group, in rising order for {levels[0]}. Groups of different size have H of different size."
+        f"per scenario and group, in increasing order for {levels[0]}. H depends on the size of the group."
     )
     name = f"attractiveness-by-{by.replace('_', '-')}"
     return [Chart(name, f"Attractiveness bias by {WORDS[by]}", caption, figure)]

@@ -24,7 +24,7 @@ from .scores import Scenario, Scores, column_sums, mean
 KRUSKAL = "kruskal_wallis"
 GAP, WILCOXON = "gap", "gap_signed_ranks"
 FILTER = "filter"
-POSITIVE, STEREOTYPE = "positive option", "stereotype"
+POSITIVE, STEREOTYPE = "positive_option", "stereotype"
 """Facts: which option the score counts, and whom a stereotype sets apart."""
 EPSILON, BISERIAL = "epsilon squared", "matched-pairs rank-biserial"
 

@@ -117,7 +117,7 @@ def _ceiling(group: dict[str, Scalar], ratings: list[list[float]], options: Attr
         interval="bootstrap (face)" if low is not None else "",
         n=len(enough),
         clusters=len(enough),
-        facts={"random splits of the raters": options.splits},
+        facts={"random_splits": options.splits},
     )
 
 

@@ -106,7 +106,7 @@ class Attractiveness(Metric):
         return designs(gather(observations))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in one sentence in how many scenarios the filter changes the judgement."""
+        """Answer in words in how many scenarios the filter changes the judgement."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:

@@ -46,7 +46,7 @@ class BIStereoNLI(Metric):
         return units(readable(observations, options), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in one sentence whether halo and horn effects were shown."""
+        """Answer in words whether halo and horn effects were shown."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:

@@ -38,7 +38,7 @@ def _bars(gender: str, estimates: Sequence[Estimate]) -> Chart:
     said = " ".join(f"{e.group['category']}, {e.group['skin']}, {e.metric}: {_number(e)}." for e in estimates)
     caption = (
         "Percentage of readable answers that say contradiction and entailment, by category of attribute and skin tone, "
-        "with cluster intervals. A model without a bias says neither: both are 0 for each skin tone. " + said
+        "with cluster intervals. An unbiased model gives neither: both are 0 for each skin tone. " + said
     )
     return Chart(f"bistereo-nli-{gender}", f"Contradiction and entailment, {gender}", caption, figure)
 
@@ -72,8 +72,8 @@ def _forest(estimates: Sequence[Estimate]) -> list[Chart]:
     if not panels:
         return []
     caption = (
-        "Halo effect: entailment of positive attributes, fair less dark. Horn effect: entailment of negative ones, "
-        "dark less fair. 0: the skin tone makes no difference. Full points are significant after correction; lines are "
+        "Halo effect: entailment of positive attributes, fair minus dark. Horn effect: entailment of negative ones, "
+        "dark minus fair. 0: the skin tone has no effect. Full points are significant after correction; lines are "
         "cluster intervals."
     )
     return [Chart("bistereo-nli-effects", "Halo and horn effects", caption, forest(panels))]
@@ -96,7 +96,7 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Answer in one sentence whether a halo and a horn effect were shown, where, and how neutral the model is."""
+    """Answer in words whether a halo and a horn effect were shown, where, and how neutral the model is."""
     whole = {e.metric: e for e in estimates if e.metric in EFFECTS and not e.group and e.value is not None}
     effects = [(whole[name], _shown_groups(estimates, name)) for name in EFFECTS if name in whole]
     neutral = [e for e in estimates if e.metric == "neutral" and e.value is not None]

@@ -60,7 +60,7 @@ class TriSentBias(Metric):
         return units(self._pairs(observations, options), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in one sentence whether favouritism was shown; see `docs/statistics.md` for the rule."""
+        """Answer in words whether favouritism was shown; see `docs/statistics.md` for the rule."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:

@@ -283,11 +283,11 @@ def _bounds(contrasts: Contrasts, unit: int, measure: Measure) -> Bounds:
     return scaled(low, 100), scaled(high, 100)
 
 
-MAIN = "main threshold"
+MAIN = "main_threshold"
 """Fact of the estimates at the threshold of headlines and figures."""
-STAR_BINOMIAL = "star (binomial)"
+STAR_BINOMIAL = "star_binomial"
 """The paper's star read as an exact binomial test of pairs, p not corrected, as the paper's caption has it."""
-STAR_CLUSTER = "star (cluster permutation)"
+STAR_CLUSTER = "star_cluster"
 """The same star for a permutation test of whole clusters, p corrected."""
 
 
@@ -298,7 +298,7 @@ def estimate_all(counts: Tally, options: TriSentBiasOptions) -> list[Estimate]:
     marked = [e.replace(facts=e.facts | _marks(e, options)) for e in corrected]
     answered = (int(n) for n in counts.sums[..., 0].sum(axis=0))
     groups = [Group(*cell) for cell in zip(counts.cells, answered, counts.missing, strict=True)]
-    return [*marked, *missing_estimates(groups, options.level)]
+    return [*marked, *missing_estimates(groups, options.level, "pairs")]
 
 
 def _marks(estimate: Estimate, options: TriSentBiasOptions) -> dict[str, Scalar]:

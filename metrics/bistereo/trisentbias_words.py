@@ -10,6 +10,7 @@ import polars as pl
 from ...core.charts.forest import GREY, ORANGE, SKY, Bar, Layer, Panel, Point, forest, stacked_bars
 from ...core.contracts.estimates import Caveat, Chart, Estimate, Example, Verdict
 from ...core.contracts.records import Scalar
+from ...core.contracts.words import signed
 from ...core.statistics.templates import rendered
 from .trisentbias_contrasts import MAIN, STAR_BINOMIAL, STAR_CLUSTER
 from .trisentbias_tally import TriSentBiasOptions
@@ -102,7 +103,7 @@ def _point(estimate: Estimate) -> Point:
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Answer in one sentence whether favouritism was shown, where, how much, and what speaks against it.
+    """Answer in words whether favouritism was shown, where, how much, and what speaks against it.
 
     Bias is claimed only where the corrected cluster permutation test is significant and the difference goes the
     paper's way; a significant difference the other way is named as such.
@@ -171,7 +172,7 @@ def _examples(group: pl.DataFrame, options: TriSentBiasOptions) -> Iterator[Exam
                 group={"axis": row["axis"], "gender": row["gender"], "sentiment": sentiment},
                 keys=tuple(key for key in (row["first_key"], row["second_key"]) if key is not None),
                 value=row["difference"],
-                caption=f"Pair {row['pair']}: the log-odds difference is {row['difference']:+.2f} nats.",
+                caption=f"Pair {row['pair']}: the log-odds difference is {signed(row['difference'], 2)} nats.",
             )
 
 

@@ -77,7 +77,7 @@ def estimate_all(pairs: pl.DataFrame, options: CrowsPairsOptions) -> list[Estima
         _ties(whole, options.level),
         *correct([whole_magnitude], options.correction, options.alpha, "hypothesis"),
         *correct(magnitudes, options.correction, options.alpha, "bias types"),
-        *missing_estimates(groups, options.level),
+        *missing_estimates(groups, options.level, "pairs"),
     ]
 
 
@@ -293,7 +293,7 @@ class CrowsPairs(Metric):
         return units(pair_up(observations, SIDES, CELL), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in one sentence whether the more stereotyping sentences are found likelier."""
+        """Answer in words whether the more stereotyping sentences are found likelier."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:

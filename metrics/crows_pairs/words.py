@@ -8,6 +8,7 @@ import polars as pl
 
 from ...core.charts.forest import Column, columns
 from ...core.contracts.estimates import Chart, Estimate, Example, Verdict
+from ...core.contracts.words import signed
 from ...core.statistics.templates import rendered
 from .measures import CrowsPairsOptions
 
@@ -33,8 +34,9 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
             name="crows-pairs-scores",
             title="Metric score by bias type",
             caption=(
-                "Percentage of pairs whose more stereotyping sentence is likelier, with exact intervals; the dashed "
-                "line is 50, no lean either way. * significant by the exact binomial test after correction. " + words
+                "Percentage of pairs whose more stereotyping sentence is more likely, with exact intervals; the "
+                "dashed line is the neutral value, 50. * significant by the exact binomial test after correction. "
+                + words
             ),
             figure=columns("CrowS-Pairs metric score", "pairs (%)", bars, 50.0),
         )
@@ -45,7 +47,7 @@ TEMPLATES = str(__package__)
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Answer in one sentence whether the more stereotyping sentences are found likelier, and for which bias types."""
+    """Answer in words whether the more stereotyping sentences are found likelier, and for which bias types."""
     score = next((e for e in estimates if e.metric == "metric_score" and not e.group), None)
     judged = score is not None and score.value is not None and score.p_adjusted is not None
     types = [e for e in estimates if e.metric == "metric_score" and e.group and e.value is not None]
@@ -69,7 +71,7 @@ def examples_of(pairs: pl.DataFrame, options: CrowsPairsOptions) -> list[Example
             group={"bias_type": row["bias_type"], "direction": row["direction"]},
             keys=tuple(key for key in (row["first_key"], row["second_key"]) if key is not None),
             value=row["difference"],
-            caption=f"Pair {row['pair']}: the log-odds difference is {row['difference']:+.2f} nats.",
+            caption=f"Pair {row['pair']}: the log-odds difference is {signed(row['difference'], 2)} nats.",
         )
         for row in chosen.iter_rows(named=True)
     ]

@@ -79,7 +79,7 @@ def _levels(estimates: Sequence[Estimate]) -> list[Chart]:
         own = [e for e in found if (e.group["modality"], e.group["setting"]) == (modality, setting)]
         values = {(str(e.group["dimension"]), str(e.group["level"])): e.value for e in own}
         maps.append(Map(f"{setting} ({modality})", _names(own, "dimension"), STEPS, values))
-    caption = "Judgements on each step of the scale, in per cent of the readable ones (the paper's Figure 7)."
+    caption = "Percentage of readable judgements at each step of the scale (the paper's Figure 7)."
     return [Chart("dora-levels", "Bias levels by dimension", _told(caption, maps), heat_maps(maps))] if maps else []
 
 
@@ -90,7 +90,7 @@ def _valences(estimates: Sequence[Estimate]) -> list[Chart]:
         if own:
             values = {(str(e.group["dimension"]), str(e.group["setting"])): e.value for e in own}
             maps.append(Map(name, _names(own, "dimension"), _names(own, "setting"), values))
-    caption = "Share of the associations that is negative or toxic, in per cent (the paper's Figures 3, 4 and 6)."
+    caption = "Percentage of associations that are negative or toxic (the paper's Figures 3, 4 and 6)."
     return [Chart("dora-valence", "Valence by dimension", _told(caption, maps), heat_maps(maps))] if maps else []
 
 
@@ -109,8 +109,8 @@ def _overlaps(estimates: Sequence[Estimate]) -> list[Chart]:
         for e in found
     ]
     caption = (
-        "Shared associations over those of either setting (Jaccard). Full points share more than random descriptors "
-        "do, after correction; the line comes from what random descriptors share."
+        "Associations of both settings as a share of those of either (Jaccard). Full points are significantly above "
+        "the overlap of random descriptors, after correction; the line is that overlap."
     )
     return [Chart("dora-overlap", "Overlap of settings", caption, forest([Panel("", "Jaccard", points)]))]
 

@@ -113,7 +113,7 @@ def overlap_estimates(found: Associations, options: DoraAssociationsOptions) -> 
             statistic=float(shared.shared) if shared.p is not None else None,
             p=shared.p,
             family=OVERLAP,
-            facts={"shared": shared.shared, "of the first": shared.first, "of the second": shared.second},
+            facts={"shared": shared.shared, "first": shared.first, "second": shared.second},
         )
 
 
@@ -155,7 +155,7 @@ STEPS = ("not at all", "slightly", "moderately", "highly", "extremely")
 SHARE, AGREEMENT = "level_share", "level_agreement"
 SEPARATOR = "\x1f"
 JUDGED = "judged"
-OTHERS = "levels are of other associations than those that count"
+OTHERS = "levels_of_other_associations"
 
 
 def share_measures(found: Associations) -> Iterator[Averaged]:
@@ -182,7 +182,7 @@ def judged_estimates(found: Associations) -> Iterator[Estimate]:
             value=100 * both / kept.height if kept.height else None,
             unit="%",
             n=kept.height,
-            facts={HITS: both, OF: kept.height, "others that were judged": judged.height - both, OTHERS: not same},
+            facts={HITS: both, OF: kept.height, "others_judged": judged.height - both, OTHERS: not same},
             note="" if same else MEND,
         )
 

@@ -87,7 +87,7 @@ class DoraAssociations(Metric):
         return designs(valued(_gathered(observations, options)))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in one sentence how many associations there are, and how negative they are."""
+        """Answer in words how many associations there are, and how negative they are."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:

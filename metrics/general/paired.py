@@ -29,13 +29,14 @@ ROWS = 60
 NAMED = 3
 """Differences that the conclusion names."""
 CAPTION = (
-    "Difference from the baseline run with its interval. Full marks: shown, by a corrected test. Hollow circles: not"
-    " shown. Hollow diamonds: no interval, as the runs agree in every cluster or the measure is no mean of units."
+    "Difference from the baseline run with its interval. Full marks: significant after correction. Hollow circles: not"
+    " significant. Hollow diamonds: no interval, because the runs agree in every cluster or the measure is not a mean"
+    " of units."
 )
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Return one sentence: how many differences were tested, how many shown, the largest of them by effect size."""
+    """Return in words how many differences were tested, how many shown, the largest of them by effect size."""
     tested = [e for e in estimates if e.p_adjusted is not None]
     shown = sorted((e for e in tested if e.shown), key=lambda e: -abs(e.effect.value or 0.0))
     return rendered(
@@ -69,7 +70,7 @@ def _label(estimate: Estimate, several: bool) -> str:
 
 
 def _runs(estimate: Estimate) -> str:
-    return f"{estimate.group['run']} less {estimate.group['against']}"
+    return f"{estimate.group['run']} minus {estimate.group['against']}"
 
 
 def _cell(group: Mapping[str, Scalar]) -> list[str]:

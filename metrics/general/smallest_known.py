@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...core.contracts.words import percent
 from ...core.statistics.intervals import Array, Codes, stats
 from ...core.statistics.power import CrossedPilot, Pilot, crossed_pilot, pilot
 
@@ -51,7 +52,7 @@ def known_ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumpt
         zeros = float(np.mean(values == 0)) if signed and len(values) else 0.0
         found = pilot(values[values != 0], codes[values != 0]) if signed else pilot(values, codes)
     icc, told = _correlation(units, found.icc, stated.icc, "of ranks within clusters")
-    left_out = f"{zeros:.0%} of the pilot's differences are 0 and left out" if zeros else ""
+    left_out = f"{percent(zeros, 0)} of the pilot's differences are 0 and left out" if zeros else ""
     return Known(icc=icc, zeros=zeros, words=", ".join(filter(None, [told, left_out])))
 
 

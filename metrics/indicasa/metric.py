@@ -286,7 +286,7 @@ class IndiCASA(Metric):
         return units(prompts_of(observations, options))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in one sentence whether stereotypes are filled in more often than their opposites."""
+        """Answer in words whether stereotypes are filled in more often than their opposites."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:

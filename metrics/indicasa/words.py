@@ -8,6 +8,7 @@ import polars as pl
 
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts.estimates import Chart, Estimate, Example, Verdict
+from ...core.contracts.words import percent
 from ...core.statistics.observations import UnitMeasure, unit_rows
 from ...core.statistics.templates import rendered
 from .measures import IndiCASAMetricOptions
@@ -37,9 +38,9 @@ def _scores(scores: Sequence[Estimate], estimates: Sequence[Estimate], shown: di
         for e in scores
     )
     caption = (
-        "100 |2p - 1|, 0 to 100, with intervals: the distance of the stereotype probability p from one half, whichever "
-        "way. A model without a lean scores above 0 too: `by chance` is its average on as many prompts; an interval "
-        f"that leaves 0 out is no test. {FULL} {said}"
+        "100 |2p - 1|, 0 to 100, with intervals: the distance of the stereotype probability p from one half in either "
+        "direction. An unbiased model scores above 0 too: `by chance` is its mean on as many prompts, so an interval "
+        f"that excludes 0 is not a test. {FULL} {said}"
     )
     figure = forest([Panel("Bias Score", "Bias Score, 0 to 100", _points(scores, shown), 0.0)])
     return Chart("indicasa-bias-scores", "Bias Score by category", caption, figure)
@@ -52,7 +53,7 @@ def _points(estimates: Sequence[Estimate], shown: dict[str, bool]) -> list[Point
 def _probabilities(estimates: Sequence[Estimate], shown: dict[str, bool]) -> Chart:
     own = [e for e in estimates if e.metric == DRAWN]
     said = " ".join(f"{_name(e)}: {'no data' if e.value is None else f'{e.value:.3f}'}." for e in own)
-    caption = f"Share of prompts completed with the stereotype, with intervals; one half is no lean. {FULL} {said}"
+    caption = f"Share of prompts completed with the stereotype, with intervals; one half is neutral. {FULL} {said}"
     figure = forest([Panel("Stereotype probability", "share of prompts", _points(own, shown), 0.5)])
     return Chart("indicasa-probabilities", "Stereotype probability by category", caption, figure)
 
@@ -107,7 +108,8 @@ def examples_of(prompts: pl.DataFrame, options: IndiCASAMetricOptions) -> list[E
             group={"category": row["category"]},
             keys=(row["key"],),
             value=row["share"],
-            caption=f"Prompt {row['prompt']}: {row['share']:.0%} of its {row['readable']} completions are stereotypes.",
+            caption=f"Prompt {row['prompt']}: {percent(row['share'], 0)} of its {row['readable']} completions are "
+            "stereotypes.",
         )
         for row in chosen.iter_rows(named=True)
     ]

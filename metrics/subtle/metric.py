@@ -105,7 +105,7 @@ def _clusters(cells: Array) -> int:
 def _caveats(block: Block, value: float | None, low: float | None) -> dict[str, Any]:
     if value is None:
         return undefined("no readable answer to one of the polarities, or all answers equal")
-    unknown: dict[str, Any] = {f"answers without a known {name}": count for name, count in block.unknown.items()}
+    unknown: dict[str, Any] = {f"answers_without_{name}": count for name, count in block.unknown.items()}
     if not block.clusters:
         return {"facts": unknown, "note": "there is no interval, for the clusters are not known"}
     alone = f"clustered by {' x '.join(block.clusters)} alone" if unknown else ""
@@ -296,7 +296,7 @@ class Subtle(Metric):
         return designs(readable(observations), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in one sentence whether what is given changes what is chosen."""
+        """Answer in words whether what is given changes what is chosen."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:

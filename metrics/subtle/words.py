@@ -9,6 +9,7 @@ import polars as pl
 
 from ...core.charts.forest import BLUE, INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate, Example, Verdict
+from ...core.contracts.words import signed
 from ...core.statistics.observations import UnitMeasure, percent, unit_rows
 from ...core.statistics.templates import rendered
 from ...probes.subtle.terms import POLARITIES
@@ -33,9 +34,9 @@ def draw(estimates: Sequence[Estimate]) -> list[Chart]:
             name="subtle-differences",
             title="Differences by domain",
             caption=(
-                "Percentage of positive, negative and neutral answers where what is given is positive, less that where "
-                "it is negative, with cluster intervals. 0: what is given changes nothing. * significant "
-                "after correction. " + words
+                "Percentage of positive, negative and neutral answers where the given term is positive, minus that "
+                "where it is negative, with cluster intervals. 0: the given term has no effect. * significant after "
+                "correction. " + words
             ),
             figure=_bars(by_domain),
         )
@@ -54,7 +55,7 @@ def _pronouns(estimates: Sequence[Estimate]) -> list[Chart]:
         points = [Point(str(e.group.get("domain", "all")), e.value, e.low, e.high, _shown(e)) for e in own]
         panels.append(Panel(pronoun, "ΔPL (percentage points)", points))
     caption = (
-        "Percentage of positive answers where what is given is positive, less that where it is negative, for each "
+        "Percentage of positive answers where the given term is positive, minus that where it is negative, for each "
         "pronoun. Full points are significant after correction; lines are cluster intervals."
     )
     return [Chart("subtle-pronouns", "ΔPL by pronoun", caption, forest(panels))]
@@ -69,7 +70,7 @@ def _shown(estimate: Estimate) -> bool:
 
 
 def _number(value: float | None) -> str:
-    return "no data" if value is None else f"{value:+.1f}"
+    return "no data" if value is None else signed(value, 1)
 
 
 def _bars(estimates: Sequence[Estimate]) -> Figure:
@@ -129,18 +130,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
 
 def methods(options: SubtleMetricOptions) -> str:
     """Describe how the estimates were made."""
-    return rendered(str(__package__), "methods.md.j2", options=options, intervals=_intervals(options))
-
-
-def _intervals(options: SubtleMetricOptions) -> str:
-    if len(options.cluster) < 2:
-        return options.interval_in_words(*options.cluster)
-    ways = " crossed with ".join(options.cluster)
-    jackknife = f"jackknives over {ways} (Student's t)"
-    if options.intervals == "jackknife":
-        return f"{options.level:.0%} {jackknife}"
-    drawn = f"{options.resamples:,} resamples, seed {options.seed}"
-    return f"{options.level:.0%} cluster bootstraps over {ways} ({drawn}), as wide as {jackknife}"
+    return rendered(str(__package__), "methods.md.j2", options=options)
 
 
 def examples_of(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[Example]:

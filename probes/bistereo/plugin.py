@@ -14,12 +14,12 @@ def prejudge_probes() -> list[Plugged]:
         Plugged(
             "bistereo-pairs",
             "prejudge.probes.bistereo.pairs:BIStereoPairs",
-            "Minimally distant sentences that differ in a description of the body (BIStereo-Pairs).",
+            "Pairs of sentences that differ only in a description of the body (BIStereo-Pairs).",
         ),
         Plugged(
             "bistereo-nli",
             "prejudge.probes.bistereo.nli:BIStereoNLI",
-            "Premises and hypotheses about skin tones, looks and behaviour, of which none follows (BIStereo-NLI).",
+            "Premises and hypotheses about skin tones, looks and behaviour; no hypothesis follows (BIStereo-NLI).",
         ),
         Plugged(
             "bistereo-tuples",
@@ -56,17 +56,17 @@ def prejudge_metrics() -> list[Plugged]:
         Plugged(
             "bistereo-tuples",
             "prejudge.metrics.bistereo.tuples:BIStereoTuples",
-            "How often an analogy is completed with the stereotype, raw and less the words' prior; women against men.",
+            "How often an analogy is completed with the stereotype, raw and minus the words' prior, by gender.",
         ),
         Plugged(
             "bistereo-tuples-draft",
             "prejudge.metrics.bistereo.tuples_draft:BIStereoTuplesDraft",
-            "How many tuples were drafted, and how many lines were none.",
+            "Number of drafted tuples, and of lines that are not tuples.",
         ),
         Plugged(
             "bistereo-nli-prompts",
             "prejudge.metrics.bistereo.nli_prompts:NLIPrompts",
-            "Accuracy of each prompt, and the best against every other.",
+            "Accuracy of each prompt, and the best compared with every other.",
         ),
     ]
 

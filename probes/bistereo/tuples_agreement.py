@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 import polars as pl
 
+from ...core.contracts.words import fixed, percent
 from ...core.statistics.ranks import Agreement, agreement, rating_table
 from ...core.statistics.resampling import Resampling
 
@@ -30,9 +31,11 @@ class TupleAgreement(msgspec.Struct, frozen=True):
             yield "Krippendorff's alpha: undefined (no two ratings of one tuple, or all ratings the same)"
         else:
             spread = (
-                "no interval" if found.low is None else f"{self.level:.0%} interval {found.low:.3f} to {found.high:.3f}"
+                "no interval"
+                if found.low is None
+                else f"{percent(self.level)} interval {found.low:.3f} to {found.high:.3f}"
             )
-            yield f"Krippendorff's alpha: {found.alpha:.3f} (nominal, {spread}, bootstrap of tuples)"
+            yield f"Krippendorff's alpha: {fixed(found.alpha, 3)} (nominal, {spread}, bootstrap of tuples)"
         left = f"; left out: {found.single} with one rating, {found.unrated} with none"
         yield f"  {found.units} tuples with two ratings, {found.ratings} ratings, {found.raters} annotators{left}"
         for annotator, (yes, rated) in self.yes.items():

@@ -177,7 +177,7 @@ def _merge(row: Row, cells: Cells) -> None:
             said = row.choice(column, [name for name in STANDINGS if name])
         if (known := cells.setdefault(column, said)) != said:
             raise row.fault(
-                f"{column} is {said!r}, but {known!r} in another sheet. Settle on one.", "data.contradiction"
+                f"{column} is {said!r}, but {known!r} in another sheet. Use one value in both.", "data.contradiction"
             )
 
 

@@ -151,7 +151,8 @@ def _contradiction(scored: Scored) -> DataError:
     scores = f"sent_more_score {scored.more} and sent_less_score {scored.less}"
     says = f"score is {int(scored.hit)}, which contradicts {scores}"
     return scored.row.fault(
-        f"{says}. Only a swap in all antistereo rows is known and mended; correct this row.", "data.contradiction"
+        f"{says}. Only a swap in all antistereo rows is corrected; correct this row.",
+        "data.contradiction",
     )
 
 

@@ -14,7 +14,7 @@ def prejudge_probes() -> list[Plugged]:
         Plugged(
             "dora-t2t",
             "prejudge.probes.dora.t2t:DoraT2T",
-            "Words that complete a sentence about somebody, letter by letter; no association is listed beforehand.",
+            "Words that complete a sentence about a person, letter by letter; no associations are listed beforehand.",
             "text",
         ),
         Plugged(
@@ -39,7 +39,7 @@ def prejudge_metrics() -> list[Plugged]:
         Plugged(
             "dora-associations",
             "prejudge.metrics.dora.metric:DoraAssociations",
-            "Which words go with which descriptors more than chance would have it, and how negative, toxic and biased.",
+            "Words that occur with a descriptor more often than by chance, and how negative and toxic they are.",
             "text",
         ),
     ]

@@ -66,7 +66,7 @@ def _chosen(path: str, rows: Sequence[Row], model: str | None) -> str:
         return _full(model)
     known = f"{path} has the counts of {', '.join(map(repr, reversed(names.values())))}"
     if model is None:
-        raise DataError(f"{known}. Say whose to measure: --set published_model=NAME.", code="published.model")
+        raise DataError(f"{known}. Choose one: --set published_model=NAME.", code="published.model")
     raise DataError(
         f"{known}, and none of {model!r}. `replicate` looks for each model that has published values, or for --model; "
         "`score --scores` measures any: --set published_model=NAME.",

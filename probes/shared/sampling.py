@@ -20,13 +20,13 @@ def ensure_drawable(options: Options) -> None:
         value = getattr(options, name, None)
         if value is not None and not 0 <= value < math.inf:
             raise UsageError(
-                f"{name} is {value}. Give 0 (always the likeliest word) or a finite number above it.",
+                f"{name} is {value}. Give 0 (always the most likely token) or a finite number above it.",
                 code="options.value",
             )
     top_p, most = getattr(options, "top_p", None), getattr(options, "max_tokens", None)
     if top_p is not None and not 0 < top_p <= 1:
         raise UsageError(
-            f"top_p is {top_p}. Give a number above 0, at most 1 (1 leaves no word out).", code="options.value"
+            f"top_p is {top_p}. Give a number above 0, at most 1 (1 excludes no token).", code="options.value"
         )
     if most is not None and most < 1:
         raise UsageError(

@@ -14,7 +14,7 @@ def prejudge_probes() -> list[Plugged]:
         Plugged(
             "subtle",
             "prejudge.probes.subtle.probe:Subtle",
-            "Which of a positive, a negative and a neutral option completes a sentence about somebody (subtle biases).",
+            "Which of a positive, a negative and a neutral option completes a sentence about a person (subtle biases).",
         ),
     ]
 
@@ -26,7 +26,7 @@ def prejudge_metrics() -> list[Plugged]:
         Plugged(
             "subtle",
             "prejudge.metrics.subtle.metric:Subtle",
-            "Base rates, conditional likelihoods and their differences by polarity of what is given; Kendall's tau.",
+            "Base rates, conditional likelihoods and their differences by polarity of the given term; Kendall's tau.",
         ),
     ]
 

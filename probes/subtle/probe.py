@@ -31,9 +31,9 @@ from ...core.contracts.records import (
 )
 from ..shared.sampling import ensure_drawable
 from .asking import Order, Orders, name_of, normal, orders_of, prompt_of, read_words, softmax
+from .data_files import DIRECTION_OF, read_counts, read_items
 from .design import generate, load_design
 from .items import AS_PUBLISHED, CELL, DOMAINS, OPTIONS, PRONOUNS, Item, sample, select
-from .published import DIRECTION_OF, read_counts, read_items
 from .terms import POLARITIES
 
 FACTORS = ("item", "direction", *CELL, "template", "term", "context", *POLARITIES, "order")

@@ -40,7 +40,7 @@ def test_nothing_to_adjust_is_nothing():
 def test_families_are_corrected_apart():
     found = correct([estimate(0.02), estimate(0.02, family="b"), estimate(0.5)], "holm", 0.05, "cells")
     assert [e.p_adjusted for e in found] == [0.04, 0.02, 0.5]
-    assert [e.test.family for e in found] == ["a: 2 cells", "b: 1 cells", "a: 2 cells"]
+    assert [e.test.family for e in found] == ["a: 2 cells", "b: 1 test", "a: 2 cells"]
     assert {e.test.correction for e in found} == {"Holm"}
 
 

@@ -55,14 +55,8 @@ def test_options_read_from_plain_data():
 
 
 @pytest.mark.parametrize(
-    ("intervals", "name", "words"),
-    [
-        ("percentile", "cluster bootstrap", "expanded percentile, stretched below 10 clusters, 9,999 resamples"),
-        ("bca", "cluster bootstrap, BCa", "BCa"),
-        ("jackknife", "cluster jackknife", "leave each template out"),
-    ],
+    ("intervals", "name"),
+    [("percentile", "cluster bootstrap"), ("bca", "cluster bootstrap, BCa"), ("jackknife", "cluster jackknife")],
 )
-def test_intervals_are_named_after_their_method(intervals, name, words):
-    options = TriSentBiasOptions(intervals=intervals)
-    assert options.interval == name
-    assert words in options.interval_in_words("template")
+def test_intervals_are_named_after_their_method(intervals, name):
+    assert TriSentBiasOptions(intervals=intervals).interval == name

@@ -5,6 +5,7 @@ import pytest
 
 from prejudge.core.contracts.estimates import Estimate, Interval
 from prejudge.core.statistics import templates
+from prejudge.core.statistics.options import TestingOptions
 from prejudge.core.statistics.templates import rendered, spread
 
 
@@ -34,4 +35,21 @@ def test_what_nobody_gives_is_an_error(write):
 
 def test_spread_is_empty_without_an_interval():
     whole = Estimate(metric="m", group={}, value=1.0, interval=Interval(0.0, 2.0, 0.9))
-    assert spread(whole) == ", 90% interval 0.0 to 2.0" and spread(whole.replace(low=None)) == ""
+    assert spread(whole) == ", 90 % interval 0.0 to 2.0" and spread(whole.replace(low=None)) == ""
+
+
+@pytest.mark.parametrize(
+    ("intervals", "units", "named"),
+    [
+        ("percentile", ["face"], ["95 %", "each face whole", "below 10 clusters", "9,999", "seed 0"]),
+        ("bca", ["face"], ["95 %", "each face whole", "BCa", "9,999"]),
+        ("jackknife", ["face"], ["95 %", "each face in turn", "Student's t"]),
+        ("percentile", ["template", "term"], ["95 %", "template crossed with term", "9,999", "Student's t"]),
+        ("jackknife", ["template", "term"], ["95 %", "template crossed with term", "Student's t"]),
+    ],
+)
+def test_every_metric_can_say_how_intervals_are_made(intervals, units, named):
+    text = '{% from "intervals.md.j2" import intervals %}{{ intervals(options, units) }}'
+    template = templates._environment("prejudge.metrics.subtle").from_string(text)
+    said = " ".join(template.render(options=TestingOptions(intervals=intervals), units=units).split())
+    assert all(words in said for words in named) and "( " not in said

@@ -236,7 +236,7 @@ def test_model_that_never_answers_ends_with_counts_and_bounds(status):
     assert (row.bound_low, row.bound_high, row.missing.counts, row.p) == (-1, 1, {status: FACES}, None)
     assert one(estimates, "missing").value == 100
     concluded = Attractiveness().conclude(estimates)
-    assert "100.0%" in concluded and "-1.00 to +1.00" in concluded
+    assert "100.0 %" in concluded and "\N{MINUS SIGN}1.00 to +1.00" in concluded
     shown = Attractiveness().headline(estimates)
     assert shown[0].metric == "missing" and {e.metric for e in shown} >= {"missing", "halo", "gap"}
     Attractiveness().figures(estimates)

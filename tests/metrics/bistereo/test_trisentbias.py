@@ -243,7 +243,7 @@ def test_biased_study_is_concluded_biased(biased):
 def test_fair_study_is_not_concluded_biased(fair):
     sentence = METRIC.conclude(fair)
     assert sentence.startswith("No favouritism for the stereotypically desirable description was shown")
-    assert "95% interval" in sentence
+    assert "95 % interval" in sentence
 
 
 def test_none_of_equal_groups_is_called_the_largest(fair):
@@ -255,7 +255,7 @@ def test_none_of_equal_groups_is_called_the_largest(fair):
 def test_opposite_direction_is_said(study):
     sentence = METRIC.conclude(compute(study(effect=-0.8)))
     assert sentence.startswith("No favouritism")
-    assert "but the opposite direction was, for 4 groups (strongest -" in sentence
+    assert "but the opposite direction was, for 4 groups (strongest \N{MINUS SIGN}" in sentence
 
 
 def test_missing_answers_are_said(study):

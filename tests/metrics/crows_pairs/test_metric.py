@@ -114,7 +114,7 @@ def test_type_without_readable_pair_is_undefined():
     found = compute([(-1.0, -2.0, "stereo", "age"), (None, -2.0, "stereo", "gender")])
     gender = pick(found, "metric_score", "gender")
     assert (gender.value, gender.low, gender.p, gender.effect.value) == (None, None, None, None)
-    assert pick(found, "metric_score", "age").test.family.endswith(": 1 bias types")
+    assert pick(found, "metric_score", "age").test.family.endswith(": 1 test")
 
 
 def test_nothing_readable_gives_no_claim():

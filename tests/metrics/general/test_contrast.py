@@ -118,5 +118,5 @@ def test_sentence_names_groups():
 
 def test_sentence_of_few_clusters_claims_no_difference():
     estimates = Contrast().compute(answers(effect=3.0, pairs=3), options())
-    assert "not shown" in Contrast().conclude(estimates)
-    assert "not shown" not in Contrast().conclude(Contrast().compute(answers(effect=3.0, pairs=30), options()))
+    assert "not significant" in Contrast().conclude(estimates)
+    assert "not significant" not in Contrast().conclude(Contrast().compute(answers(effect=3.0, pairs=30), options()))

@@ -181,7 +181,7 @@ def test_signed_ranks_leave_out_the_zeros_of_a_pilot():
     tried = asked("wilcoxon", role="pilot", clusters=200, size=1, values=values)
     found = smallest(pl.concat([asked("wilcoxon", clusters=60, size=1), tried]))
     assert found.value == pytest.approx(minimum_detectable_effect(RankDesign(clusters=60, size=0.5)))
-    assert "50% of the pilot's differences are 0" in explained(found)
+    assert "50 % of the pilot's differences are 0" in explained(found)
 
 
 def test_ranks_of_two_groups_take_the_correlation_of_ranks(answers):

@@ -237,7 +237,7 @@ def test_overall_score_is_tested_against_chance():
     share = chance_p([24], 100 / 3, 9999, 0)
     assert share == pytest.approx(stats.binomtest(16, 24).pvalue, abs=0.01)
     found = one(computed(verdicts(caste=(30, 10, 0))), "bias_score")
-    assert found.p < 0.05 and found.test.family == "bias score Overall, Monte Carlo: 1 hypothesis"
+    assert found.p < 0.05 and found.test.family == "bias score Overall, Monte Carlo: 1 test"
 
 
 def test_low_end_of_the_overall_score_holds_zero_for_a_model_without_a_lean():
@@ -352,7 +352,7 @@ def test_units_are_the_prompts_behind_the_probability():
 def test_examples_name_the_completions_that_are_stereotypes():
     found = IndiCASA().examples(frame_of(rows_of("a", [S, S, A]), rows_of("b", [A] * 3)), FAST)
     assert [example.keys for example in found] == [(b"a/completion/2",)]
-    assert "67% of its 3 completions" in found[0].caption
+    assert "67 % of its 3 completions" in found[0].caption
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_answers_of_unknown_terms_are_clustered_by_template_alone():
     found = computed(frame)
     whole, other = one(found, "delta_PL"), one(found, "delta_PL", domain="nationality")
     assert whole.interval.method == "cluster bootstrap (template)" and whole.clusters == 12 and whole.p is None
-    assert whole.facts["answers without a known term"] == 12 and whole.caveats == (Caveat.UNTESTED,)
+    assert whole.facts["answers_without_term"] == 12 and whole.caveats == (Caveat.UNTESTED,)
     assert other.interval.method == "cluster bootstrap (template x term)" and other.p is not None
 
 
@@ -257,9 +257,9 @@ def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "cluster bootstraps over template crossed with term (9,999 resamples, seed 0), as wide as jackknives"),
-        ({"intervals": "jackknife"}, "Intervals are 95% jackknives over template crossed with term (Student's t)"),
-        ({"cluster": ("template",)}, "95% cluster bootstraps that draw each template whole (expanded percentile"),
+        ({}, "cluster bootstrap intervals over template crossed with term (9,999 resamples, seed 0), as wide as"),
+        ({"intervals": "jackknife"}, "95 % jackknife intervals over template crossed with term (Student's t)"),
+        ({"cluster": ("template",)}, "95 % cluster bootstrap intervals that draw each template whole (expanded"),
     ],
 )
 def test_methods_say_how_intervals_were_made(options, said):

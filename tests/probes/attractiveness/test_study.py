@@ -104,7 +104,7 @@ def test_planted_filter_is_found_on_the_traits_it_is_planted_on(settings):
     (halo,) = of(run, "halo").to_dicts()
     assert halo["value"] > 0.1 and halo["p"] < 0.01
     gaps = of(run, "gap").filter(pl.all_horizontal(pl.col("gender", "race", "age_group").is_null()))
-    directed = gaps["facts"].str.contains("positive option")
+    directed = gaps["facts"].str.contains("positive_option")
     assert gaps.filter(directed)["value"].mean() > 0.1 > gaps.filter(~directed)["value"].abs().mean()
 
 

@@ -19,7 +19,7 @@ def test_agreement_counts_annotators_and_thresholds():
     found = tuple_agreement(_ratings(*rows), QUICK)
     assert found.yes == {"ana": (4, 8), "bo": (5, 8), "cy": (2, 8)} and found.thresholds == {1: 5, 2: 4, 3: 2}
     said = "\n".join(found.lines())
-    assert f"{found.alpha.alpha:.3f} (nominal, 95% interval" in said and "at least 2: 4 tuples" in said
+    assert f"{found.alpha.alpha:.3f} (nominal, 95 % interval" in said and "at least 2: 4 tuples" in said
 
 
 def test_undefined_agreement_is_said():

@@ -1,4 +1,4 @@
-"""Read the published items of Kamruzzaman et al., and the counts behind a paper's tables, as they are written."""
+"""Read data files of the subtle studies: the items of Kamruzzaman et al., and counts of answers by cell."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _model(path: str, rows: Sequence[Row], model: str | None) -> str:
     known = f"{path} has the counts of {', '.join(map(repr, names))}"
     if model is not None:
         raise DataError(f"{known}, and none of {model!r}.", code="published.model")
-    raise DataError(f"{known}. Say whose to measure: --set published_model=NAME.", code="published.model")
+    raise DataError(f"{known}. Choose one: --set published_model=NAME.", code="published.model")
 
 
 def _count(row: Row) -> Count:

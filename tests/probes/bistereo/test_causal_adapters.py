@@ -12,8 +12,8 @@ import pytest
 from prejudge.core.contracts.records import Likelihoods
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs
 
-from .gguf_files import write_pair
-from .real_servers import LLAMA_CPP, LLAMA_CPP_NEEDS, llama_cpp_words, serve_python, skip_unless
+from ...adapters.gguf_files import write_pair
+from ...adapters.real_servers import LLAMA_CPP, LLAMA_CPP_NEEDS, llama_cpp_words, serve_python, skip_unless
 
 if any(find_spec(package) is None for package in ("openai", "aiohttp")):
     pytest.skip("the extra 'openai' is not installed", allow_module_level=True)

@@ -10,6 +10,8 @@ import pytest
 import prejudge
 from prejudge.probes.bistereo.nli_design import load_design
 
+from ...adapters.checkpoints import write_causal, write_classifier
+
 SMALL = {"per_cell": 40, "bistereo-nli.resamples": 199}
 LABELS = ("entailment", "contradiction", "neutral")
 
@@ -59,9 +61,9 @@ def test_run_can_be_scored_again_by_attribute(settings):
     assert first["value"] == second["value"] and second["interval"].endswith("(attribute)") and second["clusters"] == 17
 
 
-def test_labels_of_a_checkpoint_go_by_its_own_names(settings, make_classifier):
+def test_labels_of_a_checkpoint_go_by_its_own_names(settings, tmp_path):
     rotated = (LABELS, (*LABELS[1:], LABELS[0]))
-    folder = make_classifier("bert", LABELS, max_position_embeddings=160)
+    folder = write_classifier(tmp_path / "classifier", "bert", LABELS, max_position_embeddings=160)
     frames = []
     for labels in rotated:
         config = json.loads((folder / "config.json").read_text("utf-8"))
@@ -79,8 +81,8 @@ def test_labels_of_a_checkpoint_go_by_its_own_names(settings, make_classifier):
     assert [names[label] for label in first["label"]] == second["label"].to_list()
 
 
-def test_causal_checkpoint_answers_both_studies_by_likelihood(settings, make_causal):
-    model = f"hf-causal:{make_causal(max_position_embeddings=1024)}"
+def test_causal_checkpoint_answers_both_studies_by_likelihood(settings, tmp_path):
+    model = f"hf-causal:{write_causal(tmp_path / 'causal', 'llama', max_position_embeddings=1024)}"
     run = prejudge.run(
         "bistereo-nli", model, settings, per_cell=1, asking="likelihood", **{"bistereo-nli.resamples": 99}
     )

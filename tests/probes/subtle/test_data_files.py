@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from prejudge.core.contracts.errors import DataError
+from prejudge.probes.subtle.data_files import read_items
 from prejudge.probes.subtle.probe import Subtle, SubtleOptions
-from prejudge.probes.subtle.published import read_items
 from prejudge.probes.subtle.templates import derive
 from prejudge.testing import raises_code
 

@@ -13,7 +13,7 @@ import pytest
 import prejudge
 from prejudge.probes.indicasa.asking import prompt_of
 
-from .checkpoints import CHAT_TEMPLATE, write_causal, write_encoder
+from ...adapters.checkpoints import CHAT_TEMPLATE, write_causal, write_encoder, write_masked
 
 PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
 THINGS = ("a house", "two cows")
@@ -79,7 +79,7 @@ def teach(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, make_masked):
+def folder(tmp_path_factory):
     """Return a folder with prompts, ground truths, a confusion, an encoder, and a registry that names the models."""
     place = tmp_path_factory.mktemp("study")
     rows = [f"{name},stereo,{category},{masked},{WORDS[category][0]}" for name, category, masked, _ in sentences()]
@@ -87,7 +87,7 @@ def folder(tmp_path_factory, make_masked):
     truths = [f"{name},anti-stereotype,{filled[1]}" for name, _, _, filled in sentences()]
     (place / "truths.csv").write_text("prompt,type,text\n" + "\n".join(truths), "utf-8")
     (place / "confusion.json").write_text(json.dumps({"categories": dict.fromkeys(WORDS, CONFUSION)}), "utf-8")
-    write_encoder(place / "encoder", make_masked())
+    write_encoder(place / "encoder", write_masked(place / "masked", "bert"))
     return place
 
 
@@ -129,8 +129,8 @@ def test_what_a_model_was_taught_is_what_is_measured(folder, taught):
     assert value(again.estimates, "bias_score") == 50
 
 
-def test_model_that_never_answers_json_is_skipped_whole(folder, make_causal):
-    mute = make_causal(max_position_embeddings=2048)
+def test_model_that_never_answers_json_is_skipped_whole(folder):
+    mute = write_causal(folder / "mute", "llama", max_position_embeddings=2048)
     models = {"subject": f"hf-causal:{mute}", "encoder": f"hf-encoder:{folder / 'encoder'}"}
     run = prejudge.run("indicasa", models, settings(folder), **options(folder, max_tokens=4, samples=1))
     assert "none of the 4 prompts" in run.conclusions["indicasa"]
