@@ -96,7 +96,7 @@ class _Recheck:
         self._manifest = msgspec.json.decode(run.manifest, type=Manifest)
         if self._manifest.mode in ("imported", SETTING):
             raise UsageError(
-                f"run {run.name} was not asked of a model here ({self._manifest.mode}): nothing to recheck.",
+                f"run {run.name} has no model here ({self._manifest.mode}), so it cannot be rechecked.",
                 code="run.no-model",
             )
         study = self._manifest.study

@@ -94,6 +94,7 @@ def test_every_command_has_help(prejudge):
         (["plan", "bistereo-pairs", "--set", "per_cell=many"], "Expected `int"),
         (["plan", "bistereo-pairs", "--set", "axes=hight"], "Did you mean 'height'?"),
         (["plan", "bistereo-pairs", "--set", "trisentbias.resample=3"], "unknown option"),
+        (["plan", "subtle-sai", "--set", "colour=3"], "unknown option 'colour' of subtle-sai"),
         (["plan", "crows-pairs"], "--data FILE"),
         (["plan", "crows-pairs", "--data", "none.csv"], "none.csv"),
         (["plan", "bistereo-pairs", "--model", "lexicon"], "which model 'lexicon' cannot do"),
@@ -107,6 +108,11 @@ def test_every_command_has_help(prejudge):
 )
 def test_mistake_gets_one_line(prejudge, words, line):
     assert line in refused(prejudge(*words))
+
+
+def test_plan_names_each_stage_on_one_line(prejudge):
+    result = prejudge("plan", "indicasa", "--set", "samples=1")
+    assert "Stage completions, role subject" in result.stdout.splitlines()
 
 
 def test_unknown_key_in_own_registry(prejudge, tmp_path):

@@ -129,7 +129,7 @@ def test_pilot_that_tells_the_correlation_comes_before_a_stated_one(measuring, r
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--pilot", "latest", "--spread", "2"], "Leave one of them out"),
+        (["--pilot", "latest", "--spread", "2"], "--spread is not used"),
         (["--pilot", "latest"], "does not exist"),
         (["--icc", "3"], "is not in the range"),
         (["--spread", "0"], "is not in the range"),
@@ -138,7 +138,7 @@ def test_pilot_that_tells_the_correlation_comes_before_a_stated_one(measuring, r
 def test_plan_refuses_before_it_prints(tmp_path, monkeypatch, words, said):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(cli, ["plan", "bistereo-pairs", "--set", "per_cell=2", *words])
-    assert result.exit_code != 0 and "stage" not in result.output
+    assert result.exit_code != 0 and "Stage" not in result.output
     assert said in f"{result.output}{result.exception}"
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from prejudge.core.contracts.estimates import Estimate, Interval
 from prejudge.core.statistics import templates
-from prejudge.core.statistics.options import TestingOptions
+from prejudge.core.statistics.estimates import TestingOptions
 from prejudge.core.statistics.templates import rendered, spread
 
 
