@@ -33,7 +33,7 @@ def test_model_card_says_who_what_and_how_sure(scores):
         assert f"## {heading}" in text
     assert "# Model card: fake in Counting" in text
     assert "The mean length is 3.0." in text
-    assert "| mean\\_length | whole study | 3.000 |" in text and "| count | failed | 1 | 10 % |" in text
+    assert "| mean\\_length | whole study | 3.000 |" in text and "| count | failed | 1 | 10.0 % |" in text
 
 
 def test_times_can_be_copied(scores):
