@@ -85,7 +85,7 @@ def test_difference_is_tested_on_shared_trials(comparing, run_study, store):
     assert (mean.first, mean.second, mean.estimate.value) == (3.0, 6.0, 3.0)
     assert mean.estimate.group == {"run": "other", "against": "fake"}
     assert mean.estimate.n == 10 and mean.estimate.p is not None
-    assert mean.estimate.test.family == "difference in mean_length: 1 comparisons"
+    assert mean.estimate.test.family == "difference in mean_length: 1 test"
     assert mean.estimate.unit == "percentage points"
     assert longest.estimate.value == 3.0 and longest.estimate.p is None
     assert longest.estimate.caveats == ("untested",)
