@@ -52,7 +52,7 @@ def test_bundle_is_scored_without_a_store(prejudge, ran, tmp_path):
 def test_reference_model_has_not_drifted(prejudge, ran):
     done = prejudge("recheck", ran, "--sample", "20", "--exact")
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert "Asked again: 20. Without an answer: 0. Same answer: 100.0%" in done.stdout
+    assert "Asked again: 20. Without an answer: 0. Same answer: 100.0 %" in done.stdout
     assert ran in prejudge("score").stdout, "latest is still the run"
 
 

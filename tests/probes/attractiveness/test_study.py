@@ -95,7 +95,7 @@ def test_words_other_than_labels_end_with_counts_and_bounds(settings, own):
     assert of(run, "missing")["value"].min() == 100 and of(run, "unreadable")["value"].sum() == pytest.approx(100)
     gaps = of(run, "gap")
     assert gaps["value"].null_count() == gaps.height and set(gaps["bound_high"]) == {1.0}
-    assert "100.0%" in run.conclusions["attractiveness"]
+    assert "100.0 %" in run.conclusions["attractiveness"]
 
 
 def test_planted_filter_is_found_on_the_traits_it_is_planted_on(settings):
