@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -225,6 +226,11 @@ def _moved(package: str, inner: str) -> Traversable | None:
     return None
 
 
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def check_keys(data: Any, kind: Any, where: str) -> None:
     """Find a key no record has, and name the nearest; the records' own errors name no neighbour.
 
@@ -243,7 +249,7 @@ def check_keys(data: Any, kind: Any, where: str) -> None:
             table, _, rest = where.partition(" ")
             check_keys(value, get_args(kind)[0], f"{table} {number} {rest}")
     elif isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(data, Mapping):
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         for name, value in data.items():
             if name not in hints:
                 raise UnknownNameError(f"key of {where}", name, hints)
