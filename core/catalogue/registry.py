@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Mapping
-from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -167,10 +166,11 @@ def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = Non
         DataError: a value has the wrong type.
         UnknownNameError: it has an unknown key.
     """
-    check_keys(data, Registry, where)
     try:
         registry = msgspec.convert(data, Registry)
     except msgspec.ValidationError as error:
+        # No record takes a key it does not know, so that only what is refused is gone through.
+        check_keys(data, Registry, where)
         raise _wrong_entry(data, where) or DataError(f"{where}: {plainly(error)}", code="registry.entry") from None
     models = {name: _located(entry, folder) for name, entry in registry.models.items()}
     studies = {name: _tabled(entry, f"{where}: study {name!r}") for name, entry in registry.studies.items()}
@@ -226,11 +226,6 @@ def _moved(package: str, inner: str) -> Traversable | None:
     return None
 
 
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
 def check_keys(data: Any, kind: Any, where: str) -> None:
     """Find a key no record has, and name the nearest; the records' own errors name no neighbour.
 
@@ -249,7 +244,7 @@ def check_keys(data: Any, kind: Any, where: str) -> None:
             table, _, rest = where.partition(" ")
             check_keys(value, get_args(kind)[0], f"{table} {number} {rest}")
     elif isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(data, Mapping):
-        hints = _hints(kind)
+        hints = get_type_hints(kind)
         for name, value in data.items():
             if name not in hints:
                 raise UnknownNameError(f"key of {where}", name, hints)
