@@ -1,5 +1,6 @@
 # The names of the door, once each: type checkers and editors read them here, and so does `__init__.py`.
 
+from .core import statistics as statistics
 from .core.api import Compared as Compared
 from .core.api import Detectable as Detectable
 from .core.api import Run as Run

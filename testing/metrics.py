@@ -12,12 +12,15 @@ import polars as pl
 from ..core.compare.pair import checked_units
 from ..core.contracts import Metric, Options
 from ..core.contracts.errors import PluginError
-from ..core.contracts.estimates import COLUMNS, COMMON, MISSING, TOPICS, Chart, Estimate
+from ..core.contracts.estimates import COLUMNS, COMMON, MISSING, TOPICS, Caveat, Chart, Estimate
 from ..core.contracts.options import build_options
+from ..core.statistics.estimates import FEW
 from ._compare import close
 
 KEPT = ("key", "trial", "stage", "status", "reason")
 SLACK = 1e-9
+FOR_EVERY_COUNT = ("exact", "Wilson")
+"""How the names of intervals begin that are sound for every count of independent rows."""
 NONSENSE = "undefined; few clusters; significant above neutral; shown to differ; 3 of 4"
 
 
@@ -118,6 +121,24 @@ class MetricContract:
         assert not twice, f"two estimates of one measure and group: {sorted(twice)[:3]}"
         for estimate in found:
             self._check(estimate)
+
+    def test_intervals_on_few_clusters_say_so(self) -> None:
+        """An interval that rests on fewer than ten clusters has the caveat; without clusters, on fewer than ten rows.
+
+        Exact intervals and Wilson's hold for every count, if each row is by itself.
+        """
+        for estimate in self._compute(type(self).observations()):
+            clustered = estimate.interval.method.startswith("cluster")
+            assert estimate.clusters is not None or not clustered, (
+                f"{_name(estimate)}: {estimate.interval.method} without `clusters`: on how many does it rest?"
+            )
+            rests_on = estimate.n if estimate.clusters is None else estimate.clusters
+            if estimate.low is None or rests_on >= FEW or estimate.interval.method.startswith(FOR_EVERY_COUNT):
+                continue
+            assert Caveat.FEW_CLUSTERS in estimate.caveats, (
+                f"{_name(estimate)}: an interval on {rests_on} clusters ({estimate.interval.method}) without "
+                "`Caveat.FEW_CLUSTERS`: it may be too narrow"
+            )
 
     def test_words_and_figures_can_be_made(self) -> None:
         """The sentence, the methods, the headline, the figures and the examples come out, also of missing answers."""

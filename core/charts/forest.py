@@ -85,7 +85,8 @@ class Panel(msgspec.Struct, frozen=True):
     title: str
     xlabel: str
     points: Sequence[Point]
-    neutral: float = 0.0
+    neutral: float | None = 0.0
+    """None where no single value is neutral: then there is no line."""
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
@@ -193,10 +194,11 @@ def _stack(axes: Axes, place: float, bar: Bar, layers: Sequence[Layer]) -> None:
 
 
 def _forest(axes: Axes, panel: Panel) -> None:
-    axes.axvline(panel.neutral, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
+    if panel.neutral is not None:
+        axes.axvline(panel.neutral, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
     for row, point in enumerate(panel.points):
         if point.value is None:
-            axes.text(panel.neutral, row, " no data", va="center", fontsize=SMALL, color=INK)
+            axes.text(panel.neutral or 0.0, row, " no data", va="center", fontsize=SMALL, color=INK)
             continue
         if point.low is not None and point.high is not None:
             axes.plot([point.low, point.high], [row, row], color=BLUE, linewidth=1.6, solid_capstyle="butt")

@@ -1,1 +1,9 @@
-"""Statistics of clustered answers: pure functions; no study is named here."""
+"""Statistics of clustered answers: pure functions; no study is named here.
+
+`from prejudge import statistics` is for authors of metrics. `__init__.pyi` lists what is promised to stay, and where
+each name is from; a name is loaded on first use.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -15,6 +15,7 @@ Cells have the shape (rows, columns of the design, units, sides, columns), and c
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -35,14 +36,7 @@ def crossed_bootstrap(
     """
     observed = statistics(cells.sum(axis=(0, 1)))
     low, high = np.full((2, *observed.shape), np.nan)
-    margins = np.concatenate([cells[..., :1].sum(axis=1), cells[..., :1].sum(axis=0)])
-    sides = cells.shape[3]
-    for number, (units, pattern) in enumerate(alike(margins)):
-        rows, columns = pattern[: len(cells)], pattern[len(cells) :]
-        if min(fewest(rows, sides), fewest(columns, sides)) < 2:
-            continue
-        part = cells[rows > 0][:, columns > 0][:, :, units]
-        ways = (strata(rows[rows > 0]), strata(columns[columns > 0]))
+    for number, units, part, ways in _crossings(cells):
         variance, freedom = _jackknife(part, statistics, ways)
         if plan.method == "jackknife":
             low[units], high[units] = within(*t_ends(observed[units], variance, plan.level, freedom), ranges)
@@ -51,6 +45,29 @@ def crossed_bootstrap(
         reach = _reach(replicates, variance, freedom, plan.level)
         low[units], high[units] = stretched(replicates, observed[units], reach, plan.level, ranges)
     return low, high
+
+
+def crossed_jackknife(cells: Array, statistics: Statistics) -> tuple[Array, Array]:
+    """Return the variances of two ways of clustering, and their degrees of freedom, (units, statistics).
+
+    NaN where a side has fewer than two rows or two columns, or a statistic is undefined.
+    """
+    variance, freedom = np.full((2, *statistics(cells.sum(axis=(0, 1))).shape), np.nan)
+    for _, units, part, ways in _crossings(cells):
+        variance[units], freedom[units] = _jackknife(part, statistics, ways)
+    return variance, freedom
+
+
+def _crossings(cells: Array) -> Iterator[tuple[int, Codes, Array, Ways]]:
+    """Yield the units that rest on the same rows and columns in the same way, where there are enough of both."""
+    margins = np.concatenate([cells[..., :1].sum(axis=1), cells[..., :1].sum(axis=0)])
+    sides = cells.shape[3]
+    for number, (units, pattern) in enumerate(alike(margins)):
+        rows, columns = pattern[: len(cells)], pattern[len(cells) :]
+        if min(fewest(rows, sides), fewest(columns, sides)) < 2:
+            continue
+        part = cells[rows > 0][:, columns > 0][:, :, units]
+        yield number, units, part, (strata(rows[rows > 0]), strata(columns[columns > 0]))
 
 
 def _replicates(cells: Array, statistics: Statistics, ways: Ways, plan: Resampling, number: int) -> Array:

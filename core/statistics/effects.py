@@ -27,7 +27,7 @@ def cell_statistics(totals: Array) -> Array:
     """Return per cell: mean D, mean D in standard deviations, then z1, z2, z3 and z2 - z3 per threshold (shares)."""
     total = totals[..., 0, :]
     count = total[..., N]
-    parts = [_mean(total), _standardised(_mean(total), _variance(total))]
+    parts = [_mean(total), standardised(_mean(total), variance_of(total))]
     for column in range(FIRST, total.shape[-1], 2):
         z2, z3 = ratio(total[..., column], count), ratio(total[..., column + 1], count)
         parts += [ratio(count - total[..., column] - total[..., column + 1], count), z2, z3, z2 - z3]
@@ -52,12 +52,12 @@ def contrast_statistics(totals: Array) -> Array:
     """
     positive, negative = totals[..., 0, :], totals[..., 1, :]
     gap = _mean(positive) - _mean(negative)
-    parts = [gap, _standardised(gap, _pooled(positive, negative))]
+    parts = [gap, standardised(gap, _pooled(positive, negative))]
     for column in range(FIRST, totals.shape[-1], 2):
         more, less = ratio(positive[..., column], positive[..., N]), ratio(negative[..., column], negative[..., N])
         worse = ratio(negative[..., column + 1], negative[..., N])
         better = ratio(positive[..., column + 1], positive[..., N])
-        parts += [more - less, worse - better, _angle(more) - _angle(less), _angle(worse) - _angle(better)]
+        parts += [more - less, worse - better, arcsine(more) - arcsine(less), arcsine(worse) - arcsine(better)]
     return np.stack(parts, axis=-1)
 
 
@@ -65,7 +65,7 @@ def _mean(total: Array) -> Array:
     return ratio(total[..., SUM], total[..., N])
 
 
-def _standardised(gap: Array, variance: Array) -> Array:
+def standardised(gap: Array, variance: Array) -> Array:
     """Return a difference in standard deviations: 0 for none at all, undefined for another that does not vary.
 
     Resamples in which nothing differs count as 0; left out, they would move the interval away from 0.
@@ -79,7 +79,8 @@ def _spread(total: Array) -> Array:
     return np.where(about > 1e-12 * total[..., SQUARES], about, 0.0)
 
 
-def _variance(total: Array) -> Array:
+def variance_of(total: Array) -> Array:
+    """Return the variance from totals (..., columns) of count, sum and sum of squares."""
     return ratio(_spread(total), total[..., N] - 1)
 
 
@@ -87,7 +88,7 @@ def _pooled(one: Array, other: Array) -> Array:
     return ratio(_spread(one) + _spread(other), one[..., N] + other[..., N] - 2)
 
 
-def _angle(share: Array) -> Array:
+def arcsine(share: Array) -> Array:
     """Cohen's arcsine transform; the clip takes off rounding only."""
     angle: Array = 2 * np.arcsin(np.sqrt(np.clip(share, 0, 1)))
     return angle

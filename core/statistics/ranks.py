@@ -35,14 +35,15 @@ def level_counts(values: Array, groups: Codes, clusters: Codes) -> Array:
     of about equal count; equal values stay together.
     """
     there = ~np.isnan(values)
-    level = _levels(values[there])
+    level = levels_of(values[there])
     shape = (int(clusters.max()) + 1, int(groups.max()) + 1, int(level.max(initial=-1)) + 1)
     place = np.ravel_multi_index((clusters[there], groups[there], level), shape)
     counts = np.bincount(place, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
     return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)[:, None]
 
 
-def _levels(values: Array) -> Codes:
+def levels_of(values: Array) -> Codes:
+    """Return the level of each value, from 0 up; values are put together where more than `MOST` differ."""
     level: Codes
     _, level, counts = np.unique(values, return_inverse=True, return_counts=True)
     if len(counts) <= MOST:

@@ -85,6 +85,22 @@ def bootstrap(sums: Array, statistics: Statistics, plan: Resampling, ranges: Ran
     return low, high
 
 
+def jackknife(sums: Array, statistics: Statistics) -> tuple[Array, Array]:
+    """Return the variances from leaving out each cluster in turn, and their degrees of freedom, (units, statistics).
+
+    NaN where `bootstrap` has no interval: a side with fewer than two clusters, or an undefined statistic.
+    """
+    observed = statistics(sums.sum(axis=0))
+    variance, freedom = np.full((2, *observed.shape), np.nan)
+    for units, pattern in alike(sums):
+        if fewest(pattern, sums.shape[2]) < 2:
+            continue
+        left_out = _left_out(sums[pattern > 0][:, units], statistics)
+        found = jackknife_variance(left_out, observed[units], strata(pattern[pattern > 0]))
+        variance[units], freedom[units] = found
+    return variance, freedom
+
+
 class _Group(msgspec.Struct, frozen=True):
     """Units that rest on the same clusters in the same way."""
 

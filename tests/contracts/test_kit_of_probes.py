@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts import Estimate, Metric, Options, Probe, Stage, Trial, Unreadable
+from prejudge.core.contracts.estimates import Caveat, Interval, Missing
 from prejudge.core.contracts.records import Generate, Message, Text
 from prejudge.testing import MetricContract, ProbeContract
 
@@ -308,6 +309,46 @@ class WrongUnits(Mean):
         )
 
 
+class FewClusters(Mean):
+    """An interval on three clusters, and not a word of it."""
+
+    interval, clusters, caveats = "cluster bootstrap (half)", 3, ()
+
+    def state(self, ok, missing):
+        mean = ok["length"].mean()
+        found = None if mean is None else Interval(mean - 1, mean + 1, 0.95, self.interval)
+        return Estimate(
+            metric="mean",
+            group={},
+            value=mean,
+            n=ok.height,
+            clusters=self.clusters,
+            interval=found or Interval(),
+            missing=Missing(missing),
+            caveats=self.caveats,
+        )
+
+
+class FewRows(FewClusters):
+    interval, clusters = "bootstrap (answers)", None
+
+
+class UncountedClusters(FewClusters):
+    clusters = None
+
+
+class FewClustersTold(FewClusters):
+    caveats = (Caveat.FEW_CLUSTERS,)
+
+
+class ManyClusters(FewClusters):
+    clusters = 10
+
+
+class ExactOfFew(FewRows):
+    interval = "exact (Clopper-Pearson), answers"
+
+
 class AsksEmptyForMax(Mean):
     def conclude(self, estimates):
         return f"{estimates[0].value:.1f}"
@@ -340,11 +381,20 @@ def test_good_metric_passes(rule):
         (SeesMore, "what_it_needs_is_enough"),
         (NeedsWeather, "needs_are_columns_of_the_observations"),
         (WrongUnits, "units_are_what_estimates_are_means_of"),
+        (FewClusters, "intervals_on_few_clusters_say_so"),
+        (FewRows, "intervals_on_few_clusters_say_so"),
+        (UncountedClusters, "intervals_on_few_clusters_say_so"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_breach_of_a_metric_is_noticed(metric, rule):
     with pytest.raises(AssertionError):
+        check_metric(metric, rule)
+
+
+@pytest.mark.parametrize("metric", [FewClustersTold, ManyClusters, ExactOfFew])
+def test_interval_that_says_what_it_rests_on_passes(metric):
+    for rule in METRIC_RULES:
         check_metric(metric, rule)
 
 
