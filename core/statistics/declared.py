@@ -118,7 +118,7 @@ class DeclaredMetric(Metric):
             for by in design.groups
             for part in parts(frame, design, by)
             for measure in design.summed
-            if measure.report and wanted(measure)
+            if measure.report and wanted(measure) and _every_side(measure, part)
         ]
         return pl.concat(found, how="diagonal_relaxed") if found else None
 
@@ -187,6 +187,11 @@ def _missing(frame: pl.DataFrame, design: Design, level: float) -> list[Estimate
     ]
     found = missing_estimates(groups, level)
     return found if by else found[:1]
+
+
+def _every_side(measure: SummedMeasure, part: Part) -> bool:
+    """Return whether a group has rows on both sides, where the measure has two."""
+    return measure.recipe().sides is None or len(set(choose(measure, part).sample.sides.tolist())) == 2
 
 
 def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from .intervals import Array, Codes, Flags
 from .measures import DeclaredMeasure, Derived, SummedMeasure
 from .observations import ABSENT, require_columns
 from .pivot import Pivot, pivoted
-from .recipes import Column, Sample
+from .recipes import Column, Sample, roots
 
 CLUSTERS = ("_cluster0", "_cluster1")
 UNIT, ROW = "_unit", "_row"
@@ -190,7 +190,15 @@ def _columns(frame: pl.DataFrame, measure: SummedMeasure) -> Iterator[pl.Series]
 def _evaluated(frame: pl.DataFrame, column: Column) -> pl.Series:
     if isinstance(column, str):
         return frame[column]
-    return frame.with_columns(column.alias("_"))["_"] if isinstance(column, pl.Expr) else column(frame)
+    if not isinstance(column, pl.Expr):
+        return column(frame)
+    try:
+        return frame.with_columns(column.alias("_"))["_"]
+    except pl.exceptions.PolarsError as error:
+        # Before anybody answers, columns of answers have no type; many expressions cannot be taken of such.
+        if any(frame.schema[name] == pl.Null for name in roots([column])):
+            return pl.Series([None] * frame.height, dtype=pl.Float64)
+        raise DataError(f"cannot compute {column}: {str(error).splitlines()[0]}.", code="data.type") from None
 
 
 def _numbers(frame: pl.DataFrame, column: Column, name: str) -> Array:

@@ -73,7 +73,7 @@ def join(measure: DeclaredMeasure, design: Design, tables: Sequence[Array]) -> J
         return Joint(tables[0], recipe.value, recipe.range, recipe.effect, recipe)
     # Measures of one side and of two meet in one: a cluster then brings all that it has.
     alike = len({own.shape[-2] for own in tables}) == 1
-    flat = [own if alike else own.reshape(*own.shape[:-2], 1, -1) for own in tables]
+    flat = [own if alike else own.reshape(*own.shape[:-2], 1, own.shape[-2] * own.shape[-1]) for own in tables]
     counts = [own[..., :1] if alike else own[..., :1].sum(axis=-2, keepdims=True) for own in tables]
     shapes = [own.shape[-2:] for own in tables]
     ends = np.cumsum([1, *(own.shape[-1] for own in flat)])

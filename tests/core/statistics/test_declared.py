@@ -1,0 +1,311 @@
+"""A declared metric keeps the contract of every metric, and says what it cannot know of data that are against it."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from prejudge import statistics
+from prejudge.core.contracts.errors import DataError
+from prejudge.core.contracts.estimates import Caveat, Verdict
+from prejudge.testing import MetricContract, raises_code
+
+from .test_measures import FIRST, answers, declared, one
+
+OPTIONS = statistics.MarginOptions(resamples=199)
+MEASURES = (
+    statistics.Share("share", hit="hit", neutral=50, meaning="Answers above 0.", direction="more above 0"),
+    statistics.Mean("mean", value="x", neutral=0, unit="nats", limits=(-9, 9)),
+    statistics.Difference("gap", value="x", first=FIRST),
+    statistics.Ratio("ratio", above=pl.col("hit") & (pl.col("known") == 1), below="known", neutral=0.5, limits=(0, 1)),
+    statistics.Ranks("ranks", value="x", first=FIRST),
+    statistics.Correlation("correlation", x="x", y="y"),
+    statistics.Statistic("squares", sums=("x", pl.col("x") ** 2), by=lambda x, xx: xx / x),
+    statistics.Derived("product", of=("share", "gap"), by=lambda share, gap: share * gap),
+)
+
+
+def observed() -> pl.DataFrame:
+    """Return answers with the columns of a run."""
+    keys = pl.Series("key", [str(i).encode() for i in range(120)])
+    return answers(120, 12).with_columns(keys, reason=pl.lit(None, pl.String))
+
+
+class Declared(statistics.DeclaredMetric):
+    """Every measure."""
+
+    measures = MEASURES
+    groups = ((), ("word",))
+    clusters = ("template",)
+
+
+class Crossed(Declared):
+    """Two ways of clustering."""
+
+    groups = ((), ("side",))
+    clusters = ("template", "word")
+
+
+class Independent(Declared):
+    """No clusters."""
+
+    clusters = ()
+
+
+class Macro(Declared):
+    """Words count alike."""
+
+    groups = ((), ("side",))
+    clusters = ()
+    macro = "word"
+
+
+class Rules(MetricContract):
+    observations = staticmethod(observed)
+    outcomes = ("x", "y", "hit")
+    options = {"resamples": 99, "margin": 5}
+
+
+class TestDeclared(Rules):
+    make = Declared
+
+
+class TestCrossed(Rules):
+    make = Crossed
+
+
+class TestIndependent(Rules):
+    make = Independent
+
+
+class TestMacro(Rules):
+    make = Macro
+
+
+def by_name(frame, metric=Declared, options=OPTIONS):
+    """Return the estimates of the whole, by measure."""
+    return {e.metric: e for e in metric().compute(frame, options) if not e.group}
+
+
+def test_needs_are_derived_from_the_declaration():
+    read = {"hit", "x", "y", "side", "known", "word", "template", "status"}
+    assert Declared().columns(OPTIONS) == read and Crossed().columns(OPTIONS) == read
+
+
+def test_one_cluster_has_a_value_and_neither_interval_nor_test():
+    for e in by_name(answers().with_columns(template=pl.lit("only"))).values():
+        if e.metric != "missing":
+            assert e.value is not None and e.low is None and e.p is None and e.caveats == (Caveat.ONE_CLUSTER,)
+            assert e.clusters == 1 and e.interval.method == "" and e.effect.low is None
+
+
+def test_two_ways_of_which_one_has_a_single_level_have_no_interval():
+    found = by_name(answers().with_columns(word=pl.lit("only")), Crossed)
+    assert all(e.low is None and e.caveats == (Caveat.ONE_CLUSTER,) for e in found.values() if e.metric != "missing")
+
+
+def test_few_clusters_are_told():
+    found = by_name(answers(clusters=5))
+    assert all(Caveat.FEW_CLUSTERS in e.caveats for e in found.values() if e.metric != "missing")
+    # Of 5 clusters, flipped signs cannot give p below 2 ** -4.
+    assert Caveat.P_FLOOR in found["mean"].caveats and found["mean"].p >= 2**-4
+
+
+def test_answers_that_are_all_equal_have_no_interval():
+    frame = answers().with_columns(x=pl.lit(1.0), y=pl.lit(2.0), hit=pl.lit(True), status=pl.lit("ok"))
+    found = by_name(frame)
+    for name in ("share", "mean", "gap", "ranks"):
+        assert found[name].low is None and Caveat.NO_VARIATION in found[name].caveats, name
+    assert found["share"].value == 100 and found["gap"].value == found["ranks"].value == 0
+    assert found["gap"].p == 1 and found["correlation"].value is None
+    assert Caveat.UNDEFINED in found["correlation"].caveats
+
+
+def test_nothing_is_known_of_missing_answers_but_how_many():
+    frame = answers().with_columns(status=pl.lit("refused"), x=None, y=None, hit=None)
+    for e in by_name(frame).values():
+        assert e.missing.counts == {"refused": 90}
+        if e.metric != "missing":
+            assert e.value is None and e.p is None and e.n == 0 and Caveat.UNDEFINED in e.caveats
+    assert (by_name(frame)["share"].bound_low, by_name(frame)["share"].bound_high) == (0, 100)
+
+
+def test_answer_without_a_number_is_undefined_and_counted():
+    frame = answers(missing=0).with_columns(x=pl.when(pl.col("trial") == "t3").then(None).otherwise("x"))
+    found = by_name(frame)
+    assert found["mean"].missing.counts == {"undefined": 1} and found["mean"].n == 89 and found["share"].n == 90
+
+
+def test_infinite_numbers_are_missing():
+    frame = answers(missing=0).with_columns(x=pl.when(pl.col("trial") == "t3").then(float("inf")).otherwise("x"))
+    assert by_name(frame)["mean"].missing.counts == {"undefined": 1}
+
+
+def test_one_side_only_has_no_difference():
+    found = by_name(answers().with_columns(side=pl.lit("a")))
+    assert found["gap"].value is None and found["ranks"].value is None and found["share"].value is not None
+    assert found["gap"].bound_low is None and found["product"].value is None
+
+
+def test_rows_of_no_side_are_left_out():
+    frame = answers(missing=0).with_columns(side=pl.when(pl.col("trial") == "t3").then(None).otherwise("side"))
+    assert by_name(frame)["gap"].n == 89 and by_name(frame)["gap"].missing.counts == {}
+    second = statistics.Difference("m", value="x", first=pl.col("word") == "p", second=pl.col("word") == "q")
+    assert one(frame, second, OPTIONS).n == frame.filter(pl.col("word").is_in(["p", "q"])).height
+
+
+def test_row_without_a_level_is_in_no_group():
+    frame = answers().with_columns(word=pl.when(pl.col("word") == "p").then(None).otherwise("word"))
+    found = Declared().compute(frame, OPTIONS)
+    assert {e.group["word"] for e in found if e.group and e.metric == "mean"} == set("qrstu")
+
+
+def test_rows_without_a_cluster_are_one_cluster():
+    frame = answers(missing=0)
+    some = pl.col("template").is_in(["c0", "c1"])
+    none, named = (
+        by_name(frame.with_columns(template=pl.when(some).then(pl.lit(to)).otherwise("template"))) for to in (None, "")
+    )
+    assert none["mean"].clusters == 8
+    assert (none["mean"].low, none["mean"].p) == (named["mean"].low, named["mean"].p)
+
+
+@pytest.mark.parametrize("kind", [pl.Boolean, pl.Int8, pl.UInt32, pl.Float32])
+def test_kind_of_column_does_not_matter(kind):
+    share = statistics.Share("m", hit="hit", neutral=50)
+    plain, cast = (one(answers().with_columns(pl.col("hit").cast(k)), share, OPTIONS) for k in (pl.Boolean, kind))
+    assert plain == cast
+
+
+def test_clusters_of_numbers_are_those_of_their_names():
+    numbers = pl.col("template").str.slice(1).cast(pl.Int64)
+    first, second = by_name(answers()), by_name(answers().with_columns(template=numbers))
+    assert first["mean"].low == pytest.approx(second["mean"].low, abs=1e-12)
+
+
+def test_order_of_rows_changes_nothing():
+    for metric in (Declared, Crossed, Macro):
+        first = metric().compute(observed(), OPTIONS)
+        second = metric().compute(observed().sample(fraction=1, shuffle=True, seed=3), OPTIONS)
+        for a, b in zip(first, second, strict=True):
+            assert (a.metric, a.group, a.n) == (b.metric, b.group, b.n)
+            for field in ("value", "low", "high", "p", "p_adjusted", "bound_low"):
+                assert getattr(a, field) == pytest.approx(getattr(b, field), abs=1e-9), (a.metric, field)
+
+
+def test_one_family_per_grouping():
+    found = [e for e in Declared().compute(observed(), OPTIONS) if e.p_adjusted is not None]
+    whole, words = ([e for e in found if bool(e.group) == of] for of in (False, True))
+    assert {e.test.family for e in whole} == {"whole: 6 tests"}
+    assert {e.test.family for e in words} == {f"by word: {len(words)} tests"}
+    assert [e.p_adjusted for e in words] == statistics.adjust([e.p for e in words], "bh")
+
+
+def test_margin_gives_a_verdict_of_equivalence_to_percentages():
+    near = pl.DataFrame({"hit": [True, False] * 2000, "status": "ok", "template": [f"t{i}" for i in range(1000)] * 4})
+    near = near.with_columns(pl.col("hit").shuffle(seed=1))
+    share = statistics.Share("m", hit="hit", neutral=50)
+    wide, narrow = (one(near, share, statistics.MarginOptions(resamples=199, margin=m)) for m in (5, 0.1))
+    assert wide.verdict == Verdict.NEAR and narrow.verdict == Verdict.OPEN
+    exact = one(near, share, statistics.MarginOptions(margin=5), clusters=())
+    assert exact.verdict == Verdict.NEAR and exact.facts["margin"] == 5
+
+
+def test_macro_average_counts_levels_alike():
+    frame = answers(missing=0.2)
+    known = frame.filter(pl.col("status") == "ok")
+    means = known.group_by("word").agg(pl.col("x").mean(), pl.col("hit").mean())
+    found = by_name(frame, Macro, statistics.MarginOptions(intervals="jackknife"))
+    assert found["mean"].value == pytest.approx(means["x"].mean())
+    assert found["share"].value == pytest.approx(100 * means["hit"].mean())
+    assert found["mean"].clusters == 6 and found["mean"].n == known.height
+    worst = frame.with_columns(pl.when(pl.col("status") != "ok").then(True).otherwise("hit").alias("hit"))
+    assert found["share"].bound_high == pytest.approx(100 * worst.group_by("word").agg(pl.col("hit").mean())["hit"].mean())
+
+
+def test_what_counts_as_one_must_lie_in_one_cluster():
+    with raises_code(DataError, "data.contradiction"):
+        one(answers(), statistics.Mean("m", value="x"), OPTIONS, macro="word")
+
+
+def test_units_give_the_means_and_designs_the_other_way():
+    units, designs = Crossed().units(observed(), OPTIONS), Crossed().designs(observed(), OPTIONS)
+    assert set(units["metric"]) == {"share", "mean", "gap"} and "row" not in units.columns
+    assert set(designs["ways"]) == {"word x template"} and set(designs["row"]) == set(observed()["word"])
+    assert set(designs.filter(test="mann-whitney")["metric"]) == {"ranks"}
+    assert Declared().units(observed().drop("trial"), OPTIONS) is None
+
+
+def test_examples_are_the_extremes_of_either_side():
+    class Means(Declared):
+        measures = MEASURES[1:2]
+        groups = ((),)
+
+    found = Means().examples(observed(), statistics.MarginOptions(examples=2))
+    x = observed().drop_nulls("x").sort("x")
+    assert [e.keys[0] for e in found] == [*x["key"].tail(2).reverse(), *x["key"].head(2)]
+    assert Means().examples(observed().drop("key"), OPTIONS) == []
+
+
+def test_words_say_what_was_shown():
+    frame = observed().with_columns(x=pl.col("x") + 5, hit=pl.lit(True), status=pl.lit("ok")).drop_nulls("x")
+    said = Declared().conclude(Declared().compute(frame, OPTIONS))
+    assert "Mean is 5." in said and "significantly above neutral" in said and "By word" in said
+    told = Crossed().methods(statistics.MarginOptions(margin=3))
+    assert "template and word as crossed clusters" in told and "3 percentage points" in told
+    assert "neutral" not in Declared().conclude([])
+
+
+def test_option_may_say_what_is_declared():
+    class Chosen(Declared):
+        def design(self, options):
+            return statistics.Design(measures=MEASURES[:1], clusters=(options.cluster,))
+
+    class Options(statistics.MarginOptions, frozen=True, kw_only=True):
+        cluster: str = "word"
+
+    options = Options(resamples=99)
+    assert Chosen().columns(options) == {"hit", "word", "status"}
+    assert Chosen().compute(observed(), options)[0].interval.method == "cluster bootstrap (word)"
+
+
+def test_rows_may_be_made_by_hand():
+    class Made(statistics.DeclaredMetric):
+        needs = frozenset({"x", "template"})
+        clusters = ("template",)
+        measures = (statistics.Mean("mean", value="square"),)
+
+        def rows(self, observations, options):
+            return observations.with_columns(square=pl.col("x") ** 2)
+
+    assert Made().columns(OPTIONS) == {"x", "template", "status"}
+    assert Made().compute(observed(), OPTIONS)[0].value == pytest.approx((observed()["x"] ** 2).mean())
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ({"measures": (MEASURES[0], MEASURES[0])}, "two measures"),
+        ({"measures": (MEASURES[-1],)}, "derived from"),
+        ({"clusters": ("a", "b", "c")}, "clusters"),
+        ({"clusters": ("a", "a")}, "clusters"),
+    ],
+)
+def test_declaration_that_cannot_be_computed_is_refused(members, told):
+    with pytest.raises(TypeError, match=told):
+        declared(*members.get("measures", ()), clusters=members.get("clusters", ()))
+
+
+def test_interval_and_test_agree_on_answers_without_and_with_a_lean():
+    """Fair answers are called biased about as often as alpha says, and the interval says the same nearly always."""
+    found = []
+    for seed in range(150):
+        lean = np.random.default_rng(seed).normal(size=12)
+        frame = answers(120, 12, seed).with_columns(
+            x=pl.col("template").replace_strict({f"c{i}": lean[i] for i in range(12)}), status=pl.lit("ok")
+        )
+        e = one(frame, statistics.Mean("m", value="x", neutral=0), statistics.MarginOptions(resamples=199))
+        found.append((e.p <= 0.05, not e.low <= 0 <= e.high))
+    p, ends = np.array(found).mean(axis=0)
+    assert p <= 0.10 and abs(p - ends) <= 0.06 and np.mean([a == b for a, b in found]) > 0.9
