@@ -122,6 +122,12 @@ def kit_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) 
             getattr(names[name](), rule)()
 
 
+def declared_metric(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Declare the metric; `test_declared_stereoset.py` computes its numbers again."""
+    shown = vars(module(monkeypatch, "my_bias.stereoset", block.text))["StereoSet"]
+    assert list(shown.measures) == ["language_score", "stereotype_score", "ties", "icat"]
+
+
 def code_of_an_error(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Print what the comment of the page says."""
     said = io.StringIO()
@@ -136,6 +142,7 @@ RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "read_parquet(": tables_of_runs,
     "smallest_effects(": effects_of_a_design,
     "class MyProbe": probe_of_a_plugin,
+    "DeclaredMetric": declared_metric,
     "def prejudge_probes": hook_of_a_plugin,
     "class TestProbe": kit_of_a_plugin,
     "error.code": code_of_an_error,

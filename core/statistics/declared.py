@@ -32,8 +32,8 @@ from .templates import rendered
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAMILY = "tests"
-"""What the members of a family are called."""
+FAMILY = "test"
+"""What a member of a family is called."""
 MOST_POINTS = 60
 """Rows of a forest plot that can still be read."""
 
@@ -159,9 +159,10 @@ class DeclaredMetric(Metric):
         ]
 
     def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:
-        """Pick the rows with the greatest and the least values, by group, of the first measure that is a mean."""
+        """Pick the rows with the greatest and the least values, by group, of the first mean with a neutral value."""
         design = self.design(options)
-        first = next((measure for measure in design.summed if measure.is_mean and measure.report), None)
+        means = [measure for measure in design.summed if measure.is_mean and measure.report]
+        first = next((measure for measure in means if measure.neutral is not None), next(iter(means), None))
         frame = self.rows(observations, options)
         if first is None or not {"key", KEYS} & set(frame.columns):
             return []
@@ -257,6 +258,8 @@ def _extremes(measure: SummedMeasure, part: Part, count: int) -> Iterator[Exampl
         value=pl.Series(measure.scale * chosen.sample.values[:, 0]).fill_nan(None)
     )
     rows = rows.drop_nulls("value").filter(pl.col("keys").list.drop_nulls().list.len() > 0)
+    if rows.is_empty():
+        return
     middle: Any = rows["value"].mean() if measure.recipe().sides or measure.neutral is None else measure.neutral
     for side, ahead in ((pl.col("value") > middle, "greatest"), (pl.col("value") < middle, "least")):
         picked = rows.filter(side).sort("value", ROW, "keys", descending=[ahead == "greatest", False, False])

@@ -61,7 +61,7 @@ SILENT = {
     *("attractiveness", "attractiveness-likelihood", "subtle", "crows-pairs"),
     *("bistereo-nli-prompts", "bistereo-tuples"),
 }
-"""Instruments whose metrics draw intervals on few clusters and do not say so; their reports are as they were. Nobody joins them."""
+"""Instruments whose metrics do not yet say that an interval rests on few clusters. Nobody joins them."""
 METRICS = [(instrument, name) for instrument in INSTRUMENTS for name in instrument.metrics]
 
 

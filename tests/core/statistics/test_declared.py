@@ -221,7 +221,9 @@ def test_macro_average_counts_levels_alike():
     assert found["share"].value == pytest.approx(100 * means["hit"].mean())
     assert found["mean"].clusters == 6 and found["mean"].n == known.height
     worst = frame.with_columns(pl.when(pl.col("status") != "ok").then(True).otherwise("hit").alias("hit"))
-    assert found["share"].bound_high == pytest.approx(100 * worst.group_by("word").agg(pl.col("hit").mean())["hit"].mean())
+    assert found["share"].bound_high == pytest.approx(
+        100 * worst.group_by("word").agg(pl.col("hit").mean())["hit"].mean()
+    )
 
 
 def test_what_counts_as_one_must_lie_in_one_cluster():
@@ -253,7 +255,7 @@ def test_words_say_what_was_shown():
     said = Declared().conclude(Declared().compute(frame, OPTIONS))
     assert "Mean is 5." in said and "significantly above neutral" in said and "By word" in said
     told = Crossed().methods(statistics.MarginOptions(margin=3))
-    assert "template and word as crossed clusters" in told and "3 percentage points" in told
+    assert "template crossed with word" in told and "3 percentage points" in told
     assert "neutral" not in Declared().conclude([])
 
 

@@ -1,4 +1,4 @@
-"""Every declared measure, computed again by hand from made-up answers: value, jackknife interval, test, effect, bounds."""
+"""Declared measures, computed again by hand from made-up answers: values, intervals, tests, effects, bounds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def answers(rows: int = 90, clusters: int = 9, seed: int = 0, *, missing: float 
     return frame.with_columns(*blank)
 
 
-def declared(*measures: object, clusters: tuple[str, ...] = ("template",), **others: object) -> statistics.DeclaredMetric:
+def declared(
+    *measures: object, clusters: tuple[str, ...] = ("template",), **others: object
+) -> statistics.DeclaredMetric:
     """Return a metric of these measures."""
     return type("Case", (statistics.DeclaredMetric,), {"measures": measures, "clusters": clusters, **others})()
 
@@ -115,7 +117,9 @@ CASES: dict[str, tuple[object, Callable[[pl.DataFrame], float], float | None]] =
 }  # fmt: skip
 
 
-def by_hand(frame: pl.DataFrame, of: Callable[[pl.DataFrame], float], level: float = 0.95) -> tuple[float, float, float]:
+def by_hand(
+    frame: pl.DataFrame, of: Callable[[pl.DataFrame], float], level: float = 0.95
+) -> tuple[float, float, float]:
     """Return the value with its standard error and the degrees of freedom, from leaving out one template at a time."""
     frame = ok(frame)
     names = frame["template"].unique().to_list()
@@ -159,7 +163,9 @@ def every_sign(sums: np.ndarray) -> float:
         (statistics.Share("m", hit="hit", neutral=50), pl.col("hit").cast(float) - 0.5),
         (statistics.Mean("m", value="x", neutral=0.3), pl.col("x") - 0.3),
         (
-            statistics.Ratio("m", above=pl.col("hit") & (pl.col("known") == 1), below="known", limits=(0, 1), neutral=0.5),
+            statistics.Ratio(
+                "m", above=pl.col("hit") & (pl.col("known") == 1), below="known", limits=(0, 1), neutral=0.5
+            ),
             pl.when(pl.col("known") == 1).then(pl.col("hit").cast(float) - 0.5).otherwise(0.0),
         ),
     ],
