@@ -32,8 +32,8 @@ from .templates import rendered
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAMILY = "test"
-"""What a member of a family is called."""
+FAMILY = "tests"
+"""What the members of a family are called."""
 MOST_POINTS = 60
 """Rows of a forest plot that can still be read."""
 
