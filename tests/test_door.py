@@ -7,13 +7,22 @@ import subprocess
 import sys
 from importlib import import_module
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
 import prejudge
 
-TABLE = ast.parse(files("prejudge").joinpath("__init__.pyi").read_text("utf-8")).body
-HOMES = [(node.module, alias) for node in TABLE if isinstance(node, ast.ImportFrom) for alias in node.names]
+
+def homes(package: str) -> list[tuple[str, ast.alias]]:
+    """Return the names that the table of a package promises, with the module each is from."""
+    table = ast.parse(files(package).joinpath("__init__.pyi").read_text("utf-8")).body
+    imports = [node for node in table if isinstance(node, ast.ImportFrom)]
+    return [(f"{package}.{node.module}", alias) for node in imports for alias in node.names]
+
+
+STATISTICS = "prejudge.core.statistics"
+HOMES = homes("prejudge")
 
 
 def test_door_is_the_table():
@@ -21,10 +30,21 @@ def test_door_is_the_table():
     assert len(prejudge.__all__) == len(HOMES)
 
 
-@pytest.mark.parametrize(("home", "alias"), HOMES, ids=[alias.name for _, alias in HOMES])
+def test_statistics_are_their_table():
+    names = [alias.name for _, alias in homes(STATISTICS)]
+    assert prejudge.statistics.__all__ == sorted(names) == dir(prejudge.statistics)
+    assert not {path.stem for path in Path(prejudge.statistics.__path__[0]).glob("*.py")} & set(names)
+
+
+@pytest.mark.parametrize(
+    ("home", "alias"),
+    [*HOMES, *homes(STATISTICS)],
+    ids=[f"{home}.{alias.name}" for home, alias in [*HOMES, *homes(STATISTICS)]],
+)
 def test_name_is_the_thing_of_its_home(home, alias):
+    door = prejudge.statistics if home.startswith(STATISTICS) else prejudge
     assert alias.asname == alias.name, "type checkers take a name of a stub for public only if it is written `X as X`"
-    assert getattr(prejudge, alias.name) is getattr(import_module(f"prejudge.{home}"), alias.name)
+    assert getattr(door, alias.name) is getattr(import_module(home), alias.name)
 
 
 def test_there_is_no_other_name():
@@ -33,5 +53,6 @@ def test_there_is_no_other_name():
 
 
 def test_import_is_light():
-    code = "import prejudge, sys; print(sorted({'polars', 'sqlmodel', 'scipy', 'torch'} & set(sys.modules)))"
+    heavy = "{'polars', 'sqlmodel', 'scipy', 'torch'}"
+    code = f"from prejudge import statistics; import sys; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

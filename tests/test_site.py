@@ -51,6 +51,12 @@ def test_every_name_of_the_door_is_in_the_reference(site):
     assert not missing, f"docs/reference/api.md leaves out {sorted(missing)}"
 
 
+def test_every_name_of_the_statistics_is_in_the_reference():
+    page = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")
+    missing = [name for name in prejudge.statistics.__all__ if not re.search(rf"\b{name}\b", page)]
+    assert not missing, f"docs/reference/api.md leaves out {missing}"
+
+
 def test_pages_fetch_nothing_from_elsewhere_to_be_read(site):
     front = (site / "index.html").read_text("utf-8")
     assert not re.findall(r'<link[^>]+href="https?://(?!github)[^"]+\.css', front)
