@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from .command import blank_figure
 from .kinds import KINDS, Watch, is_of, kinds_of, left_out
 
 # Threads cost more than they give on models this small; torch reads it when it is imported.
@@ -66,6 +67,12 @@ class Quick:
         if fault := self._watch.fault():
             pytest.fail(fault, pytrace=False)
         return result
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write figures without drawing them, which takes longer than most runs."""
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
 
 
 @pytest.fixture(scope="session")

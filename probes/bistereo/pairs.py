@@ -8,6 +8,7 @@ a file of one's own with the columns of `REQUIRED` and `OPTIONAL`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from ...core.contracts import Options, Probe, Stage
@@ -68,8 +69,10 @@ class BIStereoStage(PairStage):
         """
         own = None if self._chosen.data is None else read_pairs(self._chosen.data)
         selection = _select(self._chosen, own)
-        chosen = generate(load_design(), selection) if own is None else self._filtered(own, selection)
         per_cell, seed = self._chosen.per_cell, self._chosen.seed
+        if own is None:
+            return generate(load_design(), selection) if per_cell is None else _drawn(selection, per_cell, seed)
+        chosen = self._filtered(own, selection)
         return chosen if per_cell is None else sample_cells(chosen, CELL, per_cell, seed)
 
     def everything(self) -> Iterable[Pair]:
@@ -104,6 +107,12 @@ class BIStereoPairs(Probe):
             alternatives = AlternativesStage(design.pairs, design.everything, options.before)
             return [alternatives, JointStage(design.pairs, options.before)]
         return [LeftToRightStage(design.pairs, options.before, whole=scoring == "sentence")]
+
+
+@lru_cache(maxsize=4)
+def _drawn(selection: Selection, per_cell: int, seed: int) -> list[Pair]:
+    """Draw from the generated pairs; all of them are made for it, so a run that counts, asks and scores draws once."""
+    return sample_cells(generate(load_design(), selection), CELL, per_cell, seed)
 
 
 def _check(options: BIStereoOptions) -> None:

@@ -36,7 +36,9 @@ and grammatically correct.
 Now, complete the task for the given input sentence and hint."""
 """The paper, appendix, `Unmasking Task Specification`, word for word; line breaks within a sentence are not kept."""
 INDIAN = ("caste", "religion")
-_THOUGHT = re.compile(r".*</think>", re.S)
+_THOUGHT = "</think>"
+_OBJECT = re.compile(r"\{(?=[ \t\n\r]*[\"}])")
+"""How an object begins; decoding is tried there only, as an error costs the length of the text."""
 _LEFT = re.compile(r"<\s*/?\s*mask\b|\[mask\]", re.I)
 _NO_WORD = re.compile(r"[\W_]+")
 _AN = re.compile(r"\ban\b")
@@ -77,7 +79,7 @@ def read_answer(text: str, lenient: bool) -> Answer | Unreadable:
         return _checked(found[KEY], "strict")
     if not lenient:
         return Unreadable("no JSON object alone")
-    answer = _THOUGHT.sub("", text)
+    answer = text.rpartition(_THOUGHT)[2]
     objects = list(_objects(answer))
     for one in objects:
         if KEY in one:
@@ -109,13 +111,13 @@ def _strict(text: str) -> dict[str, Any] | None:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    starts = [match.start() for match in re.finditer("{", text)]
-    if not starts:
+    first = text.find("{")
+    if first < 0:
         return
-    widest = text[starts[0] : text.rfind("}") + 1]
-    for part in (widest, *(text[start:] for start in reversed(starts))):
+    starts = [match.start() for match in _OBJECT.finditer(text)]
+    for part, start in ((text[: text.rfind("}") + 1], first), *((text, start) for start in reversed(starts))):
         try:
-            found, _ = _decoder.raw_decode(part)
+            found, _ = _decoder.raw_decode(part, start)
         except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):

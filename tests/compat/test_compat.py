@@ -26,6 +26,8 @@ import pytest
 
 import prejudge
 
+from .. import command
+
 FIXTURES = Path(__file__).parent / "fixtures"
 EXPECTED: dict[str, Any] = json.loads((FIXTURES / "expected.json").read_text("utf-8"))
 RUNS: dict[str, dict[str, Any]] = EXPECTED["runs"]
@@ -34,7 +36,10 @@ NAME: dict[str, str] = EXPECTED["names"]
 LEFT = [key for key, run in RUNS.items() if run["folder"]]
 """The runs whose folders are among the fixtures."""
 # The user's metric makes its estimates of flat fields, as metrics did.
-pytestmark = pytest.mark.filterwarnings("ignore:Estimate:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Estimate:DeprecationWarning"),
+    pytest.mark.usefixtures("no_figures"),
+]
 WORDS = {"note"}
 """Columns that hold sentences."""
 
@@ -50,12 +55,19 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def call(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user does, in the folder they stand in."""
+def call(*words: str) -> command.Done:
+    """Run a command in the folder the user stands in."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "200")
+        return command.call(Path.cwd(), *words)
+
+
+def start(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, as a user does."""
     path = os.pathsep.join([".", *filter(None, [os.environ.get("PYTHONPATH")])])
     env = os.environ | {"PYTHONPATH": path, "COLUMNS": "200", "PREJUDGE_PLUGINS": "none"}
-    command = [sys.executable, "-m", "prejudge.core.cli", *words]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=280, check=False)
+    started = [sys.executable, "-m", "prejudge.core.cli", *words]
+    return subprocess.run(started, env=env, capture_output=True, text=True, timeout=280, check=False)
 
 
 def ensure_same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
@@ -229,7 +241,7 @@ def test_registry_of_a_user_is_honoured(place):
     }.items():
         done = call("list", kind)
         assert done.returncode == 0 and all(name in done.stdout for name in names), done.stderr
-    assert call("plan", "my-study", "--model", "my-model").returncode == 0
+    assert start("plan", "my-study", "--model", "my-model").returncode == 0
     moved = Path("elsewhere.toml")
     Path("registry.toml").rename(moved)
     assert call("plan", "my-study").returncode == 2

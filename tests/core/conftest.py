@@ -70,6 +70,15 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def few_at_once(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Let queries take 50 keys, not thousands, so that few rows need several; return their number."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("prejudge.core.store.") and hasattr(module, "LOOKUP"):
+            monkeypatch.setattr(module, "LOOKUP", 50)
+    return 50
+
+
+@pytest.fixture
 def store(place: str) -> Iterator[Store]:
     """Return a new store."""
     with Store(place) as opened:

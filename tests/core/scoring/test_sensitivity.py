@@ -21,6 +21,8 @@ from prejudge.core.scoring.sensitivity import Assumed, Detectable, smallest_effe
 from prejudge.core.scoring.sensitivity_words import in_lines
 from prejudge.testing import raises_code
 
+# No test here looks at a figure.
+pytestmark = pytest.mark.usefixtures("no_figures")
 WILCOXON = "Wilcoxon signed-rank"
 
 

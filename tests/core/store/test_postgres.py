@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -25,6 +23,8 @@ from prejudge.core.store import NewExchange, Store, statistics
 from prejudge.core.store.urls import store_url
 from prejudge.testing import raises_code
 
+from ...command import call
+
 PASSWORD = "hunter2"
 WORDS = ["--model", "simulated-biased", "--set", "per_cell=4"]
 
@@ -38,14 +38,13 @@ def url(postgresql):
 def prejudge(tmp_path, url):
     """Return a function that runs the command line on PostgreSQL, and makes sure that no password is shown."""
 
-    def call(*words, code=0):
-        command = [sys.executable, "-m", "prejudge.core.cli", *words, "--store", url]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    def run(*words, code=0):
+        done = call(tmp_path, *words, "--store", url)
         assert done.returncode == code, done.stderr
         assert PASSWORD not in done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    return call
+    return run
 
 
 def test_study_from_the_command_line(prejudge, tmp_path, url):

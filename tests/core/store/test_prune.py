@@ -11,7 +11,6 @@ from prejudge.core.contracts.errors import UsageError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.scoring.score import score
 from prejudge.core.store import NewExchange, NewTrial, get_run, list_runs, statistics
-from prejudge.core.store.bulk import LOOKUP
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.prune import PruneOptions, prune, vacuum, would_go
 from prejudge.core.store.tables import SQLModel
@@ -136,11 +135,12 @@ def test_no_run_goes_while_one_is_running(run_study, store):
     assert list_runs(store) == []
 
 
-def test_more_trials_go_than_one_look_up_finds(run_study, store):
+def test_more_trials_go_than_one_look_up_finds(run_study, store, few_at_once):
     FakeModel.script = None
-    keep, _ = run_study(n=100)
-    name, _ = run_study(n=LOOKUP + 200)
+    run_study(n=20)
+    own = 2 * few_at_once
+    name, _ = run_study(n=own + 20)
     going = remove(store, name)
     vacuum(store)
-    assert (going.trials, going.exchanges) == (LOOKUP + 200, LOOKUP + 100) and left(store)["Exchange"] == 100
+    assert (going.trials, going.exchanges) == (own + 20, own) and left(store)["Exchange"] == 20
     assert not list(Checks(store).problems())

@@ -15,6 +15,7 @@ from prejudge.core.contracts.errors import DataError, StoreError, UnknownNameErr
 from prejudge.core.contracts.records import Generation
 from prejudge.core.store import Failure, NewExchange, Store, get_run, read_failures, statistics
 from prejudge.core.store import migrations as steps
+from prejudge.core.store.bulk import LOOKUP
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.tables import SQLModel
 from prejudge.core.store.urls import store_url
@@ -62,10 +63,19 @@ def test_refreshed_answer_is_a_new_generation(store):
     assert statistics(store)["Exchange"] == 2
 
 
-def test_many_keys_are_found(store):
-    rows = [exchange(store, f"t{i}") for i in range(6000)]
+def test_many_keys_are_looked_up(store):
+    rows = [exchange(store, f"t{i}") for i in range(2)]
     store.add_exchanges(rows)
-    assert len(store.find(row.key for row in rows)) == 6000
+    unknown = [number.to_bytes(32) for number in range(LOOKUP + 1000)]
+    assert set(store.find([rows[0].key, *unknown, rows[1].key])) == {row.key for row in rows}
+
+
+def test_more_keys_are_found_than_one_look_up_takes(store, few_at_once):
+    rows = [exchange(store, f"t{i}") for i in range(2 * few_at_once + 20)]
+    store.add_exchanges(rows)
+    others = [exchange(store, f"t{i}", "other") for i in range(len(rows))]
+    again = store.add_exchanges(others, anew=True)
+    assert store.find(row.key for row in rows) == {key: found._replace(new=False) for key, found in again.items()}
 
 
 def test_failure_is_not_an_answer(store):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import polars as pl
 import pytest
@@ -125,6 +126,13 @@ def test_answer_is_read_strictly_first(text, reading):
 )
 def test_unreadable_answer_is_named(text, reason):
     assert read_answer(text, lenient=True) == Unreadable(reason)
+
+
+@pytest.mark.parametrize("letters", ["a", "{", "{1", "</think>"])
+def test_long_answer_is_read_at_once(letters):
+    began = time.process_time()
+    assert isinstance(read_answer(letters * 100_000, lenient=True), Unreadable)
+    assert time.process_time() - began < 2
 
 
 def test_completions_and_ground_truths_are_embedded():
