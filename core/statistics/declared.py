@@ -23,8 +23,8 @@ from ..contracts.estimates import MISSING, Chart, Estimate, Example, Measure
 from ..contracts.records import Scalar
 from .declared_rows import CLUSTERS, ROW, UNIT, Design, Part, choose, parts, prepared, widened
 from .estimates import MarginOptions, correct
-from .inference import estimate
-from .measures import Derived, Ranks, SummedMeasure
+from .inference import concerned, estimate
+from .measures import DeclaredMeasure, Derived, Ranks, Share, SummedMeasure
 from .observations import Group, missing_by_status, missing_estimates
 from .pivot import KEYS, Pivot
 from .templates import rendered
@@ -91,10 +91,11 @@ class DeclaredMetric(Metric):
         frame = prepared(self.rows(observations, options), design)
         reported = [measure for measure in design.measures if measure.report]
         found = [
-            estimate(measure, part, design, options).replace(family=f"by {', '.join(by)}" if by else "whole")
+            estimate(measure, part, design, options).replace(family=_family(measure, by))
             for by in design.groups
             for part in parts(frame, design, by)
             for measure in reported
+            if not by or concerned(measure, part, design)
         ]
         return [*correct(found, options.correction, options.alpha, FAMILY), *_missing(frame, design, options.level)]
 
@@ -118,7 +119,7 @@ class DeclaredMetric(Metric):
             for by in design.groups
             for part in parts(frame, design, by)
             for measure in design.summed
-            if measure.report and wanted(measure) and _every_side(measure, part)
+            if measure.report and wanted(measure) and concerned(measure, part, design)
         ]
         return pl.concat(found, how="diagonal_relaxed") if found else None
 
@@ -179,6 +180,10 @@ class DeclaredMetric(Metric):
         return list(found.values())
 
 
+def _family(measure: DeclaredMeasure, by: tuple[str, ...]) -> str:
+    return ", ".join(filter(None, [measure.family, f"by {', '.join(by)}" if by else "whole"]))
+
+
 def _missing(frame: pl.DataFrame, design: Design, level: float) -> list[Estimate]:
     """Return the share of rows that are missing, and by the first grouping."""
     by = next((by for by in design.groups if by), ())
@@ -190,16 +195,11 @@ def _missing(frame: pl.DataFrame, design: Design, level: float) -> list[Estimate
     return found if by else found[:1]
 
 
-def _every_side(measure: SummedMeasure, part: Part) -> bool:
-    """Return whether a group has rows on both sides, where the measure has two."""
-    return measure.recipe().sides is None or len(set(choose(measure, part).sample.sides.tolist())) == 2
-
-
 def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -> pl.DataFrame:
     """Return the rows of a measure as `Metric.units` promises them, and with `tests` as `Metric.designs` does."""
     chosen = choose(measure, part)
-    recipe = measure.recipe()
-    least, greatest = (recipe.range if recipe.sides is None else measure.limits) or (None, None)
+    limits = measure.whole if isinstance(measure, Share) else measure.limits
+    least, greatest = limits or (None, None)
     rows = part.frame.select(ROW, UNIT, *_ways(design))[chosen.rows].with_columns(
         pl.Series("sign", 1 - 2 * chosen.sample.sides, dtype=pl.Int8),
         pl.Series("value", measure.scale * chosen.sample.values[:, 0]).fill_nan(None),

@@ -62,8 +62,10 @@ class Joint(NamedTuple):
 
     def statistics(self, totals: Array) -> Array:
         """Return value and effect size, shape (..., statistics)."""
-        found = [self.value(totals), *([] if self.effect is None else [self.effect.of(totals)])]
-        return np.stack(found, axis=-1)
+        value = self.value(totals)
+        if self.effect is None:
+            return value[..., None]
+        return np.stack([value, self.effect.of(value if self.effect.of_value else totals)], axis=-1)
 
 
 def join(measure: DeclaredMeasure, design: Design, tables: Sequence[Array]) -> Joint:
@@ -139,6 +141,18 @@ def estimate(measure: DeclaredMeasure, part: Part, design: Design, options: Test
     )
 
 
+def concerned(measure: DeclaredMeasure, part: Part, design: Design) -> bool:
+    """Return whether a group has rows that the measure is about, on every side, readable or not.
+
+    A group of one side has no difference between the sides: it is no missing answer, and nothing to state.
+    """
+    for base in design.bases(measure):
+        sides = set(choose(base, part).sample.sides.tolist())
+        if len(sides) < (1 if base.recipe().sides is None else 2):
+            return False
+    return True
+
+
 def _counted(chosen: Sequence[Chosen]) -> tuple[int, dict[str, int]]:
     """Return how many rows are readable, and why the others are not; a row counts once."""
     statuses: dict[int, str] = {}
@@ -163,7 +177,7 @@ def resampled(measure: DeclaredMeasure, joint: Joint, design: Design, options: T
     ways = design.clustered_by
     method = options.interval
     if joint.crossed:
-        method = "crossed jackknife" if options.intervals == "jackknife" else "crossed bootstrap"
+        method = method.removesuffix(", BCa")  # There is none of two ways; percentiles stand in for it.
     elif design.independent:
         method = method.removeprefix("cluster ")
     test = {} if measure.neutral is None else _tested(measure.neutral, joint, ways, options)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..contracts.estimates import Measure
 from .effects import ODDS_RATIO, TURN, arcsine, cohens_h, contrast_statistics, odds_ratio, standardised, variance_of
-from .intervals import CONTRAST, Array, Codes, Limits, difference_bounds, ratio, scaled
+from .intervals import CONTRAST, FREE, Array, Codes, Limits, difference_bounds, ratio, scaled
 from .ranks import cliffs_delta, levels_of
 from .recipes import (
     Column,
@@ -54,6 +54,8 @@ class DeclaredMeasure(_Named, frozen=True, eq=False, kw_only=True):
     """The least and the greatest that a row can give: they bound what is missing, and intervals end there."""
     where: Column | None = None
     """Rows that the measure is about, known before anybody answers; all of them by default."""
+    family: str = ""
+    """What its tests are corrected with, besides those of the same grouping; by default all measures without one."""
     report: bool = True
     """Whether there are estimates of it; a part of a `Derived` measure may have none."""
 
@@ -101,8 +103,8 @@ class Mean(SummedMeasure, frozen=True, eq=False, kw_only=True):
             inputs=(self.value,),
             columns=lambda values: (np.ones(len(values)), values[:, 0], values[:, 0] ** 2),
             value=mean,
-            range=self.limits,
-            effect=None if self.neutral is None else EffectSize("standardised mean difference", size),
+            range=self.limits or FREE,
+            effect=None if self.neutral is None else EffectSize("standardised mean difference", size, FREE),
             deviations=_deviations(neutral / scale) if symmetric(self.limits, self.neutral) else None,
             bounds=lambda sample: mean_range(scale * sample.values[:, 0], sample.units, self.limits),
         )
@@ -133,15 +135,11 @@ class Share(SummedMeasure, frozen=True, eq=False, kw_only=True):
 
     def recipe(self) -> Recipe:
         """Return the count and the hits, and their share."""
-
-        def share(totals: Array) -> Array:
-            return self.scale * ratio(totals[..., 0, 1], totals[..., 0, 0])
-
-        size = EffectSize("Cohen's h", lambda totals: self.turned(share(totals)), TURN)
+        size = EffectSize("Cohen's h", self.turned, TURN, of_value=True)
         return Recipe(
             inputs=(self.hit,),
             columns=lambda values: (np.ones(len(values)), values[:, 0]),
-            value=share,
+            value=lambda totals: self.scale * ratio(totals[..., 0, 1], totals[..., 0, 0]),
             range=self.whole,
             effect=None if self.neutral is None else size,
             deviations=(
@@ -167,7 +165,7 @@ class Difference(SummedMeasure, frozen=True, eq=False, kw_only=True):
     def recipe(self) -> Recipe:
         """Return the count, the sum and the sum of squares of either group, and the difference of their means."""
         effect = {
-            "Cohen's d": EffectSize("Cohen's d", lambda totals: contrast_statistics(totals)[..., 1]),
+            "Cohen's d": EffectSize("Cohen's d", lambda totals: contrast_statistics(totals)[..., 1], FREE),
             "Cohen's h": EffectSize("Cohen's h", cohens_h, TURN),
             "odds ratio": EffectSize(ODDS_RATIO, odds_ratio, (0.0, math.inf)),
         }[self.size]
@@ -176,7 +174,7 @@ class Difference(SummedMeasure, frozen=True, eq=False, kw_only=True):
             inputs=(self.value,),
             columns=lambda values: (np.ones(len(values)), values[:, 0], values[:, 0] ** 2),
             value=lambda totals: self.scale * contrast_statistics(totals)[..., 0],
-            range=None if self.limits is None else (self.limits[0] - self.limits[1], self.limits[1] - self.limits[0]),
+            range=FREE if self.limits is None else (self.limits[0] - self.limits[1], self.limits[1] - self.limits[0]),
             effect=effect,
             sides=(self.first, self.second),
             swaps=self.neutral == 0,
@@ -202,18 +200,15 @@ class Ratio(SummedMeasure, frozen=True, eq=False, kw_only=True):
         """Return the two sums, and their ratio."""
         neutral = (self.neutral or 0.0) / self.scale
 
-        def quotient(totals: Array) -> Array:
-            return self.scale * ratio(totals[..., 0, 1], totals[..., 0, 2])
-
-        def size(totals: Array) -> Array:
-            return called(np.log, [quotient(totals) / (self.neutral or 1.0)])
+        def size(value: Array) -> Array:
+            return called(np.log, [value / (self.neutral or 1.0)])
 
         return Recipe(
             inputs=(self.above, self.below),
             columns=lambda values: (np.ones(len(values)), *values.T),
-            value=quotient,
+            value=lambda totals: self.scale * ratio(totals[..., 0, 1], totals[..., 0, 2]),
             range=self.limits,
-            effect=EffectSize("log ratio to neutral", size) if neutral > 0 else None,
+            effect=EffectSize("log ratio to neutral", size, of_value=True) if neutral > 0 else None,
             deviations=_deviations(neutral, base=2) if symmetric(self.limits, self.neutral) else None,
             bounds=lambda sample: ratio_range(
                 sample._replace(values=sample.values * (self.scale, 1.0)), self.most, self.limits
@@ -235,16 +230,12 @@ class Ranks(SummedMeasure, frozen=True, eq=False, kw_only=True):
 
     def recipe(self) -> Recipe:
         """Return counts by level, and delta; more than 512 different values are put together."""
-
-        def delta(totals: Array) -> Array:
-            return cliffs_delta(totals[..., 1:])
-
         return Recipe(
             inputs=(self.value,),
             columns=lambda values: (),
-            value=lambda totals: self.scale * delta(totals),
+            value=lambda totals: self.scale * cliffs_delta(totals[..., 1:]),
             range=(-self.scale, self.scale),
-            effect=EffectSize("Cliff's delta", delta, CONTRAST),
+            effect=EffectSize("Cliff's delta", lambda value: value / self.scale, CONTRAST, of_value=True),
             sides=(self.first, self.second),
             swaps=self.neutral == 0,
             bounds=self._bounds,
@@ -270,7 +261,7 @@ class Correlation(SummedMeasure, frozen=True, eq=False, kw_only=True):
             columns=_moments,
             value=lambda totals: self.scale * _correlation(totals),
             range=(-self.scale, self.scale),
-            effect=EffectSize("Pearson's r", _correlation, CONTRAST),
+            effect=EffectSize("Pearson's r", lambda value: value / self.scale, CONTRAST, of_value=True),
         )
 
 

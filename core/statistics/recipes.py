@@ -47,7 +47,9 @@ class EffectSize(NamedTuple):
 
     name: str
     of: Function
+    """From totals; or from the value, if `of_value`: then nothing is computed twice."""
     range: Range = None
+    of_value: bool = False
 
 
 class Recipe(NamedTuple):
@@ -60,7 +62,7 @@ class Recipe(NamedTuple):
     value: Function
     """The value in the measure's unit."""
     range: Range = None
-    """What the value can be at all."""
+    """What the value can be at all; None where that is not known, and an interval ends at the outmost replicate."""
     effect: EffectSize | None = None
     sides: tuple[Column, Column | None] | None = None
     """Which rows are on the first and on the second side; without the latter, all that are not on the first."""

@@ -202,6 +202,13 @@ def test_one_family_per_grouping():
     assert [e.p_adjusted for e in words] == statistics.adjust([e.p for e in words], "bh")
 
 
+def test_measure_may_have_a_family_of_its_own():
+    sized = statistics.Mean("m", value="x", neutral=0, family="sizes")
+    found = declared(MEASURES[0], sized, groups=((), ("word",))).compute(answers(), OPTIONS)
+    families = {e.test.family.partition(":")[0] for e in found if e.p_adjusted is not None}
+    assert families == {"whole", "by word", "sizes, whole", "sizes, by word"}
+
+
 def test_margin_gives_a_verdict_of_equivalence_to_percentages():
     near = pl.DataFrame({"hit": [True, False] * 2000, "status": "ok", "template": [f"t{i}" for i in range(1000)] * 4})
     near = near.with_columns(pl.col("hit").shuffle(seed=1))
@@ -311,3 +318,13 @@ def test_interval_and_test_agree_on_answers_without_and_with_a_lean():
         found.append((e.p <= 0.05, not e.low <= 0 <= e.high))
     p, ends = np.array(found).mean(axis=0)
     assert p <= 0.10 and abs(p - ends) <= 0.06 and np.mean([a == b for a, b in found]) > 0.9
+
+
+def test_group_without_rows_of_a_measure_has_no_estimate_of_it():
+    class Sides(Declared):
+        measures = (*MEASURES, statistics.Share("first", hit="hit", where=FIRST))
+        groups = ((), ("side",))
+
+    found = {(e.metric, e.group["side"]) for e in Sides().compute(observed(), OPTIONS) if e.group}
+    one_sided = {"share", "mean", "ratio", "correlation", "squares", "missing"}
+    assert found == {(name, side) for name in one_sided for side in "ab"} | {("first", "a")}
