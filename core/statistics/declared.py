@@ -19,7 +19,7 @@ import polars as pl
 
 from ..charts.forest import Panel, Point, forest
 from ..contracts import HEADLINE, Metric, Options
-from ..contracts.estimates import MISSING, Chart, Estimate, Example, Measure
+from ..contracts.estimates import Chart, Estimate, Example, Measure
 from ..contracts.records import Scalar
 from .declared_rows import CLUSTERS, ROW, UNIT, Design, Part, choose, parts, prepared, widened
 from .estimates import MarginOptions, correct
@@ -72,7 +72,10 @@ class DeclaredMetric(Metric):
             cls.measures = {measure.name: measure.words for measure in stated if measure.report}
 
     def design(self, options: Any) -> Design:
-        """Return what is declared; override it where an option says which measures, groups or clusters there are."""
+        """Return what is declared; override it where an option says which measures, groups or clusters there are.
+
+        The class still lists every measure that there may be: its words are those of reports.
+        """
         return self._declared
 
     def rows(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame:
@@ -271,6 +274,3 @@ def _example(measure: SummedMeasure, group: dict[str, Scalar], row: dict[str, An
     caption = f"{measure.words.label}: {row['value']:.3g} {measure.unit}".rstrip()
     keys = tuple(key for key in row["keys"] if key is not None)
     return Example(f"{measure.words.label}, among the {ahead}", dict(group), keys, row["value"], caption)
-
-
-__all__ = ["MISSING", "DeclaredMetric", "Design"]

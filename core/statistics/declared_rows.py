@@ -137,7 +137,6 @@ def prepared(observations: pl.DataFrame, design: Design) -> pl.DataFrame:
     ways = [pl.col(name).cast(pl.String).fill_null("") for name in design.clusters]
     identity = design.pivot.index if design.pivot is not None else "trial"
     named = pl.col(identity).cast(pl.String) if identity in observations.columns else pl.lit(None, dtype=pl.String)
-    # In the order of their names, rows are summed alike in whatever order they came.
     frame = observations.with_columns(
         status,
         named.alias(ROW),

@@ -328,3 +328,21 @@ def test_group_without_rows_of_a_measure_has_no_estimate_of_it():
     found = {(e.metric, e.group["side"]) for e in Sides().compute(observed(), OPTIONS) if e.group}
     one_sided = {"share", "mean", "ratio", "correlation", "squares", "missing"}
     assert found == {(name, side) for name in one_sided for side in "ab"} | {("first", "a")}
+
+
+def test_lean_of_words_is_no_lean_of_the_model():
+    """Seven words against seven others, each with a lean of its own: crossed clusters keep the level of the test."""
+    rng = np.random.default_rng(5)
+    template, word = np.repeat(np.arange(20), 14), np.tile(np.arange(14), 20)
+    gap = statistics.Difference("gap", value="x", first=pl.col("word") < 7)
+    both, one_way = (declared(gap, clusters=of) for of in (("template", "word"), ("template",)))
+    options = statistics.MarginOptions(intervals="jackknife", resamples=99)
+    found = []
+    for _ in range(80):
+        x = rng.normal(0, 0.2, 20)[template] + rng.normal(0, 0.3, 14)[word] + rng.normal(0, 0.5, 280)
+        frame = pl.DataFrame({"template": template, "word": word, "x": x, "status": "ok"})
+        crossed, plain = (metric.compute(frame, options)[0] for metric in (both, one_way))
+        assert (crossed.p <= 0.05) == (not crossed.low <= 0 <= crossed.high)
+        found.append((crossed.p <= 0.05, plain.p <= 0.05))
+    held, not_held = np.mean(found, axis=0)
+    assert held <= 0.125 and not_held > 0.25
