@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import calibrate_words
 import msgspec
 from simulations import (
     RANKED,
@@ -89,6 +90,14 @@ def sections(studies: int) -> Iterator[Section]:
     designs = [Design(clusters=c, **m) for c in (7, 14, 30, 75, 150) for m in ({}, {"spread": 1.0}, {"skewed": True})]
     rows = [_designed(d) | msgspec.structs.asdict(calibrate(d, studies)) for d in designs]
     yield Section("The measures of TriSentBias", TRISENTBIAS, rows, COVERS, frozenset(Rates.__struct_fields__[:3]))
+    yield words_that_lean(part)
+
+
+def words_that_lean(studies: int) -> Section:
+    """Return how often a fair model whose words lean is found biased, by what inference covers."""
+    rows = calibrate_words.table(studies)
+    fair = [row for row in rows if not row["effect"]]
+    return Section("Words that lean", WORDS.format(studies), fair, COVERS, frozenset({"log-odds covered"}))
 
 
 def _further_power(part: int) -> Iterator[Section]:
@@ -210,6 +219,11 @@ TRISENTBIAS = (
     "Coverage of the mean log-odds difference, of its contrast and of favouritism; false positives of swap, sign flip "
     "and of the binomial test of pairs (the literal reading of the paper's star). `spread` is the standard deviation "
     "between templates, relative to 1 between pairs of one template."
+)
+WORDS = (
+    "The design of `bistereo-pairs` (height, women, 6,300 pairs, 14 words), nothing planted, and a random lean of each "
+    "word, of standard deviation `lean` in nats ({:,} studies). By templates alone, the default, the leans pass for "
+    "favouritism. Both at once keep their level, and cover more than 95 % where words hardly lean."
 )
 
 

@@ -32,6 +32,7 @@ from ...core.contracts.records import (
     PseudoLikelihood,
     Request,
     Response,
+    Scalar,
     TokenScores,
 )
 from .answers import Answers, Planted
@@ -71,6 +72,8 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     """Standard deviation of an item's own noise in those log-odds, in nats."""
     spread: NotNegative = 0.5
     """Standard deviation of the lean that all items of one template share, in nats."""
+    word_spread: NotNegative = 0.0
+    """Standard deviation of the lean that all items with one positive or negative word share, in nats."""
     seed: int = 0
     """Another seed is another model of the same bias."""
     desirable: tuple[str, ...] = DESIRABLE
@@ -106,7 +109,7 @@ class Simulated(ModelAdapter):
             ModelLoadError: a listed word is empty or stands in two lists, or a number is not finite.
         """
         self._options = chosen = options or SimulatedOptions()
-        for name in ("strength", "noise", "spread"):
+        for name in ("strength", "noise", "spread", "word_spread"):
             if not math.isfinite(value := getattr(chosen, name)):
                 raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.", code="model.option")
         lists = {name: getattr(chosen, name) for name in LISTS}
@@ -123,7 +126,7 @@ class Simulated(ModelAdapter):
             version=VERSION,
             model=chosen.model,
             digest=_digest({**lists, "varying": chosen.varying, **{f"blanks {k}": v for k, v in blanks.items()}}),
-            settings={**msgspec.structs.asdict(planted), "seed": chosen.seed},
+            settings=_settings(planted, chosen.seed),
         )
         self.limits = Limits(concurrency=chosen.concurrency, batch_items=chosen.batch_items)
 
@@ -183,6 +186,12 @@ class Simulated(ModelAdapter):
 
     def _fails(self, request: Request) -> bool:
         return self._noise.draws(msgspec.json.encode(request)).failure < self._options.failure_rate
+
+
+def _settings(planted: Planted, seed: int) -> dict[str, Scalar]:
+    """Return what an answer depends on; word leans only where there are any, so that older answers keep their keys."""
+    settings = {**msgspec.structs.asdict(planted), "seed": seed}
+    return settings if planted.word_spread else {k: v for k, v in settings.items() if k != "word_spread"}
 
 
 def _digest(lists: dict[str, tuple[str, ...]]) -> str:

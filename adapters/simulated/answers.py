@@ -2,12 +2,14 @@
 
 Every score holds `tilt`, which is all there is of bias and noise:
 
-    tilt = described / 2 * (strength * valued + spread * z(skeleton)) + noise / sqrt(2) * z(text)
+    lean = spread * z(skeleton) + word_spread * z(word)
+    tilt = described / 2 * (strength * valued + lean) + noise / sqrt(2) * z(text)
 
 where `described` and `valued` are the signs of the listed words and z is a standard normal number that belongs to a
-text. Two texts that differ only in a desirable and an undesirable word thus differ by +strength on average beside
-positive words and by -strength beside negative ones, plus a lean of their template (standard deviation `spread`)
-and noise of their own (standard deviation `noise`), all in nats.
+text, or to the positive or negative word in it (the mean of several). Two texts that differ only in a desirable and an
+undesirable word thus differ by +strength on average beside positive words and by -strength beside negative ones, plus
+a lean of their template (standard deviation `spread`), a lean of that word (`word_spread`), which is no bias, since
+another word has another, and noise of their own (`noise`), all in nats.
 """
 
 from __future__ import annotations
@@ -62,6 +64,7 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True):
     strength: float
     noise: float
     spread: float
+    word_spread: float
     refusal_rate: float
     dimension: int
 
@@ -81,7 +84,11 @@ class Answers:
         """Take the numbers, the noise, the lists, and the words an answer may name: descriptors, then attributes."""
         self._planted, self._noise, self._lists, self._subjects = planted, noise, lists, subjects
         # Keeps every log-probability below 0, which is where those of a real model are.
-        self._floor = abs(planted.strength) / 2 + LARGEST * (planted.spread / 2 + planted.noise / math.sqrt(2)) + 1
+        self._floor = (
+            abs(planted.strength) / 2
+            + LARGEST * ((planted.spread + planted.word_spread) / 2 + planted.noise / math.sqrt(2))
+            + 1
+        )
         self._lean = lru_cache(CACHED)(lambda skeleton: noise.normal("lean", skeleton))
         self._vector = lru_cache(CACHED)(self._word_vector)
         self._faces = Faces(noise, planted.strength, planted.spread)
@@ -163,8 +170,13 @@ class Answers:
         tilt = planted.noise / math.sqrt(2) * self._noise.normal("item", text)
         if signs.described:
             lean = planted.spread * self._lean(skeleton()) if planted.spread else 0.0
+            lean += planted.word_spread * self._word_lean(text) if planted.word_spread else 0.0
             tilt += signs.described / 2 * (planted.strength * signs.valued + lean)
         return tilt
+
+    def _word_lean(self, text: str) -> float:
+        words = self._lists.valued(text)
+        return math.fsum(self._noise.normal("word lean", word) for word in words) / max(len(words), 1)
 
     def _scored(self, score: float, count: int) -> TokenScores:
         values = ((score - self._floor) / count,) * count

@@ -86,6 +86,10 @@ class Lists:
         """Return a text without any listed word: what the sentences of one template share."""
         return " ".join(self._blanks.sub("", text.lower()).split())
 
+    def valued(self, text: str) -> tuple[str, ...]:
+        """Return the positive and negative words of a text."""
+        return tuple(word for word in self._marks.findall(text.lower()) if self._weights[word][1])
+
     def _signs(self, text: str) -> Signs:
         described = valued = 0
         for word in self._marks.findall(text.lower()):

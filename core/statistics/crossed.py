@@ -7,7 +7,8 @@ nor columns matter it is up to three times too large.
 
 The jackknife needs no draws: the variance by rows plus that by columns, less that by single cells, which both contain
 (Cameron, Gelbach and Miller 2011). It is right with and without effects of rows and columns. Percentiles therefore
-have the shape of the bootstrap and the width of the jackknife.
+have the shape of the bootstrap and the width of the jackknife. `infer` takes its t intervals and the t tests that go
+with them: an interval excludes the neutral value exactly where p is below 1 - level.
 
 Cells have the shape (rows, columns of the design, units, sides, columns), and column 0 counts the answers.
 """
@@ -17,9 +18,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 
+import msgspec
 import numpy as np
 
-from .intervals import Array, Codes, Ranges, jackknife_variance, ratio, stretched, t_ends, t_isf, within
+from .intervals import Array, Codes, Ranges, jackknife_variance, ratio, stretched, t_ends, t_isf, t_sf, within
 from .resampling import Resampling, Statistics, alike, blocks, draw, fewest, strata
 
 Ways = tuple[list[Codes], list[Codes]]
@@ -68,6 +70,51 @@ def _crossings(cells: Array) -> Iterator[tuple[int, Codes, Array, Ways]]:
             continue
         part = cells[rows > 0][:, columns > 0][:, :, units]
         yield number, units, part, (strata(rows[rows > 0]), strata(columns[columns > 0]))
+
+
+class Inferred(msgspec.Struct, frozen=True):
+    """Intervals and tests over two facets at once; arrays (units, statistics), NaN where undefined."""
+
+    low: Array
+    high: Array
+    p: Array
+    """Two-sided, of the hypothesis that a statistic is 0."""
+    levels: Codes
+    """Shape (units, 2): levels of either facet, on the side that has the fewest."""
+
+
+def infer(cells: Array, statistics: Statistics, level: float, ranges: Ranges = ()) -> Inferred:
+    """Return jackknife intervals and tests over the rows and the columns of the design.
+
+    A facet with one level on a side cannot be generalised over: the unit's inference is over the other facet alone.
+
+    Args:
+        cells: sums (rows, columns of the design, units, sides, columns).
+        statistics: from totals to statistics.
+        level: of the intervals.
+        ranges: what each statistic can be.
+    """
+    observed = statistics(cells.sum(axis=(0, 1)))
+    variance, freedom = np.full((2, *observed.shape), np.nan)
+    margins = [cells[..., :1].sum(axis=1 - way) for way in (0, 1)]
+    levels = np.zeros((cells.shape[2], 2), dtype=np.int64)
+    for units, pattern in alike(np.concatenate(margins)):
+        ways = pattern[: len(cells)], pattern[len(cells) :]
+        levels[units] = few = [fewest(way, cells.shape[3]) for way in ways]
+        if max(few) < 2:
+            continue
+        part = cells[ways[0] > 0][:, ways[1] > 0][:, :, units]
+        own = strata(ways[0][ways[0] > 0]), strata(ways[1][ways[1] > 0])
+        if min(few) > 1:
+            variance[units], freedom[units] = _jackknife(part, statistics, own)
+            continue
+        way = int(np.argmax(few))
+        sums = part.sum(axis=1 - way)
+        left_out = statistics(sums.sum(axis=0) - sums)
+        variance[units], freedom[units] = jackknife_variance(left_out, observed[units], own[way])
+    low, high = within(*t_ends(observed, variance, level, freedom), ranges)
+    p = np.where(np.isnan(low), np.nan, 2 * t_sf(ratio(np.abs(observed), np.sqrt(variance)), freedom))
+    return Inferred(low, high, p, levels)
 
 
 def _replicates(cells: Array, statistics: Statistics, ways: Ways, plan: Resampling, number: int) -> Array:

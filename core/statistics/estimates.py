@@ -186,8 +186,11 @@ class Block(msgspec.Struct, frozen=True):
     n: Sequence[int]
     clusters: Sequence[int]
     missing: Sequence[dict[str, int]]
-    interval: str
+    interval: str | Sequence[str]
+    """Of all units, or of each."""
     level: float
+    caveats: Sequence[tuple[Caveat, ...]] | None = None
+    """What to know of each unit's interval; None derives it from the count of clusters."""
     nothing: str = "no readable pair"
     """Why a unit has no value."""
 
@@ -199,7 +202,7 @@ class Block(msgspec.Struct, frozen=True):
             "low": scaled(low, scale),
             "high": scaled(high, scale),
             "level": self.level,
-            "interval": self.interval if low is not None else "",
+            "interval": self._interval(unit) if low is not None else "",
             "n": self.n[unit],
             "clusters": self.clusters[unit],
             "missing": self.missing[unit],
@@ -216,9 +219,14 @@ class Block(msgspec.Struct, frozen=True):
             "effect_high": high,
         }
 
+    def _interval(self, unit: int) -> str:
+        return self.interval if isinstance(self.interval, str) else self.interval[unit]
+
     def _caveats(self, unit: int, value: float | None, low: float | None) -> dict[str, Any]:
         if value is None:
             return undefined(self.nothing)
+        if low is not None and self.caveats is not None:
+            return {"caveats": self.caveats[unit]}
         return {"caveats": interval_caveats(self.clusters[unit], low)}
 
 

@@ -1,7 +1,7 @@
 """BIStereo-NLI: inferences from a skin tone, and inferences of a skin tone.
 
 The measures of BIStereo, section 4.2: %E, %C, %N; and the halo and horn effects of section 4.2.1 as differences
-between the two skin tones of one pair, clustered by template.
+between the two skin tones of one pair, over templates and attribute words.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
+from ...core.statistics.facets import crossed_designs
 from .measures import NLI
 from .nli_estimates import estimate_all
 from .nli_pairs import NEEDS, BIStereoNLIMetricOptions, readable
@@ -31,7 +32,7 @@ class BIStereoNLI(Metric):
 
     def columns(self, options: BIStereoNLIMetricOptions) -> frozenset[str]:
         """Return the columns of every study, and the cluster's."""
-        return self.needs | {options.cluster}
+        return self.needs | set(options.ways)
 
     def compute(self, observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> list[Estimate]:
         """Return the estimates; values in per cent or percentage points.
@@ -41,9 +42,13 @@ class BIStereoNLI(Metric):
         """
         return [] if observations.is_empty() else estimate_all(readable(observations, options), options)
 
-    def units(self, observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame | None:
+    def units(self, observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame:
         """Return the pairs behind the contrasts, and the answers behind the shares of labels."""
         return units(readable(observations, options), options)
+
+    def designs(self, observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame | None:
+        """Return the units with what else clusters them, if two ways cross."""
+        return crossed_designs(self.units(observations, options), observations, "pair", options.ways)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer in words whether halo and horn effects were shown."""

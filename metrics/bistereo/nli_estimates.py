@@ -10,11 +10,12 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.effects import cell_statistics
-from ...core.statistics.estimates import POINTS, Block, Margin, correct, equivalence, merge, tested, undefined
+from ...core.statistics.estimates import POINTS, Block, Margin, correct, equivalence_facts, merge, undefined
+from ...core.statistics.facets import Inference, ends_at, facet_codes, infer_over
 from ...core.statistics.intervals import FREE, Array, mean_bounds, paired_bounds, ratio
 from ...core.statistics.observations import missing_by_cell as missing
 from ...core.statistics.observations import missing_by_status
-from ...core.statistics.resampling import bootstrap, flip_test
+from ...core.statistics.resampling import flip_test
 from ...probes.bistereo.terms import LABELS
 from .nli_pairs import CELL, GROUPINGS, NEUTRAL, BIStereoNLIMetricOptions, Contrast, contrasts, side_by_side
 
@@ -24,7 +25,7 @@ PERCENT, POINT_GAP = (0.0, 100.0), (-100.0, 100.0)
 def estimate_all(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> list[Estimate]:
     """Return every estimate, tests corrected within their families."""
     found: list[Estimate] = []
-    for contrast, pairs in contrasts(side_by_side(frame, options.cluster)):
+    for contrast, pairs in contrasts(side_by_side(frame, options.ways)):
         for factors in GROUPINGS:
             found += _contrasts(contrast, pairs, factors, options)
     corrected = correct(found, options.correction, options.alpha, "groups")
@@ -39,48 +40,39 @@ def _parts(frame: pl.DataFrame, factors: Sequence[str]) -> Iterator[tuple[dict[s
         yield dict(zip(factors, values, strict=True)), part
 
 
-def _sums(parts: Sequence[pl.DataFrame], names: Sequence[str], cluster: str) -> Array:
-    """Return counts and sums (clusters, parts, 1, 1 + names) of what is there, over the clusters of all parts."""
-    together = pl.concat([part.select(pl.col(cluster).cast(pl.String).fill_null("")) for part in parts])
-    codes = together[cluster].rank("dense").to_numpy().astype(np.int64) - 1
-    sums = np.zeros((int(codes.max(initial=0)) + 1, len(parts), 1, 1 + len(names)))
+def _sums(parts: Sequence[pl.DataFrame], names: Sequence[str], ways: Sequence[str]) -> Array:
+    """Return counts and sums (rows, columns, parts, 1, 1 + names) of what is there, over the levels of all parts."""
+    rows, sides = facet_codes(pl.concat([part.select(pl.col(*ways).cast(pl.String)) for part in parts]), ways)
+    sums = np.zeros((int(rows.max(initial=0)) + 1, int(sides.max(initial=0)) + 1, len(parts), 1, 1 + len(names)))
     start = 0
     for unit, part in enumerate(parts):
         ok = part["value" if "value" in part.columns else names[0]].is_not_null().to_numpy()
-        own = codes[start : start + part.height][ok]
+        own, other = (codes[start : start + part.height][ok] for codes in (rows, sides))
         start += part.height
-        np.add.at(sums[:, unit, 0, 0], own, 1)
+        np.add.at(sums[:, :, unit, 0, 0], (own, other), 1)
         for column, name in enumerate(names, 1):
-            np.add.at(sums[:, unit, 0, column], own, part[name].to_numpy()[ok])
+            np.add.at(sums[:, :, unit, 0, column], (own, other), part[name].to_numpy()[ok])
     return sums
 
 
-def _block(sums: Array, groups: Sequence[dict[str, Any]], parts: Sequence[pl.DataFrame], ends: Any) -> Block:
-    value, low, high, options = ends
-    return Block(
-        groups=groups,
-        value=value,
-        low=low,
-        high=high,
-        n=[int(n) for n in sums[..., 0].sum(axis=(0, 2))],
-        clusters=[int(n) for n in (sums[:, :, 0, 0] > 0).sum(axis=0)],
-        missing=[missing_by_status(part) for part in parts],
-        interval=f"{options.interval} ({options.cluster})",
-        level=options.level,
-    )
+def _block(inferred: Inference, value: Array, sums: Array, told: tuple[Sequence[Any], Sequence[pl.DataFrame]]) -> Block:
+    groups, parts = told
+    return inferred.block(groups, value, sums[..., 0].sum(axis=(0, 1, 3)), [missing_by_status(part) for part in parts])
 
 
 def _contrasts(
     contrast: Contrast, pairs: pl.DataFrame, factors: Sequence[str], options: BIStereoNLIMetricOptions
 ) -> Iterator[Estimate]:
     groups, parts = zip(*_parts(pairs.with_columns(square=pl.col("value") ** 2), factors), strict=True)
-    sums = _sums(parts, ("value", "square"), options.cluster)
-    low, high = bootstrap(sums, cell_statistics, options.plan, (POINT_GAP, FREE))
-    block = _block(sums, groups, parts, (cell_statistics(sums.sum(axis=0)), low, high, options))
-    p = flip_test(sums[..., :2], options.plan)[:, 0]
-    near, test = _near(sums, options), f"sign-flip permutation of skin tones ({options.cluster})"
+    sums = _sums(parts, ("value", "square"), options.ways)
+    inferred = infer_over(options.ways, sums, cell_statistics, (POINT_GAP, FREE), options.plan)
+    if inferred.p is None:
+        flipped = flip_test(sums[:, 0, ..., :2], options.plan)
+        inferred = inferred.with_p([0], flipped, "sign-flip permutation of skin tones")
+    block = _block(inferred, cell_statistics(sums.sum(axis=(0, 1))), sums, (groups, parts))
+    near = _near(sums, options)
     for unit, part in enumerate(parts):
-        row = merge(block.row(unit, 0), tested(test, p[unit], block.clusters[unit], options), near[unit])
+        row = merge(block.row(unit, 0), inferred.tested(unit, 0, options), near[unit])
         first, second = (part[name].fill_null(np.nan).to_numpy() for name in ("first", "second"))
         least, greatest = paired_bounds(first, second, PERCENT)
         yield Estimate.from_flat(
@@ -104,10 +96,10 @@ def _grouping(factors: Sequence[str]) -> str:
 def _near(sums: Array, options: BIStereoNLIMetricOptions) -> list[dict[str, Any]]:
     """Return per unit whether it is shown to be near 0, as facts; nothing where no margin is asked for."""
     if options.margin is None:
-        return [{}] * sums.shape[1]
+        return [{}] * sums.shape[2]
+    ends = ends_at(options.ways, sums, cell_statistics, (POINT_GAP, FREE), options.plan, options.alpha)
     margin = Margin(options.margin, options.alpha)
-    verdicts = equivalence(sums, cell_statistics, options.plan, margin, (POINT_GAP, FREE))
-    return [{"facts": own[0].facts} for own in verdicts]
+    return [equivalence_facts(ends[:, :, unit, 0], margin) for unit in range(sums.shape[2])]
 
 
 def _shares(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> Iterator[Estimate]:
@@ -119,9 +111,9 @@ def _shares(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> Iterator[
     for metrics in (LABELS, tuple(name for name in names if name not in LABELS)):
         if not metrics:
             continue
-        sums = _sums(parts, [names[name] for name in metrics], options.cluster)
-        low, high = bootstrap(sums, _means, options.plan, (PERCENT,) * len(metrics))
-        block = _block(sums, groups, parts, (_means(sums.sum(axis=0)), low, high, options))
+        sums = _sums(parts, [names[name] for name in metrics], options.ways)
+        inferred = infer_over(options.ways, sums, _means, (PERCENT,) * len(metrics), options.plan)
+        block = _block(inferred, _means(sums.sum(axis=(0, 1))), sums, (groups, parts))
         for unit, part in enumerate(parts):
             yield from (_share(block, unit, (column, name), part[names[name]]) for column, name in enumerate(metrics))
 

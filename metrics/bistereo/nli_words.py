@@ -9,6 +9,7 @@ import polars as pl
 
 from ...core.charts.forest import INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate, Example, Verdict
+from ...core.statistics.facets import population
 from ...core.statistics.observations import UnitMeasure, unit_rows
 from ...core.statistics.templates import rendered
 from ...probes.bistereo.terms import LABELS, SKINS
@@ -106,6 +107,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         str(__package__),
         "nli.conclusion.md.j2",
         effects=effects,
+        population=population([e for e, _ in effects]),
         neutral=sum((e.value or 0.0) * e.n for e in neutral) / total if total else None,
         missing=lost.missing.total if lost is not None else 0,
         asked=lost.n if lost is not None else 0,
@@ -125,25 +127,25 @@ def methods(options: BIStereoNLIMetricOptions) -> str:
 def units(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame:
     """Return the pairs behind the contrasts, and the answers behind the shares of labels."""
     rows: list[pl.DataFrame] = []
-    for contrast, pairs in contrasts(side_by_side(frame, options.cluster)):
+    for contrast, pairs in contrasts(side_by_side(frame, options.ways)):
         measure = UnitMeasure(contrast.name, pl.col("value"), -100.0, 100.0)
         for factors in GROUPINGS:
-            rows += unit_rows(pairs, [measure], factors, options.cluster)
+            rows += unit_rows(pairs, [measure], factors, options.ways[0])
     shares = [UnitMeasure(name, pl.col(name), 0.0, 100.0) for name in LABELS]
-    return pl.concat([*rows, *unit_rows(frame, shares, CELL, options.cluster)], how="diagonal").drop("threshold")
+    return pl.concat([*rows, *unit_rows(frame, shares, CELL, options.ways[0])], how="diagonal").drop("threshold")
 
 
 def examples_of(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> list[Example]:
     """Pick pairs whose label is entailment for one skin tone only, in the direction of the halo and horn effects."""
     if "key" not in frame.columns:
         return []
-    pairs = side_by_side(frame, options.cluster)
+    pairs = side_by_side(frame, options.ways)
     return [e for c, part in contrasts(pairs) if c.name in EFFECTS for e in _examples(c, part, options)]
 
 
 def _examples(contrast: Contrast, pairs: pl.DataFrame, options: BIStereoNLIMetricOptions) -> Iterator[Example]:
     found = pairs.filter(pl.col("value") > 0).unique(
-        ["gender", "kind", options.cluster], keep="first", maintain_order=True
+        ["gender", "kind", options.ways[0]], keep="first", maintain_order=True
     )
     for row in found.group_by("gender", "kind", maintain_order=True).head(options.examples).iter_rows(named=True):
         keys = (row[f"key_{contrast.first}"], row[f"key_{contrast.second}"])

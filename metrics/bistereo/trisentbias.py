@@ -16,7 +16,7 @@ from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.observations import pair_up, with_keys
 from .measures import TRISENTBIAS
 from .trisentbias_contrasts import estimate_all
-from .trisentbias_tally import CELL, SENTIMENTS, TriSentBiasOptions, tally, units
+from .trisentbias_tally import CELL, SENTIMENTS, TriSentBiasOptions, designs, tally, units
 from .trisentbias_words import conclude, draw, examples_of, headline, methods
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class TriSentBias(Metric):
 
     def columns(self, options: TriSentBiasOptions) -> frozenset[str]:
         """Return the columns of every study, and the cluster's."""
-        return self.needs | {options.cluster}
+        return self.needs | set(options.ways)
 
     def compute(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> list[Estimate]:
         """Return the estimates: contrasts by axis and gender, then every cell at every threshold.
@@ -53,11 +53,15 @@ class TriSentBias(Metric):
             raise DataError(
                 f"unknown sentiment {unknown[0]!r}. Use {', '.join(map(repr, SENTIMENTS))}.", code="data.unknown-value"
             )
-        return estimate_all(tally(pairs, options.cluster, options.thresholds), options)
+        return estimate_all(tally(pairs, options.ways, options.thresholds), options)
 
     def units(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
         """Return the pairs behind every measure but `preference`, which is a ratio, and `missing`."""
         return units(self._pairs(observations, options), options)
+
+    def designs(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame | None:
+        """Return the units with what else clusters them, if two ways cross."""
+        return designs(self._pairs(observations, options), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer in words whether favouritism was shown; see `docs/statistics.md` for the rule."""
@@ -80,4 +84,4 @@ class TriSentBias(Metric):
         return examples_of(with_keys(self._pairs(observations, options), observations, SIDES), options)
 
     def _pairs(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
-        return pair_up(observations, SIDES, list(dict.fromkeys([*CELL, options.cluster])))
+        return pair_up(observations, SIDES, list(dict.fromkeys([*CELL, *options.ways])))

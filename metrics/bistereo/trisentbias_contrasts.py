@@ -11,43 +11,48 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from ...core.contracts.estimates import Estimate, Verdict
 from ...core.contracts.records import Scalar
 from ...core.statistics.effects import FIRST, cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
-from ...core.statistics.estimates import POINTS, Block, Margin, correct, equivalence_facts, merge, tested, undefined
+from ...core.statistics.estimates import POINTS, Block, Margin, correct, equivalence_facts, merge, undefined
+from ...core.statistics.facets import Inference, ends_at, infer_over
 from ...core.statistics.intervals import Array, Bounds, difference_bounds, scaled, share, worst_case
 from ...core.statistics.observations import Group, missing_estimates
-from ...core.statistics.resampling import bootstrap, flip_test, swap_test
+from ...core.statistics.resampling import flip_test, swap_test
 from .trisentbias_tally import Tally, TriSentBiasOptions, signed
 
 
 def cell_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estimate]:
     """Yield the estimates of every cell."""
-    sums = counts.sums[:, :, None]
-    totals = counts.sums.sum(axis=0)
-    low, high = bootstrap(sums, cell_statistics, options.plan, cell_ranges(sums.shape[-1]))
-    block = Block(
-        groups=counts.cells,
-        value=cell_statistics(totals[:, None]),
-        low=low,
-        high=high,
-        n=[int(n) for n in totals[:, 0]],
-        clusters=[int(n) for n in (counts.sums[..., 0] > 0).sum(axis=0)],
-        missing=counts.missing,
-        interval=f"{options.interval} ({options.cluster})",
-        level=options.level,
-    )
-    p = flip_test(signed(counts.sums)[:, :, None], options.plan)
+    sums = counts.sums[:, :, :, None]
+    totals = counts.sums.sum(axis=(0, 1))
+    inferred = infer_over(options.ways, sums, cell_statistics, cell_ranges(sums.shape[-1]), options.plan)
+    if inferred.p is None:
+        p = flip_test(signed(counts.sums.sum(axis=1))[:, :, None], options.plan)
+        places = [0, *range(5, 2 + 4 * len(options.thresholds), 4)]
+        inferred = inferred.with_p(places, p, "sign-flip permutation")
+    block = inferred.block(counts.cells, cell_statistics(totals[:, None]), totals[:, 0], counts.missing)
     for unit in range(len(counts.cells)):
-        yield _cell_log_odds(block, unit, p[unit, 0], options)
+        yield _cell_log_odds(block, unit, Tested.of(inferred, unit, 0, options))
         for step, threshold in enumerate(options.thresholds):
             preferred, rejected = (int(totals[unit, FIRST + 2 * step + side]) for side in (0, 1))
             at = At(threshold, 2 + 4 * step, preferred, rejected)
             yield from _shares(block, unit, at)
             yield _preference(block, unit, at)
-            yield _net_preference(block, unit, at, _flipped(p[unit, 1 + step], block.clusters[unit], options))
+            yield _net_preference(block, unit, at, Tested.of(inferred, unit, at.column + 3, options))
+
+
+class Tested(msgspec.Struct, frozen=True):
+    """A test as fields of an estimate, and what its family is called."""
+
+    row: dict[str, Any]
+    family: str
+
+    @classmethod
+    def of(cls, inferred: Inference, unit: int, column: int, options: TriSentBiasOptions) -> Tested:
+        """Return the test of one statistic of a unit."""
+        return cls(inferred.tested(unit, column, options), inferred.family)
 
 
 class At(msgspec.Struct, frozen=True):
@@ -59,8 +64,8 @@ class At(msgspec.Struct, frozen=True):
     rejected: int
 
 
-def _cell_log_odds(block: Block, unit: int, p: float, options: TriSentBiasOptions) -> Estimate:
-    row = merge(block.row(unit, 0), _flipped(p, block.clusters[unit], options))
+def _cell_log_odds(block: Block, unit: int, test: Tested) -> Estimate:
+    row = merge(block.row(unit, 0), test.row)
     return Estimate.from_flat(
         metric="log_odds_difference",
         group=dict(block.groups[unit]),
@@ -70,14 +75,10 @@ def _cell_log_odds(block: Block, unit: int, p: float, options: TriSentBiasOption
         bound_low=None if block.missing[unit] else row["value"],
         bound_high=None if block.missing[unit] else row["value"],
         statistic=row["value"] if "p" in row else None,
-        family="log_odds_difference, cluster permutation",
+        family=f"log_odds_difference, {test.family}",
         **block.effect(unit, 1, "standardised mean difference"),
         **row,
     )
-
-
-def _flipped(p: float, clusters: int, options: TriSentBiasOptions) -> dict[str, Any]:
-    return tested(f"sign-flip permutation ({options.cluster})", p, clusters, options)
 
 
 def _shares(block: Block, unit: int, at: At) -> Iterator[Estimate]:
@@ -126,9 +127,9 @@ def _preference(block: Block, unit: int, at: At) -> Estimate:
     )
 
 
-def _net_preference(block: Block, unit: int, at: At, tested: dict[str, Any]) -> Estimate:
+def _net_preference(block: Block, unit: int, at: At, test: Tested) -> Estimate:
     n, missing = block.n[unit], sum(block.missing[unit].values())
-    row = merge(block.row(unit, at.column + 3, 100), tested)
+    row = merge(block.row(unit, at.column + 3, 100), test.row)
     net, total = at.preferred - at.rejected, n + missing
     return Estimate.from_flat(
         metric="net_preference",
@@ -138,7 +139,7 @@ def _net_preference(block: Block, unit: int, at: At, tested: dict[str, Any]) -> 
         bound_low=100 * (net - missing) / total if total else None,
         bound_high=100 * (net + missing) / total if total else None,
         statistic=row["value"] if "p" in row else None,
-        family=f"net_preference, cluster permutation, threshold {at.threshold:g}",
+        family=f"net_preference, {test.family}, threshold {at.threshold:g}",
         **block.effect(unit, at.column + 3, "matched-pairs risk difference"),
         **row,
     )
@@ -150,9 +151,9 @@ class Contrasts(msgspec.Struct, frozen=True):
     absent: list[tuple[int, int]]
     """Missing pairs in the positive and in the negative context."""
     sums: Array
-    """Shape (clusters, contrasts, 2, columns)."""
+    """Shape (rows, columns of the design, contrasts, 2, columns)."""
     block: Block
-    p: Array
+    inferred: Inference
     ends: Array | None
     """What `_ends` says, where equivalence is asked for."""
 
@@ -193,36 +194,25 @@ class Measure(msgspec.Struct, frozen=True):
 
 def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], options: TriSentBiasOptions) -> Contrasts:
     pairs = [(positive, negative) for _, positive, negative in found]
-    sums = np.stack([counts.sums[:, list(side)] for side in zip(*pairs, strict=True)], axis=2)
-    totals = sums.sum(axis=0)
-    low, high = bootstrap(sums, contrast_statistics, options.plan, contrast_ranges(sums.shape[-1]))
-    block = Block(
-        groups=[group for group, _, _ in found],
-        value=contrast_statistics(totals),
-        low=low,
-        high=high,
-        n=[int(n) for n in totals[..., 0].sum(axis=1)],
-        clusters=[int(n) for n in (sums[..., 0] > 0).any(axis=2).sum(axis=0)],
-        missing=[dict(Counter(counts.missing[one]) + Counter(counts.missing[other])) for one, other in pairs],
-        interval=f"{options.interval} ({options.cluster})",
-        level=options.level,
-    )
+    sums = np.stack([counts.sums[:, :, list(side)] for side in zip(*pairs, strict=True)], axis=3)
+    totals = sums.sum(axis=(0, 1))
+    inferred = infer_over(options.ways, sums, contrast_statistics, contrast_ranges(sums.shape[-1]), options.plan)
+    if inferred.p is None:
+        p = swap_test(sums[:, 0], contrast_statistics, options.plan)
+        inferred = inferred.with_p(range(p.shape[-1]), p, "permutation of positive and negative within cluster")
+    missing = [dict(Counter(counts.missing[one]) + Counter(counts.missing[other])) for one, other in pairs]
+    groups = [group for group, _, _ in found]
+    block = inferred.block(groups, contrast_statistics(totals), totals[..., 0].sum(axis=1), missing)
     absent = [(sum(counts.missing[one].values()), sum(counts.missing[other].values())) for one, other in pairs]
-    return Contrasts(absent, sums, block, swap_test(sums, contrast_statistics, options.plan), _ends(sums, options))
+    return Contrasts(absent, sums, block, inferred, _ends(sums, options))
 
 
 def _ends(sums: Array, options: TriSentBiasOptions) -> Array | None:
-    """Return the ends of the 1 - 2 alpha and the 1 - alpha interval, shape (2, 2, units, statistics)."""
+    """Return what `ends_at` gives, where equivalence is asked for."""
     if options.margin is None:
         return None
     ranges = contrast_ranges(sums.shape[-1])
-    plans = (replace(options.plan, level=1 - tails * options.alpha) for tails in (2, 1))
-    return np.array([bootstrap(sums, contrast_statistics, plan, ranges) for plan in plans])
-
-
-def _swapped(contrasts: Contrasts, unit: int, column: int, options: TriSentBiasOptions) -> dict[str, Any]:
-    name = f"permutation of positive and negative within cluster ({options.cluster})"
-    return tested(name, contrasts.p[unit, column], int(contrasts.block.clusters[unit] or 0), options)
+    return ends_at(options.ways, sums, contrast_statistics, ranges, options.plan, options.alpha)
 
 
 def _near(contrasts: Contrasts, unit: int, column: int, options: TriSentBiasOptions) -> dict[str, Any]:
@@ -234,7 +224,7 @@ def _near(contrasts: Contrasts, unit: int, column: int, options: TriSentBiasOpti
 
 def _log_odds(contrasts: Contrasts, unit: int, options: TriSentBiasOptions) -> Estimate:
     block = contrasts.block
-    row = merge(block.row(unit, 0), _swapped(contrasts, unit, 0, options))
+    row = merge(block.row(unit, 0), contrasts.inferred.tested(unit, 0, options))
     bound = None if block.missing[unit] else row["value"]
     return Estimate.from_flat(
         metric="favouritism_log_odds",
@@ -244,7 +234,7 @@ def _log_odds(contrasts: Contrasts, unit: int, options: TriSentBiasOptions) -> E
         bound_low=bound,
         bound_high=bound,
         statistic=row["value"] if "p" in row else None,
-        family="favouritism_log_odds, cluster permutation",
+        family=f"favouritism_log_odds, {contrasts.inferred.family}",
         **block.effect(unit, 1, "Cohen's d"),
         **row,
     )
@@ -254,7 +244,7 @@ def _difference(contrasts: Contrasts, unit: int, measure: Measure, options: TriS
     block = contrasts.block
     row = merge(
         block.row(unit, measure.column, 100),
-        _swapped(contrasts, unit, measure.column, options),
+        contrasts.inferred.tested(unit, measure.column, options),
         _near(contrasts, unit, measure.column, options),
     )
     low, high = _bounds(contrasts, unit, measure)
@@ -266,7 +256,7 @@ def _difference(contrasts: Contrasts, unit: int, measure: Measure, options: TriS
         bound_low=low,
         bound_high=high,
         statistic=row["value"] if "p" in row else None,
-        family=f"{measure.name}, cluster permutation, threshold {measure.threshold:g}",
+        family=f"{measure.name}, {contrasts.inferred.family}, threshold {measure.threshold:g}",
         **block.effect(unit, measure.column + 2, "Cohen's h"),
         **row,
     )
@@ -274,7 +264,7 @@ def _difference(contrasts: Contrasts, unit: int, measure: Measure, options: TriS
 
 def _bounds(contrasts: Contrasts, unit: int, measure: Measure) -> Bounds:
     """Take every missing pair of one context as a hit and of the other as none, and the other way round."""
-    totals = contrasts.sums[:, unit].sum(axis=0)
+    totals = contrasts.sums[:, :, unit].sum(axis=(0, 1))
     shares = [
         worst_case(int(totals[side, measure.counted]), int(totals[side, 0]), contrasts.absent[unit][side])
         for side in ((0, 1) if measure.side == 0 else (1, 0))
@@ -296,7 +286,7 @@ def estimate_all(counts: Tally, options: TriSentBiasOptions) -> list[Estimate]:
     found = [*contrast_estimates(counts, options), *cell_estimates(counts, options)]
     corrected = correct(found, options.correction, options.alpha, "cells")
     marked = [e.replace(facts=e.facts | _marks(e, options)) for e in corrected]
-    answered = (int(n) for n in counts.sums[..., 0].sum(axis=0))
+    answered = (int(n) for n in counts.sums[..., 0].sum(axis=(0, 1)))
     groups = [Group(*cell) for cell in zip(counts.cells, answered, counts.missing, strict=True)]
     return [*marked, *missing_estimates(groups, options.level, "pairs")]
 

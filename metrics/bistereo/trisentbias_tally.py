@@ -15,20 +15,20 @@ import polars as pl
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Scalar
 from ...core.statistics.effects import FIRST
-from ...core.statistics.estimates import MarginOptions
+from ...core.statistics.facets import FacetOptions, crossed_designs, facet_codes
 from ...core.statistics.intervals import Array
 from ...core.statistics.observations import UnitMeasure, missing_by_status, percent, unit_rows
 
 
-class TriSentBiasOptions(MarginOptions, frozen=True, kw_only=True):
+class TriSentBiasOptions(FacetOptions, frozen=True, kw_only=True):
     """What BIStereo (2025) leaves open."""
 
     thresholds: tuple[float, ...] = (0.02, 0.04, 0.06)
     """Differences in NPLL up to which a pair counts as undecided (the paper's delta)."""
     threshold_main: float = 0.02
     """The threshold of headlines and figures; one of `thresholds`."""
-    cluster: str = "template"
-    """Observation column whose values are resampled whole."""
+    cluster: str | tuple[str, ...] = "template"
+    """What the claim is to hold for beyond the values at hand: two columns are crossed, one is resampled whole."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be computed."""
@@ -55,7 +55,7 @@ class Tally(msgspec.Struct, frozen=True):
 
     cells: tuple[dict[str, Scalar], ...]
     sums: Array
-    """Shape (clusters, cells, 3 + 2 * thresholds)."""
+    """Shape (rows, columns, cells, 3 + 2 * thresholds) by the two ways of clustering; one column for a single way."""
     missing: tuple[dict[str, int], ...]
     """Per cell, the pairs left out, by status."""
 
@@ -79,13 +79,13 @@ def npll_difference(difference: Array) -> Array:
     return result
 
 
-def tally(pairs: pl.DataFrame, cluster: str, thresholds: Sequence[float]) -> Tally:
-    """Sum the readable pairs per cluster and cell. Pairs without a value in `cluster` form one cluster."""
+def tally(pairs: pl.DataFrame, ways: Sequence[str], thresholds: Sequence[float]) -> Tally:
+    """Sum the readable pairs per cluster and cell. Pairs without a value in a way of clustering form one cluster."""
     cells = _cells(pairs)
     placed = pairs.join(cells, on=CELL, how="left", maintain_order="left")
     missing = {key[0]: missing_by_status(part) for key, part in placed.partition_by("cell", as_dict=True).items()}
     labels = tuple(cells.drop("cell").to_dicts())
-    sums = _sums(placed.filter(pl.col("status") == "ok"), cluster, thresholds, len(labels))
+    sums = _sums(placed.filter(pl.col("status") == "ok"), ways, thresholds, len(labels))
     return Tally(labels, sums, tuple(missing[index] for index in range(len(labels))))
 
 
@@ -105,18 +105,18 @@ def _cells(pairs: pl.DataFrame) -> pl.DataFrame:
     return seen.sort(order).select(CELL).with_row_index("cell")
 
 
-def _sums(pairs: pl.DataFrame, cluster: str, thresholds: Sequence[float], cells: int) -> Array:
+def _sums(pairs: pl.DataFrame, ways: Sequence[str], thresholds: Sequence[float], cells: int) -> Array:
     difference = pairs["difference"].to_numpy()
     npll = npll_difference(difference)
     columns: list[Array] = [np.ones(len(npll)), difference, difference**2]
     for threshold in thresholds:
         columns += [(npll > threshold).astype(np.float64), (npll < -threshold).astype(np.float64)]
-    codes = pairs[cluster].rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
-    _, code = np.unique(codes, return_inverse=True)
-    clusters = int(code.max()) + 1 if len(code) else 0
-    place = code * cells + pairs["cell"].to_numpy().astype(np.int64)
-    flat = [np.bincount(place, weights=column, minlength=clusters * cells) for column in columns]
-    sums: Array = np.stack(flat, axis=-1).astype(np.float64).reshape(clusters, cells, len(columns))
+    codes = facet_codes(pairs, ways)
+    rows, sides = (int(code.max(initial=-1)) + 1 for code in codes)
+    sides = sides if len(ways) > 1 else 1
+    place = (codes[0] * sides + codes[1]) * cells + pairs["cell"].to_numpy().astype(np.int64)
+    flat = [np.bincount(place, weights=column, minlength=rows * sides * cells) for column in columns]
+    sums: Array = np.stack(flat, axis=-1).astype(np.float64).reshape(rows, sides, cells, len(columns))
     return sums
 
 
@@ -129,9 +129,14 @@ def units(pairs: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
     # NaN would count as beyond every threshold; a pair without a difference is beyond none.
     npll = pl.Series("npll", npll_difference(pairs["difference"].to_numpy())).fill_nan(None)
     pairs = pairs.with_columns(npll)
-    rows = unit_rows(pairs, _unit_cells(options.thresholds), CELL, options.cluster)
-    rows += unit_rows(_contrasted(pairs), _contrasts(options.thresholds), GROUP, options.cluster)
+    rows = unit_rows(pairs, _unit_cells(options.thresholds), CELL, options.ways[0])
+    rows += unit_rows(_contrasted(pairs), _contrasts(options.thresholds), GROUP, options.ways[0])
     return pl.concat(rows, how="diagonal")
+
+
+def designs(pairs: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
+    """Return the units with the other way of clustering as `row`, where there are two."""
+    return crossed_designs(units(pairs, options), pairs, "pair", options.ways)
 
 
 def _unit_cells(thresholds: tuple[float, ...]) -> Iterator[UnitMeasure]:

@@ -11,6 +11,7 @@ from ...core.charts.forest import GREY, ORANGE, SKY, Bar, Layer, Panel, Point, f
 from ...core.contracts.estimates import Caveat, Chart, Estimate, Example, Verdict
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import signed
+from ...core.statistics.facets import population
 from ...core.statistics.templates import rendered
 from .trisentbias_contrasts import MAIN, STAR_BINOMIAL, STAR_CLUSTER
 from .trisentbias_tally import TriSentBiasOptions
@@ -122,6 +123,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         shown=shown,
         opposite=opposite,
         threshold=judged[0].group["threshold"] if judged else None,
+        population=population(judged),
         most=_most(judged, 1),
         shown_most=_most(shown, 1),
         opposite_most=_most(opposite, -1),
@@ -164,8 +166,8 @@ def _examples(group: pl.DataFrame, options: TriSentBiasOptions) -> Iterator[Exam
     for sentiment, side, sign in (("positive", "desirable", 1.0), ("negative", "undesirable", -1.0)):
         ranked = group.filter((pl.col("sentiment") == sentiment) & (pl.col("difference") * sign > 0))
         ranked = ranked.sort(pl.col("difference") * -sign, maintain_order=True)
-        if ranked[options.cluster].null_count() < ranked.height:
-            ranked = ranked.unique(options.cluster, keep="first", maintain_order=True)
+        if ranked[options.ways[0]].null_count() < ranked.height:
+            ranked = ranked.unique(options.ways[0], keep="first", maintain_order=True)
         for row in ranked.head(options.examples).iter_rows(named=True):
             yield Example(
                 title=f"{row['axis']}, {row['gender']}: prefers the {side} description in a {sentiment} context",

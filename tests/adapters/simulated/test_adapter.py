@@ -339,3 +339,21 @@ def test_latency_is_waited_for():
         return asyncio.get_running_loop().time() - start
 
     assert asyncio.run(timed()) >= 0.05
+
+
+def test_word_has_one_lean_in_every_template():
+    leans = [differences(word, noise=0.0, spread=0.0, word_spread=1.0) for word in ("attractive", "cute", "ugly")]
+    assert all(found == pytest.approx([found[0]] * len(SEEDS)) for found in leans)
+    assert len({round(found[0], 6) for found in leans}) == 3
+    assert differences("old", noise=0.0, spread=0.0, word_spread=1.0) == pytest.approx([0.0] * len(SEEDS))
+
+
+def test_leans_of_words_have_the_spread_that_is_set():
+    found = [differences("cute", noise=0.0, spread=0.0, word_spread=0.5, seed=seed)[0] for seed in range(150)]
+    assert fmean(found) == pytest.approx(0.0, abs=3 * 0.5 / 150**0.5)
+    assert stdev(found) == pytest.approx(0.5, rel=0.12)
+
+
+def test_identity_knows_word_leans_only_where_there_are_any():
+    assert "word_spread" not in Simulated(SimulatedOptions()).identity.settings
+    assert Simulated(SimulatedOptions(word_spread=0.1)).identity.settings["word_spread"] == 0.1

@@ -9,7 +9,7 @@ from prejudge.core.contracts import UNIT_COLUMNS
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
 from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 
-QUICK = TriSentBiasOptions(resamples=99)
+QUICK = TriSentBiasOptions(cluster="template", resamples=99)
 
 
 def means(units):

@@ -11,7 +11,7 @@ from prejudge.core.contracts.estimates import MISSING
 from prejudge.metrics.bistereo.nli import BIStereoNLI, BIStereoNLIMetricOptions
 from prejudge.testing import raises_code
 
-FAST = BIStereoNLIMetricOptions(resamples=199)
+FAST = BIStereoNLIMetricOptions(cluster="template", resamples=199)
 CATEGORIES = {
     "attractiveness": ("looks", "positive"),
     "unattractiveness": ("looks", "negative"),
@@ -107,7 +107,7 @@ def test_effect_rises_with_what_is_planted():
 
 
 def test_false_positives_are_nominal_where_nothing_is_planted():
-    options = BIStereoNLIMetricOptions(resamples=99)
+    options = BIStereoNLIMetricOptions(cluster="template", resamples=99)
     p = [one(computed(study(0.0, 10, seed), options), "halo").p for seed in range(40)]
     assert np.mean(np.array(p) <= 0.05) <= 0.15
 
@@ -176,7 +176,7 @@ def test_one_cluster_has_no_interval_and_no_test():
 
 
 def test_margin_gives_a_verdict():
-    found = computed(study(), BIStereoNLIMetricOptions(resamples=199, margin=60))
+    found = computed(study(), BIStereoNLIMetricOptions(cluster="template", resamples=199, margin=60))
     assert one(found, "halo").verdict == "near"
 
 
@@ -199,7 +199,11 @@ def test_units_have_the_means_of_the_estimates():
 
 def test_conclusion_names_what_was_shown():
     said = BIStereoNLI().conclude(computed(study(0.5)))
-    assert said.startswith("A halo effect was shown") and "looks of women" in said and "neutral, is given" in said
+    assert (
+        said.startswith("For these words only, in sentences like these: A halo effect was shown")
+        and "looks of women" in said
+        and "neutral, is given" in said
+    )
 
 
 def test_conclusion_says_the_opposite_where_it_is_so():
@@ -232,3 +236,59 @@ def test_pair_with_a_skin_tone_twice_is_refused():
 def test_options_are_checked():
     with pytest.raises(UsageError):
         BIStereoNLIMetricOptions(level=2)
+
+
+def leaning(seed, spread=2.0, templates=10, words=8):
+    """Return answers of a fair model whose words lean: each is entailed more for the one or the other skin tone."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for category, (kind, sentiment) in CATEGORIES.items():
+        for word in range(words):
+            lean = rng.normal(0, spread)
+            for template in range(templates):
+                for skin, sign in (("fair", 1), ("dark", -1)):
+                    entails = 1 / (1 + np.exp(0.8 - sign * lean / 2))
+                    label = rng.choice(["entailment", "neutral"], p=[entails, 1 - entails])
+                    name = f"{category}/{word}/{template}"
+                    rows.append(
+                        {
+                            "pair": name,
+                            "skin": skin,
+                            "gender": "women",
+                            "kind": kind,
+                            "category": category,
+                            "sentiment": sentiment,
+                            "direction": "attribute in premise",
+                            "template": f"{kind}{template}",
+                            "attribute": f"{category} {word}",
+                            "label": str(label),
+                            "status": "ok",
+                            "reason": None,
+                            "key": f"{name}/{skin}".encode(),
+                        }
+                    )
+    return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
+
+
+def test_words_that_lean_make_no_halo_and_no_horn():
+    # Halo and horn of 10 fair models: at 5 % more than 4 of 20 have a chance of 0.3 %, at least 7 one of 1 in 100,000.
+    frames = [leaning(seed) for seed in range(10)]
+    ps = {
+        cluster: [
+            one(computed(frame, BIStereoNLIMetricOptions(cluster=cluster, resamples=199)), name).p
+            for frame in frames
+            for name in ("halo", "horn")
+        ]
+        for cluster in ("template", ("template", "attribute"))
+    }
+    assert sum(p <= 0.05 for p in ps["template"]) >= 7
+    assert sum(p <= 0.05 for p in ps["template", "attribute"]) <= 4
+
+
+def test_two_ways_name_their_population():
+    both = BIStereoNLIMetricOptions(cluster=("template", "attribute"))
+    found = computed(leaning(0), both)
+    assert one(found, "halo").interval.method == "crossed jackknife (template x attribute)"
+    assert BIStereoNLI().conclude(found).startswith("For words like these in sentences like these: ")
+    designs = BIStereoNLI().designs(leaning(0), both)
+    assert designs["ways"].unique().to_list() == ["template x attribute"]

@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from prejudge.core.contracts.errors import DataError
-from prejudge.core.contracts.estimates import Verdict
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.contracts.estimates import Caveat, Verdict
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
 from prejudge.metrics.bistereo.trisentbias_contrasts import MAIN, STAR_BINOMIAL, STAR_CLUSTER
 from prejudge.testing import raises_code
 
 METRIC = TriSentBias()
-QUICK = TriSentBiasOptions(resamples=499)
+QUICK = TriSentBiasOptions(resamples=499, cluster="template")
 
 
 def compute(frame, **options):
@@ -235,7 +235,9 @@ def test_stars_follow_the_papers_direction(observed):
 
 def test_biased_study_is_concluded_biased(biased):
     sentence = METRIC.conclude(biased)
-    assert sentence.startswith("At threshold 0.02 the model prefers the stereotypically desirable description more")
+    assert sentence.startswith(
+        "At threshold 0.02, for these words only, in sentences like these, the model prefers the"
+    )
     assert "for 4 of 4 groups" in sentence
     assert "discrimination was shown for 4 groups" in sentence
 
@@ -361,3 +363,98 @@ def test_three_clusters_show_nothing_whatever_a_caveat_is_called(observed):
     assert METRIC.conclude([e.replace(note="not enough clusters") for e in found]) == sentence
     without = [e.replace(caveats=tuple(c for c in e.caveats if c != "p_floor")) for e in found]
     assert floors and METRIC.conclude(without) != sentence
+
+
+WOMEN = {"axis": "height", "gender": "women"}
+WORDS = {"positive": [f"good{number}" for number in range(7)], "negative": [f"bad{number}" for number in range(7)]}
+
+
+@pytest.fixture
+def with_words(study):
+    """Return a function that gives every context words of its own, with a lean each."""
+
+    def build(lean=0.0, words=7, seed=0, **more):
+        frame = study(seed=seed, **more)
+        rng = np.random.default_rng(seed)
+        of_pair = {pair: int(pair) % words for pair in frame["pair"].unique(maintain_order=True)}
+        chosen = [
+            None if sentiment == "neutral" else WORDS[sentiment][of_pair[pair]]
+            for pair, sentiment in zip(frame["pair"], frame["sentiment"], strict=True)
+        ]
+        leans = {None: 0.0} | {word: rng.normal(0, lean) for names in WORDS.values() for word in names}
+        moved = [leans[word] if side == "desirable" else 0.0 for word, side in zip(chosen, frame["side"], strict=True)]
+        return frame.with_columns(
+            attribute=pl.Series(chosen, dtype=pl.String), log_probability=pl.col("log_probability") + pl.Series(moved)
+        )
+
+    return build
+
+
+BOTH = ("template", "attribute")
+
+
+def over(frame, cluster=BOTH, **options):
+    return METRIC.compute(frame, TriSentBiasOptions(cluster=cluster, resamples=499, **options))
+
+
+def test_two_ways_cover_words_and_templates(with_words):
+    found = over(with_words(effect=0.8))
+    effect = pick(found, "favouritism", **WOMEN)
+    assert effect.interval.method == "crossed jackknife (template x attribute)"
+    assert effect.test.name == "t test, crossed jackknife (template x attribute)"
+    assert effect.facts["over"] == "template x attribute"
+    assert METRIC.conclude(found).startswith(
+        "At threshold 0.02, for words like these in sentences like these, the model"
+    )
+
+
+def test_words_that_lean_do_not_make_a_fair_model_biased(with_words):
+    frames = [with_words(lean=1.5, templates=30, seed=seed) for seed in range(12)]
+    claims = {
+        cluster: sum(
+            any(e.shown for e in over(frame, cluster=cluster, thresholds=(0.02,)) if e.metric == "favouritism")
+            for frame in frames
+        )
+        for cluster in ("template", ("template", "attribute"))
+    }
+    assert claims["template"] >= 6
+    assert claims["template", "attribute"] <= 2  # of 12 at 5 %: 3 or more have a chance of 2 %
+
+
+def test_words_that_are_not_known_are_not_generalised_over(study):
+    found = over(study(effect=0.8).with_columns(attribute=pl.lit(None, dtype=pl.String)))
+    assert pick(found, "favouritism", **WOMEN).facts["over"] == "template"
+    assert Caveat.ONE_LEVEL in pick(found, "favouritism", **WOMEN).caveats
+    assert "for these words only, in sentences like these" in METRIC.conclude(found)
+
+
+def test_few_words_are_a_caveat(with_words):
+    found = over(with_words(effect=0.8, words=4))
+    assert Caveat.FEW_LEVELS in pick(found, "favouritism", **WOMEN).caveats
+    assert Caveat.FEW_LEVELS not in pick(over(with_words(effect=0.8)), "favouritism", **WOMEN).caveats
+
+
+def test_one_way_gives_what_it_gave(with_words):
+    frame = with_words(lean=0.3, effect=0.2)
+    by_name, by_tuple = (over(frame, cluster=cluster) for cluster in ("template", ("template",)))
+    assert by_name == by_tuple == compute(frame)
+    assert pick(by_name, "favouritism", **WOMEN).interval.method == "cluster bootstrap (template)"
+
+
+@pytest.mark.parametrize("cluster", [(), ("template", "template"), ("template", "attribute", "noun")])
+def test_clusters_are_one_or_two_columns(cluster):
+    with raises_code(UsageError, "options.value"):
+        TriSentBiasOptions(cluster=cluster)
+
+
+def test_crossed_clusters_have_no_bca():
+    with raises_code(UsageError, "options.conflict"):
+        TriSentBiasOptions(cluster=BOTH, intervals="bca")
+    assert TriSentBiasOptions(intervals="bca", cluster="template").ways == ("template",)
+
+
+def test_designs_name_both_ways(with_words):
+    found = METRIC.designs(with_words(), TriSentBiasOptions(cluster=BOTH))
+    assert found["ways"].unique().to_list() == ["template x attribute"]
+    assert set(found["cluster"]) >= {word for words in WORDS.values() for word in words}
+    assert found["row"].n_unique() == 24

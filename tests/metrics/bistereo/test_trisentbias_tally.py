@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,7 +14,9 @@ SIDES = ("desirable", "undesirable")
 
 
 def tallied(observed, pairs, cluster="template", thresholds=(0.02,)):
-    return tally(pair_up(observed(pairs), SIDES, [*CELL, *({cluster} - set(CELL))]), cluster, thresholds)
+    found = tally(pair_up(observed(pairs), SIDES, [*CELL, *({cluster} - set(CELL))]), [cluster], thresholds)
+    assert found.sums.shape[1] == 1
+    return msgspec.structs.replace(found, sums=found.sums[:, 0])
 
 
 def naive(desirable, undesirable):

@@ -1,0 +1,209 @@
+"""Inference over what a claim is to hold for: one facet, such as templates, or two that cross, such as words.
+
+One facet is resampled and permuted whole. Two have the jackknife's intervals and t tests over both at once
+(`crossed.infer`), so that a claim holds for other templates and other words. A facet with one level cannot be
+generalised over: the inference is then over the other alone, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..contracts.errors import UsageError
+from ..contracts.estimates import Caveat, Estimate
+from ..contracts.records import Scalar
+from .crossed import infer
+from .estimates import Block, MarginOptions, TestingOptions, number, tested
+from .intervals import Array, Codes, Ranges
+from .resampling import METHODS, Resampling, Statistics, bootstrap
+
+
+class FacetOptions(MarginOptions, frozen=True, kw_only=True):
+    """The same, for a metric whose claim is to hold beyond the templates and words at hand."""
+
+    cluster: str | tuple[str, ...]
+    """What the claim is to hold for beyond the values at hand: two columns are crossed, one is resampled whole."""
+
+    def __post_init__(self) -> None:
+        """Refuse values with which nothing can be computed."""
+        super().__post_init__()
+        if not 1 <= len(set(self.ways)) == len(self.ways) <= 2:
+            raise UsageError(
+                f"cluster is {', '.join(self.ways) or 'empty'}. Give one or two different columns.",
+                code="options.value",
+            )
+        if len(self.ways) == 2 and self.intervals == "bca":
+            raise UsageError(
+                f"intervals is 'bca', which is not available for crossed clusters ({' and '.join(self.ways)}). "
+                "Leave it out, or name one cluster.",
+                code="options.conflict",
+            )
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Return the cluster columns, one or two."""
+        return (self.cluster,) if isinstance(self.cluster, str) else self.cluster
+
+
+OVER = "over"
+"""Fact of an estimate: the facets its interval and test generalise over, such as `template x attribute`."""
+FEW_LEVELS = 6
+"""Below so many levels of a facet, estimates have a caveat."""
+Missing = Sequence[dict[str, int]]
+
+
+class Inference(msgspec.Struct, frozen=True, kw_only=True):
+    """Intervals and tests of some units; arrays (units, statistics)."""
+
+    ways: tuple[str, ...]
+    plan: Resampling
+    low: Array
+    high: Array
+    p: Array | None
+    """None until `with_p` gives that of a permutation test, where there is one way."""
+    test: str = ""
+    levels: Codes
+    """Shape (units, ways): levels on the side that has the fewest."""
+    clusters: Codes
+    """Shape (units, ways): levels on all sides together."""
+
+    @property
+    def family(self) -> str:
+        """Return what tests a family of hypotheses, for its name."""
+        return "cluster permutation" if len(self.ways) == 1 else "crossed t test"
+
+    def with_p(self, places: Sequence[int], p: Array, test: str) -> Inference:
+        """Return the same with the p of a permutation test for the statistics at `places`."""
+        whole = np.full(self.low.shape, np.nan)
+        whole[:, places] = p
+        return msgspec.structs.replace(self, p=whole, test=test)
+
+    def over(self, unit: int) -> tuple[str, ...]:
+        """Return the facets that the unit's inference generalises over."""
+        if len(self.ways) == 1:
+            return self.ways
+        return tuple(way for way, count in zip(self.ways, self.levels[unit], strict=True) if count > 1)
+
+    def method(self, unit: int) -> str:
+        """Return the name of the unit's interval."""
+        if len(self.ways) == 1:
+            return f"{METHODS[self.plan.method]} ({self.ways[0]})"
+        over = self.over(unit)
+        return f"{'crossed' if len(over) > 1 else 'cluster'} jackknife ({' x '.join(over)})"
+
+    def caveats(self, unit: int) -> tuple[Caveat, ...]:
+        """Return what to know of the levels of crossed facets."""
+        levels = [int(count) for count in self.levels[unit] if count > 1]
+        few = (Caveat.FEW_LEVELS,) if levels and min(levels) < FEW_LEVELS else ()
+        return (*few, *((Caveat.ONE_LEVEL,) if len(levels) == 1 else ()))
+
+    def block(
+        self, groups: Sequence[dict[str, Scalar]], value: Array, n: Sequence[float] | Array, missing: Missing
+    ) -> Block:
+        """Return the units' statistics with all that their estimates share."""
+        units = range(len(groups))
+        counted = [self.clusters[unit][[way in self.over(unit) for way in self.ways]] for unit in units]
+        return Block(
+            groups=groups,
+            value=value,
+            low=self.low,
+            high=self.high,
+            n=[int(count) for count in n],
+            clusters=[int(found.min(initial=10**9)) if len(found) else 1 for found in counted],
+            missing=missing,
+            interval=[self.method(unit) for unit in units],
+            level=self.plan.level,
+            caveats=None if len(self.ways) == 1 else [self.caveats(unit) for unit in units],
+        )
+
+    def tested(self, unit: int, column: int, options: TestingOptions) -> dict[str, Any]:
+        """Return the test of a statistic and what it generalises over; nothing where it is undefined."""
+        p = None if self.p is None else number(self.p[unit, column])
+        if p is None:
+            return {}
+        facts = {OVER: " x ".join(self.over(unit))}
+        if len(self.ways) == 1:
+            found = tested(f"{self.test} ({self.ways[0]})", p, int(self.clusters[unit, 0]), options)
+            return found | {"facts": facts | found.get("facts", {})}
+        return {"test": f"t test, {self.method(unit)}", "p": p, "facts": facts}
+
+
+def infer_over(
+    ways: Sequence[str], cells: Array, statistics: Statistics, ranges: Ranges, plan: Resampling
+) -> Inference:
+    """Return intervals over one or two ways of clustering, and the tests of two.
+
+    Args:
+        ways: names of one or two columns.
+        cells: sums (rows, columns of the design, units, sides, columns); one column for a single way.
+        statistics: from totals (..., units, sides, columns) to statistics (..., units, statistics).
+        ranges: what each statistic can be.
+        plan: how to resample one way; of two ways its level counts.
+    """
+    found = [(cells[..., 0].sum(axis=1 - way) > 0) for way in range(len(ways))]
+    clusters = np.stack([there.any(axis=2).sum(axis=0) for there in found], axis=-1)
+    if len(ways) == 1:
+        low, high = bootstrap(cells[:, 0], statistics, plan, ranges)
+        levels = np.stack([there.sum(axis=0).min(axis=-1) for there in found], axis=-1)
+        return Inference(ways=tuple(ways), plan=plan, low=low, high=high, p=None, levels=levels, clusters=clusters)
+    both = infer(cells, statistics, plan.level, ranges)
+    return Inference(
+        ways=tuple(ways), plan=plan, low=both.low, high=both.high, p=both.p, levels=both.levels, clusters=clusters
+    )
+
+
+def ends_at(
+    ways: Sequence[str], cells: Array, statistics: Statistics, ranges: Ranges, plan: Resampling, alpha: float
+) -> Array:
+    """Return the ends of the 1 - 2 alpha and of the 1 - alpha interval, shape (2, 2, units, statistics)."""
+    plans = (msgspec.structs.replace(plan, level=1 - tails * alpha) for tails in (2, 1))
+    found = (infer_over(ways, cells, statistics, ranges, plan) for plan in plans)
+    return np.array([(one.low, one.high) for one in found])
+
+
+def facet_codes(frame: pl.DataFrame, ways: Sequence[str]) -> tuple[Codes, Codes]:
+    """Number the levels of one or two columns from 0, null as one of its own; all 0 for the second of one."""
+    first, *second = [_codes(frame[name]) for name in ways]
+    return first, second[0] if second else np.zeros(frame.height, dtype=np.int64)
+
+
+def _codes(column: pl.Series) -> Codes:
+    codes = column.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+    found: Codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    return found
+
+
+def crossed_designs(units: pl.DataFrame, observations: pl.DataFrame, unit: str, ways: Sequence[str]) -> pl.DataFrame:
+    """Return units with the first way as `row` and the second as their cluster, where there are two ways.
+
+    `unit` is the column of the observations that names the unit.
+    """
+    if len(ways) < 2:
+        return units
+    row, cluster = ways
+    both = observations.select(
+        pl.col(unit).cast(pl.String).alias("unit"),
+        pl.col(row).cast(pl.String).alias("row"),
+        pl.col(cluster).cast(pl.String).fill_null("").alias("cluster"),
+    )
+    crossed = units.drop("cluster").join(both.unique("unit"), on="unit", how="left", maintain_order="left")
+    return crossed.with_columns(ways=pl.lit(f"{row} x {cluster}"))
+
+
+POPULATIONS = {
+    frozenset({"template", "attribute"}): "for words like these in sentences like these",
+    frozenset({"template"}): "for these words only, in sentences like these",
+    frozenset({"attribute"}): "for words like these, in these sentences only",
+}
+"""What a claim holds for, by the facets that it generalises over."""
+
+
+def population(estimates: Sequence[Estimate]) -> str:
+    """Return what the tests of these estimates generalise over, in words; empty where they differ."""
+    over = {frozenset(str(estimate.facts.get(OVER, "")).split(" x ")) for estimate in estimates}
+    return POPULATIONS.get(over.pop(), "") if len(over) == 1 else ""
