@@ -33,6 +33,8 @@ from prejudge.core.store import Store, list_runs
 
 from .docs_pages import PAGES, ROOT, SHELL, Block, blocks, blocks_of, lines_of, name_of, told_commands
 
+# No test here looks at a figure.
+pytestmark = pytest.mark.usefixtures("no_figures")
 ELSEWHERE = {"docs/adapters/new.md": "tests/contracts/test_docs_example.py"}
 """Pages whose Python another file runs."""
 PYTHON = [block for block in blocks("python") if name_of(block.page) not in ELSEWHERE]

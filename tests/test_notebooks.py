@@ -36,6 +36,7 @@ def test_notebook_tells_nothing_of_a_machine(path):
     assert not any(f'"{root}/' in path.read_text("utf-8") for root in ("/home", "/root", "/tmp", "/usr"))
 
 
+@pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 def test_notebook_runs(path, tmp_path, monkeypatch):
     pytest.importorskip("torch", reason="needs the extra hf")

@@ -63,6 +63,7 @@ class Installed:
 
     def __init__(self, place: Path) -> None:
         self.place = place
+        self._listed: dict[tuple[str, ...], str] = {}
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place / "env")], check=True)
         site = sysconfig.get_path("purelib", vars={"base": str(place / "env"), "platbase": str(place / "env")})
         # What prejudge and its plugins depend on; a folder that is added so runs no hooks of editable installs.
@@ -81,6 +82,12 @@ class Installed:
         environment = {**rest, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
         command = [str(self.python), *words]
         return subprocess.run(command, capture_output=True, text=True, cwd=cwd or self.place, env=environment)
+
+    def listed(self, *words: str) -> str:
+        """Return what `list` says, which is the same for every test."""
+        if words not in self._listed:
+            self._listed[words] = self.prejudge("list", *words).stdout
+        return self._listed[words]
 
     def prejudge(self, *words: str) -> subprocess.CompletedProcess[str]:
         return self.run("-m", "prejudge.core.cli", *words)
@@ -118,7 +125,7 @@ def test_prejudge_is_the_one_that_was_installed(installed):
     + [(f"{kind}s", f"new-{kind}") for kind in KINDS],
 )
 def test_things_of_a_plugin_are_listed(installed, kind, name):
-    assert name in installed.prejudge("list", kind).stdout
+    assert name in installed.listed(kind)
 
 
 def test_study_of_a_plugin_is_planned(installed):
@@ -139,7 +146,7 @@ def test_sample_command_is_there(installed):
 
 @pytest.mark.parametrize("name", [name for name in BROKEN if name != "wrong-contract"])
 def test_broken_plugin_is_named_and_disables_only_itself(installed, name):
-    shown = " ".join(installed.prejudge("list", "--plugins").stdout.split())
+    shown = " ".join(installed.listed("--plugins").split())
     why = {"import-error": "no_such_module", "wrong-hook": "prejudge_probs", "wrong-record": "Plugged"}
     assert f"plugin '{name}:{name.replace('-', '_')}' is disabled" in shown
     assert why.get(name, "already has a probe named 'crows-pairs'") in shown

@@ -14,6 +14,8 @@ from prejudge.core.contracts.errors import DataError, UnsupportedOperationError
 from prejudge.testing import raises_code
 
 pytest.importorskip("torch", reason="needs the extra hf")
+# No test here looks at a figure.
+pytestmark = pytest.mark.usefixtures("no_figures")
 BY_TYPE = {
     "race-color": 58.1,
     "gender": 58.0,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 FEW: dict[str, Any] = {"resamples": 99}
+FACES = FEW | {"effect_resamples": 99}
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,11 @@ WORDS = ("zany", "able", "A red glass on a table.", "3", "I cannot say.")
 """Completions, descriptions and judgements."""
 INSTRUMENTS = (
     Instrument("bistereo-pairs", {"per_cell": 4}, metrics={"trisentbias": FEW}),
-    Instrument("attractiveness", {"per_cell": 2, "seeds": (0,)}, ("(a)", "(b)", "I see"), {"attractiveness": FEW}),
+    Instrument("attractiveness", {"per_cell": 1, "seeds": (0,)}, ("(a)", "(b)", "I see"), {"attractiveness": FACES}),
     Instrument(
         "attractiveness",
-        {"per_cell": 2, "asking": "likelihood"},
-        metrics={"attractiveness": FEW},
+        {"per_cell": 1, "asking": "likelihood"},
+        metrics={"attractiveness": FACES},
         name="attractiveness-likelihood",
     ),
     Instrument("subtle", {"per_cell": 4, "asking": "likelihood"}, metrics={"subtle": FEW}),

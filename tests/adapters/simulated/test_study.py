@@ -68,6 +68,7 @@ def test_planted_strength_is_measured_at_its_size(trials, strength):
     assert shown(found) == (6 if strength > 0 else 0)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_planted_bias_is_found_by_a_run(tmp_path: Path):
     registry = tmp_path / "registry.toml"
     registry.write_text(REGISTRY, "utf-8")

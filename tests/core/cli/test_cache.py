@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from functools import partial
 
 import polars as pl
@@ -18,11 +19,19 @@ def prejudge(tmp_path):
     return partial(call, tmp_path)
 
 
-@pytest.fixture
-def ran(prejudge, tmp_path):
-    """Return the name of a run in the store of the folder."""
-    done = prejudge("run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1")
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """Return a folder with a store of one run."""
+    folder = tmp_path_factory.mktemp("template")
+    done = call(folder, "run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1")
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def ran(template, tmp_path):
+    """Return the name of a run in the store of the folder."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     (folder,) = (tmp_path / "runs").iterdir()
     return folder.name
 

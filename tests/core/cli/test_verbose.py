@@ -20,6 +20,8 @@ from prejudge.core.engine.limiter import Limiter
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.scheduler import Scheduler
 
+# No test here looks at a figure.
+pytestmark = pytest.mark.usefixtures("no_figures")
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7])[;m]")
 RUN = ("run", "crows-pairs", "--model", "simulated-biased", "--data", "pairs.csv", "--set", "crows-pairs.resamples=99")
 

@@ -13,7 +13,9 @@ from ...adapters.llava_files import make_llava
 
 pytest.importorskip("PIL")
 
-SMALL = {"per_cell": 1, "attractiveness.resamples": 999, "attractiveness.effect_resamples": 99}
+# No test here looks at a figure.
+pytestmark = pytest.mark.usefixtures("no_figures")
+SMALL = {"per_cell": 1, "attractiveness.resamples": 299, "attractiveness.effect_resamples": 99}
 
 
 OWN = """first,second,category,kind,positive,stereotype

@@ -12,6 +12,8 @@ from prejudge.probes.bistereo.nli_design import load_design
 
 from ...adapters.checkpoints import write_causal, write_classifier
 
+# No test here looks at a figure.
+pytestmark = pytest.mark.usefixtures("no_figures")
 SMALL = {"per_cell": 40, "bistereo-nli.resamples": 199}
 LABELS = ("entailment", "contradiction", "neutral")
 

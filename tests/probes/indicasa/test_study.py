@@ -15,6 +15,8 @@ from prejudge.probes.indicasa.asking import prompt_of
 
 from ...adapters.checkpoints import CHAT_TEMPLATE, write_causal, write_encoder, write_masked
 
+# No test here looks at a figure.
+pytestmark = pytest.mark.usefixtures("no_figures")
 PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
 THINGS = ("a house", "two cows")
 HEADER = "id,Stereo_Antistereo,Bias_Type,Masked_Sentence,Ground_Truths\n"

@@ -15,6 +15,8 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.engine.plan import plan
 from prejudge.probes.subtle.design import load_design
 
+# No test here looks at a figure.
+pytestmark = pytest.mark.usefixtures("no_figures")
 SMALL = {"per_cell": 12, "subtle.resamples": 199}
 VARYING = (
     "he",

@@ -75,8 +75,9 @@ def test_normalize_gives_length_one(tiny):
 def test_vector_is_independent_of_batch(family, make_encoder):
     folder = make_encoder(family)
     together = vectors(folder, TEXTS * 3)
-    for row, text in enumerate(TEXTS * 3):
-        assert together[row] == pytest.approx(vectors(folder, [text], token_budget=1)[0], abs=1e-5)
+    alone = [vectors(folder, [text], token_budget=1)[0] for text in TEXTS]
+    for row, vector in zip(together, alone * 3, strict=True):
+        assert row == pytest.approx(vector, abs=1e-5)
 
 
 def test_default_prompt_is_put_first(prompted):
