@@ -36,7 +36,7 @@ INSTRUMENTS = (
     Instrument("attractiveness", {"per_cell": 1, "seeds": (0,)}, ("(a)", "(b)", "I see"), {"attractiveness": FACES}),
     Instrument(
         "attractiveness",
-        {"per_cell": 1, "asking": "likelihood"},
+        {"per_cell": 1, "asking": "likelihood", "categories": ("traits", "conditions")},
         metrics={"attractiveness": FACES},
         name="attractiveness-likelihood",
     ),
