@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -14,10 +12,10 @@ import prejudge
 from prejudge.probes.indicasa.asking import prompt_of
 
 from ...adapters.checkpoints import CHAT_TEMPLATE, write_causal, write_encoder, write_masked
+from ...command import call
 
 # No test here looks at a figure.
 pytestmark = pytest.mark.usefixtures("no_figures")
-PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
 THINGS = ("a house", "two cows")
 HEADER = "id,Stereo_Antistereo,Bias_Type,Masked_Sentence,Ground_Truths\n"
 WORDS = {"caste": ("Brahmin", "Dalit"), "gender": ("man", "woman")}
@@ -115,8 +113,7 @@ def test_what_a_model_was_taught_is_what_is_measured(folder, taught):
     sets = options(folder, max_tokens=40, confusion=str(folder / "confusion.json"))
     words = [word for name, given in sets.items() if name != "data" for word in ("--set", f"{name}={given}")]
     models = ("--model", f"hf-causal:./{taught.name}", "--model", "encoder=hf-encoder:./encoder")
-    command = [*PREJUDGE, "run", "indicasa", *models, "--data", sets["data"], *words, "--store", "s.db"]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280)
+    result = call(folder, "run", "indicasa", *models, "--data", sets["data"], *words, "--store", "s.db")
     assert result.returncode == 0, result.stderr
     (last,) = folder.glob("runs/*")
     estimates = pl.read_parquet(last / "estimates.parquet")
