@@ -178,16 +178,11 @@ def _codes(column: pl.Series) -> Codes:
     return found
 
 
-def crossed_designs(units: pl.DataFrame, observations: pl.DataFrame, unit: str, ways: Sequence[str]) -> pl.DataFrame:
-    """Return units with the first way as `row` and the second as their cluster, where there are two ways.
-
-    `unit` is the column of the observations that names the unit.
-    """
-    if len(ways) < 2:
-        return units
+def crossed_designs(units: pl.DataFrame, observations: pl.DataFrame, ways: Sequence[str]) -> pl.DataFrame:
+    """Return units, which are pairs, with the first way as `row` and the second as their cluster."""
     row, cluster = ways
     both = observations.select(
-        pl.col(unit).cast(pl.String).alias("unit"),
+        pl.col("pair").cast(pl.String).alias("unit"),
         pl.col(row).cast(pl.String).alias("row"),
         pl.col(cluster).cast(pl.String).fill_null("").alias("cluster"),
     )

@@ -15,7 +15,7 @@ from ...core.statistics.facets import crossed_designs
 from .measures import NLI
 from .nli_estimates import estimate_all
 from .nli_pairs import NEEDS, BIStereoNLIMetricOptions, readable
-from .nli_words import conclude, draw, examples_of, headline, methods, units
+from .nli_words import EFFECTS, conclude, draw, examples_of, headline, methods, units
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,8 +47,12 @@ class BIStereoNLI(Metric):
         return units(readable(observations, options), options)
 
     def designs(self, observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame | None:
-        """Return the units with what else clusters them, if two ways cross."""
-        return crossed_designs(self.units(observations, options), observations, "pair", options.ways)
+        """Return the units of the headline with what else clusters them; None for one way of clustering."""
+        if len(options.ways) < 2:
+            return None
+        units = self.units(observations, options)
+        headline = units.filter(units["metric"].is_in(EFFECTS) & units["direction"].is_null())
+        return crossed_designs(headline, observations, options.ways)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """Answer in words whether halo and horn effects were shown."""

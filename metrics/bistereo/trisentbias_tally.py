@@ -121,6 +121,7 @@ def _sums(pairs: pl.DataFrame, ways: Sequence[str], thresholds: Sequence[float],
 
 
 GROUP = ("axis", "gender")
+HEADLINE = ("favouritism", "discrimination", "favouritism_log_odds")
 NPLL = pl.col("npll")
 
 
@@ -134,9 +135,13 @@ def units(pairs: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
     return pl.concat(rows, how="diagonal")
 
 
-def designs(pairs: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
-    """Return the units with the other way of clustering as `row`, where there are two."""
-    return crossed_designs(units(pairs, options), pairs, "pair", options.ways)
+def designs(pairs: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame | None:
+    """Return the units of the headline with what else clusters them; None for one way of clustering."""
+    if len(options.ways) < 2:
+        return None
+    main = pl.col("threshold").is_null() | (pl.col("threshold") == options.threshold_main)
+    headline = units(pairs, options).filter(main & pl.col("metric").is_in(HEADLINE))
+    return crossed_designs(headline, pairs, options.ways)
 
 
 def _unit_cells(thresholds: tuple[float, ...]) -> Iterator[UnitMeasure]:

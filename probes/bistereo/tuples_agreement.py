@@ -33,7 +33,7 @@ class TupleAgreement(msgspec.Struct, frozen=True):
             spread = (
                 "no interval"
                 if found.low is None
-                else f"{percent(self.level)} interval {found.low:.3f} to {found.high:.3f}"
+                else f"{percent(self.level)} interval {fixed(found.low, 3)} to {fixed(found.high, 3)}"
             )
             yield f"Krippendorff's alpha: {fixed(found.alpha, 3)} (nominal, {spread}, bootstrap of tuples)"
         left = f"; left out: {found.single} with one rating, {found.unrated} with none"

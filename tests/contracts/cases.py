@@ -131,7 +131,15 @@ CASES = {
         settings=lambda folder: {"strength": 1.0},
         requests=[*GENERATE, *LIKELIHOOD, *PSEUDO, *CLASSIFY, *PAIRS, *EMBED, *DRAW],
         others=(
-            *({"strength": 2.0}, {"seed": 1}, {"noise": 0.0}, {"spread": 0.1}, {"dimension": 8}, {"refusal_rate": 0.5}),
+            *(
+                {"strength": 2.0},
+                {"seed": 1},
+                {"noise": 0.0},
+                {"spread": 0.1},
+                {"word_spread": 0.1},
+                {"dimension": 8},
+                {"refusal_rate": 0.5},
+            ),
             *({"desirable": ["rich"]}, {"undesirable": ["poor"]}, {"positive": ["kind"]}, {"negative": ["rude"]}),
             # A name is part of the identity: whoever gives another means another model.
             *({"varying": ["he"]}, {"model": "another"}),
