@@ -32,7 +32,7 @@ class TupleAgreement(msgspec.Struct, frozen=True):
         else:
             spread = (
                 "no interval"
-                if found.low is None
+                if found.low is None or found.high is None
                 else f"{percent(self.level)} interval {fixed(found.low, 3)} to {fixed(found.high, 3)}"
             )
             yield f"Krippendorff's alpha: {fixed(found.alpha, 3)} (nominal, {spread}, bootstrap of tuples)"
