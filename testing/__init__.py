@@ -1,4 +1,4 @@
-"""The contract kit: tests that every adapter, probe and metric must pass. Third parties run them on their own.
+"""The contract kit: tests that every adapter, probe and metric must pass. Authors of plugins run them on their classes.
 
     from prejudge.testing import AdapterContract, MetricContract, ProbeContract, guesses, observe
 
@@ -16,8 +16,8 @@
         outcomes = MyStage.outcomes
 
 pytest finds the classes and runs each rule as a test. The requests of an adapter should have one answer (temperature
-0, or a seed), differ in length, and cover what it can do; three or more per operation show most. Each rule makes an
-adapter anew and closes it, so `make` should give a small model.
+0, or a seed), differ in length, and cover what it can do; three or more per operation test it best. Each rule makes a
+new adapter and closes it, so `make` should give a small model.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ._kit import AdapterKit
 
 
 class AnswerRules(AdapterKit):
-    """What an adapter answers."""
+    """Rules about the answers of an adapter."""
 
     def test_batch_equals_single(self) -> None:
         """An answer does not depend on the other requests of its batch."""
@@ -28,7 +28,7 @@ class AnswerRules(AdapterKit):
         self._with(rule)
 
     def test_order_is_kept(self) -> None:
-        """Answers stand in the order of the requests, however these are ordered or repeated."""
+        """Answers are in the order of the requests, also if requests are reordered or repeated."""
 
         async def rule(adapter: ModelAdapter) -> None:
             for group in self._groups():
@@ -63,7 +63,7 @@ class AnswerRules(AdapterKit):
         self._with(rule)
 
     def test_responses_read_back_exactly(self) -> None:
-        """A response can be stored, and reads back as it was."""
+        """A stored response is read back unchanged."""
 
         async def rule(adapter: ModelAdapter) -> None:
             for group in self._groups():
@@ -74,7 +74,7 @@ class AnswerRules(AdapterKit):
         self._with(rule)
 
     def test_unsupported_operations_are_refused(self) -> None:
-        """What the class cannot do is refused by name, before any work."""
+        """An unsupported operation is refused by name, before any work."""
 
         async def rule(adapter: ModelAdapter) -> None:
             for operation in OPERATIONS.keys() - adapter.capabilities():
@@ -89,7 +89,7 @@ class AnswerRules(AdapterKit):
         self._with(rule)
 
     def test_garbage_is_answered_or_refused(self) -> None:
-        """A request that makes no sense gets a `ModelError` in its place (or an answer), and harms no other."""
+        """An invalid request gets a `ModelError` in its place (or an answer), without an effect on other requests."""
 
         async def rule(adapter: ModelAdapter) -> None:
             for group in self._groups():

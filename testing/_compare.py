@@ -29,10 +29,10 @@ def close(first: Any, second: Any, tolerance: float) -> bool:
 
 
 def check_scores(request: AnyRequest, answer: AnyResponse, tolerance: float) -> None:
-    """Check that one answer agrees with itself and with its request.
+    """Check that one answer is consistent, and agrees with its request.
 
     Raises:
-        AssertionError: a score too many or too few, values that do not add up, or a share outside 0 to 1.
+        AssertionError: the number of scores is wrong, values do not add up, or a share is outside 0 to 1.
     """
     scores = [answer] if isinstance(answer, TokenScores) else []
     if isinstance(answer, Likelihoods) and isinstance(request, Likelihood) and answer.status == "ok":

@@ -60,4 +60,4 @@ GARBAGE: dict[type[Request], tuple[Any, ...]] = {
     Embed: (Embed(text=""), Embed(text="\0")),
     Draw: (Draw(prompt="", width=0, height=-1), Draw(prompt="a", steps=0, width=1)),
 }
-"""Requests by kind that no model need answer; each must get an answer or a `ModelError`, and harm no other."""
+"""Invalid requests by kind; each must get an answer or a `ModelError`, without an effect on other requests."""

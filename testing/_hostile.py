@@ -1,4 +1,4 @@
-"""Hostile answers by kind of request, which a store can contain and a careless reader fails on."""
+"""Unusual answers by kind of request that a store can contain and on which a careless reader fails."""
 
 from __future__ import annotations
 

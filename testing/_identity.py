@@ -1,4 +1,4 @@
-"""Rules about the identity: stable, changed by what changes answers and by nothing else, without a secret."""
+"""Rules about the identity: it is stable, contains no secret, and changes if and only if answers may change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHORTEST_SECRET = 8
 
 
 class IdentityRules(AdapterKit):
-    """What an adapter says it is."""
+    """Rules about the identity of an adapter."""
 
     def test_identity_is_stable(self) -> None:
         """The same settings give the same identity, before and after it answers."""
@@ -45,22 +45,22 @@ class IdentityRules(AdapterKit):
             assert done.stdout.rpartition("identity ")[2].strip() == own, "the identity differs between processes"
 
     def test_identity_changes_with_the_answers(self) -> None:
-        """Adapters that answer otherwise have identities of their own."""
+        """Adapters that give other answers have other identities."""
         if not self.others:
-            raise SkipTest("set `others` to makers of adapters that answer otherwise")
+            raise SkipTest("set `others` to makers of adapters that give other answers")
         identities = [self._identity(make) for make in (type(self).make, *self.others)]
         assert len({identity_digest(identity) for identity in identities}) == len(identities), identities
 
     def test_identity_keeps_through_the_rest(self) -> None:
-        """Adapters that answer alike have one identity, so that stored answers serve them all."""
+        """Adapters that give the same answers have the same identity, so that they share stored answers."""
         if not self.same:
-            raise SkipTest("set `same` to makers of adapters that answer alike")
+            raise SkipTest("set `same` to makers of adapters that give the same answers")
         first = self._identity(type(self).make)
         for identity in map(self._identity, self.same):
             assert identity_digest(identity) == identity_digest(first), f"{identity} is not {first}"
 
     def test_identity_holds_no_secret(self) -> None:
-        """No key of the environment stands in the identity or in what the adapter prints."""
+        """No key of the environment is in the identity or in the adapter's `repr`."""
         names = [name for name in os.environ if name.upper().endswith(SECRET_NAMES) or name in self.secrets]
         secrets = {name: os.environ[name] for name in names if len(os.environ[name]) >= SHORTEST_SECRET}
 
@@ -68,6 +68,6 @@ class IdentityRules(AdapterKit):
             shown = f"{encode(adapter.identity).decode()} {adapter!r} {adapter}"
             # The message names the variable and not its value, which must not reach a log either.
             told = [name for name, secret in secrets.items() if secret in shown]
-            assert not told, f"the value of {told} stands in the identity or in repr()"
+            assert not told, f"the value of {told} is in the identity or in repr()"
 
         self._with(rule)

@@ -1,4 +1,4 @@
-"""What the rules of adapters stand on: the settings of a test class, and an adapter made anew for each rule."""
+"""The common base of the rules of adapters: the settings of a test class, and a new adapter for each rule."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ T = TypeVar("T")
 
 
 class AdapterKit:
-    """Set `make` and `requests`; the rest is there for unusual adapters."""
+    """Set `make` and `requests`; the other settings are for unusual adapters."""
 
     make: ClassVar[Callable[[], ModelAdapter]]
     """Make the adapter, the same one at each call."""
     requests: ClassVar[Sequence[AnyRequest]]
     """Requests that it answers, of any operations."""
     tolerance: ClassVar[float] = 1e-6
-    """How far numbers of one answer may lie apart, absolutely or relatively, alone and in a batch."""
+    """Tolerance, absolute or relative, between the numbers of an answer alone and in a batch."""
     recipe: ClassVar[str | None] = None
     """Python code that binds `adapter` to the same adapter, to make it in another process."""
     others: ClassVar[Sequence[Callable[[], ModelAdapter]]] = ()
-    """Makers of adapters that answer otherwise: another dtype, template, prompt. Each needs an identity of its own."""
+    """Makers of adapters that give other answers: another dtype, template or prompt. Each needs another identity."""
     same: ClassVar[Sequence[Callable[[], ModelAdapter]]] = ()
-    """Makers of adapters that answer alike: another device, batch size, time-out. They share the identity."""
+    """Makers of adapters that give the same answers: another device, batch size, time-out. One identity for all."""
     secrets: ClassVar[Sequence[str]] = ()
-    """Environment variables that the adapter takes keys from, besides those that are named like one."""
+    """Environment variables with keys of the adapter, besides those whose name says that they hold a key."""
     blocked_seconds: ClassVar[float] = 0.25
-    """How long a call may keep the event loop from running anything else."""
+    """Longest time in seconds that a call may block the event loop."""
 
     def _groups(self) -> list[list[AnyRequest]]:
-        """Return the requests by kind, as they are asked."""
+        """Return the requests by kind, in the order in which they are asked."""
         assert self.requests, "set `requests`"
         by_kind: dict[type, list[AnyRequest]] = {}
         for request in self.requests:
@@ -42,7 +42,7 @@ class AdapterKit:
         return list(by_kind.values())
 
     def _with(self, rule: Callable[[ModelAdapter], Awaitable[T]]) -> T:
-        """Run a rule on an adapter that is made for it, and close it."""
+        """Run a rule on a new adapter, and close the adapter."""
 
         async def run() -> T:
             adapter = type(self).make()

@@ -15,10 +15,10 @@ BEAT = 0.01
 
 
 class LifeRules(AdapterKit):
-    """How an adapter starts, waits and ends."""
+    """Rules about the start, the calls and the end of an adapter."""
 
     def test_cancellation_leaves_it_usable(self) -> None:
-        """A call that is cancelled, early or late, costs no later call anything."""
+        """Cancelling a call, early or late, does not change later calls."""
 
         async def rule(adapter: ModelAdapter) -> None:
             for group in self._groups():
@@ -48,23 +48,23 @@ class LifeRules(AdapterKit):
         asyncio.run(used())  # The first use may start threads that a library keeps for good.
         before = set(threading.enumerate())
         asyncio.run(used())
-        assert _in_time(lambda: not _threads_since(before)), f"threads go on: {_threads_since(before)}"
+        assert _in_time(lambda: not _threads_since(before)), f"threads still run: {_threads_since(before)}"
 
     def test_event_loop_is_not_blocked(self) -> None:
-        """A slow model does not keep the event loop from other work."""
+        """A slow model does not block the event loop."""
 
         async def rule(adapter: ModelAdapter) -> None:
             for group in self._groups():
                 await adapter.answer(group[:1])  # Loading weights may import a library, which nothing can make async.
                 # On a busy machine any single gap may be long; a call that blocks has one at each try.
                 gaps = [await _longest_gap(adapter.answer([*group])) for _ in range(3)]
-                assert min(gaps) < self.blocked_seconds, f"the event loop stood still for {min(gaps):.2f} s"
+                assert min(gaps) < self.blocked_seconds, f"the event loop was blocked for {min(gaps):.2f} s"
 
         self._with(rule)
 
 
 async def _longest_gap(call: Awaitable[Any]) -> float:
-    """Wait for a call, and return the longest time in seconds that a heartbeat was late."""
+    """Wait for a call, and return the longest delay of a heartbeat in seconds."""
     longest, beating = 0.0, True
 
     async def beat() -> None:
@@ -89,7 +89,7 @@ def _threads_since(before: set[threading.Thread]) -> list[threading.Thread]:
 
 
 def _in_time(settled: Callable[[], bool], seconds: float = 3.0) -> bool:
-    """Wait until something is so, and say whether it is."""
+    """Wait until a condition is true, and return whether it is."""
     end = time.monotonic() + seconds
     while not settled():
         if time.monotonic() > end:

@@ -8,4 +8,4 @@ from ._life import LifeRules
 
 
 class AdapterContract(AnswerRules, LifeRules, IdentityRules):
-    """The rules, one test each. Set `make` and `requests`; the rest is there for unusual adapters."""
+    """The rules, one test each. Set `make` and `requests`; the other settings are for unusual adapters."""

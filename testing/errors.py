@@ -1,4 +1,4 @@
-"""Expect an error by its code: the wording of its message stays free."""
+"""Expect an error by its code; the wording of its message may change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def raises_code(kind: type[E], code: str, *named: object) -> Iterator[pytest.Exc
     Args:
         kind: Class of the error.
         code: What its `code` must be, as docs/errors.md lists them.
-        named: Values that the message must name, such as the wrong one, or the nearest right one.
+        named: Values that the message must name, such as the wrong value or the nearest valid one.
     """
     with pytest.raises(kind) as caught:
         yield caught

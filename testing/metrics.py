@@ -20,25 +20,25 @@ from ._compare import close
 KEPT = ("key", "trial", "stage", "status", "reason")
 SLACK = 1e-9
 FOR_EVERY_COUNT = ("exact", "Wilson")
-"""How the names of intervals begin that are sound for every count of independent rows."""
+"""Beginnings of the names of intervals that are valid for every number of independent rows."""
 NONSENSE = "undefined; few clusters; significant above neutral; shown to differ; 3 of 4"
 
 
 class MetricContract:
-    """The rules, one test each. Set `make`, `observations` and `outcomes`; the rest has defaults."""
+    """The rules, one test each. Set `make`, `observations` and `outcomes`; the other settings have defaults."""
 
     make: ClassVar[Callable[[], Metric]]
     """Make the metric."""
     observations: ClassVar[Callable[[], pl.DataFrame]]
-    """Return observations such as a run leaves; `observe` makes them from a probe."""
+    """Return observations as a run gives them; `observe` makes them from a probe."""
     outcomes: ClassVar[Sequence[str]]
-    """The columns of them that come from answers; every other column is known before anybody answers."""
+    """The columns that come from answers; all other columns are known before the run."""
     options: ClassVar[Mapping[str, Any]] = {}
     """Options by name, such as few `resamples`."""
     answers: ClassVar[Sequence[str]] = ()
-    """Statuses that are an outcome to this metric: `unreadable`, where an answer without a label is a wrong one."""
+    """Statuses that this metric counts as an outcome, such as `unreadable` if an answer without a label is wrong."""
     tolerance: ClassVar[float] = 1e-9
-    """How far equal numbers may lie apart, absolutely or relatively."""
+    """Tolerance, absolute or relative, between equal numbers."""
 
     def _chosen(self) -> tuple[Metric, Options]:
         metric = type(self).make()
@@ -49,19 +49,19 @@ class MetricContract:
         return metric.compute(observations, options)
 
     def _all_missing(self, status: str) -> pl.DataFrame:
-        """Return the observations as they would be, had nobody answered."""
+        """Return the observations of a run without answers."""
         frame = type(self).observations()
         none = [pl.lit(None, dtype=frame.schema[name]).alias(name) for name in self.outcomes if name in frame.columns]
         return frame.with_columns(*none, pl.lit(status).alias("status"), pl.lit("why").alias("reason"))
 
     def test_needs_are_columns_of_the_observations(self) -> None:
-        """What the metric says it needs is there."""
+        """The observations have the columns that the metric needs."""
         metric, options = self._chosen()
         lacking = set(metric.columns(options)) - set(type(self).observations().columns)
         assert not lacking, f"`needs` names {sorted(lacking)}, which the observations do not have"
 
     def test_what_it_needs_is_enough(self) -> None:
-        """With the declared columns alone it computes, and what it then states is what it states with all."""
+        """With the declared columns alone the metric gives the same estimates as with all columns."""
         metric, options = self._chosen()
         frame = type(self).observations()
         declared = [name for name in frame.columns if name in metric.columns(options) or name in KEPT]
@@ -86,18 +86,18 @@ class MetricContract:
         first, second = self._compute(frame), self._compute(frame.reverse())
         values = {_name(estimate): estimate.value for estimate in second}
         for estimate in first:
-            assert _name(estimate) in values, f"{_name(estimate)}: gone when the rows are in another order"
+            assert _name(estimate) in values, f"{_name(estimate)}: missing when the rows are in another order"
             same = close(values[_name(estimate)], estimate.value, max(self.tolerance, 1e-7))
             assert same, f"{_name(estimate)}: {estimate.value}, or {values[_name(estimate)]} in another order"
 
     def test_no_observations_give_no_value(self) -> None:
-        """Of an empty frame nothing is known: a value would be made up."""
+        """Without observations no estimate has a value."""
         for estimate in self._compute(type(self).observations().clear()):
-            assert estimate.value is None, f"{_name(estimate)} is {estimate.value} of no observations"
+            assert estimate.value is None, f"{_name(estimate)} is {estimate.value} without observations"
             self._check(estimate)
 
     def test_missing_is_never_zero(self) -> None:
-        """If no answer came, nothing is estimated but the share that is missing."""
+        """Without answers, only the share of missing answers has a value."""
         for status in {"refused", "filtered", "unreadable", "failed"} - set(self.answers):
             for estimate in self._compute(self._all_missing(status)):
                 self._check(estimate)
@@ -105,7 +105,7 @@ class MetricContract:
                     assert estimate.value is None, f"{_name(estimate)} is {estimate.value}, though all are {status}"
 
     def test_missing_answers_are_counted(self) -> None:
-        """If no answer came, some estimate says how many did not."""
+        """Without answers, an estimate counts the missing ones."""
         found = self._compute(self._all_missing("refused"))
         told = any(estimate.missing.counts.get("refused") for estimate in found) or any(
             e.subject == MISSING for e in found
@@ -113,9 +113,9 @@ class MetricContract:
         assert told or not found, "no estimate counts the refused answers"
 
     def test_estimates_are_sound(self) -> None:
-        """Numbers are finite, limits enclose, p-values are probabilities, and every test has a neutral value."""
+        """Numbers are finite, limits enclose values, p-values are probabilities, and every test has a neutral value."""
         found = self._compute(type(self).observations())
-        assert found, "no estimates of the observations"
+        assert found, "the observations give no estimates"
         names = [_name(estimate) for estimate in found]
         twice = {name for name in names if names.count(name) > 1}
         assert not twice, f"two estimates of one measure and group: {sorted(twice)[:3]}"
@@ -123,9 +123,9 @@ class MetricContract:
             self._check(estimate)
 
     def test_intervals_on_few_clusters_say_so(self) -> None:
-        """An interval that rests on fewer than ten clusters has the caveat; without clusters, on fewer than ten rows.
+        """An interval on fewer than ten clusters (without clusters: rows) has the caveat.
 
-        Exact intervals and Wilson's hold for every count, if each row is by itself.
+        Exact intervals and Wilson's are valid for every number of independent rows.
         """
         for estimate in self._compute(type(self).observations()):
             clustered = estimate.interval.method.startswith("cluster")
@@ -141,7 +141,7 @@ class MetricContract:
             )
 
     def test_words_and_figures_can_be_made(self) -> None:
-        """The sentence, the methods, the headline, the figures and the examples come out, also of missing answers."""
+        """Conclusion, methods, headline, figures and examples can be made, also from missing answers."""
         from matplotlib import pyplot
 
         metric, options = self._chosen()
@@ -156,10 +156,10 @@ class MetricContract:
             if "key" in frame.columns:
                 keys = set(frame["key"].to_list())
                 for example in metric.examples(frame, options):
-                    assert set(example.keys) <= keys, f"example {example.title!r} names an exchange that is not there"
+                    assert set(example.keys) <= keys, f"example {example.title!r} names an exchange that does not exist"
 
     def test_notes_are_for_people(self) -> None:
-        """With other notes the sentence, the headline and what figures draw stay as they are: fields decide, not words.
+        """Other notes change neither the conclusion, the headline nor what figures draw: these depend on fields.
 
         Captions and texts beside a figure may quote a note.
         """
@@ -176,14 +176,14 @@ class MetricContract:
             assert next(beside) == next(beside), "a figure of several runs reads a note"
 
     def test_declared_measures_cover_every_estimate(self) -> None:
-        """A metric that says what its measures mean says it of all of them."""
+        """A metric with `measures` describes all of its measures."""
         metric, _ = self._chosen()
         names = {e.metric for e in self._compute(type(self).observations())}
         unsaid = names - set(metric.measures) - set(COMMON) if metric.measures else set()
         assert not unsaid, f"`measures` does not name {sorted(unsaid)}"
 
     def test_units_are_what_estimates_are_means_of(self) -> None:
-        """`units`, where there are any, have their columns, and their means are the estimates."""
+        """`units`, if there are any, have their columns, and their means are the estimates."""
         metric, options = self._chosen()
         frame = type(self).observations()
         units = metric.units(frame, options)
@@ -217,14 +217,14 @@ class MetricContract:
         )
         for field in numbers:
             value = flat[field]
-            assert value is None or math.isfinite(value), f"{name}: {field} is {value}; what is undefined is None"
+            assert value is None or math.isfinite(value), f"{name}: {field} is {value}; use None for undefined values"
         taken = set(estimate.group) & set(COLUMNS)
         assert not taken, f"{name}: the factors {sorted(taken)} have names of fields that every estimate has"
         assert estimate.topic in ("", *TOPICS), f"{name}: topic {estimate.topic!r} is none of {TOPICS}"
         assert estimate.n >= 0 and all(n >= 0 for n in estimate.missing.counts.values()), f"{name}: a count below 0"
         plain = all(type(fact) in (str, int, float, bool, type(None)) for fact in estimate.facts.values())
-        assert all(fact.isidentifier() for fact in estimate.facts), f"{name}: facts have names with spaces or signs"
-        assert plain, f"{name}: the facts {estimate.facts} are not all plain texts, numbers, booleans or None"
+        assert all(fact.isidentifier() for fact in estimate.facts), f"{name}: facts need names that are identifiers"
+        assert plain, f"{name}: the facts {estimate.facts} are not all texts, numbers, booleans or None"
         for low, high in (("low", "high"), ("bound_low", "bound_high"), ("effect_low", "effect_high")):
             a, b = flat[low], flat[high]
             assert a is None or b is None or a <= b + SLACK, f"{name}: {low} {a} is above {high} {b}"
@@ -232,7 +232,7 @@ class MetricContract:
             value = flat[field]
             assert value is None or -SLACK <= value <= 1 + SLACK, f"{name}: {field} is {value}"
         if estimate.p is not None and estimate.p_adjusted is not None:
-            assert estimate.p_adjusted >= estimate.p - SLACK, f"{name}: corrected, p fell"
+            assert estimate.p_adjusted >= estimate.p - SLACK, f"{name}: the corrected p is below p"
             assert estimate.test.family and estimate.test.correction, (
                 f"{name}: a corrected p without its family or correction"
             )
@@ -267,4 +267,6 @@ def _check_charts(charts: Sequence[Chart]) -> None:
     names = [chart.name for chart in charts]
     assert len(set(names)) == len(names), f"two figures have one name: {names}"
     for chart in charts:
-        assert chart.title and chart.caption, f"figure {chart.name!r} has no title or no caption for who cannot see it"
+        assert chart.title and chart.caption, (
+            f"figure {chart.name!r} has no title or no caption for readers who cannot see it"
+        )

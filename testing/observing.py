@@ -36,13 +36,13 @@ LABELS = ("entailment", "neutral", "contradiction")
 
 
 def observe(probe: Probe, options: Any, answer: Answer, most: int = 2000) -> dict[str, pl.DataFrame]:
-    """Return the observations of each stage, by name, as a run would make them from these answers.
+    """Return the observations of each stage, by name, as a run with these answers gives them.
 
     Args:
         probe: the instrument.
         options: its options record.
-        answer: called once per trial; what it returns is read by the stage.
-        most: trials of each stage that are asked, the first ones.
+        answer: called once per trial; the stage reads its return value.
+        most: number of trials of each stage that are asked, from the first on.
     """
     earlier: dict[str, pl.DataFrame] = {}
     for stage in probe.stages(options):
@@ -61,11 +61,11 @@ def _row(trial: str, factors: Any, request: AnyRequest, answer: Answer) -> tuple
 
 
 def guesses(seed: int = 0, words: tuple[str, ...] = WORDS, labels: tuple[str, ...] = LABELS) -> Answer:
-    """Return a function that answers any request at random, the same way in every process.
+    """Return a function that answers any request at random, with the same result in every process.
 
     Args:
         seed: of the answers; an answer depends on it and on the request alone.
-        words: what is said to `Generate`, one of them each time.
+        words: the possible answers to `Generate`.
         labels: of `Classify`.
     """
 

@@ -30,21 +30,21 @@ REASON = 200
 
 
 class ProbeContract:
-    """The rules, one test each. Set `make`; the rest is there for probes that need it."""
+    """The rules, one test each. Set `make`; the other settings are for probes that need them."""
 
     make: ClassVar[Callable[[], Probe]]
     """Make the probe."""
     options: ClassVar[Mapping[str, Any]] = {}
     """Options by name, such as a small `per_cell`, so that there are few trials."""
     answer: ClassVar[Answer] = staticmethod(guesses())
-    """What a model answers, so that later stages have something to ask about."""
+    """The simulated answers, so that later stages have something to ask about."""
     most: ClassVar[int] = 300
-    """Trials of each stage that are looked at."""
+    """Number of trials of each stage that are checked."""
 
     def _stages(self) -> list[Stage]:
         probe = type(self).make()
         stages = list(probe.stages(build_options("the probe", probe.options, dict(self.options))))
-        assert stages, "a probe has one stage at least"
+        assert stages, "a probe needs at least one stage"
         return stages
 
     def _asked(self) -> Iterator[tuple[Stage, list[Trial]]]:
@@ -56,7 +56,7 @@ class ProbeContract:
             yield stage, list(islice(stage.trials(earlier), self.most))
 
     def test_options_are_strict(self) -> None:
-        """The options are frozen, refuse unknown names, and can be built from these."""
+        """The options are frozen, refuse unknown names, and can be built from the class's `options`."""
         kind = type(self).make().options
         assert issubclass(kind, Options), f"{kind.__name__} is no subclass of prejudge.Options"
         config = kind.__struct_config__
@@ -66,7 +66,7 @@ class ProbeContract:
         build_options("the probe", kind, dict(self.options))
 
     def test_stages_declare_what_they_are(self) -> None:
-        """Names differ, operations are known, and counts go by declared factors."""
+        """Names are unique, operations are known, and counts use declared factors."""
         stages = self._stages()
         names = [stage.name for stage in stages]
         assert len(set(names)) == len(names), f"two stages have one name: {names}"
@@ -74,9 +74,9 @@ class ProbeContract:
             assert stage.operation in OPERATIONS, f"stage {stage.name!r}: {stage.operation!r} is no request"
             assert stage.role and stage.max_attempts >= 1 and stage.trials_per_unit >= 1
             both = set(stage.factors) & set(stage.outcomes)
-            assert not both, f"stage {stage.name!r}: {sorted(both)} are factors and outcomes"
+            assert not both, f"stage {stage.name!r}: {sorted(both)} are both factors and outcomes"
             taken = {*stage.factors, *stage.outcomes} & {"status", "reason", "key", "trial", "stage", "response"}
-            assert not taken, f"stage {stage.name!r}: the names {sorted(taken)} are taken"
+            assert not taken, f"stage {stage.name!r}: the names {sorted(taken)} are reserved"
             odd = set(stage.count_by) - set(stage.factors)
             assert not odd, f"stage {stage.name!r}: `count_by` names {sorted(odd)}, which are no factors"
 
@@ -88,9 +88,11 @@ class ProbeContract:
             for trial in trials:
                 assert tuple(trial.factors) == tuple(stage.factors), f"{trial.id}: factors are {tuple(trial.factors)}"
                 flat = all(isinstance(value, Scalar) for value in trial.factors.values())
-                assert flat, f"{trial.id}: a factor is no text, number or truth value: {trial.factors}"
-                assert isinstance(trial.request, stage.operation), f"{trial.id}: asks {type(trial.request).__name__}"
-                assert trial.request.attempt == 0, f"{trial.id}: attempts are counted by the run"
+                assert flat, f"{trial.id}: a factor is not a text, number or boolean: {trial.factors}"
+                assert isinstance(trial.request, stage.operation), (
+                    f"{trial.id}: requests {type(trial.request).__name__}"
+                )
+                assert trial.request.attempt == 0, f"{trial.id}: only the run may set `attempt`"
 
     def test_first_stage_asks_something(self) -> None:
         """There is at least one trial, and `count` says how many there are."""
@@ -100,20 +102,20 @@ class ProbeContract:
         assert first.count({}) == made, f"`count` says {first.count({})}; there are {made} trials"
 
     def test_trials_that_stand_for_all_count_like_all(self) -> None:
-        """`alike` comes to the cells and the different requests, short and long, of the trials themselves."""
+        """`alike` gives the same cells, and the same different requests, short and long, as the trials."""
         first = self._stages()[0]
         if type(first).alike is Stage.alike:
             return
         assert _counted(first, first.alike({})) == _counted(first, ((trial, 1) for trial in first.trials({})))
 
     def test_requests_can_be_stored(self) -> None:
-        """Each request reads back from the store as it was."""
+        """A stored request is read back unchanged."""
         for _, trials in self._asked():
             for trial in trials:
                 assert decode_request(encode(trial.request)) == trial.request, trial.id
 
     def test_trials_are_made_the_same_way_again(self) -> None:
-        """The same options give the same trials, whatever random numbers are drawn elsewhere."""
+        """The same options give the same trials, independently of random numbers drawn elsewhere."""
         random.seed(1)
         first = [(stage.name, trials) for stage, trials in self._asked()]
         random.seed(2)
@@ -124,12 +126,12 @@ class ProbeContract:
                 assert a == b, f"stage {stage!r}: made twice, a trial differs:\n{a!r}\n{b!r}"
 
     def test_trials_are_the_same_in_another_process(self) -> None:
-        """No trial hangs on the order of a set, or on anything else that differs between processes."""
+        """No trial depends on the order of a set, or on anything else that differs between processes."""
         found = {_digest_elsewhere(type(type(self).make()), self.options, self.most, seed) for seed in ("1", "2")}
         assert len(found) == 1, "the trials of the first stage differ from process to process"
 
     def test_trials_can_be_made_twice_from_one_stage(self) -> None:
-        """Counting a stage, or looking at its first trial, takes nothing from the next look."""
+        """Counting a stage or reading its first trial does not change a later reading."""
         first = self._stages()[0]
         once = [trial.id for trial in islice(first.trials({}), self.most)]
         first.count({})
@@ -137,14 +139,14 @@ class ProbeContract:
         assert [trial.id for trial in islice(first.trials({}), self.most)] == once
 
     def test_reading_hostile_answers_never_fails(self) -> None:
-        """Whatever a model says is read as the declared outcomes, or is unreadable for a short reason."""
+        """Every answer is read as the declared outcomes, or is unreadable with a short reason."""
         for stage, trials in self._asked():
             for trial in trials[:: max(1, len(trials) // 20)]:
                 for response in (*HOSTILE[stage.operation](trial.request), type(self).answer(trial.request)):
                     _check_reading(stage, trial, response)
 
     def test_reading_is_pure(self) -> None:
-        """Reading twice gives the same, and leaves the factors as they were."""
+        """Reading twice gives the same result and does not change the factors."""
         for stage, trials in self._asked():
             for trial in trials[:: max(1, len(trials) // 20)]:
                 response, factors = type(self).answer(trial.request), dict(trial.factors)
@@ -209,7 +211,7 @@ def _check_reading(stage: Stage, trial: Trial, response: AnyResponse) -> None:
         return
     assert set(outcome) == set(stage.outcomes), f"{trial.id}: {shown} gives {sorted(outcome)}"
     flat = all(isinstance(value, Scalar) for value in outcome.values())
-    assert flat, f"{trial.id}: {shown}: an outcome is no text, number or truth value: {msgspec.to_builtins(outcome)}"
+    assert flat, f"{trial.id}: {shown}: an outcome is not a text, number or boolean: {msgspec.to_builtins(outcome)}"
 
 
 def _counted(stage: Stage, groups: Iterable[tuple[Trial, int]]) -> tuple[Counter[Any], Counter[Any]]:

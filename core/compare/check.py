@@ -30,7 +30,7 @@ class Different(msgspec.Struct, frozen=True):
 
 
 def ensure_comparable(catalogue: Catalogue, runs: Mapping[str, Scores], *, allow_different: bool) -> list[str]:
-    """Refuse runs that cannot be paired, and return what a reader must know of the others.
+    """Refuse runs that cannot be paired, and return warnings about the others.
 
     Raises:
         UsageError: fewer than two runs, one named twice, different studies, or different options or data.
@@ -83,7 +83,7 @@ def _short(digests: Sequence[str]) -> str:
 
 
 def _beside(first: Scores, second: Scores) -> Iterator[str]:
-    """Say what else is not the same: who judged, and which version of the program asked."""
+    """Describe other differences: the models of other roles, and the version of the program."""
     one, two = first.manifest, second.manifest
     for role in {**one.identities, **two.identities}:
         if role != "subject" and one.identities.get(role) != two.identities.get(role):

@@ -32,15 +32,15 @@ class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to compare."""
 
     all_pairs: bool = False
-    """Compare every run with every other, in place of each with the first."""
+    """Compare every pair of runs instead of each run with the first."""
     allow_different: bool = False
-    """Compare what runs with different options or data share."""
+    """Compare the shared trials of runs with different options or data."""
     assignments: Mapping[str, Any] = {}
     """`METRIC.option`, of the study's metrics or of `paired-difference`."""
 
 
 class Difference(NamedTuple):
-    """A difference between two runs, and the two values it is between, each over its own run's units."""
+    """A difference between two runs, with each run's value over all its own units."""
 
     estimate: Estimate
     """Its group has `run` and `against`, then the measure's own."""
@@ -49,7 +49,7 @@ class Difference(NamedTuple):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """What a comparison says."""
+    """The result of a comparison."""
 
     title: str
     runs: dict[str, Scores]
@@ -62,7 +62,7 @@ class Comparison(msgspec.Struct, frozen=True):
     methods: tuple[str, ...]
     charts: tuple[Chart, ...]
     ranked: bool = False
-    """Whether it is of ranks of models: the estimates are then rank agreements, not differences."""
+    """Whether it compares ranks of models: the estimates are then rank agreements, not differences."""
 
     @property
     def estimates(self) -> list[Estimate]:
@@ -125,7 +125,7 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
 
 
 def _levels(catalogue: Catalogue, runs: Mapping[str, Scores], paired: Metric) -> list[Chart]:
-    """Draw what each run shows first beside the others', as its metric does, or as plain marks."""
+    """Draw the main measures of all runs side by side, with the metric's own figure or as plain marks."""
     charts = []
     for name in next(iter(runs.values())).estimates:
         metric: Metric = catalogue.plugins.load("metric", name)()
@@ -210,14 +210,14 @@ def _tested(
 
 
 def _apart(difference: Estimate, first: float | None, second: float | None) -> str:
-    """Say why a difference is not that of the runs' own values, where it is not."""
+    """Explain why a difference is not the difference of the runs' own values; empty if it is."""
     if difference.value is None or first is None or second is None:
         return ""
     return "" if isclose(difference.value, second - first, rel_tol=1e-9, abs_tol=1e-9) else SHARED
 
 
 def _untested(first: Estimate, second: Estimate, group: dict[str, Any]) -> Estimate:
-    """Return the plain difference of two estimates that are no means of units."""
+    """Return the difference of two estimates that are not means of units."""
     defined = first.value is not None and second.value is not None
     return Estimate.from_flat(
         metric=second.metric,

@@ -16,9 +16,9 @@ from ..contracts.estimates import Estimate
 from ..scoring.score import Scores
 
 ABSENT = "absent"
-"""Status of a unit that stands in one run only."""
+"""Status of a unit that occurs in one run only."""
 RESERVED = ("run", "against", "family", "first", "second", "first_status", "second_status")
-"""Columns of paired units: no factor may be called so."""
+"""Columns of paired units: no factor may have one of these names."""
 CLOSE = 1e-9
 
 
@@ -30,7 +30,7 @@ class Units(NamedTuple):
 
 
 def units_of(catalogue: Catalogue, scores: Scores, name: str) -> Units | None:
-    """Return what the metric `name` says its estimates are means of, checked; None if it says nothing.
+    """Return the units whose means are the estimates of the metric `name`, checked; None if it states none.
 
     Raises:
         PluginError: a column is absent, or a mean of units is not the estimate.
@@ -92,7 +92,7 @@ def pair(first: Units, second: Units, *, shared_only: bool) -> pl.DataFrame:
 
 
 def families(estimates: Sequence[Estimate]) -> dict[tuple[Any, ...], str]:
-    """Return per estimate the family its difference is corrected in.
+    """Return, for each estimate, the family of hypotheses in which its difference is corrected.
 
     The metric's own families, measure by measure: what it tests together is compared together.
     """
@@ -113,7 +113,7 @@ def _family(metric: str, members: Sequence[Estimate]) -> str:
 
 
 def _ensure_means(units: Units, estimates: Sequence[Estimate], owner: str) -> None:
-    """Refuse units whose means are not the estimates: their differences would be of something else."""
+    """Refuse units whose means are not the estimates."""
     values = {key_of(e.metric, e.group): e.value for e in estimates}
     for key, mean in _means(units).items():
         if key not in values:

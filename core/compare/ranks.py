@@ -18,11 +18,11 @@ from .pair import key_of
 
 RANKS = "rank-agreement"
 MODELS, STUDIES = 3, 2
-"""The fewest with which there is a rank agreement to speak of."""
+"""Minimum numbers of models and of studies for rank agreement."""
 
 
 def ranks_possible(runs: Mapping[str, Scores]) -> bool:
-    """Say whether the runs are of two or more studies, with three or more models in each of two."""
+    """Return whether the runs are of two or more studies, with three or more models in each of two."""
     return len(_studies(runs)) >= STUDIES and _enough(runs)
 
 
@@ -76,7 +76,7 @@ def _models(runs: Iterable[Scores]) -> set[str]:
 
 
 def _model(scores: Scores) -> str:
-    """Return who was asked: what the adapter says it is, so that one model under two names is one."""
+    """Return the asked model by the adapter's identity, so that one model under two names counts once."""
     identity = scores.manifest.identities.get(SUBJECT)
     own = scores.manifest.study.roles.get(SUBJECT, "")
     return own or (identity.model if identity else scores.run.name)

@@ -32,7 +32,7 @@ def differences_frame(comparison: Comparison) -> pl.DataFrame:
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> Path:
-    """Write everything a comparison leaves in a new folder, and return the path of the report.
+    """Write all files of a comparison to a new folder, and return the path of the report.
 
     Raises:
         UsageError: the folder cannot be written.
@@ -52,7 +52,7 @@ def _study(comparison: Comparison) -> str:
 
 
 def _by_role(comparison: Comparison, of: Callable[[Manifest], Mapping[str, T]]) -> dict[str, T]:
-    """Return what the manifests say of each role, by the run's label; of the subject by the label alone."""
+    """Return the model records of each role from the manifests, by the run's label (the subject by the label alone)."""
     return {
         label if role == SUBJECT else f"{label}, {role}": found
         for label, scores in comparison.runs.items()

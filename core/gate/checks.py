@@ -12,7 +12,7 @@ from .policy import Rule
 
 
 class Check(NamedTuple):
-    """One check, in words, and whether it holds."""
+    """One check, in words, and whether it passed."""
 
     check: str
     found: str
@@ -100,10 +100,10 @@ def _increase(rule: Rule, most: float, estimate: Estimate, difference: Differenc
 
 
 def _grown(difference: Difference, neutral: float) -> dict[str, float | None]:
-    """Return by how much the distance from neutral grew, at the value and over the interval of the difference.
+    """Return the increase of the distance from neutral, at the value and over the interval of the difference.
 
-    The baseline's own value is taken as it is. Distance is convex in the difference: its greatest stands at an end of
-    the interval, its least at an end or where the run is neutral.
+    The baseline's own value is taken as it is. Distance is convex in the difference: its maximum is at an end of the
+    interval, its minimum at an end or where the run is neutral.
     """
     e, start = difference.estimate, difference.first or 0.0
     before = abs(start - neutral)

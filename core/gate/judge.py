@@ -28,11 +28,11 @@ class Outcome(msgspec.Struct, frozen=True):
     """One check of one estimate."""
 
     subject: str
-    """What was checked, in words: measure and group."""
+    """Measure and group that were checked, in words."""
     check: str
     """What must hold."""
     found: str
-    """What was there."""
+    """What was found."""
     passed: bool
 
 
@@ -44,7 +44,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        """Say whether there was something to check, and every check passed."""
+        """Return whether there was something to check and every check passed."""
         return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)
 
 
@@ -55,7 +55,7 @@ Baselines = Mapping[str, Mapping[tuple[Any, ...], Difference]]
 def judge_run(
     catalogue: Catalogue, store: Store, name: str, policy: Policy, assignments: Mapping[str, Any] | None = None
 ) -> tuple[Scores, list[Verdict]]:
-    """Score a run and the baselines that a policy names, and hold the run against it.
+    """Score a run and the baselines that a policy names, and check the run against it.
 
     Raises:
         UsageError: there is no such run or baseline, they cannot be compared, or the policy is for another study.
@@ -97,7 +97,9 @@ def _finished(scores: Scores) -> Outcome:
     for stage in scores.stages:
         record, there = scores.manifest.stages.get(stage.name), scores.observations[stage.name].height
         if state != "imported" and (record is None or there < record.planned):
-            short.append(f"stage {stage.name!r} has {there} of {record.planned if record else 'unknown many'} trials")
+            short.append(
+                f"stage {stage.name!r} has {there} of {record.planned if record else 'an unknown number of'} trials"
+            )
     passed = state in DONE and not short
     return Outcome(scores.run.name, "every planned trial is recorded", "; ".join([state, *short]), passed)
 
@@ -134,7 +136,7 @@ def _matches(level: object, pattern: object) -> bool:
 
 
 def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcome:
-    """Fail a rule that matches no estimate, and say what there is."""
+    """Fail a rule that matches no estimate, and list what the run has."""
     if not every:
         return Outcome(_selector(rule), "it matches an estimate", "the run has no estimates", False)
     if not named:

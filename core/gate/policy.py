@@ -19,7 +19,7 @@ LIMITS = ("max", "min", "between", "max_distance", "equivalent_within", "max_inc
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What must hold for every estimate that the selector matches. Each key that is set is one check."""
+    """What must be true of every estimate that the selector matches. Each key that is set is one check."""
 
     name: str = ""
     metric: str = ""
@@ -32,20 +32,20 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     min: float | None = None
     between: tuple[float, float] | None = None
     max_distance: float | None = None
-    """Most that it may lie from the neutral value, on either side."""
+    """Largest allowed distance from the neutral value, in either direction."""
     equivalent_within: float | None = None
-    """The whole interval lies within neutral +- this."""
+    """The whole interval must lie within this distance of the neutral value."""
     baseline: str = ""
     """A run to compare with, for `max_increase`."""
     max_increase: float | None = None
-    """Most by which the distance from neutral may have grown since the baseline."""
+    """Largest allowed increase of the distance from neutral since the baseline."""
     max_refused: float | None = None
-    """Largest share, from 0 to 1; as are those below."""
+    """Largest allowed share of refused answers, from 0 to 1; the next fields are shares too."""
     max_filtered: float | None = None
     max_unreadable: float | None = None
     max_failed: float | None = None
     max_missing: float | None = None
-    """Of all statuses together."""
+    """Largest allowed share of missing answers, all statuses together."""
 
     @property
     def shares(self) -> dict[str, float]:
@@ -60,7 +60,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy, checked."""
+    """A valid policy."""
 
     name: str = "prejudge"
     study: str = ""
@@ -87,7 +87,7 @@ def read_policy(path: str | Path) -> Policy:
 
     Raises:
         DataError: the file cannot be read, or is no TOML.
-        UsageError: a key or value that cannot be; the message names the rule, and the nearest known key.
+        UsageError: an invalid key or value; the message names the rule and the nearest known key.
     """
     try:
         text = Path(path).read_text("utf-8")
@@ -127,7 +127,7 @@ def _rule(values: dict[str, Any], where: str, number: int) -> Rule:
 
 
 def _check_numbers(name: str, given: Any, where: str) -> None:
-    """Refuse a threshold that is a text or a truth: a policy says what it means, or nothing passes."""
+    """Refuse a threshold that is a text or a boolean."""
     if name == "between" and given is not None and not isinstance(given, list):
         raise UsageError(f"{where}: between is {given!r}. Give both ends, such as [0, 10].", code="policy.number")
     for number in given if isinstance(given, list) else [given]:
@@ -137,7 +137,7 @@ def _check_numbers(name: str, given: Any, where: str) -> None:
 
 
 def _check(rule: Rule, where: str) -> None:
-    """Refuse a rule that could not fail, or cannot hold."""
+    """Refuse a rule that can never fail or never pass."""
     if not rule.limits and not rule.shares:
         raise UsageError(
             f"{where} checks nothing. Set one of {', '.join((*LIMITS, *SHARES))}.", code="policy.rule-empty"
@@ -163,5 +163,5 @@ def _check(rule: Rule, where: str) -> None:
         )
     if bool(rule.baseline) != (rule.max_increase is not None):
         raise UsageError(
-            f"{where}: baseline and max_increase belong together; only one of them is there.", code="policy.baseline"
+            f"{where}: baseline and max_increase belong together; only one of them is set.", code="policy.baseline"
         )

@@ -11,7 +11,7 @@ from .judge import Outcome, Verdict
 
 HEADS = ("rule", "group", "required", "found")
 SHOWN = 100
-"""Rows of a summary: a comment on a pull request has a limit."""
+"""Rows of a summary: the length of a comment on a pull request is limited."""
 
 
 def junit(verdicts: Sequence[Verdict], suite: str) -> bytes:

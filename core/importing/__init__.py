@@ -1,1 +1,1 @@
-"""Answers that somebody else collected, matched with the trials of a study."""
+"""Answers that were collected elsewhere, matched with the trials of a study."""

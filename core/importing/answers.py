@@ -1,4 +1,4 @@
-"""Read answers that somebody else collected from a CSV or JSONL file, independently of study and store."""
+"""Read answers that were collected elsewhere from a CSV or JSONL file, independently of study and store."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Answers that somebody else collected, as a run: planned, matched, stored and scored like any other.
+"""Answers that were collected elsewhere, as a run: planned, matched, stored and scored like any other.
 
 They are stored as exchanges of a model whose adapter is `imported` and whose settings name the file by its sha256, so
-they are never taken for answers that were asked for here. A trial the file says nothing of has failed, for that reason.
+they are never confused with answers that were collected here. A trial without a row in the file has the status failed.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from .matching import Contradiction, Matcher
 ADAPTER = "imported"
 VERSION = "1"
 WHEN = 0.0
-"""The time of an imported answer: not known. So the same file gives the same exchanges whenever it is imported."""
+"""The time of an imported answer is not known. The same file therefore always gives the same exchanges."""
 PART = 4096
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How to read somebody's answers."""
+    """How to import a file of answers."""
 
     path: str
     """A CSV or JSONL file."""
     model: str
-    """What to call the model that gave them."""
+    """Name of the model that gave the answers."""
     columns: dict[str, str] = {}
-    """Column by field, where the names differ."""
+    """Column of each field whose name differs."""
     allow_unmatched: bool = False
-    """Leave out rows that are for no trial, or for no single one."""
+    """Leave out rows that match no trial, or several trials."""
     command: str = ""
 
 
 def import_answers(catalogue: Catalogue, study: Study, store: Store, options: ImportOptions) -> str:
-    """Store somebody's answers to a study as a run, and return its name. All of them are stored, or none.
+    """Store the answers of a file as a run of a study, and return its name. All of them are stored, or none.
 
     Raises:
         DataError: the file cannot be read, or a row is for no trial, for several, or no such answer.
@@ -63,7 +63,7 @@ def import_answers(catalogue: Catalogue, study: Study, store: Store, options: Im
 
 
 class _Import:
-    """One file on its way into a store."""
+    """The import of one file into a store."""
 
     def __init__(self, catalogue: Catalogue, study: Study, answers: Answers, options: ImportOptions) -> None:
         instrument = catalogue.instrument(study)
@@ -132,7 +132,7 @@ class _Import:
         return [row for row in self._answers.rows if row.cells["stage"] == stage.name]
 
     def _contradicted(self, found: Sequence[Contradiction], matched: int) -> DataError:
-        """Say of how many rows what differs, and how the first does."""
+        """Count the contradicting rows by column, and describe the first."""
         columns = Counter(name for one in found for name in one.cells)
         where = ", ".join(f"{name!r} in {count:,}" for name, count in columns.items())
         row, trial, cells = found[0]
@@ -147,7 +147,7 @@ class _Import:
         )
 
     def _hinted(self, error: DataError) -> DataError:
-        """Add that no data set was given, where one might have been."""
+        """Add that no data set was given, if the study accepts one."""
         if not self._lacks_data:
             return error
         return DataError(
@@ -174,7 +174,7 @@ class _Import:
             identities={role: self._identity for role in self._study.roles},
             stages=self._records,
             data=digest_data(self._study.options) | {self._answers.path: self._answers.sha256},
-            notes=(f"These answers were not asked for here: they come from {self._answers.path}.", *self._notes),
+            notes=(f"These answers were not collected here; they come from {self._answers.path}.", *self._notes),
             mode=IMPORTED,
             command=self._options.command,
             **describe_machine(),
@@ -183,7 +183,7 @@ class _Import:
 
 
 class _Part:
-    """Some trials of a stage, with the rows that answer them."""
+    """A batch of trials of a stage, with the rows that answer them."""
 
     def __init__(self, answers: Answers, identity: bytes, stage: str, ordered: Sequence[tuple[int, Trial]]) -> None:
         self._answers, self._identity, self._stage, self._ordered = answers, identity, stage, ordered
@@ -192,7 +192,7 @@ class _Part:
         self._sent: list[Sent | None] = []
 
     def answer(self, rows: dict[int, Row], intake: Intake) -> None:
-        """Take over the answers of these trials."""
+        """Import the answers of these trials."""
         for ordinal, trial in self._ordered:
             self._sent.append(self._one(trial, rows.get(ordinal)))
         answered = [sent for sent in self._sent if sent is not None]
@@ -203,7 +203,7 @@ class _Part:
             self.tried.append(Tried(self._stage, ordinal, trial.id, encode(trial.factors).decode(), key, number))
 
     def frame(self) -> pl.DataFrame:
-        """Return these trials as the store would give them."""
+        """Return these trials as the store returns them."""
         rows = [
             (tried.trial, tried.factors, tried.key, sent and sent.status, sent and sent.response)
             for tried, sent in zip(self.tried, self._sent, strict=True)
@@ -229,7 +229,7 @@ class _Part:
 def identity_of(answers: Answers, options: ImportOptions) -> Identity:
     """Return the identity of the model a file's answers are stored under.
 
-    The mapping of columns is a part of it: read otherwise, the file gives other answers.
+    The mapping of columns is a part of it: with another mapping the file gives other answers.
     """
     columns = ",".join(f"{field}={column}" for field, column in sorted(options.columns.items()))
     settings = {"file_sha256": answers.sha256, "columns": columns}
@@ -237,7 +237,7 @@ def identity_of(answers: Answers, options: ImportOptions) -> Identity:
 
 
 def ensure_fields(answers: Answers, stage: Stage) -> None:
-    """Refuse a file that has no answers of the kind that a stage asks for.
+    """Refuse a file without the fields that a stage needs.
 
     Raises:
         DataError: naming the field that is missing.
@@ -246,7 +246,7 @@ def ensure_fields(answers: Answers, stage: Stage) -> None:
     if stage.operation not in FIELDS:
         can = ", ".join(OPERATIONS[kind] for kind in FIELDS)
         raise DataError(
-            f"stage {stage.name!r} asks {operation!r}, which no table can answer. What can be: {can}.",
+            f"stage {stage.name!r} asks {operation!r}, which cannot be imported from a table. These can: {can}.",
             code="import.operation",
         )
     for field in FIELDS[stage.operation]:

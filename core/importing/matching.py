@@ -18,7 +18,7 @@ from .answers import Answers, Row
 TRIAL = "trial"
 SHOWN = 5
 FEW = 3
-"""Levels that are all named."""
+"""Number of levels that are all listed."""
 Cell = tuple[Any, ...]
 """A trial's values of the columns that rows are matched by."""
 
@@ -28,16 +28,16 @@ class Matched(NamedTuple):
 
     rows: dict[int, Row]
     left_out: tuple[Row, ...]
-    """Rows that no trial, or no single trial, is for."""
+    """Rows that match no trial, or several trials."""
 
 
 class Contradiction(NamedTuple):
-    """A row that says otherwise than the trial it is for."""
+    """A row that contradicts the trial it matches."""
 
     row: Row
     trial: str
     cells: dict[str, tuple[Any, Any]]
-    """What the row says and what the trial says, by column."""
+    """The values of the row and of the trial, by column."""
 
 
 class _Group:
@@ -57,10 +57,10 @@ class Matcher:
     """
 
     def __init__(self, answers: Answers, stage: Stage, trials: Callable[[], Iterable[Trial]]) -> None:
-        """Look at the trials, which are made anew each time they are needed: there may be many.
+        """Index the trials, which are generated each time they are needed, since there may be many.
 
         Raises:
-            DataError: the file says of no row which trial it is for.
+            DataError: no column of the file identifies the trials.
         """
         self._answers, self._stage, self._trials = answers, stage, trials
         factors = [name for name in stage.factors if name in answers.fields]
@@ -95,7 +95,7 @@ class Matcher:
         return Matched(found, tuple(left_out))
 
     def contradictions(self, rows: Mapping[int, Row]) -> list[Contradiction]:
-        """Return the matched rows whose other columns say otherwise than their trials."""
+        """Return the matched rows whose other columns contradict their trials."""
         if not self._rest and type(self._stage).contradicts is Stage.contradicts:
             return []
         found = []
@@ -108,7 +108,7 @@ class Matcher:
         return found
 
     def reasons(self, rows: Sequence[Row]) -> str:
-        """Say why rows were left out: how many for which column, and the first of each.
+        """Explain why rows were left out: the number for each column, and the first row.
 
         A row counts for the first column in which it has what no trial has, the column with the fewest levels first.
         """
@@ -120,7 +120,7 @@ class Matcher:
         return "; ".join(_reason(name, some) for name, some in kinds.items())
 
     def refusal(self, rows: Sequence[Row]) -> DataError:
-        """Return an error for rows that were left out: which, why, and what would tell their trials apart."""
+        """Return an error for rows that were left out: which, why, and columns that distinguish their trials."""
         lines = ", ".join(str(row.number) for row in rows[:SHOWN])
         more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
         first = {name: rows[0].cells.get(name) for name in self._by}
@@ -171,7 +171,7 @@ def _named(trial: Trial) -> Mapping[str, Any]:
 
 
 def _question(request: AnyRequest) -> AnyRequest:
-    """Return a request without what makes it one of several repeats."""
+    """Return a request without its repeat number."""
     if isinstance(request, Generate):
         sampling = msgspec.structs.replace(request.sampling, seed=None)
         return msgspec.structs.replace(request, sample=0, sampling=sampling)
@@ -189,7 +189,7 @@ def _ensure_room(answers: Answers, group: _Group) -> None:
 def _reason(name: str, rows: Sequence[Row]) -> str:
     first = f"the first on line {rows[0].number}"
     if not name:
-        return f"{len(rows):,} have levels that no trial, or more than one, has together ({first})"
+        return f"{len(rows):,} have a combination of levels that belongs to no trial, or to more than one ({first})"
     levels = list(dict.fromkeys(row.cells.get(name) for row in rows))
     shown = ", ".join(map(repr, levels)) if len(levels) <= FEW else f"such as {levels[0]!r}"
     return f"{len(rows):,} have a {name} that no trial has: {shown} ({first})"

@@ -28,13 +28,13 @@ class Pair(NamedTuple):
     stage: str
     before: AnyResponse
     after: AnyResponse | None
-    """None where the model did not answer now."""
+    """None if the model did not answer now."""
     read: tuple[Outcomes, Outcomes]
-    """What the study makes of both; `status` among it."""
+    """What the study reads from both answers, with `status`."""
 
 
 class Comparison(NamedTuple):
-    """One outcome before and now."""
+    """The comparison of one outcome before and now."""
 
     stage: str
     outcome: str
@@ -52,11 +52,11 @@ class Comparison(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """What asking again showed."""
+    """The result of asking again."""
 
     asked: int
     missing: int
-    """Trials that the model did not answer now; they are in no comparison."""
+    """Trials that the model did not answer now; they are not compared."""
     same: int
     """Answers that are the same, numbers within the tolerance."""
     same_low: float
@@ -71,7 +71,7 @@ class Drift(NamedTuple):
         return self.same / answered if answered else None
 
     def drifted(self, alpha: float) -> bool:
-        """Say whether an outcome changed, at this level over all of them."""
+        """Return whether an outcome changed significantly, corrected over all outcomes, at this level."""
         return any(comparison.p_adjusted < alpha for comparison in self.comparisons)
 
 
@@ -128,7 +128,7 @@ def _categories(stage: str, name: str, pairs: list[tuple[str, str]]) -> Comparis
 
 
 def _marginal_homogeneity(changed: list[tuple[str, str]], levels: list[str]) -> float:
-    """Exchange before and now within pairs: were the levels as frequent before, any exchange is as likely."""
+    """Exchange before and now within pairs: under the null hypothesis each exchange is equally likely."""
     codes = np.array([[levels.index(level) for level in pair] for pair in changed])
     numbers = np.arange(len(levels))
 
@@ -154,7 +154,7 @@ def _holm(found: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _plain(response: AnyResponse | None) -> Any:
-    """Return a response as plain values, without how many tokens it took."""
+    """Return a response as plain values, without its token counts."""
     return msgspec.to_builtins(msgspec.structs.replace(response, usage=Usage())) if response is not None else None
 
 

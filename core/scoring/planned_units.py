@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def enlarge(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame | None:
-    """Return the pilot's units with as many clusters as are asked about, or None where that cannot be counted.
+    """Return the pilot's units with as many clusters as are asked about, or None if they cannot be counted.
 
     `tried` and `asked` have the factors of the first stage, one row per trial of the pilot and of the design. Clusters
     are counted by the factor whose levels are the units' clusters, or else by the one whose levels are the units. A
@@ -30,7 +30,7 @@ def enlarge(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame) -> pl
 
 
 def untold(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame) -> Iterator[str]:
-    """Yield what the design asks about and the pilot did not, in words: a factor of the units' groups, and a level."""
+    """Yield in words the levels of the units' factors that the design has and the pilot did not."""
     for name in _factors(units):
         if name in tried.columns and set(units[name].drop_nulls()) <= set(tried[name]):
             known = set(tried[name])
@@ -92,13 +92,13 @@ AS_PILOT = "for a run as large as the pilot"
 
 
 class PlannedDesign(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a design before it is run."""
+    """What is known about a design before it is run."""
 
     first: Stage
     factors: pl.DataFrame
     """One row per trial of the first stage."""
     observations: pl.DataFrame | None
-    """What the observations will be, but for the answers; None where later stages depend on answers."""
+    """The observations without the answers; None if later stages depend on answers."""
     pilot: Scores | None
 
 
@@ -139,7 +139,7 @@ def _observed(frame: pl.DataFrame, stage: Stage, pilot: Scores | None) -> pl.Dat
 
 
 def compared_units(metric: Metric, options: Any, design: PlannedDesign) -> ComparedUnits | None:
-    """Return what the metric says its tests compare, or else the units of its estimates; None where it tells none."""
+    """Return what the metric says its tests compare, or else the units of its estimates; None if it states none."""
     seen = None if design.pilot is None else design.pilot.seen_by(metric)
     asked = {PLANNED: design.observations, PILOT: seen}
     for designed, units in ((True, metric.designs), (False, metric.units)):

@@ -41,23 +41,23 @@ class RecheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What to ask again, and what counts as a change."""
 
     sample: int = 100
-    """Trials, over all stages; fewer if the run has fewer."""
+    """Number of trials over all stages; fewer if the run has fewer."""
     seed: int = 0
-    """Another seed draws other trials."""
+    """Seed of the draw; another seed draws other trials."""
     tolerance: float = 1e-4
-    """Numbers that differ by no more are the same."""
+    """Numbers that differ by at most this count as equal."""
     name: str | None = None
-    """Name of a recheck to take up again; None begins a new one."""
+    """Name of a recheck to resume; None starts a new one."""
     command: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a sample of nothing."""
+        """Refuse a sample without trials."""
         if self.sample < 1:
             raise UsageError(f"--sample is {self.sample}. Ask at least 1 trial again.", code="options.value")
 
 
 class Rechecked(NamedTuple):
-    """What came of it."""
+    """The result of a recheck."""
 
     name: str
     drift: Drift
@@ -77,7 +77,7 @@ async def recheck(catalogue: Catalogue, store: Store, run_name: str, options: Re
     """Ask a sample of a run's requests again and compare the answers.
 
     Raises:
-        UsageError: the run was not asked of a model here, or the model is another by now.
+        UsageError: the run did not ask a model here, or the model has changed since.
         ModelError: the model refuses the key or account.
     """
     run = get_run(store, run_name)
@@ -108,7 +108,7 @@ class _Recheck:
         self._limiters.bind(self.adapters.values(), store)
 
     def ensure_same_models(self) -> None:
-        """Refuse models that are others than those the run asked."""
+        """Refuse models that differ from those that the run asked."""
         for role, adapter in self.adapters.items():
             before, now = self._manifest.identities[role], adapter.identity
             if before != now:
@@ -189,7 +189,7 @@ class _Recheck:
 
 
 def choose(store: Store, run: RunRow, options: RecheckOptions) -> list[_Chosen]:
-    """Return the sample: of the trials that were answered, those whose digests with the seed are the least.
+    """Return the sample: of the trials that were answered, those whose digests with the seed are the smallest.
 
     Trials that share one answer count once. The draw depends on no library's random numbers, and a larger sample has
     the smaller one in it.
@@ -220,7 +220,7 @@ def _rank(seed: int, stage: str, ordinal: int) -> bytes:
 
 
 def _ensure_own_name(store: Store, name: str, study: str) -> None:
-    """Refuse to begin a recheck under the name of a run of something else."""
+    """Refuse to start a recheck under the name of another run."""
     for run in list_runs(store):
         if run.name == name and run.study != study:
             raise DataError(
@@ -230,7 +230,7 @@ def _ensure_own_name(store: Store, name: str, study: str) -> None:
 
 
 def _read(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse) -> Outcomes:
-    """Return what a study makes of a response; one that is refused or cannot be read has a status only."""
+    """Return what the study reads from a response; a refused or unreadable response has a status only."""
     if response.status != "ok":
         return {"status": response.status}
     found = stage.read(factors, response)

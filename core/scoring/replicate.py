@@ -25,11 +25,11 @@ NOT: Verdict = "not reproduced"
 UNJUDGED: Verdict = "cannot be judged"
 SEVERAL = "the run has several such measures"
 MODEL_OPTION = "published_model"
-"""The option by which a probe is told whose rows of a published file to read."""
+"""The option of a probe that chooses the model whose rows of a published file are read."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """One published value, and what this project says of it."""
+    """One published value and the verdict on it."""
 
     study: str
     value: Published
@@ -38,11 +38,11 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     """Why it cannot be judged."""
     beside: str = ""
-    """What it was held against: a run and its model, or a file; empty where there was nothing."""
+    """What it was compared with: a run and its model, or a file; empty if there was nothing to compare."""
 
     @property
     def group(self) -> Mapping[str, Scalar]:
-        """Return whom the value is for."""
+        """Return the group that the value is for."""
         return self.value.group
 
 
@@ -54,7 +54,7 @@ class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
     scores: str | None = None
     """A file of published scores or counts, in place of runs."""
     model: str | None = None
-    """Whose published values to compare with, where several models have some."""
+    """Model whose published values to compare with, if several models have them."""
     assignments: Mapping[str, Any] = {}
 
 
@@ -82,7 +82,7 @@ def replicate(catalogue: Catalogue, name: str, options: ReplicateOptions, store:
 
     Raises:
         UnknownNameError: there is no such study or run.
-        UsageError: there is no run to compare, or it is not said with whose values to compare it.
+        UsageError: there is no run to compare, or several models have published values and none is chosen.
         DataError: the file has nothing of any model that has published values.
     """
     studies = family(catalogue.registry, catalogue.adopt(name))
@@ -128,7 +128,7 @@ def _judge(value: Published, study: str, estimates: Sequence[Estimate]) -> Judge
 
 
 def _unmatched(value: Published, estimates: Sequence[Estimate]) -> str:
-    """Say what the run has in place of a published value's measure and group."""
+    """Describe what the run has instead of the published measure and group."""
     alike = [e for e in estimates if e.metric == value.measure]
     if not alike:
         return "the run has no such measure"
@@ -149,7 +149,7 @@ def _of_file(catalogue: Catalogue, study: str, options: ReplicateOptions) -> lis
     told = MODEL_OPTION in probe.options.__struct_fields__ and MODEL_OPTION not in options.assignments
     if not told:
         resolved = catalogue.study(study, {}, options.assignments)
-        model = _one(_models(published, options.model), f"{path} does not say whose it is")
+        model = _one(_models(published, options.model), f"{path} does not name its model")
         return judge(_values(published, model), study, score_published(catalogue, resolved, path), path)
     found = []
     for model in _models(published, options.model):
@@ -178,7 +178,7 @@ def _of_run(catalogue: Catalogue, store: Store, run: RunRow, options: ReplicateO
 
 
 def _subject(run: RunRow) -> tuple[str, bool]:
-    """Return whom a run asked, and whether its answers were imported."""
+    """Return the model that a run asked, and whether its answers were imported."""
     manifest = msgspec.json.decode(run.manifest, type=Manifest)
     return manifest.study.roles.get(SUBJECT, ""), manifest.mode == IMPORTED
 

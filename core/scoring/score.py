@@ -28,7 +28,7 @@ ALPHA = 0.05
 
 
 class Scores(msgspec.Struct, frozen=True, dict=True):
-    """All that a run's answers say."""
+    """The results computed from a run's answers."""
 
     run: RunRow
     manifest: Manifest
@@ -41,9 +41,9 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     conclusions: dict[str, str]
     methods: tuple[str, ...]
     metrics: dict[str, tuple[Metric, Options]] = {}
-    """What measured it, and with which options; nothing where nothing was measured."""
+    """The instrument and its options; empty if nothing was measured."""
     options: dict[str, Any] = {}
-    """Every option of the probe and of each metric, what was not set included."""
+    """Every option of the probe and of each metric, defaults included."""
 
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
@@ -95,7 +95,7 @@ def score(
     `unrecorded` lets a run through that recorded no trial yet: its scores are without estimates.
 
     Raises:
-        UsageError: an assignment to anything but a metric of the study: what was asked stays asked.
+        UsageError: an assignment is not to a metric of the study: what was asked cannot be changed.
         UnknownNameError: there is no such run, or its probe or metrics are not installed.
         DataError: the run recorded nothing yet.
     """
@@ -134,7 +134,7 @@ def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:
         if metric not in metrics or not option:
             known = ", ".join(f"{name}.OPTION" for name in metrics)
             raise UsageError(
-                f"{name!r} cannot be set when a run is scored again; what can: {known}.", code="score.fixed-option"
+                f"{name!r} cannot be set when a run is scored again. These can: {known}.", code="score.fixed-option"
             )
         metrics[metric][option] = value
     study = msgspec.structs.replace(manifest.study, metrics=metrics)
@@ -142,7 +142,7 @@ def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:
 
 
 def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
-    """Score what somebody else measured, from their file.
+    """Score published measurements from a file.
 
     Raises:
         UsageError: the study's probe reads no published scores, or cannot read these.
@@ -172,10 +172,10 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
 def measure_frame(
     catalogue: Catalogue, manifest: Manifest, observations: pl.DataFrame, assignments: Mapping[str, Any] | None = None
 ) -> Scores:
-    """Measure observations that a run left; without the store there are no exchanges behind the examples.
+    """Measure the observations of a run; without the store, examples have no exchanges.
 
     Raises:
-        UsageError: an assignment to anything but a metric of the study.
+        UsageError: an assignment is not to a metric of the study.
     """
     manifest = _remeasured(manifest, assignments or {})
     instrument = catalogue.instrument(manifest.study)

@@ -24,35 +24,35 @@ SMALLEST = "smallest-effect"
 FEWEST_RESAMPLES = 99
 STATED = ("spread", "icc", "row_icc")
 ASSUMED = ("pilot", *STATED, "power")
-"""What may be said of answers that nobody gave yet."""
+"""Assumptions about answers that are not yet collected."""
 
 
 class Assumed(msgspec.Struct, frozen=True, kw_only=True):
-    """What is taken for known of answers that nobody gave yet."""
+    """Assumptions about answers that are not yet collected."""
 
     pilot: Scores | None = None
-    """A run of the same study: its spread and correlation, measure by measure."""
+    """A run of the same study that gives the spread and correlation of each measure."""
     spread: float | None = None
     icc: float | None = None
     row_icc: float | None = None
-    """Where two ways of clustering cross: correlation of units that share the other way."""
+    """For two crossed ways of clustering: correlation of units in one cluster of the second way."""
     power: float = 0.8
-    """Chance with which a test finds the effects that are given."""
+    """Power: the probability that a test detects an effect of the reported size."""
 
 
 class Detectable(msgspec.Struct, frozen=True, kw_only=True):
     """What a design can detect."""
 
     effects: dict[str, list[Estimate]]
-    """By metric; nothing of a metric that tells no units."""
+    """By metric; metrics without stated units are left out."""
     levels: dict[str, float]
     """The level of each metric's tests."""
     power: float = 0.8
     notes: tuple[str, ...] = ()
-    """What was stated and not used, and what the pilot does not tell."""
+    """Stated assumptions that were not used, and levels that the pilot did not ask about."""
 
     def __repr__(self) -> str:
-        """Return the lines of the command line."""
+        """Return the lines that the command line prints."""
         return "\n".join(self.lines)
 
     @property
@@ -62,14 +62,14 @@ class Detectable(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return all of it in words."""
+        """Return everything in words."""
         found = [f"  {line}" for effects in self.effects.values() for line in in_lines(effects)]
-        nothing = "  not known: no metric of this study tells its units."
+        nothing = "  not known: no metric of this study states its units."
         return heading(self.power, self.levels), *(found or [nothing]), *self.notes
 
 
 class _Question(msgspec.Struct, frozen=True, dict=True):
-    """What is computed of one metric."""
+    """The results of one metric."""
 
     smallest: Metric
     found: ComparedUnits
@@ -93,12 +93,12 @@ class _Question(msgspec.Struct, frozen=True, dict=True):
         return effect.replace(facts=effect.facts | {BASIS: basis})
 
     def without_pilot(self) -> _Question:
-        """Return the same without what the pilot tells."""
+        """Return the same without the assumptions that the pilot gives."""
         units = self.found.units.filter(pl.col("role") == PLANNED)
         return msgspec.structs.replace(self, found=msgspec.structs.replace(self.found, units=units))
 
     def heeds(self, name: str, **otherwise: Any) -> bool:
-        """Return whether an option that was stated makes any difference."""
+        """Return whether a stated assumption changes the result."""
         stated = self._effects(**otherwise) if otherwise else self.effects
         return stated != self._effects(**{**otherwise, name: None})
 
@@ -119,7 +119,7 @@ def smallest_effects(catalogue: Catalogue, study: Study, assumed: Assumed) -> De
     many clusters as are planned where that can be counted.
 
     Raises:
-        UsageError: the pilot is of another study, or there is none and what is asked depends on answers.
+        UsageError: the pilot is of another study, or no pilot is given and the requests depend on answers.
     """
     _ensure_fits(study, assumed.pilot)
     instrument = catalogue.instrument(study)
@@ -189,11 +189,11 @@ def _key(estimate: Estimate) -> tuple[Any, ...]:
 
 def _untold(asked: list[_Question]) -> Iterator[str]:
     for what in dict.fromkeys(what for question in asked for what in question.found.untold):
-        yield f"Nothing is known of {what}: the pilot did not ask about it."
+        yield f"Nothing is known about {what}: the pilot did not ask about it."
 
 
 def _unused(asked: list[_Question], assumed: Assumed) -> Iterator[str]:
-    """Yield a line for each option that was stated and makes no difference, with the reason."""
+    """Yield a line with the reason for each stated assumption that does not change the result."""
     for name in STATED:
         if asked and getattr(assumed, name) is not None and not any(question.heeds(name) for question in asked):
             yield f"--{name.replace('_', '-')} was not used: {_reason(name, asked)}."
@@ -202,11 +202,11 @@ def _unused(asked: list[_Question], assumed: Assumed) -> Iterator[str]:
 def _reason(name: str, asked: list[_Question]) -> str:
     told = any(effect.value is not None for question in asked for effect in question.effects)
     if not told and any(question.options.spread is not None for question in asked):
-        return "nothing is known of this design, as said above"
+        return "nothing is known about this design (see above)"
     if name == "spread":
         return "each measure here has limits, or tests that need no spread"
     spread = [1.0 if question.options.spread is None else question.options.spread for question in asked]
     if not any(q.without_pilot().heeds(name, spread=s) for q, s in zip(asked, spread, strict=True)):
         rows = "no design here has rows that cross clusters"
         return rows if name == "row_icc" else "no two units here share a cluster"
-    return "the pilot tells it" if told and asked[0].found.tried else "without a spread nothing can be said"
+    return "the pilot gives it" if told and asked[0].found.tried else "nothing can be computed without a spread"

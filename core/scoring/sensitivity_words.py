@@ -13,7 +13,7 @@ LINES = 4
 
 
 def heading(power: float, levels: Mapping[str, float]) -> str:
-    """Return what stands above the lines; `levels` has the level of each metric's tests."""
+    """Return the heading of the lines; `levels` has the level of each metric's tests."""
     kinds = set(levels.values())
     tests = ", ".join(percent(level) + (f" ({name})" if len(kinds) > 1 else "") for name, level in levels.items())
     if len(kinds) == 1:
@@ -56,7 +56,7 @@ def _reach(part: list[Estimate]) -> str:
 
 
 def _basis(estimate: Estimate) -> str:
-    """Return what its fields say an effect rests on; the note is for people alone."""
+    """Return what its fields say an effect rests on; the note is for readers only."""
     return explained(estimate.replace(note=""))
 
 

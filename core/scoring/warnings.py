@@ -12,7 +12,7 @@ INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {sta
 
 
 def warnings_of(scores: Scores, place: str = "") -> list[str]:
-    """Return what a reader must know before believing a number; `place` is what a command needs to find the store."""
+    """Return the warnings that a reader needs with the numbers; `place` is what a command needs to find the store."""
     remeasured = scores.manifest.remeasured
     again = [AGAIN.format(options=in_words(remeasured))] if remeasured else []
     warnings = [*again, *scores.manifest.notes, *_unanswered(scores)]

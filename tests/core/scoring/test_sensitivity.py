@@ -266,7 +266,7 @@ def test_levels_that_differ_are_named():
     [
         ({"spread": 1.0, "icc": 0.1}, []),
         ({"spread": 1.0, "row_icc": 0.1}, ["--row-icc was not used: no design here has rows that cross clusters."]),
-        ({"icc": 0.1}, ["--icc was not used: without a spread nothing can be said."]),
+        ({"icc": 0.1}, ["--icc was not used: nothing can be computed without a spread."]),
     ],
 )
 def test_what_makes_no_difference_is_named(measuring, stated, said):
@@ -291,8 +291,8 @@ def test_correlation_of_units_without_company_is_named(measuring, monkeypatch):
 def test_what_is_stated_of_too_few_clusters_is_named(measuring):
     found = smallest_effects(measuring, study(measuring, n=1), Assumed(spread=1.0, icc=0.1))
     assert found.notes == (
-        "--spread was not used: nothing is known of this design, as said above.",
-        "--icc was not used: nothing is known of this design, as said above.",
+        "--spread was not used: nothing is known about this design (see above).",
+        "--icc was not used: nothing is known about this design (see above).",
     )
 
 
@@ -300,7 +300,7 @@ def test_correlation_that_the_pilot_tells_is_named(measuring, run_study, store):
     FakeModel.script = lambda request, seen: Generation(text="x" * (1 + len(text_of(request)) * 7 % 5))
     pilot = score(measuring, store, run_study("fake", n=12)[0])
     found = smallest_effects(measuring, study(measuring, n=40), Assumed(pilot=pilot, icc=0.3))
-    assert found.notes == ("--icc was not used: the pilot tells it.",)
+    assert found.notes == ("--icc was not used: the pilot gives it.",)
 
 
 class Counted(CountStage):
