@@ -27,14 +27,14 @@ class LexiconOptions(Options, frozen=True, kw_only=True):
     """Settings of `lexicon`."""
 
     batch_items: Annotated[int, msgspec.Meta(ge=1)] = 256
-    """Texts per call."""
+    """Maximum number of texts per call."""
 
 
 class Lexicon(ModelAdapter):
     """VADER: how much of an English text is negative, neutral and positive.
 
-    The three proportions are given as the probabilities of `negative`, `neutral` and `positive`. They are shares of
-    the text's words, weighted by their strength, not a calibrated certainty; VADER's `compound` score is no
+    The three proportions are returned as the probabilities of `negative`, `neutral` and `positive`. They are shares of
+    the text's words, weighted by their strength, not calibrated probabilities; VADER's `compound` score is no
     probability and is left out. Source: Hutto and Gilbert 2014.
     """
 
@@ -65,7 +65,7 @@ class Lexicon(ModelAdapter):
         return await self._worker.run(self._rate_all, requests)
 
     async def aclose(self) -> None:
-        """End the thread; a call under way is finished first."""
+        """End the thread, after any current call."""
         if self._worker is not None:
             worker, self._worker = self._worker, None
             worker.close()
@@ -80,7 +80,7 @@ class Lexicon(ModelAdapter):
     def _rate(self, request: Classify) -> Classification | ModelError:
         if request.pair is not None:
             return PermanentError(
-                "'lexicon' rates the sentiment of one text; a text pair needs a model for pairs (hf-classifier).",
+                "'lexicon' rates the sentiment of one text; use a model for pairs (hf-classifier) for a text pair.",
                 code="request.text-pair",
             )
         scores = self._analyzer.polarity_scores(request.text)

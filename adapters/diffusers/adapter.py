@@ -20,7 +20,7 @@ from .model import Loaded, Recipe, check_scheduler, load_pipeline, require_diffu
 
 VERSION = "1"
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-NOWHERE = "there is nowhere to keep an image: give the adapter a store (adapter.bind)."
+NOWHERE = "an image cannot be stored: give the adapter a store (adapter.bind)."
 
 
 class DiffusersOptions(Options, frozen=True, kw_only=True):
@@ -29,29 +29,29 @@ class DiffusersOptions(Options, frozen=True, kw_only=True):
     model: str
     """A directory, or a name on the Hugging Face hub."""
     revision: str | None = None
-    """Branch, tag or commit of a hub name; None takes its main branch. The commit it stands for is recorded."""
+    """Branch, tag or commit of a hub name; None takes the main branch. The resolved commit is recorded."""
     dtype: DType = "float32"
     """Precision of weights and activations."""
     device: str = "auto"
-    """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first there is."""
+    """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first that is available."""
     scheduler: str | None = None
     """Class name of a scheduler of diffusers, such as `DPMSolverMultistepScheduler`; None keeps the pipeline's own."""
     vae: str | None = None
     """Directory or hub name of another decoder; None keeps the pipeline's own."""
     steps: Positive | None = None
-    """Denoising steps of requests that name none; None takes the pipeline's own default."""
+    """Denoising steps of requests that set none; None takes the pipeline's default."""
     guidance: float | None = None
-    """Guidance scale of requests that name none; None takes the pipeline's own default."""
+    """Guidance scale of requests that set none; None takes the pipeline's default."""
     prompt_suffix: str = ""
-    """Put behind every prompt as it stands."""
+    """Text that is appended to every prompt unchanged."""
     negative_prompt: str | None = None
-    """What every image is steered away from."""
+    """Negative prompt of every image."""
     safety_checker: bool = True
     """Use the pipeline's safety checker, if it has one."""
     allow_pickle: bool = False
-    """Read pickled weights where there are no safetensors; a pickle can run code when read."""
+    """Read pickled weights if there are no safetensors; a pickle can run code when read."""
     threads: Positive | None = None
-    """CPU threads; None leaves torch's own choice."""
+    """Number of CPU threads; None takes torch's default."""
     batch_items: Positive = 1
     """Images per forward pass. More than one is faster on an accelerator, and lets rounding differ with the batch."""
 
@@ -80,7 +80,7 @@ class Diffusers(ThreadedAdapter):
         self._engine: tuple[Loaded, Drawer] | None = None
 
     async def draw_batch(self, requests: Sequence[Draw]) -> Sequence[Drawing | ModelError]:
-        """Draw images and keep them; a request that cannot be drawn has a `PermanentError` in its place.
+        """Draw images and store them; a request that cannot be drawn has a `PermanentError` in its place.
 
         Raises:
             ModelLoadError: the pipeline cannot be loaded (first call).

@@ -21,7 +21,7 @@ _SEEDS = range(-(1 << 63), 1 << 64)
 
 
 class Style(NamedTuple):
-    """What stands for every image of a model."""
+    """Settings of every image of a model."""
 
     steps: int | None
     guidance: float | None
@@ -31,7 +31,7 @@ class Style(NamedTuple):
 
 
 class Filtered(NamedTuple):
-    """The safety checker's verdict on an image; the image is gone."""
+    """The safety checker's verdict on an image, which is discarded."""
 
 
 Outcome = bytes | Filtered | ModelError
@@ -49,7 +49,7 @@ class Drawer:
         self._most = style.batch
 
     def draw(self, requests: Sequence[Draw], stop: threading.Event) -> list[Outcome]:
-        """Return a PNG, a verdict or an error per request, in order; all errors if `stop` is set on the way."""
+        """Return a PNG, a verdict or an error per request, in order; errors only if `stop` is set meanwhile."""
         outcomes: dict[int, Outcome] = {}
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number, request in enumerate(requests):
@@ -143,7 +143,7 @@ class Drawer:
                 f"seed {request.seed} is out of range: torch takes -2**63 to 2**64 - 1.", code="request.value"
             )
         if request.steps is not None and request.steps < 1:
-            return PermanentError(f"steps = {request.steps}: at least one is needed to draw.", code="request.value")
+            return PermanentError(f"steps = {request.steps}: at least 1 is needed.", code="request.value")
         return self._too_long(request.prompt + self._style.suffix) or self._too_long(self._style.negative or "")
 
     def _too_long(self, text: str) -> PermanentError | None:
@@ -157,7 +157,7 @@ class Drawer:
             return None
         size, most = max(sizes, key=lambda pair: pair[1])
         return PermanentError(
-            f"the prompt has {size} tokens, the pipeline takes at most {most}, suffix included. Shorten it; "
+            f"the prompt has {size} tokens, but the pipeline takes at most {most}, suffix included. Shorten it; "
             "cutting it here would draw another prompt.",
             code="request.too-long",
         )

@@ -1,4 +1,4 @@
-"""Which files make a diffusers pipeline, and their digest: known before torch is imported or a weight is read.
+"""The files of a diffusers pipeline and their digest, known before torch is imported or weights are read.
 
 A pipeline is a directory with model_index.json and one folder per component, or a hub name that is pinned to the
 commit it resolves to.
@@ -41,7 +41,7 @@ def find_pipeline(
 
 
 def find_part(model: str, *, allow_pickle: bool = False) -> Source:
-    """Find one component that stands on its own, such as a VAE, by directory or hub name.
+    """Find a separate component, such as a VAE, by directory or hub name.
 
     Raises:
         ModelLoadError: as `find_pipeline`.
@@ -54,7 +54,7 @@ def find_part(model: str, *, allow_pickle: bool = False) -> Source:
 
 
 def fetch_files(source: Source, parts: Collection[str] = ()) -> Path:
-    """Return the directory with a pipeline's components, or with a lone part, downloading a hub name's first."""
+    """Return the directory with a pipeline's components, or with a separate part, downloading a hub name's first."""
     if source.folder is not None:
         return source.folder
     names = (*SETTINGS, *SAFE, *(PICKLED if source.allow_pickle else ()))
@@ -115,7 +115,7 @@ def _source(model: str, revision: str | None, index: str, allow_pickle: bool) ->
         return Source(model, path.parent.name, read_config(path), None, allow_pickle)
     if revision is not None:
         raise ModelLoadError(
-            f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one.",
+            f"revision {revision!r} is given for the directory {model!r}; remove it: only hub names have one.",
             code="model.revision",
         )
     if not (folder / index).is_file():
@@ -128,14 +128,14 @@ def _check_index(source: Source) -> None:
     kind = source.config.get("_class_name")
     if not isinstance(kind, str):
         raise ModelLoadError(
-            f"{source.name!r} is not a pipeline of diffusers, or brings its own code, which is not run: its {INDEX} "
+            f"{source.name!r} is not a pipeline of diffusers, or contains its own code, which is not run: its {INDEX} "
             f"gives the class {kind!r}.",
             code="model.kind",
         )
     # The names are those of folders.
     if odd := [name for name in components(source.config) if not name.isidentifier()]:
         raise ModelLoadError(
-            f"{source.name!r} has a component {odd[0]!r}, which could lie outside the model.", code="model.files"
+            f"{source.name!r} has a component {odd[0]!r}, which could be outside the model.", code="model.files"
         )
 
 

@@ -1,4 +1,4 @@
-"""Load a diffusers text-to-image pipeline, refusing whatever would give other images than asked for."""
+"""Load a diffusers text-to-image pipeline; refuse one that would give other images than requested."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ NEEDED = ("prompt", "generator", "width", "height", "num_inference_steps", "guid
 
 UNSEEDED = "DPMSolverSDEScheduler"
 DISTILLED = frozenset({"LCMScheduler", "TCDScheduler"})
-"""Schedulers for distilled weights: they fit pipelines of the Karras family, but are not listed there."""
+"""Schedulers for distilled weights: they fit pipelines of the Karras family, which do not list them."""
 
 
 class Recipe(NamedTuple):
-    """What to load, and how."""
+    """The pipeline to load and its settings."""
 
     source: Source
     vae: Source | None
@@ -55,7 +55,7 @@ def require_diffusers(what: str) -> None:
 
 
 def check_scheduler(name: str) -> None:
-    """Refuse a scheduler whose noise cannot be seeded, or that is none.
+    """Refuse a scheduler that does not exist or whose noise cannot be seeded.
 
     Raises:
         UnknownNameError: diffusers has none of this name; the nearest is named.
@@ -223,4 +223,4 @@ def _make_scheduler(name: str, own: Any, model: str) -> Any:
 
 
 def _unseeded(name: str) -> str:
-    return f"{name!r} draws noise that the seed of an image does not govern. Set another scheduler."
+    return f"{name!r} draws noise that does not depend on the seed of an image. Set another scheduler."

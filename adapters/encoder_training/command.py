@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NEEDED = ("sentence_transformers", "accelerate", "datasets", "sklearn")
 GRID = {"temperature": (0.1, 0.5, 1.0, 10.0, 20.0, 30.0), "margin": (0.2, 0.3, 0.4, 0.5, 0.6)}
-"""Of the paper's appendix."""
+"""Values of the paper's appendix."""
 DEFAULTS = {"temperature": (0.1,), "margin": (0.5,)}
 F = TypeVar("F", bound=Callable[..., Any])
 POSITIVE, SHARE = click.FloatRange(min=0, min_open=True), click.FloatRange(0, 1, max_open=True)
@@ -45,11 +45,11 @@ def _options(name: str, field: str, type_: Any, words: str) -> Callable[[F], F]:
 @click.option("--model", help="The encoder to start from: a directory, or a name on the Hugging Face hub.")
 @click.option("--out", help="The folder for encoders, results and figures. An interrupted call is resumed from it.")
 @_options("--loss", "losses", click.Choice(LOSSES), "Default: each of the four.")
-@_options("--temperature", "temperature", POSITIVE, "Of nt-xent and nt-bxent. Default: 0.1.")
-@_options("--margin", "margin", BETWEEN, "Of pairwise and triplet. Default: 0.5.")
+@_options("--temperature", "temperature", POSITIVE, "Temperature of nt-xent and nt-bxent. Default: 0.1.")
+@_options("--margin", "margin", BETWEEN, "Margin of pairwise and triplet. Default: 0.5.")
 @click.option("--paper-grid", is_flag=True, help="All temperatures and margins of the paper's appendix.")
-@_option("--positive-weight", POSITIVE, 1.0, "Of the positive pairs in nt-bxent.")
-@_option("--negative-weight", POSITIVE, 1.0, "Of the negative pairs in nt-bxent.")
+@_option("--positive-weight", POSITIVE, 1.0, "Weight of the positive pairs in nt-bxent.")
+@_option("--negative-weight", POSITIVE, 1.0, "Weight of the negative pairs in nt-bxent.")
 @_options("--split", "splits", click.Choice(SPLITS), "Hold out sentences, or whole contexts. Default: each.")
 @_option(
     "--select",
@@ -57,23 +57,25 @@ def _options(name: str, field: str, type_: Any, words: str) -> Callable[[F], F]:
     "inner",
     "The data by which training stops and parameters are chosen: a tenth that is not reported, or the validation part.",
 )
-@_options("--seed", "seeds", click.IntRange(min=0), "Of the split and the training. Default: 0.")
-@_option("--epochs", COUNT, 30, "At most.")
+@_options("--seed", "seeds", click.IntRange(min=0), "Seed of the split and the training. Default: 0.")
+@_option("--epochs", COUNT, 30, "Maximum number of epochs.")
 @_option("--patience", COUNT, 3, "Stop after so many epochs without improvement.")
 @_option("--batch", click.IntRange(min=2), 256, "Sentences per step, on average: batches are whole contexts.")
 @_option("--learning-rate", POSITIVE, 5e-5)
-@_option("--schedule", click.Choice(get_args(Schedule)), "constant", "Of the learning rate, over all --epochs.")
+@_option(
+    "--schedule", click.Choice(get_args(Schedule)), "constant", "Schedule of the learning rate, over all --epochs."
+)
 @_option("--warmup", SHARE, 0.0, "Share of the steps in which the learning rate rises.")
 @_option(
     "--precision",
     click.Choice(get_args(Precision)),
     "float32",
-    "Of training (mixed precision; float16 needs a GPU). Results are computed in float32.",
+    "Precision of training (mixed precision; float16 needs a GPU). Results are computed in float32.",
 )
 @click.option("--no-buckets", is_flag=True, help="Pad each batch as a whole, not sentences of similar length together.")
 @_options("--classifier", "heads", click.Choice(["frozen", "unfrozen"]), "Also train a two-layer classifier.")
-@_option("--head-seeds", COUNT, 5, "Trainings of each classifier.")
-@_option("--head-epochs", COUNT, 100, "At most, of each classifier.")
+@_option("--head-seeds", COUNT, 5, "Number of trainings of each classifier.")
+@_option("--head-epochs", COUNT, 100, "Maximum number of epochs of each classifier.")
 @_options("--beside", "beside", click.Path(exists=True, file_okay=False), "Also draw the results of another --out.")
 @_option("--device", None, "auto", "auto, cpu, cuda or mps.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
@@ -102,7 +104,7 @@ def train_encoder(data: tuple[str, ...], only_describe: bool, **given: Any) -> N
 
 
 def make_job(corpus: Corpus, given: dict[str, Any]) -> Job:
-    """Return what the options ask for.
+    """Return the job of the options.
 
     Raises:
         MissingExtraError: sentence-transformers, or what its Trainer needs, is not installed.
@@ -130,7 +132,7 @@ def make_job(corpus: Corpus, given: dict[str, Any]) -> Job:
 
 
 def make_cells(given: dict[str, Any]) -> list[Cell]:
-    """Return the trainings that the options ask for: by split, seed, loss, then temperature or margin."""
+    """Return the trainings of the options: by split, seed, loss, then temperature or margin."""
     weights = {name: given[name] for name in ("positive_weight", "negative_weight")}
     known = {name: given[name] for name in msgspec.structs.asdict(Recipe()) if name in given}
     losses = []

@@ -1,4 +1,4 @@
-"""Train the encoders and classifiers that a call asks for; what a folder holds already is not trained again."""
+"""Train the encoders and classifiers that a call asks for; what a folder already contains is not trained again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Job(msgspec.Struct, frozen=True, eq=False):
     corpus: Corpus
     cells: list[Cell]
     select: SelectOn
-    """`validation`: stop and choose by the part that is reported, as the paper does."""
+    """`validation`: stop and choose by the reported part, as the paper does."""
     out: Path
     device: str = "auto"
     quiet: bool = True
@@ -102,7 +102,7 @@ def best_encoders(out: Path) -> dict[SplitBy, tuple[Result, Path]]:
 
 
 def is_first_process() -> bool:
-    """Tell whether this process writes the results; torchrun starts several."""
+    """Return whether this process writes the results; torchrun starts several."""
     return os.environ.get("RANK", "0") == "0"
 
 

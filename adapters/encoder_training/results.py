@@ -39,7 +39,7 @@ class Pooled(msgspec.Struct, frozen=True):
 
     @property
     def reversed(self) -> bool:
-        """Tell whether sentences of both types are the more similar ones."""
+        """Return whether sentences of both types are the more similar ones."""
         return self.signed is not None and self.signed < 0
 
     def __str__(self) -> str:

@@ -21,13 +21,13 @@ class LossSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     name: LossName
     temperature: float = 0.1
-    """Of NT-Xent and NT-BXent."""
+    """Temperature of NT-Xent and NT-BXent."""
     margin: float = 0.5
-    """Of the pairwise and the triplet loss."""
+    """Margin of the pairwise and the triplet loss."""
     positive_weight: float = 1.0
-    """Of the positive pairs in NT-BXent."""
+    """Weight of the positive pairs in NT-BXent."""
     negative_weight: float = 1.0
-    """Of the negative pairs in NT-BXent."""
+    """Weight of the negative pairs in NT-BXent."""
 
     @property
     def parameter(self) -> Literal["temperature", "margin"]:
@@ -46,7 +46,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     epochs: int = 30
     patience: int = 3
-    """Training stops after so many epochs without a better value of the criterion."""
+    """Training stops after this many epochs without a better value of the criterion."""
     criterion: Criterion = "delta_sim"
     """The value of the tuning part by which training stops and the best epoch is chosen."""
     batch: int = 256
@@ -54,11 +54,11 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     learning_rate: float = 5e-5
     weight_decay: float = 0.01
     schedule: Schedule = "constant"
-    """Of the learning rate, after the warm-up."""
+    """Schedule of the learning rate, after the warm-up."""
     warmup: float = 0.0
     """Share of all steps in which the learning rate rises."""
     precision: Precision = "float32"
-    """Of the forward pass (automatic mixed precision); weights are float32."""
+    """Precision of the forward pass (automatic mixed precision); weights are float32."""
 
     def score(self, value: float | None) -> float:
         """Return a number that is greater for a better value of the criterion, and lowest for a missing one."""

@@ -145,7 +145,7 @@ def best_of(history: Sequence[Epoch], recipe: Recipe) -> Epoch:
 
 
 def is_over(history: Sequence[Epoch], recipe: Recipe) -> bool:
-    """Tell whether the last epoch is reached, or the best is `patience` epochs ago."""
+    """Return whether the last epoch is reached, or the best is `patience` epochs ago."""
     if not history:
         return False
     last = history[-1].epoch

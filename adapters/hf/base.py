@@ -1,4 +1,4 @@
-"""What the adapters on Transformers share: settings, the pinned model, one load at the first call, errors, closing."""
+"""Common parts of the adapters on Transformers: settings, the pinned model, loading at first call, errors, closing."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class HFOptions(Options, frozen=True, kw_only=True):
     model: str
     """A directory, or a name on the Hugging Face hub."""
     revision: str | None = None
-    """Branch, tag or commit of a hub name; None takes its main branch. The commit it stands for is recorded."""
+    """Branch, tag or commit of a hub name; None takes the main branch. The resolved commit is recorded."""
     dtype: DType = "float32"
     """Precision of weights and activations; probabilities are always taken in float32 or better."""
     device: str = "auto"
-    """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first there is."""
+    """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first that is available."""
     token_budget: Positive | None = None
-    """Tokens per forward pass: bounds memory, changes no answer. None takes what suits the device."""
+    """Maximum tokens per forward pass: limits memory, changes no answer. None takes the device's default."""
     batch_items: Positive = 256
-    """Requests per call; changes no answer."""
+    """Maximum number of requests per call; changes no answer."""
     trust_remote_code: bool = False
-    """Run Python code that comes with the model."""
+    """Allow Python code that comes with the model to run."""
     allow_pickle: bool = False
-    """Read pickled weights where there are no safetensors; a pickle can run code when read."""
+    """Read pickled weights if there are no safetensors; a pickle can run code when read."""
     threads: Positive | None = None
-    """CPU threads of this model's forward passes; None leaves torch's own choice."""
+    """Number of CPU threads of the forward passes; None takes torch's default."""
 
 
 class Pinned(Protocol):
@@ -52,11 +52,11 @@ class Pinned(Protocol):
 
     @property
     def digest(self) -> str:
-        """What pins the files."""
+        """Digest or commit that identifies the files."""
 
 
 class Naming(msgspec.Struct, frozen=True):
-    """What an adapter calls itself in identities and threads."""
+    """Name of the adapter in identities and threads."""
 
     adapter: str
     version: str
@@ -83,7 +83,7 @@ class HFAdapter(ThreadedAdapter, Generic[E]):
     _engine: E | None = None
 
     def _open(self, naming: Naming, options: HFOptions, source: Pinned, settings: Mapping[str, Scalar]) -> None:
-        """Settle identity and limits, and start the thread; `settings` are those of this adapter's own identity."""
+        """Set identity and limits, and start the thread; `settings` go into the adapter's identity."""
         self._options = options
         self.identity = Identity(
             adapter=naming.adapter,
@@ -130,14 +130,14 @@ def check_known(ids: Sequence[int], vocabulary: int, name: str) -> None:
 
 
 def too_large(what: str) -> PermanentError:
-    """Return the error of a request that memory does not hold even alone."""
+    """Return the error of a request that does not fit into memory even alone."""
     return PermanentError(
         f"{what} does not fit into this device's memory. Use device = 'cpu' or a smaller dtype.", code="request.memory"
     )
 
 
 def not_finite(what: str, name: str, dtype: str) -> PermanentError:
-    """Return the error of a model that answers with infinities or with what is no number."""
+    """Return the error of a model whose numbers are infinite or undefined."""
     return PermanentError(
         f"{name!r} gives {what} not finite in {dtype}. Use dtype = 'float32'.", code="request.not-finite"
     )

@@ -1,4 +1,4 @@
-"""Which files make a Transformers model, and their digest: known before torch is imported or a weight is read.
+"""The files of a Transformers model and their digest, known before torch is imported or weights are read.
 
 A model is a directory, or a name on the Hugging Face hub that is pinned to the commit it resolves to.
 """
@@ -27,7 +27,7 @@ _CHUNK = 1 << 20
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a model's files come from, and what pins them."""
+    """Source of a model's files, and the digest or commit that pins them."""
 
     name: str
     """A hub name, or the base name of the directory."""
@@ -65,7 +65,7 @@ def find_source(
         return Source(model, commit, config, None, allow_pickle, trust_remote_code, more)
     if revision is not None:
         raise ModelLoadError(
-            f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one.",
+            f"revision {revision!r} is given for the directory {model!r}; remove it: only hub names have one.",
             code="model.revision",
         )
     files = model_files(folder, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)

@@ -1,4 +1,4 @@
-"""What a Transformers model says of its own answers: sampling, length, and the tokens that end them."""
+"""Generation settings in a Transformers model's files: sampling, length, and the tokens that end answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_settings(source: Source) -> dict[str, Any]:
 
 
 def sampling_defaults(settings: dict[str, Any]) -> Defaults:
-    """Return how answers are drawn that name no sampling: greedy, unless the model says `do_sample`."""
+    """Return the default sampling: greedy, unless the model's settings have `do_sample`."""
     if not settings.get("do_sample"):
         return Defaults()
     temperature, top_p = settings.get("temperature"), settings.get("top_p")

@@ -1,4 +1,4 @@
-"""Fetch files from the Hugging Face hub by the commit they stand for, in silence, with errors that say how to mend."""
+"""Fetch files of a resolved commit from the Hugging Face hub, without progress bars and with helpful errors."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def pin_file(model: str, revision: str | None, name: str) -> Path:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the first telling line of a foreign error's message."""
+    """Return the first informative line of another library's error message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 

@@ -1,4 +1,4 @@
-"""Load the tokenizer and weights of a Transformers model of one kind, refusing whatever would give wrong numbers."""
+"""Load the tokenizer and weights of a Transformers model of one kind; refuse models that would give wrong numbers."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def check_kind(kind: Kind, config: Mapping[str, Any], name: str, *, trust_remote
     """Refuse a model whose configuration says that it is of another kind; one that says nothing passes.
 
     Raises:
-        ModelLoadError: naming what it is instead, or that it brings code which is not trusted.
+        ModelLoadError: naming what it is instead, or that it contains code which is not trusted.
     """
     if kind.loader in (config.get("auto_map") or {}):
         if trust_remote_code:
             return
         raise ModelLoadError(
-            f"model {name!r} brings its own code, which is not run unasked. "
+            f"model {name!r} contains its own code, which does not run without permission. "
             "Read it, then set trust_remote_code = true.",
             code="model.own-code",
         )

@@ -19,7 +19,7 @@ class Row(NamedTuple):
 
 
 class Encoder:
-    """A fast tokenizer whose tokens say exactly which characters they stand for."""
+    """A fast tokenizer that maps each token to its exact characters."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -27,7 +27,7 @@ class Encoder:
         self._backend = _untrimmed(tokenizer.backend_tokenizer)
 
     def encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:
-        """Return the tokens of prompts; `special` adds what the tokenizer puts in front, never what it puts behind."""
+        """Return the tokens of prompts; `special` adds the tokenizer's initial special tokens, never its final ones."""
         return [ids for ids, _ in self._encode(texts, special)]
 
     def rows(self, prompt: str, continuations: Sequence[str], special: bool) -> list[Row]:
@@ -72,7 +72,7 @@ class Encoder:
         split = first_beyond(ends, border)
         if split is None:
             raise PermanentError(
-                f"the continuation {continuation!r} has no token of its own, so it has no likelihood.",
+                f"the continuation {continuation!r} has no separate token, so it has no likelihood.",
                 code="request.no-token",
             )
         if split:

@@ -34,29 +34,29 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     model: str
     """A .gguf file; of a model in shards, the first."""
     n_ctx: Positive = 4096
-    """Tokens of prompt and answer together. What does not fit, or passes what the model was trained on, is refused."""
+    """Maximum number of tokens of prompt and answer, at most the training length; longer texts are refused."""
     max_tokens: Positive = 512
-    """Longest answer where a request names none, in tokens."""
+    """Longest answer in tokens if the request sets no limit."""
     chat_format: str | None = None
-    """`file`: the file's own template; `plain`: none; or a name llama.cpp knows. None: `file` if it has one."""
+    """`file`: the file's own template; `plain`: none; or a format of llama.cpp by name. None: `file` if it has one."""
     system_prompt: str | None = None
-    """Goes before every prompt; before messages as the system message, joined with their own."""
+    """Text before every prompt; for messages, the system message, joined with their own."""
     refusal_rule: bool = True
-    """Take answers that open like a refusal as refused."""
+    """Count answers that open like a refusal as refused."""
     cache_dtype: Literal["float32", "float16"] = "float32"
-    """Precision of cached keys and values. float16 halves their memory, and moves log-probabilities by about 1e-3."""
+    """Precision of cached keys and values. float16 halves their memory, and changes log-probabilities by about 1e-3."""
     flash_attention: bool = False
     """Use llama.cpp's flash attention."""
     n_gpu_layers: Annotated[int, msgspec.Meta(ge=-1)] = 0
-    """Layers on the accelerator; -1 for all."""
+    """Number of layers on the accelerator; -1 for all."""
     threads: Positive | None = None
-    """CPU threads; None takes half the processors."""
+    """Number of CPU threads; None takes half the processors."""
     batch_items: Positive = 16
-    """Requests per call; changes no answer."""
+    """Maximum number of requests per call; changes no answer."""
 
 
 class LlamaCpp(ThreadedAdapter):
-    """A GGUF model. Drawing is by this adapter's own seeded sampler, from the model's plain distribution."""
+    """A GGUF model. This adapter's own seeded sampler draws answers from the model's unmodified distribution."""
 
     options: ClassVar[type[msgspec.Struct]] = LlamaCppOptions
 
@@ -74,7 +74,7 @@ class LlamaCpp(ThreadedAdapter):
         self._format = options.chat_format or (FILE if self._source.chat_template else PLAIN)
         if self._format == FILE and not self._source.chat_template:
             raise ModelLoadError(
-                f"{options.model!r} brings no chat template. Use chat_format = 'plain' or a name.",
+                f"{options.model!r} has no chat template. Use chat_format = 'plain' or a name.",
                 code="model.template",
             )
         self.identity = Identity(

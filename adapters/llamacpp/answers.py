@@ -31,7 +31,7 @@ from .split import first_scored
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """How requests become tokens, and how far they may go."""
+    """Settings for turning requests into tokens, and their limits."""
 
     chat_format: str
     template: str
@@ -140,8 +140,8 @@ class Answers:
         if tokens + more > self._asking.n_ctx:
             answer = f" and the answer up to {more}" if more else ""
             raise PermanentError(
-                f"the text has {tokens} tokens{answer}; {self._asking.name!r} is opened for {self._asking.n_ctx} "
-                "(n_ctx, and at most what it was trained on). Shorten it; cutting it here would ask something else.",
+                f"the text has {tokens} tokens{answer}; {self._asking.name!r} is loaded for {self._asking.n_ctx} "
+                "(n_ctx, at most its training length). Shorten it; cutting it here would change the question.",
                 code="request.too-long",
             )
 
@@ -153,7 +153,7 @@ class Answers:
             values.append(expected[one.tokens[place + 1]])
         if not np.isfinite(values).all():
             raise PermanentError(
-                f"{self._asking.name!r} rules a token of the continuation out: no finite likelihood.",
+                f"{self._asking.name!r} gives a token of the continuation zero probability: no finite likelihood.",
                 code="request.not-finite",
             )
         scores = tuple(float(value) for value in values)
@@ -169,7 +169,7 @@ def _shared(encoded: Sequence[Encoded]) -> list[int]:
 
 
 class _Drawing:
-    """One answer in the making."""
+    """One unfinished answer."""
 
     def __init__(self, engine: Engine, request: Generate, tokens: list[int]) -> None:
         self._engine, self._request, self._tokens = engine, request, tokens

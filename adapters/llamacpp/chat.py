@@ -18,7 +18,7 @@ PLAIN = "plain"
 FILE = "file"
 JOINT = "\n\n"
 TODAY = datetime.datetime(2024, 7, 26, tzinfo=datetime.UTC)
-"""The day templates are told: an answer must not depend on the day it was asked."""
+"""The date given to templates: an answer must not depend on the day of the request."""
 Turn = dict[str, str]
 
 
@@ -27,14 +27,14 @@ class Rendered(NamedTuple):
 
     text: str
     whole: bool
-    """The text brings its own begin-of-text token, if it wants one."""
+    """Whether the text contains its own begin-of-text token, if it needs one."""
 
 
 def read_turns(messages: Sequence[Message], system_prompt: str | None) -> list[Turn]:
     """Flatten messages to roles and texts; the system prompt goes before all, joined with the messages' own.
 
     Raises:
-        PermanentError: a message holds an image, or there is none.
+        PermanentError: a message contains an image, or there is no message.
     """
     turns = [{"role": message.role, "content": _content(message)} for message in messages]
     if not turns:
@@ -47,12 +47,12 @@ def read_turns(messages: Sequence[Message], system_prompt: str | None) -> list[T
 
 
 def render_text(text: str, system_prompt: str | None) -> Rendered:
-    """Put the system prompt before a text that is continued as it stands."""
+    """Put the system prompt before a text that is continued unchanged."""
     return Rendered(text if system_prompt is None else system_prompt + JOINT + text, whole=False)
 
 
 def render_plain(turns: Sequence[Turn]) -> Rendered:
-    """Join the texts with blank lines, for models that were never taught to chat."""
+    """Join the texts with blank lines, for models without a chat format."""
     return Rendered(JOINT.join(turn["content"] for turn in turns), whole=False)
 
 
@@ -115,7 +115,7 @@ def check_builtin(lib: Any, name: str) -> None:
 def _content(message: Message) -> str:
     if any(isinstance(part, Image) for part in message.parts):
         raise PermanentError(
-            "'llamacpp' reads no images; ask a vision-language model (hf-vlm).", code="request.image-unsupported"
+            "'llamacpp' reads no images; use a vision-language model (hf-vlm).", code="request.image-unsupported"
         )
     return "".join(part.text for part in message.parts if not isinstance(part, Image))
 

@@ -1,4 +1,4 @@
-"""What a GGUF file says about itself, and its digest: known before llama.cpp is imported or a weight is read.
+"""The metadata of a GGUF file and its digest, known before llama.cpp is imported or weights are read.
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3, little-endian).
 """
@@ -39,7 +39,7 @@ class GGUF(msgspec.Struct, frozen=True):
 
     @property
     def quantisation(self) -> str:
-        """Say how the weights are stored, as the file names it."""
+        """Return the file's name for how the weights are stored."""
         kind = self.metadata.get("general.file_type")
         if not isinstance(kind, int):
             return "unnamed"
@@ -54,12 +54,12 @@ class GGUF(msgspec.Struct, frozen=True):
 
     @property
     def bends_with_length(self) -> bool:
-        """Tell whether the model places tokens by the length of the context it is opened with (LongRoPE)."""
+        """Return whether the model places tokens by the length of the context it is opened with (LongRoPE)."""
         return any("rope_factors_" in name for name in self.tensors)
 
     @property
     def chat_template(self) -> str | None:
-        """Return the chat template (Jinja) the file brings."""
+        """Return the chat template (Jinja) in the file."""
         return self.metadata.get("tokenizer.chat_template") or None
 
 
@@ -71,7 +71,7 @@ def find_gguf(model: str) -> GGUF:
     """
     path = Path(model).expanduser()
     if not path.is_file():
-        what = "a directory; name the .gguf file in it" if path.is_dir() else "not there"
+        what = "a directory; give the .gguf file in it" if path.is_dir() else "not there"
         raise ModelLoadError(f"model file {model!r} is {what}.", code="model.not-found")
     metadata, tensors = _read(path)
     _check_kind(metadata, model)
@@ -97,7 +97,7 @@ def _shards(path: Path, metadata: dict[str, Any]) -> list[Path]:
         return [path]
     if metadata.get("split.no") != 0 or not _SHARD.search(path.name):
         raise ModelLoadError(
-            f"{str(path)!r} is one of {count} shards; name the first (...-00001-of-{count:05}.gguf).",
+            f"{str(path)!r} is one of {count} shards; give the first (...-00001-of-{count:05}.gguf).",
             code="model.files",
         )
     base = _SHARD.sub("", path.name)
@@ -105,7 +105,7 @@ def _shards(path: Path, metadata: dict[str, Any]) -> list[Path]:
     for file in files:
         if not file.is_file():
             raise ModelLoadError(
-                f"shard {file.name!r} of {str(path)!r} is not there; all {count} are needed.", code="model.files"
+                f"shard {file.name!r} of {str(path)!r} is missing; all {count} are needed.", code="model.files"
             )
     return files
 
@@ -124,7 +124,7 @@ def _read(path: Path) -> tuple[dict[str, Any], frozenset[str]]:
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise ModelLoadError(
-                f"{str(path)!r} is not a GGUF file. Convert the model with llama.cpp's converter first.",
+                f"{str(path)!r} is not a GGUF file. Convert the model with llama.cpp's converter.",
                 code="model.kind",
             )
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

@@ -1,7 +1,7 @@
-"""One GGUF model in llama.cpp's C interface: tokens, and logits from a cache that only ever saves time.
+"""One GGUF model in llama.cpp's C interface: tokens, and logits from a cache that does not change results.
 
 Prompts are evaluated in blocks that start at fixed places, and only whole blocks are kept for the next prompt. So the
-arithmetic of a prompt is the same whether its beginning was at hand or not, and no answer depends on earlier ones.
+arithmetic of a prompt is the same with or without a cached beginning, and no answer depends on earlier ones.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ def find_library() -> Any:
     """Import llama-cpp-python.
 
     Raises:
-        ModelLoadError: it is installed, and yet does not load.
+        ModelLoadError: it is installed, but does not load.
     """
     try:
         return importlib.import_module("llama_cpp")
     except (ImportError, OSError, RuntimeError) as error:
-        raise ModelLoadError(f"llama-cpp-python does not load: {error}. Reinstall it.", code="model.library") from error
+        raise ModelLoadError(f"llama-cpp-python fails to load: {error}. Reinstall it.", code="model.library") from error
 
 
 class Engine:
-    """A loaded model. Not for two threads at once."""
+    """A loaded model. Not thread-safe."""
 
     def __init__(self, source: GGUF, setup: Setup) -> None:
         """Load the weights.
 
         Raises:
-            ModelLoadError: with llama.cpp's own words.
+            ModelLoadError: with llama.cpp's own message.
         """
         self.lib = find_library()
         self._name = source.name
@@ -104,7 +104,7 @@ class Engine:
             room = -count
 
     def ends(self, token: int) -> bool:
-        """Tell whether a token ends an answer."""
+        """Return whether a token ends an answer."""
         return bool(self.lib.llama_vocab_is_eog(self._vocab, token))
 
     def token_texts(self) -> dict[str, str]:
@@ -125,7 +125,7 @@ class Engine:
         return row
 
     def rewind(self, length: int) -> bool:
-        """Forget all but the first tokens; False if the model cannot (recurrent ones), and then nothing is held."""
+        """Forget all but the first tokens; False if the model cannot (recurrent ones), and then the cache is empty."""
         if self.lib.llama_memory_seq_rm(self._memory, 0, length, -1):
             return True
         self.lib.llama_memory_clear(self._memory, True)
@@ -146,7 +146,7 @@ class Engine:
                     yield place, self._row(number)
 
     def close(self) -> None:
-        """Free everything."""
+        """Free all memory."""
         self.lib.llama_batch_free(self._batch)
         self.lib.llama_free(self._ctx)
         self.lib.llama_model_free(self._model)
@@ -205,14 +205,14 @@ class Engine:
         if context is None:
             self.lib.llama_model_free(self._model)
             raise ModelLoadError(
-                f"llama.cpp cannot make room for {setup.n_ctx} tokens of {self._name!r}: {self._why()}. Lower n_ctx.",
+                f"llama.cpp has no memory for {setup.n_ctx} tokens of {self._name!r}: {self._why()}. Lower n_ctx.",
                 code="model.memory",
             )
         return context
 
     def _why(self) -> str:
         lines = [line.strip().rstrip(".") for line in "".join(self._said).splitlines() if line.strip()]
-        return lines[0] if lines else "it gives no reason"
+        return lines[0] if lines else "no reason given"
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
@@ -220,14 +220,14 @@ def _common(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 class _Log(collections.deque[str]):
-    """The last errors llama.cpp told."""
+    """The last errors that llama.cpp logged."""
 
     callback: Any = None
 
 
 @cache
 def _quiet() -> _Log:
-    """Keep llama.cpp's log off the console, and its errors for messages. The log is one per process."""
+    """Keep llama.cpp's log off the console, and its errors for messages. There is one log per process."""
     lib = find_library()
     said = _Log(maxlen=20)
 

@@ -1,4 +1,4 @@
-"""Draw tokens from logits, seeded per request: no draw depends on another request or on a library's generator."""
+"""Draw tokens from logits, seeded per request: draws do not depend on other requests or on a library's generator."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _canonical = msgspec.json.Encoder(order="sorted")
 def seed_of(request: Generate) -> bytes:
     """Return the seed of a request's draws.
 
-    A seed the request names is joined with the number of the repeat and of the attempt, so that each is a draw of its
-    own. Without one, the seed is the digest of the whole request: unlike requests draw unlike, equal ones alike.
+    A seed the request names is joined with the number of the repeat and of the attempt, so that each draw is
+    independent. Without one, the seed is the digest of the whole request: equal requests draw alike.
     """
     if request.sampling.seed is None:
         return hashlib.sha256(_canonical.encode(request)).digest()

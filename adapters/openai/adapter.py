@@ -39,7 +39,7 @@ from .replies import ChatReply, EmbeddingReply, ImageReply, usage_of
 from .wire import Endpoint, make_wire, require_openai
 
 _ALWAYS_BASE64 = ("gpt-image", "chatgpt-image")
-"""Models that send images themselves and refuse to be asked for it."""
+"""Models that always send images as base64 and refuse the parameter for it."""
 
 
 class OpenAIApi(ModelAdapter):
@@ -52,7 +52,7 @@ class OpenAIApi(ModelAdapter):
 
         Raises:
             MissingExtraError: the openai package or aiohttp is not installed.
-            UsageError: a setting cannot work, or there is no key where the settings say.
+            UsageError: a setting is invalid, or there is no key at the configured place.
         """
         require_openai()
         check_options(options)
@@ -84,11 +84,11 @@ class OpenAIApi(ModelAdapter):
 
     @classmethod
     def lacking(cls, options: OpenAIOptions) -> Mapping[type[Request], str]:
-        """Return the operations that the settings name no way to, or that the model does not do."""
+        """Return the operations without a way in the settings, or that the model does not support."""
         lacks: dict[type[Request], str] = {}
         if options.likelihood is None:
             lacks[Likelihood] = (
-                f"model {options.model!r} of adapter 'openai' has no way to log-probabilities: endpoints differ. "
+                f"model {options.model!r} of adapter 'openai' has no way to get log-probabilities: endpoints differ. "
                 "Set likelihood = 'prompt_logprobs' (vLLM), 'echo' (completions that echo) or 'first_token'."
             )
         if options.classify is None:
@@ -97,17 +97,17 @@ class OpenAIApi(ModelAdapter):
                 "Set labels and classify = 'likelihood', 'generate', 'decisions' or 'systemone'."
             )
         if options.operations:
-            why = f"model {options.model!r} is set to do {', '.join(options.operations)} only (setting operations)."
+            why = f"model {options.model!r} is limited to {', '.join(options.operations)} (setting operations)."
             lacks |= {kind: why for kind in cls.capabilities() if OPERATIONS[kind] not in options.operations}
         return lacks
 
     def bind(self, services: Services) -> None:
-        """Take the services of a run."""
+        """Accept the services of a run."""
         super().bind(services)
         self._caller.tell = services.hear
 
     async def generate(self, request: Generate) -> Generation:
-        """Continue messages of text and images; what a content filter stops is an answer of status `filtered`."""
+        """Continue messages of text and images; an answer that a content filter stops has the status `filtered`."""
         urls = await self._urls(request.messages)
         try:
             reply = await self._caller.ask("/chat/completions", self._bodies.generate(request, urls), ChatReply)
@@ -137,7 +137,7 @@ class OpenAIApi(ModelAdapter):
         return await self._classifier.classify(request)
 
     async def embed(self, request: Embed) -> Embedding:
-        """Give a vector, as long as the model makes it."""
+        """Return a vector of the model's length."""
         body = {"input": request.text, "encoding_format": "float"}
         reply = await self._caller.ask("/embeddings", body, EmbeddingReply)
         if not reply.data:
@@ -145,15 +145,15 @@ class OpenAIApi(ModelAdapter):
         vector = tuple(reply.data[0].embedding)
         if not vector or not all(map(math.isfinite, vector)):
             raise PermanentError(
-                f"{self._caller.where} sent a vector of {len(vector)} numbers that is none.", code="endpoint.vector"
+                f"{self._caller.where} sent an invalid vector of {len(vector)} numbers.", code="endpoint.vector"
             )
         return Embedding(vector=vector, usage=usage_of(reply.usage))
 
     async def draw(self, request: Draw) -> Drawing:
-        """Make an image and keep it; one that a filter stops has status `filtered`."""
+        """Make an image and store it; one that a filter stops has the status `filtered`."""
         if request.steps is not None or request.guidance is not None:
             raise PermanentError(
-                "images of an endpoint have no steps and no guidance to set; leave both open.", code="request.value"
+                "steps and guidance cannot be set for images of an endpoint; omit both.", code="request.value"
             )
         body = {"prompt": request.prompt, "size": f"{request.width}x{request.height}"}
         if not self._options.model.startswith(_ALWAYS_BASE64):
@@ -167,18 +167,18 @@ class OpenAIApi(ModelAdapter):
             raise TransientError(f"{self._caller.where} sent no image.", code="endpoint.no-answer")
         if reply.data[0].b64_json is None:
             raise PermanentError(
-                f"{self._caller.where} sends no image itself (b64_json), at most a link to one.", code="endpoint.image"
+                f"{self._caller.where} did not send the image itself (b64_json).", code="endpoint.image"
             )
         image = await self._worker.run(keep_image, reply.data[0].b64_json, self.keep)
         return Drawing(image=image, usage=usage_of(reply.usage))
 
     async def aclose(self) -> None:
-        """Close the connections; calls under way fail."""
+        """Close the connections; current calls fail."""
         await self._caller.aclose()
         self._worker.close()
 
     async def _urls(self, messages: tuple[Message, ...]) -> Callable[[str], str]:
-        """Return a look-up of the urls of the images in some messages."""
+        """Return a function that gives the url of each image in some messages by its sha256."""
         names = {part.sha256 for message in messages for part in message.parts if isinstance(part, Image)}
         urls: dict[str, str] = {}
         for name in names:

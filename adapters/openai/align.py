@@ -1,4 +1,4 @@
-"""Which of the tokens that an endpoint reports belong to a continuation.
+"""Find the tokens of a continuation among those that an endpoint reports.
 
 Servers report tokens as text, each in its own way: with or without the special token in front, blanks lost or written
 as a mark, the bytes of one character shown as nothing. So the continuation is looked for from the end of the text, and

@@ -30,7 +30,7 @@ class Caller:
         """Send a body with the model's name and the settings' further fields; read the answer as `kind`.
 
         Raises:
-            ModelError: no answer of that kind came back.
+            ModelError: no answer of that kind was received.
         """
         if self._closed:
             raise RuntimeError("this adapter is closed")

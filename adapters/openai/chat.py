@@ -15,7 +15,7 @@ from .replies import ChatChoice, ChatReply, usage_of
 JOINT = "\n\n"
 Urls = Callable[[str], str]
 ABSENT = -9999.0
-"""What OpenAI writes where it does not tell a log-probability."""
+"""OpenAI's value for a log-probability that it does not give."""
 _FILTERED = frozenset({"content_filter", "content-filter", "safety", "prohibited_content", "blocklist", "spii"})
 """Finish reasons of a content filter, in lower case: OpenAI's and those that gateways to other providers pass on."""
 
@@ -29,7 +29,7 @@ class ChatBodies:
         self.limit_field = options.max_tokens_field or own
 
     def generate(self, request: Generate, urls: Urls) -> dict[str, Any]:
-        """Return the body of a request; what it leaves open is not sent."""
+        """Return the body of a request; fields that it does not set are not sent."""
         sampling = request.sampling
         body: dict[str, Any] = {"messages": self.messages(request.messages, urls)}
         limit = sampling.max_tokens or self._options.max_tokens
@@ -86,14 +86,14 @@ def read_generation(reply: ChatReply, request: Generate, where: str, *, refusal_
     """Return the answer of a reply.
 
     Raises:
-        TransientError: no answer in it, or one that broke off with an error.
+        TransientError: it has no answer, or the answer ended with an error.
         PermanentError: it lacks the log-probabilities that were asked for.
     """
     if not reply.choices:
-        raise TransientError(f"{where} sent no choice to read an answer from.", code="endpoint.no-answer")
+        raise TransientError(f"{where} sent a reply without an answer (no choices).", code="endpoint.no-answer")
     choice = reply.choices[0]
     if choice.finish_reason == "error":
-        raise TransientError(f"{where} broke an answer off with an error.", code="endpoint.broken-off")
+        raise TransientError(f"{where} ended an answer with an error.", code="endpoint.broken-off")
     text = choice.message.words()
     return Generation(
         text=text,
@@ -105,7 +105,7 @@ def read_generation(reply: ChatReply, request: Generate, where: str, *, refusal_
 
 
 def is_filtered(choice: ChatChoice) -> bool:
-    """Tell whether a content filter ended an answer."""
+    """Return whether a content filter ended an answer."""
     return (choice.finish_reason or "").lower() in _FILTERED
 
 

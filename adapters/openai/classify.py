@@ -30,7 +30,7 @@ from .replies import ChatReply, DecisionReply, usage_of
 _FIELD = re.compile(r"\{(text|pair|labels)\}")
 _NAME = "label"
 _ROOM = 64
-"""Tokens for a label in words, where the settings do not say."""
+"""Default number of tokens for a label in words."""
 _SHOWN = 80
 
 
@@ -43,10 +43,10 @@ class Classifier:
         self._prompt = prompt_of(options)
 
     async def classify(self, request: Classify) -> Classification:
-        """Classify one text or pair; what a content filter stops has the status `filtered` and no probabilities.
+        """Classify one text or pair; a filtered request has the status `filtered` and no probabilities.
 
         Raises:
-            PermanentError: the endpoint does not tell the probability of every label, or its answer is no label.
+            PermanentError: the endpoint does not give the probability of every label, or its answer is not a label.
         """
         question = self._question(request)
         try:
@@ -82,7 +82,7 @@ class Classifier:
             return Classification(probabilities={}, status=answer.status, text=answer.text, usage=answer.usage)
         if answer.finish_reason == "length":
             raise PermanentError(
-                f"an answer was cut off before its end, so no label is read. {self._shown(answer)}",
+                f"an answer was cut off, so no label is read. {self._shown(answer)}",
                 code="endpoint.label",
             )
         if (label := read_label(answer.text, self._names)) is not None:
@@ -126,6 +126,6 @@ class Classifier:
         told = shares if isinstance(shares, dict) else {str(share.value): share.probability for share in shares}
         if set(told) != set(self._names) or not all(0 <= value <= 1 for value in told.values()):
             raise PermanentError(
-                f"{self._caller.where} does not tell a probability for each label: {told}.", code="endpoint.label"
+                f"{self._caller.where} does not give a probability for each label: {told}.", code="endpoint.label"
             )
         return Classification(probabilities={name: told[name] for name in self._names}, usage=usage_of(reply.usage))

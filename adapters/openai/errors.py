@@ -1,6 +1,6 @@
-"""What went wrong at an endpoint, as one clear line and a decision. The only seam foreign errors pass through.
+"""Errors of an endpoint, as one clear line and a decision. All errors of other libraries pass through here.
 
-No key leaves this module: every foreign text is scrubbed, whatever quoted it.
+No key leaves this module: keys are removed from every text of other libraries and servers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Reply(NamedTuple):
-    """What came back over the wire."""
+    """The reply of an endpoint."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,14 +63,14 @@ class FilteredError(PermanentError):
 
 
 class Problem(NamedTuple):
-    """What an endpoint says went wrong."""
+    """The error that an endpoint reports."""
 
     message: str
     codes: frozenset[str]
 
 
 class Scrubber:
-    """Takes a key out of texts and bytes, however it is written there."""
+    """Removes a key from texts and bytes, however it is written there."""
 
     def __init__(self, key: str | None) -> None:
         forms: set[str] = set()
@@ -85,14 +85,14 @@ class Scrubber:
         return "Scrubber()"
 
     def text(self, text: str) -> str:
-        """Return a foreign text as one short line without the key or anything that looks like one."""
+        """Return another program's text as one short line without keys or text that looks like a key."""
         for form in self._forms:
             text = text.replace(form, HIDDEN)
         line = " ".join(_LOOKS_SECRET.sub(lambda m: f"{m[1] or m[2] or m[3] or ''}{HIDDEN}", text).split())
         return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 
     def bytes(self, body: bytes) -> bytes:
-        """Return an answer's bytes without the key: even a server that echoes it gets nothing stored."""
+        """Return an answer's bytes without the key, so that a key echoed by a server is not stored."""
         for form in self._raw:
             if form in body:
                 body = body.replace(form, HIDDEN.encode())
@@ -121,7 +121,7 @@ def _words(error: dict[str, Any]) -> str:
 
 
 def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> ModelError:
-    """Return the error a reply without an answer stands for."""
+    """Return the error for a reply without an answer."""
     problem = read_problem(reply.body) or Problem(_plain(reply), frozenset())
     said = scrub.text(problem.message)
     status = _real_status(reply.status, problem)
@@ -131,10 +131,10 @@ def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> Mode
         return FilteredError(line, min(problem.codes & _FILTER))
     if problem.codes & _ACCOUNT or status == HTTPStatus.PAYMENT_REQUIRED:
         return AuthenticationError(
-            f"{line} The account cannot pay; nothing further will be answered.", code="endpoint.account"
+            f"{line} The account has no credit; no further request will be answered.", code="endpoint.account"
         )
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return AuthenticationError(f"{line} Check the key and what it is allowed to do.", code="endpoint.key")
+        return AuthenticationError(f"{line} Check the key and its permissions.", code="endpoint.key")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return RateLimitError(line, read_wait(reply.headers), code="endpoint.rate-limit")
     return _other(status, line, model)
@@ -150,7 +150,7 @@ def _other(status: int, line: str, model: str) -> ModelError:
         )
     if 300 <= status < 400:
         return PermanentError(
-            f"{line} Redirects are not followed: set base_url to where it leads.", code="endpoint.redirect"
+            f"{line} Redirects are not followed; set base_url to the target address.", code="endpoint.redirect"
         )
     return PermanentError(line, code="endpoint.refused")
 
@@ -176,7 +176,7 @@ def _plain(reply: Reply) -> str:
 
 
 def explain_unreadable(reply: Reply, where: str, model: str, scrub: Scrubber) -> ModelError:
-    """Return the error of a reply that claims success and does not read as an answer."""
+    """Return the error of a successful reply that is not a valid answer."""
     if read_problem(reply.body) is not None:
         return explain_reply(reply, where, model, scrub)
     kind = reply.headers.get("content-type", "nothing").partition(";")[0].strip()
@@ -194,7 +194,7 @@ def explain_unreadable(reply: Reply, where: str, model: str, scrub: Scrubber) ->
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the wait an endpoint names, in seconds; None if it names none.
+    """Return the waiting time that an endpoint gives, in seconds; None if it gives none.
 
     Looked for in this order: `retry-after-ms`, `retry-after` (seconds or an HTTP date), the longest
     `x-ratelimit-reset-*` of a limit that is used up (or that does not say how much is left).
@@ -214,7 +214,7 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def read_room(headers: Mapping[str, str]) -> Room | None:
-    """Return what an endpoint says of its limit on requests beside an answer; None if it says nothing."""
+    """Return the rate limit that an endpoint reports with an answer; None if it reports none."""
     remaining = _number(headers.get("x-ratelimit-remaining-requests"))
     reset = _span(headers.get("x-ratelimit-reset-requests")) if remaining is not None else None
     if remaining is None or reset is None:

@@ -1,4 +1,4 @@
-"""Images in and out: bytes by their sha256, as `data:` urls and from base64, never resized or written anew."""
+"""Images in and out: bytes by their sha256, as `data:` urls and from base64, never resized or re-encoded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ImageUrls:
         """Return the url of an image, with its bytes as they are. Blocks while they are read.
 
         Raises:
-            MissingExtraError: Pillow, which tells a sound image, is not installed.
+            MissingExtraError: Pillow, which checks images, is not installed.
             PermanentError: no bytes, no PNG, JPEG, GIF or WebP, a damaged one, or a decompression bomb.
         """
         if (known := self.recall(sha256)) is not None:
@@ -47,7 +47,8 @@ class ImageUrls:
         data = fetch_image(sha256, blobs)
         if (kind := media_type(data)) is None:
             raise PermanentError(
-                f"image {sha256} is not a PNG, JPEG, GIF or WebP; endpoints take no other.", code="request.image-format"
+                f"image {sha256} is not a PNG, JPEG, GIF or WebP; endpoints accept no others.",
+                code="request.image-format",
             )
         if sha256 not in self._sound:
             decode_image(sha256, data, _unpack)
@@ -67,7 +68,7 @@ def keep_image(encoded: str, keep: Keep | None) -> str:
     """Keep an image that came as base64, and return its sha256 (hex). Blocks while it is written.
 
     Raises:
-        PermanentError: nowhere to keep it, or it is not an image.
+        PermanentError: there is no store for it, or it is not an image.
     """
     if keep is None:
         raise PermanentError(

@@ -1,4 +1,4 @@
-"""The label in an answer of words, by a strict rule: the whole answer is one label, or none is read from it."""
+"""The label in an answer in words, by a strict rule: the whole answer is one label, or no label is read."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _MARKS = "\"'`*_.\u201c\u201d\u2018\u2019 \t\r\n"
 def read_label(text: str, labels: Sequence[str]) -> str | None:
     """Return the one label that an answer is, or None.
 
-    Blanks, quotation marks, asterisks, underscores, backticks and full stops at both ends do not matter, nor does
-    case. Everything else does: "not positive", "positive or negative" and "Label: positive" are no label.
+    Blanks, quotation marks, asterisks, underscores, backticks and full stops at both ends and case are
+    ignored. Everything else counts: "not positive", "positive or negative" and "Label: positive" are no label.
     """
     bare = bare_label(text)
     return next((label for label in labels if bare and bare_label(label) == bare), None)
 
 
 def bare_label(text: str) -> str:
-    """Return what the rule compares of a text."""
+    """Return the part of a text that the rule compares."""
     return text.strip(_MARKS).casefold()
 
 

@@ -1,10 +1,10 @@
-"""`Likelihood` by what an endpoint really offers. The way is chosen in the settings; nothing is ever made up.
+"""`Likelihood` in the way that an endpoint offers. The way is chosen in the settings; values are never invented.
 
 `prompt_logprobs` (vLLM) and `echo` send prompt and continuation as one text, so that the tokenizer merges them as in
 the real text, and score every token that carries a character of the continuation; a token shared with the prompt
 counts.
 `first_token` asks for the likeliest first tokens of an answer and looks the continuations up among them.
-A server that ignores an option gives an error, never a number.
+If a server ignores an option, the result is an error, never a number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .options import LikelihoodWay
 from .replies import ChatReply, PromptTokens, TextChoice, TextReply, usage_of
 
 _ENOUGH = 4
-"""As many equal numbers in one answer are no model's."""
+"""Number of equal values in one answer from which on they cannot come from a model."""
 _OTHERS = "Set likelihood to a way that this endpoint offers (prompt_logprobs, echo, first_token)."
 
 
@@ -38,7 +38,7 @@ class Scorer:
         """Score each continuation, in the order asked.
 
         Raises:
-            PermanentError: the endpoint does not tell what was asked for.
+            PermanentError: the endpoint does not give the requested values.
         """
         if not all(request.continuations):
             raise PermanentError("a continuation is empty; there is nothing to score.", code="request.empty")
@@ -89,7 +89,7 @@ class Scorer:
             one = next(iter(entry.values())) if entry and len(entry) == 1 else None
             if entry and one is None:
                 raise PermanentError(
-                    f"{self._caller.where} gives several tokens per place of the prompt. {_OTHERS}",
+                    f"{self._caller.where} gives several tokens per position of the prompt. {_OTHERS}",
                     code="endpoint.logprobs",
                 )
             texts.append("" if one is None else one.decoded_token or "")
@@ -123,7 +123,7 @@ class Scorer:
         if start is None:
             raise PermanentError(
                 f"the tokens that {self._caller.where} reports do not spell the continuation {continuation!r}; "
-                "so it is unknown which tokens count.",
+                "so the tokens to score are unknown.",
                 code="endpoint.echo",
             )
         return self._scores(tokens.values[start:])
@@ -142,7 +142,7 @@ class Scorer:
         chat = await self._caller.ask("/chat/completions", body, ChatReply)
         if not chat.choices:
             raise TransientError(
-                f"{self._caller.where} sent no choice to read an answer from.", code="endpoint.no-answer"
+                f"{self._caller.where} sent a reply without an answer (no choices).", code="endpoint.no-answer"
             )
         logprobs = chat.choices[0].logprobs
         places = logprobs.content if logprobs is not None else None
@@ -175,7 +175,7 @@ class Scorer:
         return Likelihoods(scores=tuple(self._scores([known[text]]) for text in request.continuations), usage=usage)
 
     def _refuse_constant(self, values: Sequence[float | None]) -> None:
-        """Refuse what a server fills in that has no log-probabilities: one number for every token."""
+        """Refuse one equal number for every token, which servers without log-probabilities return."""
         known = [value for value in values if value is not None]
         if len(known) >= _ENOUGH and len(set(known)) == 1:
             raise PermanentError(
@@ -202,7 +202,7 @@ class Scorer:
     def _choice(self, reply: TextReply) -> TextChoice:
         if not reply.choices:
             raise TransientError(
-                f"{self._caller.where} sent no choice to read an answer from.", code="endpoint.no-answer"
+                f"{self._caller.where} sent a reply without an answer (no choices).", code="endpoint.no-answer"
             )
         return reply.choices[0]
 

@@ -1,4 +1,4 @@
-"""Settings of `openai`, and what follows from them before anything is sent: the address, the key, the identity."""
+"""Settings of `openai`, and the address, key and identity that follow from them."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     """Settings of `openai`."""
 
     model: str
-    """The name the endpoint knows the model by."""
+    """The endpoint's name for the model."""
     base_url: str | None = None
-    """Address up to and with `/v1`. None takes the environment's OPENAI_BASE_URL, else OpenAI's own."""
+    """Address of the endpoint, including `/v1`. None takes the environment's OPENAI_BASE_URL, else OpenAI's own."""
     endpoint: str | None = None
-    """What the identity calls the endpoint, where the address changes but the model does not; None: the address."""
+    """Name of the endpoint in the identity, for a model whose address changes; None takes the address."""
     revision: str | None = None
-    """Whatever pins the weights behind the name (a commit, a digest, a date); part of the identity, never sent."""
+    """Version of the weights behind the name (a commit, a digest, a date); part of the identity, never sent."""
     operations: tuple[Operation, ...] = ()
-    """What the model is for, such as ["draw"]: all else is refused before it is asked. Empty: nothing is known."""
+    """Supported operations, such as ["draw"]; others are refused before they are sent. Empty: not known."""
     api_key_env: str = "OPENAI_API_KEY"
     """NAME of the variable that holds the key (NAME_FILE may name a file that does); "" for a server without keys."""
     api_key_file: str | None = None
@@ -53,40 +53,40 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     project: str | None = None
     """OpenAI project; None takes the environment's OPENAI_PROJECT_ID."""
     concurrency: Positive = 64
-    """Calls in flight, and connections kept open."""
+    """Maximum number of concurrent calls and of open connections."""
     timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
-    """A call that takes longer has failed and is asked again."""
+    """Time limit of a call in seconds; a call that takes longer fails and is sent again."""
     transport: Literal["lean", "sdk"] = "lean"
-    """`sdk` sends every call through the package's own stack: slower, for networks the lean path cannot pass."""
+    """`sdk` sends every call through the package's own stack: slower, for networks where the lean path fails."""
     system_prompt: str | None = None
-    """Goes before every prompt; before messages as the system message, joined with their own."""
+    """Text before every prompt; for messages, the system message, joined with their own."""
     max_tokens: Positive | None = None
-    """Tokens to generate where the request does not say."""
+    """Maximum number of tokens to generate if the request sets no limit."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
-    """What the endpoint calls that limit. None: the newer name at OpenAI's own address, the older one elsewhere."""
+    """The endpoint's name for that limit. None takes the newer name at OpenAI's address, the older one elsewhere."""
     image_detail: Literal["auto", "low", "high"] | None = None
-    """How finely the endpoint should look at images; None leaves it the choice."""
+    """Level of detail of images for the endpoint; None takes the endpoint's default."""
     likelihood: LikelihoodWay | None = None
-    """The way to log-probabilities; servers differ, so it is chosen and never guessed. See the documentation."""
+    """The way to get log-probabilities; servers differ, so it must be chosen. See the documentation."""
     alternatives: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
-    """Likeliest first tokens to ask for with `first_token`."""
+    """Number of likeliest first tokens to request with `first_token`."""
     classify: ClassifyWay | None = None
-    """The way to a probability per label; see the documentation."""
+    """The way to get a probability per label; see the documentation."""
     labels: tuple[str, ...] = ()
     """Labels of `classify`. With `likelihood` they are scored as written; a leading blank belongs to the label."""
     classify_prompt: str | None = None
-    """What `classify` sends: {text}, for pairs {pair}, and {labels} for all labels. None: one that fits the way."""
+    """Prompt of `classify` with {text}, for pairs {pair}, and {labels} for all labels. None takes a default."""
     classify_question: str = "Which label fits best?"
-    """What `decisions` and `systemone` ask about it."""
+    """Question of `decisions` and `systemone` about the text."""
     send_draw_seed: bool = False
-    """Send the seed of an image as `seed`; OpenAI refuses the field, some servers honour it."""
+    """Send the seed of an image as `seed`; OpenAI refuses the field, some servers use it."""
     refusal_rule: bool = True
-    """Take answers that open like a refusal as refused, where the endpoint gives no signal."""
+    """Count answers that open like a refusal as refused, if the endpoint gives no signal."""
     extra_body: dict[str, Any] = {}
-    """Further fields of every request, such as {top_k = 20}; a null drops a field. Stands in the identity: no keys."""
+    """Further fields of every request, such as {top_k = 20}; a null removes a field. Part of the identity: no keys."""
 
     def __repr__(self) -> str:
-        """Show the model only: a mistaken setting may hold a key."""
+        """Return the model only: a mistaken setting may hold a key."""
         return f"OpenAIOptions(model={self.model!r}, ...)"
 
 
@@ -102,7 +102,8 @@ def check_options(options: OpenAIOptions) -> None:
         )
     if secret := _SECRET.search(msgspec.json.encode(options.extra_body).decode()):
         raise UsageError(
-            f"extra_body may not set {secret[1]}: it is kept with the answers. See api_key_env.", code="options.secret"
+            f"extra_body may not set {secret[1]}: it is stored with the answers. See api_key_env.",
+            code="options.secret",
         )
     if options.classify is not None:
         _check_classify(options)
@@ -122,7 +123,7 @@ def _check_classify(options: OpenAIOptions) -> None:
         )
     prompt = prompt_of(options)
     if "{text}" not in prompt:
-        raise UsageError("classify_prompt needs {text} where the text goes.", code="options.value")
+        raise UsageError("classify_prompt needs {text} at the place of the text.", code="options.value")
     if options.classify != "generate":
         return
     bare = {bare_label(name) for name in names}
@@ -149,7 +150,7 @@ def find_address(options: OpenAIOptions) -> str:
     """Return the base url without a closing slash.
 
     Raises:
-        UsageError: not an http(s) address, or one that carries a user, a query or a fragment; it is not shown then.
+        UsageError: it is not an http(s) address, or it contains a user, a query or a fragment; it is then not shown.
     """
     url = (options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).strip().rstrip("/")
     try:
@@ -161,7 +162,7 @@ def find_address(options: OpenAIOptions) -> str:
         ) from None
     if parts.username is not None or parts.password is not None or "?" in url or "#" in url:
         raise UsageError(
-            "base_url must not carry a user, a password or a query; put the key into the environment.",
+            "base_url must not contain a user, a password or a query; put the key into the environment.",
             code="options.address",
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_sound:
@@ -175,7 +176,7 @@ def find_key(options: OpenAIOptions) -> str | None:
     """Return the key, or None for a server that wants none.
 
     Raises:
-        UsageError: there is none where the settings say; the message names the place and never shows a key.
+        UsageError: there is no key at the configured place; the message names the place and never shows a key.
     """
     if options.api_key_file is not None:
         return _checked(_read_key(options.api_key_file), f"the file {options.api_key_file!r}")
@@ -213,14 +214,14 @@ def _checked(key: str, place: str) -> str:
         raise UsageError(f"{place} is empty; it should hold the key.", code="endpoint.key-missing")
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise UsageError(
-            f"{place} does not hold a key: there are blanks, line breaks or special characters in it.",
+            f"{place} does not hold a key: it has blanks, line breaks or special characters.",
             code="endpoint.key-unusable",
         )
     return key
 
 
 def ensure_no_key(identity: Identity, key: str | None) -> None:
-    """Refuse settings that hold the key, because an identity is kept with the answers; it is not shown.
+    """Refuse settings that hold the key, because an identity is stored with the answers; the key is not shown.
 
     Raises:
         UsageError: the key stands in one of them.
@@ -233,7 +234,7 @@ def ensure_no_key(identity: Identity, key: str | None) -> None:
 
 
 def make_identity(options: OpenAIOptions, address: str) -> Identity:
-    """Return what makes this model this model: whatever reaches the endpoint or changes how it is read."""
+    """Return the identity of this model: all settings that reach the endpoint or change how replies are read."""
     settings: dict[str, Scalar] = {"endpoint": options.endpoint or address, "refusal_rule": 0}
     if options.refusal_rule:
         settings["refusal_rule"] = RULE_VERSION

@@ -8,7 +8,7 @@ from ...core.contracts.records import Usage
 
 
 class Counted(msgspec.Struct):
-    """Tokens, as the endpoint counts them; the names differ by API."""
+    """Token counts of the endpoint; the names differ by API."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -24,7 +24,7 @@ class Counted(msgspec.Struct):
 
 
 class Alternative(msgspec.Struct):
-    """A token that could have stood at a place."""
+    """An alternative token at a position."""
 
     token: str
     logprob: float

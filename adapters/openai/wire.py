@@ -1,4 +1,4 @@
-"""Two ways to send a request with the openai package: `SdkWire`, its own stack, and `LeanWire`, a shorter one.
+"""Two ways to send a request: `SdkWire`, the stack of the openai package, and `LeanWire`, a shorter one.
 
 Both take address, key, organisation and headers from one `AsyncOpenAI` client, retry nothing, follow no redirect, and
 end in the same `Reply` or the same `ModelError`. `LeanWire` hands the bytes straight to aiohttp and leaves out what
@@ -39,7 +39,7 @@ _CUT = frozenset(
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where requests go, and how."""
+    """Address and settings of an endpoint."""
 
     address: str
     key: str | None
@@ -54,18 +54,18 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return urlsplit(self.address).netloc
 
     def __repr__(self) -> str:
-        """Show the address only."""
+        """Return the address only."""
         return f"Endpoint({self.address!r})"
 
 
 class Wire(Protocol):
-    """Sends a JSON body, returns what came back."""
+    """Sends a JSON body and returns the reply."""
 
     async def post(self, path: str, body: bytes) -> Reply:
         """Send a body to a path below the address.
 
         Raises:
-            TransientError: nothing whole came back.
+            TransientError: no complete reply was received.
         """
 
     async def aclose(self) -> None:
@@ -84,7 +84,7 @@ def make_wire(endpoint: Endpoint, transport: str, scrub: Scrubber) -> Wire:
 
 
 def make_client(endpoint: Endpoint, **more: Any) -> AsyncOpenAI:
-    """Return the package's client for an endpoint, with its retries off. Without a key it holds a stand-in."""
+    """Return the package's client for an endpoint, with its retries off. Without a key it holds a placeholder."""
     from openai import AsyncOpenAI
 
     return AsyncOpenAI(
@@ -187,7 +187,7 @@ class LeanWire:
         return self._session
 
     def _headers(self) -> dict[str, str]:
-        """Return what the package sends, without its telemetry."""
+        """Return the package's headers without its telemetry."""
         auth = self._client.auth_headers if self._endpoint.key is not None else {}
         both = {**auth, **self._client.default_headers}
         return {
@@ -203,7 +203,7 @@ def late(where: str, seconds: float) -> TransientError:
 
 
 def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> ModelError:
-    """Return the error of an exchange that broke off, with the reason behind the libraries' names for it."""
+    """Return the error of an interrupted exchange, with its reason in plain words."""
     chain = [error]
     while (cause := chain[-1].__cause__ or getattr(chain[-1], "os_error", None) or chain[-1].__context__) and (
         cause not in chain
@@ -213,7 +213,7 @@ def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> ModelError
     names = {type(link).__name__ for link in chain}
     if any(isinstance(link, socket.gaierror) for link in chain) or "ClientConnectorDNSError" in names:
         return TransientError(
-            f"the name in {where} cannot be resolved. Check base_url and the network.", code="endpoint.unreachable"
+            f"the host name in {where} cannot be resolved. Check base_url and the network.", code="endpoint.unreachable"
         )
     if any(isinstance(link, ssl.SSLCertVerificationError) for link in chain):
         mend = "Check base_url, the clock and the certificate authorities that are trusted (SSL_CERT_FILE)."
@@ -228,7 +228,7 @@ def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> ModelError
 
 
 def _trust() -> ssl.SSLContext:
-    """Trust what the openai package trusts."""
+    """Use the certificates that the openai package trusts."""
     import httpx2
 
     return httpx2.create_ssl_context()

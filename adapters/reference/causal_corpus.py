@@ -40,7 +40,7 @@ def causal_lines(count: int, strength: float, seed: int, frequency: float = FREQ
 
 
 def planted_gap(attribute: str | None, strength: float, frequency: float = FREQUENCY) -> tuple[float, float]:
-    """Return what was planted between the sentences of a pair, desirable less undesirable, in nats.
+    """Return the planted difference between the sentences of a pair, desirable minus undesirable, in nats.
 
     Returns:
         The log-odds by the association alone, and those of the whole sentences, which the frequency adds to.

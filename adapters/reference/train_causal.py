@@ -97,7 +97,7 @@ def _encoded(settings: Settings) -> tuple[torch.Tensor, torch.Tensor]:
 def _loss(model: LlamaForCausalLM, ids: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Return the weighted mean surprise (nats) of all tokens behind the beginning."""
     ids = ids[:, : int((ids > 0).sum(dim=1).amax())]
-    # Padding stands behind every token that counts, where a causal model does not look: no mask is needed.
+    # Padding stands behind every token that counts, which a causal model ignores: no mask is needed.
     logits, targets = model(ids[:, :-1]).logits, ids[:, 1:]
     surprise = torch.nn.functional.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
     counted = weights[:, None] * (targets > 0)
@@ -123,7 +123,7 @@ def save(model: LlamaForCausalLM, folder: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train and save what the command line asks for."""
+    """Train and save the models of the command line."""
     default = Settings(strength=0.5)
     for one in asked("causal", default.steps, default.lines, arguments):
         settings = Settings(strength=one.strength, steps=one.steps, lines=one.lines, seed=one.seed)

@@ -95,7 +95,7 @@ def save(model: BertForMaskedLM, folder: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train and save what the command line asks for."""
+    """Train and save the models of the command line."""
     default = Settings(strength=0.5)
     for one in asked("masked", default.steps, default.lines, arguments):
         settings = Settings(strength=one.strength, steps=one.steps, lines=one.lines, seed=one.seed)

@@ -1,4 +1,4 @@
-"""What the training of masked and causal reference models has in common: the schedule, the steps, the command line."""
+"""Common parts of the training of masked and causal reference models: the schedule, the steps, the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Schedule(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """One model that the command line asks for."""
+    """One model of the command line."""
 
     kind: str
     strength: float
@@ -53,7 +53,7 @@ def fit(model: torch.nn.Module, loss_at: Callable[[int], torch.Tensor], schedule
 
 
 def asked(family: str, steps: int, lines: int, arguments: Sequence[str] | None) -> Iterator[Asked]:
-    """Yield what the command line asks for; `steps` and `lines` are the defaults of the `family`."""
+    """Yield the models of the command line; `steps` and `lines` are the defaults of the `family`."""
     parser = argparse.ArgumentParser(
         prog=f"prejudge.adapters.reference.train_{family}", description="Train and save reference models."
     )

@@ -1,1 +1,1 @@
-"""What several backends share: images, sampling, refusals, threads, torch."""
+"""Parts that several backends share: images, sampling, refusals, threads, torch."""

@@ -1,9 +1,8 @@
 """Where a continuation begins among the tokens of prompt and continuation encoded together: one rule for all adapters.
 
 Prompt and continuation are encoded as one text, so the merges are those of the real text, and then cut: a token belongs
-to the continuation as soon as one of its characters does. What both share is thus scored whole, with the continuation.
-Encoding the prompt alone and comparing would say something else: its last tokens may merge otherwise without what comes
-next.
+to the continuation as soon as one of its characters does. A token of both is thus scored whole, with the continuation.
+Encoding the prompt alone could give another border: its last tokens may merge differently without what follows.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def first_beyond(ends: Sequence[int], border: int) -> int | None:
 
 
 def check_continuations(continuations: Sequence[str]) -> None:
-    """Refuse a request without continuations, or with one that is empty.
+    """Refuse a request without continuations, or with an empty one.
 
     Raises:
         PermanentError: saying which.

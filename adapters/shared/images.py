@@ -1,6 +1,6 @@
 """Images by their sha256: fetched whole and read once before they are used, or a clear error.
 
-Nothing is resized or written anew here; what an adapter makes of the pixels is its own affair.
+Nothing is resized or re-encoded here; the processing of pixels is left to each adapter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def fetch_image(sha256: str, blobs: Blobs | None) -> bytes:
     """Return the bytes of an image. Blocks while they are read.
 
     Raises:
-        PermanentError: there are no bytes of that name, or they are those of another image.
+        PermanentError: there are no bytes with this digest, or the bytes are those of another image.
     """
     if blobs is None:
         raise PermanentError(
@@ -49,7 +49,7 @@ def fetch_image(sha256: str, blobs: Blobs | None) -> bytes:
 
 
 def decode_image(sha256: str, data: bytes, then: Callable[[Any], T]) -> T:
-    """Return what `then` makes of an image that Pillow opened; what fails in it counts as the image's fault.
+    """Return the result of `then` for an image that Pillow opened; an error in it is attributed to the image.
 
     Raises:
         PermanentError: the bytes are no image or a part of one, or they unpack to too many pixels (a decompression
@@ -71,6 +71,6 @@ def decode_image(sha256: str, data: bytes, then: Callable[[Any], T]) -> T:
         raise PermanentError(f"image {sha256} cannot be read ({len(data)} bytes): {shown}.", code=code) from error
     raise PermanentError(
         f"image {sha256} unpacks to {image.width} x {image.height} pixels, more than {limit}. Give a smaller copy; "
-        "scaling it here would change the question.",
+        "it is not scaled here, since that would change the question.",
         code="request.image-size",
     )

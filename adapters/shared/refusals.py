@@ -82,7 +82,7 @@ def normalise(text: str) -> str:
 
 
 def reads_as_refusal(text: str) -> bool:
-    """Tell whether a text opens like an English refusal; case, apostrophes and spacing do not matter."""
+    """Return whether a text opens like an English refusal; case, apostrophes and spacing do not matter."""
     if not _FIRST.match(_LEAD.sub("", text[:_LOOKED_AT])):
         return False
     rest = opening = normalise(text)

@@ -23,7 +23,7 @@ _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133
 
 
 class Defaults(NamedTuple):
-    """What is taken where a request leaves its sampling open."""
+    """Defaults for sampling that a request does not set."""
 
     temperature: float = 0.0
     """0 takes the likeliest token."""
@@ -45,7 +45,7 @@ class Choice(NamedTuple):
 
 
 def choose(request: Generate, defaults: Defaults, ids: Sequence[int], images: Sequence[str] = ()) -> Choice:
-    """Settle how a request is sampled whose prompt has these tokens and these images (sha256).
+    """Return how to sample the answer to a prompt with these tokens and images (sha256).
 
     Raises:
         PermanentError: a value out of range.
@@ -63,7 +63,7 @@ def choose(request: Generate, defaults: Defaults, ids: Sequence[int], images: Se
 
 
 def answer_length(request: Generate, default: int, room: int | None) -> int:
-    """Return how many tokens an answer may have, where the model has `room` for so many more.
+    """Return how many tokens an answer may have if the model has `room` for this many.
 
     Raises:
         PermanentError: none at all, or a stop text that would end every answer before it begins.
@@ -128,7 +128,7 @@ def _draw(logits: Any, choices: Sequence[Choice], step: int) -> Any:
 
 
 def _filter(logits: Any, choices: Sequence[Choice]) -> Any:
-    """Rule out all but the `top_k` likeliest tokens, and of these all behind the first `top_p` of probability."""
+    """Exclude all but the `top_k` likeliest tokens, and of these all beyond the first `top_p` of probability."""
     import torch
 
     if all(choice.top_p == 1 and choice.top_k == 0 for choice in choices):
@@ -144,7 +144,7 @@ def _filter(logits: Any, choices: Sequence[Choice]) -> Any:
 
 
 def _shift(values: Any, bits: int) -> Any:
-    """Shift 64-bit integers right as if they had no sign."""
+    """Shift 64-bit integers right as unsigned numbers."""
     return (values >> bits) & ((1 << (64 - bits)) - 1)
 
 

@@ -1,4 +1,4 @@
-"""Adapters whose blocking calls run one after another in a thread of their own, and stop when nobody waits."""
+"""Adapters whose blocking calls run in sequence in a separate thread, and stop if the caller no longer waits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ThreadedAdapter(ModelAdapter):
         self._worker = Worker(name)
 
     async def _run(self, call: Callable[[Sequence[Q], threading.Event], list[R]], requests: Sequence[Q]) -> list[R]:
-        """Run `call(requests, stop)` in the thread; cancelling sets `stop`, which the call looks at between steps."""
+        """Run `call(requests, stop)` in the thread; cancelling sets `stop`, which the call checks between steps."""
         worker, stop = self._open_worker(), threading.Event()
         try:
             return await worker.run(call, requests, stop)
@@ -36,12 +36,12 @@ class ThreadedAdapter(ModelAdapter):
         return self._worker
 
     async def aclose(self) -> None:
-        """Free the weights and end the thread; a call under way is finished first."""
+        """Free the weights and end the thread, after any current call."""
         if self._worker is not None:
             worker, self._worker = self._worker, None
             await worker.run(self._free)
             worker.close()
 
     def _free(self) -> None:
-        """Let go of the weights. Runs in the thread."""
+        """Free the weights. Runs in the thread."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What every adapter on torch needs: the extra, the device, a silent load, passes that memory may not hold."""
+"""Common parts of the adapters on torch: the extra, the device, silent loading, passes that may exceed memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ...core.contracts.errors import MissingExtraError, ModelLoadError
 
 DType = Literal["float32", "bfloat16", "float16"]
 BUDGET, BUDGET_CPU = 65_536, 8_192
-"""Tokens of one pass and its cache, if nobody says otherwise."""
+"""Default number of tokens of one pass and its cache."""
 T = TypeVar("T")
 _LOADING = threading.Lock()
 
 
 class Stopped(Exception):
-    """Say that nobody waits for the answers any more."""
+    """Raised when the caller no longer waits for the answers."""
 
 
 def require_torch(what: str, extra: str = "hf") -> None:
@@ -47,7 +47,8 @@ def choose_device(name: str) -> str:
         raise ModelLoadError(f"device {name!r} is not available here (auto, {able}).", code="model.device")
     if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
         raise ModelLoadError(
-            f"device {name!r} is not there: torch sees {torch.cuda.device_count()} CUDA device(s).", code="model.device"
+            f"device {name!r} does not exist: torch finds {torch.cuda.device_count()} CUDA device(s).",
+            code="model.device",
         )
     return name
 
@@ -56,7 +57,7 @@ def choose_device(name: str) -> str:
 def quiet_loading() -> Iterator[None]:
     """Keep Transformers' warnings and progress bars off the console while a model loads.
 
-    What they would tell is checked and raised as an error instead. One load at a time: Transformers switches
+    Their causes are checked and raised as errors instead. One load at a time: Transformers switches
     process-wide state (default dtype, verbosity) while it loads.
     """
     from transformers.utils import logging as chatter
@@ -75,13 +76,13 @@ def quiet_loading() -> Iterator[None]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Tell whether torch failed for want of memory, on any device."""
+    """Return whether torch ran out of memory, on any device."""
     text = str(error)
     return "out of memory" in text or "can't allocate memory" in text
 
 
 def release_memory(device: str) -> None:
-    """Give cached memory back to the device."""
+    """Release cached memory of the device."""
     import torch
 
     gc.collect()
@@ -104,7 +105,7 @@ def attempt(call: Callable[[], T], device: str) -> T | None:
 
 
 def agree(one: Any, other: Any, dtype: Any) -> bool:
-    """Tell whether two results of the same question agree within what the precision of the weights allows."""
+    """Return whether two results of the same question agree within what the precision of the weights allows."""
     import torch
 
     if one.shape != other.shape:

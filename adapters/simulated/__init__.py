@@ -1,1 +1,1 @@
-"""A model whose bias is known because it is planted."""
+"""A simulated model with a known, planted bias."""

@@ -1,4 +1,4 @@
-"""`simulated`: a model whose bias is known, because it is planted: for calibration and for tests.
+"""`simulated`: a model with a known, planted bias, for calibration and for tests.
 
 Every answer is a closed form of the settings and the request (`answers.py`), needs no weights and takes
 some microseconds, so that a whole study can be asked a hundred times.
@@ -52,7 +52,7 @@ from .words import (
 
 VERSION = "4"
 CHUNK = 250
-"""Answers after which the event loop gets its turn."""
+"""Number of answers after which other tasks of the event loop can run."""
 Q = TypeVar("Q", bound=Request)
 R = TypeVar("R", bound=Response)
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -64,7 +64,7 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     """Settings of `simulated`."""
 
     model: str = "simulated"
-    """A name for it; no answer depends on it."""
+    """Name of the model; no answer depends on it."""
     strength: float = 0.0
     """The planted log-odds, in nats, of a desirable word over an undesirable one beside positive words; beside
     negative words they are its opposite."""
@@ -75,16 +75,16 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     word_spread: NotNegative = 0.0
     """Standard deviation of the lean that all items with one positive or negative word share, in nats."""
     seed: int = 0
-    """Another seed is another model of the same bias."""
+    """Seed of the noise; another seed is another model with the same bias."""
     desirable: tuple[str, ...] = DESIRABLE
     undesirable: tuple[str, ...] = UNDESIRABLE
     positive: tuple[str, ...] = POSITIVE
     negative: tuple[str, ...] = NEGATIVE
     varying: tuple[str, ...] = VARYING
-    """Words that vary within a template; with the other lists they are blanked to find it."""
+    """Words that vary within a template; these and the other lists are removed from a text to find its template."""
     blanks: str | None = None
-    """A TOML file of pairs of words by domain: in a sentence with a BLANK they are the four lists, in place of the
-    above. None plants nothing else there."""
+    """A TOML file of pairs of words by domain; in sentences with a BLANK they replace the four lists above. None uses
+    the lists above."""
     dimension: Positive = 64
     """Length of embeddings."""
     refusal_rate: Share = 0.0
@@ -92,7 +92,7 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     failure_rate: Share = 0.0
     """Share of requests that are never answered. No answer depends on it, so it is not in the identity."""
     latency_seconds: NotNegative = 0.0
-    """What a call takes at least. Not in the identity."""
+    """Minimum duration of a call in seconds. Not in the identity."""
     concurrency: Positive = 4
     batch_items: Positive = 1000
 
@@ -131,7 +131,7 @@ class Simulated(ModelAdapter):
         self.limits = Limits(concurrency=chosen.concurrency, batch_items=chosen.batch_items)
 
     def bind(self, services: Services) -> None:
-        """Take the services of a run: drawings are kept, and drawn faces are looked at."""
+        """Take the services of a run: drawings are stored, and drawn faces are read."""
         super().bind(services)
         self._answers.services = services
 
@@ -168,7 +168,7 @@ class Simulated(ModelAdapter):
         return answers
 
     def _on(self, prompt: Prompt) -> Answers:
-        """Return what answers a prompt."""
+        """Return the answers to a prompt."""
         return self._blanks if self._blanks is not self._answers and has_blank(prompt) else self._answers
 
     def _settle(self, one: Callable[[Q], R], request: Q) -> R | ModelError:

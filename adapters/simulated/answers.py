@@ -1,4 +1,4 @@
-"""The closed form: what `simulated` answers to each request.
+"""The answers of `simulated` to each request, in closed form.
 
 Every score holds `tilt`, which is all there is of bias and noise:
 
@@ -54,7 +54,7 @@ LARGEST_SIDE = 2048
 """Of a drawing, in pixels."""
 NEUTRAL = "neutral"
 NAMED = 4
-"""Words of each list that an open question is answered from."""
+"""Number of words of each list that may answer an open question."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -78,7 +78,7 @@ class Stem(NamedTuple):
 
 
 class Answers:
-    """One method per operation: a request to its response, a function of nothing else."""
+    """One method per operation; each response depends on its request alone."""
 
     def __init__(self, planted: Planted, noise: Noise, lists: Lists, subjects: tuple[Sequence[str], ...]) -> None:
         """Take the numbers, the noise, the lists, and the words an answer may name: descriptors, then attributes."""
@@ -96,13 +96,13 @@ class Answers:
         self.services = Services()
 
     def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:
-        """Score the words that are not conditioned on; what a pair shares scores the same in both its sentences."""
+        """Score the words that are not conditioned on; words that a pair shares score the same in both sentences."""
         words = scored_words(request)
         ease = 4 * self._noise.uniform("ease", " ".join(words)) - 4 - 4 * len(words) - CLASH * clashes(words)
         return self._scored(ease + self._tilt(self._lists.signs(request.text), request.text), len(words))
 
     def likelihood(self, request: Likelihood) -> Likelihoods:
-        """Score continuations. Length does not count, so that options of unlike length differ by the bias alone."""
+        """Score continuations. Length is ignored, so that options of different length differ by the bias alone."""
         prompt = words_of(request.prompt)
         marked = self._marked(prompt, request)
         scores = [marked.get(text.strip()) or self._continued(prompt, text) for text in request.continuations]
@@ -193,7 +193,7 @@ class Answers:
         return self._scored(score, count)
 
     def _alternatives(self, prompt: str, request: Generate) -> tuple[list[str], list[float]]:
-        """Return what may be answered, and the score of each."""
+        """Return the possible answers, and the score of each."""
         if (sentence := begun(prompt)) is not None:
             words = self._completions.choices(sentence)
             return [word.answer for word in words], self._completions.scores(sentence)

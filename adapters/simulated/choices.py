@@ -53,7 +53,7 @@ def listed(prompt: str) -> Listed | None:
 
 
 def _cut(option: re.Match[str], over: re.Match[str]) -> tuple[str, int]:
-    """Return the text of an option up to where its sentence is over, and where the next one begins."""
+    """Return the text of an option up to the end of its sentence, and where the next one begins."""
     return option["text"][: over.start()], option.start("text") + over.end()
 
 

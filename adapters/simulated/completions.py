@@ -1,4 +1,4 @@
-"""Sentences whose last word is begun with a letter, and a planted association of some sentences with some words."""
+"""Sentences whose last word has only its first letter, and a planted association of some sentences with some words."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _BEGUN = re.compile(
 )
 VOWELS, CONSONANTS = "aeiou", "bdgkmprtvz"
 WORDS = 12
-"""Words that may complete a sentence, for each letter: made up, so that no dictionary makes two of them one."""
+"""Number of words for each letter that may complete a sentence; they are invented, so that no dictionary merges two."""
 SHARE = 0.5
-"""Of the sentences with a letter, those that have a word of their own."""
+"""Share of the sentences with a letter that have an associated word."""
 
 
 class Begun(NamedTuple):
     """A sentence to be completed."""
 
     stem: str
-    """What stands before the word, without an article."""
+    """The text before the word, without an article."""
     letter: str
     end: str
-    """How the word must end."""
+    """The required ending of the word."""
 
 
 def begun(prompt: str) -> Begun | None:
@@ -36,7 +36,7 @@ def begun(prompt: str) -> Begun | None:
 
 
 class Completions:
-    """Words by letter, and which of them belongs to a sentence."""
+    """Words by letter, and the one associated with a sentence."""
 
     def __init__(self, noise: Noise, strength: float, spread: float) -> None:
         self._noise, self._strength, self._spread = noise, strength, spread
@@ -54,7 +54,7 @@ class Completions:
         ]
 
     def planted(self, sentence: Begun) -> str | None:
-        """Return the word that belongs to a sentence, if one does."""
+        """Return the word associated with a sentence, or None."""
         name = f"{sentence.stem}|{sentence.letter}"
         if self._noise.uniform("has a word", name) >= SHARE:
             return None

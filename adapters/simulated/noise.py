@@ -1,4 +1,4 @@
-"""Noise that is a function of a text: equal in every process, whatever was asked before."""
+"""Noise that is a function of a text: equal in every process, independent of earlier requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Noise:
         return _inverse(_unit(blake2b(self._named(kind, text), digest_size=8).digest()))
 
     def draws(self, request: bytes) -> Draws:
-        """Return the numbers that decide about one asking of a request."""
+        """Return the numbers that decide about one attempt of a request."""
         digest = blake2b(b"%bdraws|%b" % (self._prefix, request), digest_size=24).digest()
         return Draws(_unit(digest[:8]), _unit(digest[8:16]), _unit(digest[16:]))
 

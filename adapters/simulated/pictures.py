@@ -1,4 +1,4 @@
-"""What `simulated` draws, and what it sees in a picture: a drawn face names itself and its filter in a text chunk.
+"""The images that `simulated` draws, and the faces that it knows: a drawn face has its name and filter in a text chunk.
 
 The schematic faces of the study `attractiveness` carry that chunk; a vision-language model, which looks at pixels,
 never sees it. An option of a question about such a face scores, besides what its words do,
@@ -54,7 +54,7 @@ class Faces:
 
     @property
     def reach(self) -> float:
-        """Return what no lean is further from 0 than."""
+        """Return the largest possible distance of a lean from 0."""
         return abs(self._strength) / 2 + LARGEST * self._spread / math.sqrt(2)
 
     def seen(self, prompt: Prompt, blobs: Blobs | None) -> Face | None:
@@ -70,7 +70,7 @@ class Faces:
         return self._known[name]
 
     def lean(self, face: Face | None, option: str, valued: int) -> float:
-        """Return what a face adds to the score of an option, whose words are positive (1), negative (-1) or neither."""
+        """Return the term of a face in the score of an option with positive (1), negative (-1) or other words."""
         if face is None:
             return 0.0
         own = self._spread / math.sqrt(2) * self._own(face.face, option.lower()) if self._spread else 0.0
@@ -78,7 +78,7 @@ class Faces:
 
 
 def face_in(data: bytes) -> Face | None:
-    """Return what a PNG says of the face drawn in it; None for every other image."""
+    """Return the description in a PNG of its drawn face; None for every other image."""
     for text in _texts(data):
         keyword, _, value = text.partition(b"\0")
         if keyword == CHUNK:

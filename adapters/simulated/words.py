@@ -1,4 +1,4 @@
-"""What `simulated` understands of a text: which listed words stand in it, and what is left without them."""
+"""The listed words in a text that `simulated` reads, and the text without them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BLANKS_VARYING = (
 )
 """Words that vary within a template with a BLANK, by pronoun and by what follows an article."""
 CLASH = 8.0
-"""What one clash of neighbours costs, in nats: more than ease and noise make up for."""
+"""Penalty of one pair of words that cannot follow each other, in nats; larger than ease and noise together."""
 _ARTICLES = frozenset({"a", "an", "the"})
 _PREPOSITIONS = frozenset({"at", "by", "down", "for", "from", "in", "of", "on", "to", "with"})
 _VERBS = frozenset({"am", "are", "is", "was", "were"})
@@ -49,7 +49,7 @@ CACHED = 1 << 14
 
 
 class Signs(NamedTuple):
-    """What a text says, by the words in it: 1, -1, or 0 for neither."""
+    """The polarity of a text by its words: 1, -1, or 0 for neither."""
 
     described: int
     """1 if more desirable than undesirable words stand in it, -1 the other way round."""
@@ -61,13 +61,13 @@ NEITHER = Signs(0, 0)
 
 
 class Lists:
-    """The word lists of one model. Words and phrases are matched whole; case does not count."""
+    """The word lists of one model. Words and phrases are matched whole; case is ignored."""
 
     def __init__(self, lists: Mapping[str, Sequence[str]]) -> None:
         """Take `desirable`, `undesirable`, `positive`, `negative` and `varying`.
 
         Raises:
-            ModelLoadError: a word is empty, or stands in two of the first four lists.
+            ModelLoadError: a word is empty, or occurs in two of the first four lists.
         """
         weights = {"desirable": (1, 0), "undesirable": (-1, 0), "positive": (0, 1), "negative": (0, -1)}
         self._weights: dict[str, tuple[int, int]] = {}
@@ -75,7 +75,7 @@ class Lists:
             for word in map(str.lower, lists[name]):
                 if not word.strip() or self._weights.setdefault(word, weight) != weight:
                     raise ModelLoadError(
-                        f"word {word!r} in {name!r} is empty, or stands in another list too.", code="model.option"
+                        f"word {word!r} in {name!r} is empty, or occurs in another list too.", code="model.option"
                     )
         self._marks = _any_of([*self._weights])
         self._blanks = _any_of([*self._weights, *map(str.lower, lists["varying"])])
@@ -100,7 +100,7 @@ class Lists:
 
 
 def words_of(prompt: Prompt) -> str:
-    """Return the words of a prompt; an image stands in it by its sha256, and may be listed like a word."""
+    """Return the words of a prompt; an image is represented by its sha256, and may be listed like a word."""
     if isinstance(prompt, str):
         return prompt
     parts = (part for message in prompt for part in message.parts)
@@ -191,7 +191,7 @@ def _pairs(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def has_blank(prompt: Prompt) -> bool:
-    """Return whether a sentence with a BLANK stands in a prompt."""
+    """Return whether a prompt contains a sentence with a BLANK."""
     return BLANK in words_of(prompt)
 
 

@@ -40,13 +40,13 @@ class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-causal`."""
 
     system_prompt: str | None = None
-    """Put before every prompt: as system message, or in front of the text."""
+    """Text before every prompt: as system message, or in front of a plain text."""
     max_new_tokens: Positive = 256
-    """Tokens of an answer where the request names no limit."""
+    """Maximum number of tokens of an answer if the request sets no limit."""
     chat: Chat = "auto"
-    """How messages become text: by the model's chat template where there is one (`auto`), always by it, or `plain`."""
+    """How messages become text: by the model's chat template if there is one (`auto`), always by it, or `plain`."""
     refusal_rule: bool = True
-    """Take answers that open like a refusal as refused."""
+    """Count answers that open like a refusal as refused."""
 
 
 class _Engine(NamedTuple):
@@ -154,7 +154,7 @@ class HFCausal(HFAdapter[_Engine]):
         if loaded.max_tokens is not None and len(ids) + room > loaded.max_tokens:
             raise PermanentError(
                 f"the text has {len(ids)} tokens{' and leaves no room to answer' if room else ''}: {name!r} takes at "
-                f"most {loaded.max_tokens}. Shorten it; cutting it here would ask another question.",
+                f"most {loaded.max_tokens}. Shorten it; it is not cut here, since that would ask another question.",
                 code="request.too-long",
             )
         check_known(ids, loaded.vocabulary, name)

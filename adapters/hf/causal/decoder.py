@@ -1,6 +1,6 @@
 """Continue prompts token by token: in batches padded in front, each distinct prompt run once.
 
-An answer never depends on its batch: the noise is the request's own, and padding is masked.
+An answer never depends on its batch: the noise depends on the request alone, and padding is masked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Task(NamedTuple):
     ids: tuple[int, ...]
     choice: Choice
     most: int
-    """Tokens of the answer at most."""
+    """Maximum number of tokens of the answer."""
     ended: Callable[[list[int]], bool] | None = None
     """Whether the answer so far holds a stop string."""
     top: int = 0
@@ -31,7 +31,7 @@ class Task(NamedTuple):
 
 
 class Written:
-    """An answer in the making."""
+    """An unfinished answer."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -40,11 +40,11 @@ class Written:
         self.reason = ""
         """`stop` or `length`; empty while it is being written."""
         self.broken = False
-        """Whether the model gave logits that are no numbers."""
+        """Whether the model gave logits that are not numbers."""
 
 
 class Decoder:
-    """A causal language model that writes."""
+    """A causal language model that continues prompts."""
 
     def __init__(self, head: Head, ends: frozenset[int], budget: int | None = None, *, caches: bool = True) -> None:
         self._head, self._ends, self._caches = head, ends, caches
@@ -138,7 +138,7 @@ class Decoder:
         return logits, _State(ids, mask, past)
 
     def _note(self, rows: Sequence[Written], tokens: Sequence[int], logits: Any) -> None:
-        """Write the chosen tokens down, and see which answers are done."""
+        """Append the chosen tokens, and check which answers are finished."""
         broken = logits.max(-1).values.isfinite().logical_not().tolist()
         tops = _tops(logits, max(row.task.top for row in rows))
         for number, (row, token) in enumerate(zip(rows, tokens, strict=True)):
@@ -152,7 +152,7 @@ class Decoder:
                 row.reason = "length"
 
     def _padding_is_exact(self) -> bool:
-        """Try whether this model minds padding in front."""
+        """Test whether padding in front changes this model's logits."""
         import torch
 
         long, short = (tuple(row) for row in self._head.trial(2, 9).tolist())
@@ -172,7 +172,7 @@ class Decoder:
 
 
 class _State(NamedTuple):
-    """What the next token is computed from."""
+    """The state from which the next token is computed."""
 
     ids: Any
     mask: Any

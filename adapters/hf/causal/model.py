@@ -1,4 +1,4 @@
-"""Load a Transformers causal language model, and compute its logits only where they are asked for."""
+"""Load a Transformers causal language model, and compute its logits only at the requested positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..load import Kind, load_tokenizer, load_weights, most_tokens
 MAX_LOGITS, MAX_LOGITS_CPU = 1 << 27, 1 << 23
 """Most logits of one pass, so that a large vocabulary does not undo the token budget."""
 FAILURES = (RuntimeError, ValueError, LookupError, TypeError, AttributeError, NotImplementedError)
-"""What a model of one's own raises when it lacks something."""
+"""Errors that a custom model raises for a missing feature."""
 
 
 def _fits(architecture: str) -> bool:
@@ -99,7 +99,7 @@ class Head:
         return (logits if self._cuts else logits[wanted]).float(), output.past_key_values if keep else None
 
     def same(self, one: Any, other: Any) -> bool:
-        """Tell whether two results of the same question agree within what the precision allows."""
+        """Return whether two results of the same question agree within what the precision allows."""
         return agree(one, other, self.model.dtype)
 
     def trial(self, rows: int, width: int) -> Any:
@@ -109,7 +109,7 @@ class Head:
         return (torch.arange(rows * width, device=self.device).view(rows, width) * 7 + 5) % self.vocabulary
 
     def is_causal(self) -> bool:
-        """Tell whether logits stay as they are when the last token changes."""
+        """Return whether logits stay as they are when the last token changes."""
         import torch
 
         ids = self.trial(1, 8)

@@ -1,4 +1,4 @@
-"""From messages to the text a causal language model continues: by its chat template, or plainly joined."""
+"""Messages as the text that a causal language model continues: by its chat template, or joined."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..hub import one_line
 
 Chat = Literal["auto", "template", "plain"]
 TODAY = datetime.datetime(2024, 7, 26, tzinfo=datetime.UTC)
-"""The day templates are told: an answer must not depend on the day it was asked."""
+"""The date given to templates: an answer must not depend on the day of the request."""
 _CLOCK = "strftime_now"
 JOINT = "\n\n"
 
@@ -36,7 +36,7 @@ class Style(NamedTuple):
     system: str | None
 
     def settings(self) -> dict[str, Scalar]:
-        """Return what of this belongs to a model's identity."""
+        """Return the part of these settings that belongs to a model's identity."""
         if self.template is None:
             return {"chat": "plain", "system_prompt": self.system}
         digest = hashlib.sha256(self.template.encode()).hexdigest()
@@ -67,7 +67,7 @@ class Style(NamedTuple):
 
 
 def choose_style(chat: Chat, system: str | None, source: Source) -> Style:
-    """Settle how messages become text, from the model's files alone.
+    """Choose how messages become text, from the model's files alone.
 
     Raises:
         ModelLoadError: a template is asked for and there is none, or its file cannot be read.
@@ -103,7 +103,7 @@ def _find_template(source: Source) -> str | None:
 def _text(message: Message) -> str:
     if not all(isinstance(part, Text) for part in message.parts):
         raise PermanentError(
-            "hf-causal reads text only, and a message has an image. Use a vision-language model.",
+            "hf-causal reads text only, but a message has an image. Use a vision-language model.",
             code="request.image-unsupported",
         )
     return "".join(part.text for part in message.parts if isinstance(part, Text))
@@ -128,7 +128,7 @@ def _fill(template: str, turns: Sequence[dict[str, str]], tokenizer: Any) -> str
 
 
 def _stop_clock(template: str) -> str:
-    """Give a template that asks for the date a clock of its own."""
+    """Give a fixed clock to a template that uses the date."""
     if _CLOCK not in template:
         return template
     told = "".join(f" | replace('%{sign}', '{TODAY.strftime('%' + sign)}')" for sign in "aAbBdHIjmMpSyY")

@@ -1,8 +1,8 @@
-"""Log-probabilities of continuations, with every stretch of text that several share run once.
+"""Log-probabilities of continuations, where text that several share is run once.
 
 A call is a tree: prompts that begin alike, below them the prompts, below them their continuations. Each level runs
 only the tokens that are new, on the keys and values of the level above. Rows of one pass begin at the same token and
-are padded at their end at most, where a causal model does not look: no mask, no gap, and the same numbers for models
+are padded at their end at most, which a causal model ignores: no mask, no gap, and the same numbers for models
 with rotary, learned or no positions and with sliding windows.
 """
 
@@ -73,7 +73,7 @@ class CausalScorer:
         return share_beginnings([join_leaves(group) for group in leaves if group])
 
     def _run_all(self, nodes: list[Node]) -> None:
-        """Run all; what does not fit into memory is tried in smaller parts, then given up."""
+        """Run all rows; rows that do not fit into memory are tried in smaller parts, and single ones are given up."""
         while nodes:
             chunk = next(self._chunks([(node, 0) for node in nodes], 0))
             taken = [node for node, _ in chunk]
@@ -94,7 +94,7 @@ class CausalScorer:
         return attempt(run, self._head.device) is not None
 
     def _chunks(self, nodes: list[tuple[Node, int]], base: int) -> Iterator[list[tuple[Node, int]]]:
-        """Part the nodes of one level into passes: alike in length, bounded in tokens and logits."""
+        """Divide the nodes of one level into passes of similar length with bounded tokens and logits."""
         nodes = sorted(nodes, key=lambda pair: -pair[0].length)
         start = 0
         while start < len(nodes):
@@ -112,7 +112,7 @@ class CausalScorer:
             start = end
 
     def _pass(self, chunk: list[tuple[Node, int]], past: Any, base: int) -> None:
-        """Run the new tokens of these nodes, then whatever continues them."""
+        """Run the new tokens of these nodes, then their children."""
         import torch
 
         if self._stop.is_set():
@@ -147,7 +147,7 @@ class CausalScorer:
         return kept
 
     def _sharing_is_exact(self) -> bool:
-        """Try the tree on this model; a cache of its own kind may not bear being shared."""
+        """Test the tree on this model, since a custom cache may not support sharing."""
         import torch
 
         one, two = self._head.trial(2, 2 * LEAST_SHARED)[:, : LEAST_SHARED + 12].tolist()

@@ -1,4 +1,4 @@
-"""Find what texts begin with, so that it is run once: continuations below a prompt, prompts below a beginning."""
+"""Find common beginnings of texts, to run each once: continuations below a prompt, prompts below a beginning."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 LEAST_SHARED = 32
-"""Tokens that prompts must share to be worth a pass of their own."""
+"""Tokens that prompts must share for a separate pass to save time."""
 
 
 class Node(NamedTuple):
-    """A stretch of text from its beginning, and what continues it."""
+    """A common beginning of texts, and its continuations."""
 
     ids: Sequence[int]
     length: int
@@ -25,7 +25,7 @@ class Node(NamedTuple):
 
 
 def join_leaves(leaves: Sequence[Node]) -> Node:
-    """Put the continuations of one prompt below what all of them begin with."""
+    """Put the continuations of one prompt below their common beginning."""
     first = leaves[0].ids
     shared = min(min(leaf.split for leaf in leaves), *(_common(first, leaf.ids) for leaf in leaves))
     return Node(first, shared, tuple(leaves))
@@ -47,7 +47,7 @@ def share_beginnings(prompts: Sequence[Node]) -> list[Node]:
 
 
 def _best_groups(alike: Sequence[int], start: int, stop: int) -> tuple[int, list[tuple[int, int, int]]]:
-    """Part sorted prompts [start, stop) into groups (start, stop, tokens shared); return the tokens saved and them."""
+    """Return the tokens saved by dividing sorted prompts [start, stop), and the groups (start, stop, tokens)."""
     if stop - start < 2:
         return 0, [(start, stop, 0)] if stop > start else []
     least = min(alike[start : stop - 1])

@@ -25,10 +25,10 @@ class HFClassifierOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-classifier`."""
 
     multi_label: bool | None = None
-    """True: labels are independent (a sigmoid each). False: exactly one is right (softmax). None: as the model's
-    configuration says (`problem_type`)."""
+    """True: labels are independent (a sigmoid each). False: exactly one is right (softmax). None: as in the model's
+    configuration (`problem_type`)."""
     truncate: bool = False
-    """Cut what is too long at its end (of a pair: the longer text) instead of refusing it."""
+    """Cut texts that are too long at their end (of a pair: the longer text) instead of refusing them."""
 
 
 class _Engine(NamedTuple):

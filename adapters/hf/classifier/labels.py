@@ -1,4 +1,4 @@
-"""What a classifier's configuration says: its labels in order, and how its outputs become probabilities."""
+"""The configuration of a classifier: its labels in order, and how its outputs become probabilities."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def read_labels(id2label: Mapping[Any, Any] | None, name: str) -> tuple[str, ...
     if len(set(ordered)) < len(ordered):
         twice = next(label for label in ordered if ordered.count(label) > 1)
         raise ModelLoadError(
-            f"model {name!r} calls two outputs {twice!r}; give them names of their own in id2label.",
+            f"model {name!r} calls two outputs {twice!r}; give them different names in id2label.",
             code="model.labels",
         )
     return ordered
 
 
 def choose_activation(config: Mapping[str, Any], name: str, *, multi_label: bool | None) -> Activation:
-    """Say how outputs become probabilities: softmax over the labels, or a sigmoid for each of several labels.
+    """Return how outputs become probabilities: softmax over the labels, or a sigmoid for each of several labels.
 
     Raises:
         ModelLoadError: a regression model, or a single output whose meaning the configuration does not say.

@@ -1,4 +1,4 @@
-"""Load a Transformers sequence classifier and its tokenizer, refusing whatever would give wrong numbers."""
+"""Load a Transformers sequence classifier and its tokenizer; refuse models that would give wrong numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .labels import CLASSIFIER, read_labels
 
 
 class Classifier(NamedTuple):
-    """A model on its device, its tokenizer, and what both say of themselves."""
+    """A model on its device and its tokenizer, with their labels and limits."""
 
     model: Any
     tokenizer: Any

@@ -1,6 +1,6 @@
-"""Run rows through a model in passes of bounded size, where only rows of one length share a pass.
+"""Run rows through a model in passes of bounded size; only rows of equal length share a pass.
 
-Nothing is padded, so no row's numbers can depend on the rows it happens to run with.
+Nothing is padded, so the numbers of a row cannot depend on the other rows of its pass.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Row = npt.NDArray[np.float64]
 Forward = Callable[[Sequence[int]], npt.NDArray[np.float64]]
 """Row numbers to values: [row, value]."""
 Key = tuple[int, ...]
-"""The length in tokens, then whatever else the rows of one pass must share."""
+"""The length in tokens, and other properties that the rows of one pass must share."""
 
 
 class Passes:
-    """Cuts rows into passes that hold at most `budget` tokens, and fewer once memory has run out."""
+    """Cuts rows into passes that hold at most `budget` tokens, and fewer after memory has run out."""
 
     def __init__(self, device: str, budget: int | None = None, max_rows: int | None = None) -> None:
         self._device, self._max_rows = device, max_rows

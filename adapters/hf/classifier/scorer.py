@@ -22,7 +22,7 @@ class Encoded(NamedTuple):
 
     ids: Sequence[int]
     types: Sequence[int] | None
-    """Which text each token belongs to; None if the model does not want to know."""
+    """Which text each token belongs to; None if the model does not use it."""
 
 
 def encode(classifier: Classifier, requests: Sequence[Classify], *, truncate: bool) -> list[Encoded]:
@@ -39,7 +39,7 @@ def encode(classifier: Classifier, requests: Sequence[Classify], *, truncate: bo
 
 
 def check(encoded: Encoded, classifier: Classifier, name: str) -> None:
-    """Refuse what the model cannot read.
+    """Refuse texts that the model cannot read.
 
     Raises:
         PermanentError: too long, no tokens at all, or tokens the model does not know.
@@ -48,12 +48,13 @@ def check(encoded: Encoded, classifier: Classifier, name: str) -> None:
     if most is not None and size > most:
         raise PermanentError(
             f"the text (with its pair) has {size} tokens, {name!r} takes at most {most}. "
-            "Shorten it, or set truncate = true to have its end cut off.",
+            "Shorten it, or set truncate = true to cut off its end.",
             code="request.too-long",
         )
     if not size:
         raise PermanentError(
-            f"the tokenizer of {name!r} makes no tokens of this text: nothing to classify.", code="request.empty"
+            f"the tokenizer of {name!r} makes no tokens from this text, so it cannot be classified.",
+            code="request.empty",
         )
     check_known(encoded.ids, classifier.vocabulary, name)
     if encoded.types and classifier.token_types is not None and max(encoded.types) >= classifier.token_types:

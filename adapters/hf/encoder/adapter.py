@@ -28,9 +28,9 @@ class HFEncoderOptions(HFOptions, frozen=True, kw_only=True):
     normalize: bool = False
     """Scale every vector to length 1."""
     prompt_name: str | None = None
-    """Which of the model's prompts to put before every text; None takes the model's default, if it has one."""
+    """Name of the model's prompt to put before every text; None takes the model's default, if it has one."""
     truncate: bool = False
-    """Cut what is too long at its end instead of refusing it."""
+    """Cut texts that are too long at their end instead of refusing them."""
 
 
 class _Engine(NamedTuple):
@@ -87,13 +87,14 @@ class HFEncoder(HFAdapter[_Engine]):
     def _refusal(self, encoder: Encoder, length: int | None) -> ModelError | None:
         if length == 0:
             return PermanentError(
-                f"{self.identity.model!r} makes no tokens of this text: nothing to embed.", code="request.empty"
+                f"{self.identity.model!r} makes no tokens from this text, so it cannot be embedded.",
+                code="request.empty",
             )
         most = encoder.max_tokens
         if length is not None and most is not None and length > most and not self._options.truncate:
             return PermanentError(
                 f"the text (with its prompt) has {length} tokens, {self.identity.model!r} takes at most {most}. "
-                "Shorten it, or set truncate = true to have its end cut off.",
+                "Shorten it, or set truncate = true to cut off its end.",
                 code="request.too-long",
             )
         return None

@@ -1,4 +1,4 @@
-"""Which files make a sentence-transformers model, and their digest: known before any of them is loaded.
+"""The files of a sentence-transformers model and their digest, known before any of them is loaded.
 
 Such a model is a chain of modules (a Transformer, a pooling, perhaps a projection), each in a folder that
 `modules.json` names; a change in any of them changes the vectors.
@@ -34,7 +34,7 @@ class Module(msgspec.Struct, frozen=True):
 
 
 class EncoderSource(msgspec.Struct, frozen=True):
-    """Where a model's files come from, and what pins them."""
+    """Source of a model's files, and the digest or commit that pins them."""
 
     name: str
     """A hub name, or the base name of the directory."""
@@ -56,7 +56,7 @@ def find_encoder(
 
     Raises:
         ModelLoadError: neither a directory nor a reachable hub name, no sentence-transformers model, incomplete, or
-            of modules that bring code which is not trusted.
+            with modules whose code is not trusted.
     """
     folder = Path(model).expanduser()
     if not folder.is_dir():
@@ -65,7 +65,7 @@ def find_encoder(
         return EncoderSource(model, path.parent.name, modules, None, None, allow_pickle, trust_remote_code)
     if revision is not None:
         raise ModelLoadError(
-            f"revision {revision!r} is given for the directory {model!r}; drop it: only hub names have one.",
+            f"revision {revision!r} is given for the directory {model!r}; remove it: only hub names have one.",
             code="model.revision",
         )
     if not (folder / MODULES).is_file():
@@ -140,8 +140,8 @@ def _read_modules(path: Path, name: str, trusted: bool) -> tuple[Module, ...]:
             )
         if not module.type.startswith(OWN) and not trusted:
             raise ModelLoadError(
-                f"model {name!r} brings its own code ({module.type}), which is not run unasked. Read it, then set "
-                "trust_remote_code = true.",
+                f"model {name!r} contains its own code ({module.type}), which does not run without permission. "
+                "Read it, then set trust_remote_code = true.",
                 code="model.own-code",
             )
     return modules

@@ -19,12 +19,12 @@ from .files import EncoderSource, fetch_encoder, read_prompts
 
 
 class Encoder(NamedTuple):
-    """A model on its device, and how it is to be asked."""
+    """A model on its device, with its prompt and limit."""
 
     model: Any
     device: str
     prompt: str
-    """What is put before every text."""
+    """Prefix of every text."""
     max_tokens: int | None
     """Longest text in tokens, prompt and special ones included; None if the model names no limit."""
 
@@ -85,7 +85,7 @@ class EncoderScorer:
     ) -> list[Row | None]:
         """Return one vector per text: [width]; None for a text that did not fit into memory.
 
-        Only texts of one length share a pass; where lengths are not known, each has a pass of its own.
+        Only texts of one length share a pass; where lengths are not known, each has a separate pass.
 
         Raises:
             Stopped: `stop` was set between two passes.

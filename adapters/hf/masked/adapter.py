@@ -108,8 +108,8 @@ class HFMasked(HFAdapter[_Engine]):
     def _check_size(self, tokens: Tokens, loaded: Loaded) -> None:
         if loaded.max_tokens is not None and len(tokens.ids) > loaded.max_tokens:
             raise PermanentError(
-                f"the text has {len(tokens.ids)} tokens, {self.identity.model!r} takes at most {loaded.max_tokens}. "
-                "Shorten it; cutting it here would score another text.",
+                f"the text has {len(tokens.ids)} tokens; {self.identity.model!r} takes at most {loaded.max_tokens}. "
+                "Shorten it; it is not cut here, since that would score another text.",
                 code="request.too-long",
             )
         check_known(tokens.ids, loaded.vocabulary, self.identity.model)

@@ -1,4 +1,4 @@
-"""A masked language model of Transformers: load it whole or refuse it, encode texts, and embed them."""
+"""A masked language model of Transformers: load it completely or refuse it, encode texts, and embed them."""
 
 from __future__ import annotations
 

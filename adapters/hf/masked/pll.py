@@ -1,4 +1,4 @@
-"""Which tokens of a sentence a pseudo-log-likelihood scores; knows no torch and no model."""
+"""The tokens of a sentence that a pseudo-log-likelihood scores; independent of torch and of models."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Sentence(NamedTuple):
 
     ids: Sequence[int]
     positions: Sequence[int]
-    """Tokens to score, in order; each is masked in a copy of its own."""
+    """Tokens to score, in order; each is masked in a separate copy."""
     also_masked: Sequence[int]
     """A number per token: scoring one masks the later ones with the same number too; -1 never matches."""
 
 
 def plan_sentence(request: PseudoLikelihood, text: Tokens, contrast: Tokens | None) -> Sentence:
-    """Decide what is scored in a sentence, and what is masked with it.
+    """Return which tokens of a sentence are scored, and which are masked with them.
 
     Scored is every token that is not special, not overlapped by a `given` span, and, with a `contrast`, inside the
     blocks both share. Under `within_word_l2r` the later scored tokens of a word are masked with the earlier ones;
-    what is conditioned on stays in sight. Sources: Salazar et al. 2020, section 2; Kauf and Ivanova 2023, section 3;
+    conditioned tokens stay visible. Sources: Salazar et al. 2020, section 2; Kauf and Ivanova 2023, section 3;
     Nangia et al. 2020, section 3.
 
     Raises:

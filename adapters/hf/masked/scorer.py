@@ -97,7 +97,7 @@ class MaskedScorer:
         )
 
     def _passes(self, rows: _Rows, stop: threading.Event) -> tuple[Any, npt.NDArray[np.bool_]]:
-        """Return the value of every row, and which rows were lost for want of memory."""
+        """Return the value of every row, and the rows that did not fit into memory."""
         import torch
 
         found = torch.zeros(len(rows.order), device=self._device)
@@ -158,11 +158,11 @@ class MaskedScorer:
             self._position = None
 
     def _install_cuts(self) -> bool:
-        """Hook the earliest cut that leaves the logits as they are; return whether there is any.
+        """Hook the earliest cut that does not change the logits; return whether there is one.
 
         After the last attention all is done position by position, so one position is enough from there on; the
-        encoder's end comes next. A model of one's own may have a head that mixes positions: then the whole logits
-        are computed and cut afterwards, slower and as right.
+        encoder's end comes next. A custom model may have a head that mixes positions: then all logits are computed
+        and cut afterwards, which is slower but equally correct.
         """
         model, ids, position = self._model, *self._trial()
         self._gathers = False

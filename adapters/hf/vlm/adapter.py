@@ -32,12 +32,12 @@ KIND = Kind("vision-language model", "AutoModelForImageTextToText", lambda kind:
 
 
 class HFVLMOptions(HFOptions, frozen=True, kw_only=True):
-    """Settings of `hf-vlm`. Tokens of the budget are those of questions, beside their image."""
+    """Settings of `hf-vlm`. The token budget counts questions, without their image."""
 
     batch_items: Positive = 512
-    """Requests per call: those about one image share it."""
+    """Maximum number of requests per call; those about one image share it."""
     refusal_rule: bool = True
-    """Take answers that open like a refusal as refused."""
+    """Count answers that open like a refusal as refused."""
 
 
 class _Model(NamedTuple):

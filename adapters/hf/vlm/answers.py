@@ -1,4 +1,4 @@
-"""Follow answers token by token until each is done."""
+"""Follow answers token by token until each is finished."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Wish(NamedTuple):
 
     choice: Choice
     most: int
-    """Tokens at most; below 1 where the prompt leaves no room."""
+    """Maximum number of tokens; below 1 if the prompt leaves no room."""
     stops: tuple[str, ...]
     top: int
     """Alternatives to report per token."""
@@ -22,7 +22,7 @@ class Wish(NamedTuple):
 
 
 class Answer:
-    """One answer in the making."""
+    """One unfinished answer."""
 
     def __init__(self, ids: tuple[int, ...], wish: Wish) -> None:
         """Start an answer to a prompt of these tokens."""

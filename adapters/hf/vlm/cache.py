@@ -1,7 +1,7 @@
 """Encode an image once and ask many questions about it.
 
-The questions stand one behind the other in a single sequence after the image, each numbered as if it came right after
-it, and a mask lets each see the image and itself only. So the image's keys and values exist once, however many
+The questions form a single sequence after the image, each with positions as if it directly followed the image, and a
+mask limits each to the image and itself. So the image's keys and values exist once, however many
 questions there are; copying them to a row per question costs more than the questions themselves.
 """
 
@@ -18,7 +18,7 @@ KEPT = 2
 
 
 class Unshareable(Exception):
-    """Say that this model keeps more of a prefix than keys and values that can be copied."""
+    """Raised if this model keeps more of a prefix than keys and values that can be copied."""
 
 
 class Stem(NamedTuple):
@@ -30,7 +30,7 @@ class Stem(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Questions under way, in one sequence."""
+    """Unfinished questions, in one sequence."""
 
     logits: Any
     """[question, kept position, vocabulary]; the last position is the question's last token."""
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
     owners: Any
     """The question each token of the sequence belongs to, -1 for the image's: [token]."""
     rows: Any
-    """The questions still under way: [question]."""
+    """The unfinished questions: [question]."""
     positions: Any
     """Position of each question's last token: [question]."""
 
@@ -114,7 +114,7 @@ def open_rows(loaded: Loaded, stem: Stem, rows: Sequence[Sequence[int]], keep: i
 
 
 def step_rows(loaded: Loaded, batch: Batch, tokens: Sequence[int]) -> Batch:
-    """Append one token to every question under way."""
+    """Append one token to every unfinished question."""
     import torch
 
     owners, positions = torch.cat([batch.owners, batch.rows]), batch.positions + 1
@@ -130,7 +130,7 @@ def step_rows(loaded: Loaded, batch: Batch, tokens: Sequence[int]) -> Batch:
 
 
 def select_rows(batch: Batch, rows: Sequence[int]) -> Batch:
-    """Go on with some of the questions."""
+    """Continue with some of the questions."""
     import torch
 
     chosen = torch.tensor(rows, device=batch.rows.device)

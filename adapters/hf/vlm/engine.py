@@ -1,4 +1,4 @@
-"""Answer encoded prompts: in batches after a shared image where the model allows it, else one by one."""
+"""Answer encoded prompts: in batches after a shared image if the model allows it, else one at a time."""
 
 from __future__ import annotations
 
@@ -173,10 +173,10 @@ def _pick(table: Any, wanted: Sequence[int]) -> list[float]:
 
 
 def continue_plainly(loaded: Loaded, prompt: Encoded, answer: Answer) -> Answer:
-    """Bring one answer to its end.
+    """Complete one answer.
 
-    Transformers drives the model here, since models number positions and keep states in ways of their own; the
-    tokens are still chosen as everywhere else.
+    Transformers drives the model here, since models number positions and keep states in different ways; tokens
+    are chosen as in the other adapters.
     """
     import torch
     from transformers import GenerationConfig

@@ -1,4 +1,4 @@
-"""Bring requests together that share their images and the tokens before them."""
+"""Group requests that share their images and the tokens before them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Work(NamedTuple, Generic[H]):
     """Number of the request it belongs to."""
     asked: Asked
     how: H
-    """What is wanted of it: how to answer, or from which token on to score."""
+    """The task: how to answer, or the first token to score."""
 
 
 def by_image(

@@ -15,7 +15,7 @@ from ..load import check_fast, load_weights
 from ..text import Encoder
 
 MAX_TOKENS = 256
-"""Longest answer in tokens where neither the request nor the model names one."""
+"""Longest answer in tokens if neither the request nor the model sets a limit."""
 MORE = (
     "processor_config.json",
     "preprocessor_config.json",
@@ -27,7 +27,7 @@ MORE = (
 
 
 class Loaded(NamedTuple):
-    """A model on its device, and all that goes with it."""
+    """A model on its device, with its processor, template and limits."""
 
     model: Any
     processor: Any
@@ -36,7 +36,7 @@ class Loaded(NamedTuple):
     template: str
     defaults: Defaults
     answer_tokens: int
-    """Longest answer where a request names none."""
+    """Longest answer if the request sets no limit."""
     ends: frozenset[int]
     """Tokens that end an answer."""
     device: str

@@ -1,4 +1,4 @@
-"""Turn messages and images into what a vision-language model reads."""
+"""Turn messages and images into the inputs of a vision-language model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Encoded(NamedTuple):
     stem: int
     """Number of tokens up to the end of the last image; 0 without an image."""
     media: dict[str, Any]
-    """What the processor made beside the tokens: pixel values, sizes ..."""
+    """Other outputs of the processor: pixel values, sizes ..."""
 
 
 def images_of(prompt: Prompt) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def render(loaded: Loaded, prompt: Prompt) -> str:
     for text in (part.text for message in prompt for part in message.parts if isinstance(part, Text)):
         if marker and marker in text:
             raise PermanentError(
-                f"the text holds {marker!r}, this model's placeholder of an image: {text[:80]!r}.",
+                f"the text contains {marker!r}, this model's placeholder for an image: {text[:80]!r}.",
                 code="request.placeholder",
             )
     prefilled = bool(prompt) and prompt[-1].role == "assistant"
@@ -79,8 +79,8 @@ def encode(loaded: Loaded, text: str, images: Sequence[Any]) -> Encoded:
     made.pop("attention_mask", None)
     if loaded.max_tokens is not None and len(ids) > loaded.max_tokens:
         raise PermanentError(
-            f"the prompt has {len(ids)} tokens with its image, the model takes at most {loaded.max_tokens}. "
-            "Shorten it; cutting it here would ask another question.",
+            f"the prompt has {len(ids)} tokens with its image, but the model takes at most {loaded.max_tokens}. "
+            "Shorten it; it is not cut here, since that would ask another question.",
             code="request.too-long",
         )
     if not ids:
@@ -90,7 +90,7 @@ def encode(loaded: Loaded, text: str, images: Sequence[Any]) -> Encoded:
 
 
 def plan_answer(loaded: Loaded, request: Generate, prompt: Encoded, images: Sequence[str]) -> Wish:
-    """Settle how an answer is written.
+    """Return how an answer is written.
 
     Raises:
         PermanentError: a setting out of range.
@@ -118,7 +118,7 @@ def continuation_start(loaded: Loaded, text: str, continuation: str, whole: Enco
     start = len(whole.ids) - len(own)
     if whole.ids[start:] != own:
         raise PermanentError(
-            f"the model's processor writes {continuation[:40]!r} otherwise than its tokenizer does, so where the "
+            f"the model's processor writes {continuation[:40]!r} differently from its tokenizer, so where the "
             "continuation begins is unknown. Ask for an answer instead of a likelihood.",
             code="request.border",
         )
@@ -131,7 +131,7 @@ def continuation_start(loaded: Loaded, text: str, continuation: str, whole: Enco
 
 
 def _adds_special(loaded: Loaded, text: str) -> bool:
-    """Tell whether the tokenizer adds its own tokens; a template may have written them itself."""
+    """Return whether the tokenizer adds its own tokens; a template may have written them itself."""
     start = loaded.processor.tokenizer.bos_token
     return not (start and text.startswith(start))
 

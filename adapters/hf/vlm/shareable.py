@@ -1,4 +1,4 @@
-"""Try on a model whether questions about an image may share its keys and values."""
+"""Test on a model whether questions about an image may share its keys and values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUESTIONS = ("What is this?", "Is there a person to be seen in this picture, or 
 
 
 def can_share(loaded: Loaded, name: str) -> bool:
-    """Compare logits after a shared image with those of whole passes; False where they differ or nothing comes.
+    """Compare logits after a shared image with those of whole passes; False if they differ or none are returned.
 
     Raises:
         ModelLoadError: the model cannot even take an image and a question.
