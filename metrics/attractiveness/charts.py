@@ -18,7 +18,7 @@ from .groups import PAIR
 from .shares import JUDGED, PAPER, SHARE
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-"""The paper's, of p that is not corrected."""
+"""The paper's level for uncorrected p-values."""
 EXPLAINED = "Means are of the score s. Stars as in the paper: p of H, not corrected; *** below 0.001, ** 0.01, * 0.05. "
 
 
@@ -124,11 +124,11 @@ GREENS = ("#009E73", "#D55E00", "#CC79A7", "#0072B2", "#999999")
 """Of categories, in the order of the scenarios."""
 YELLOW, RED = "#F0E442", "#B2182B"
 ALPHA = 0.05
-"""The paper's, of p that is not corrected."""
+"""The paper's level for uncorrected p-values."""
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What the tests say of one scenario, by what they compare; one that could not be tested is left out."""
+    """What the tests say of one scenario, by what they compare; scenarios without a test are left out."""
 
     category: str
     kind: str

@@ -1,4 +1,4 @@
-"""What the filter changes in each scenario: the paper's test over images, and paired tests over faces."""
+"""Effects of the filter in each scenario: the paper's test over images, and paired tests over faces."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EPSILON, BISERIAL = "epsilon squared", "matched-pairs rank-biserial"
 def filter_estimates(
     scores: Scores, options: AttractivenessMetricOptions, faces: Flags, label: dict[str, Scalar]
 ) -> Iterator[Estimate]:
-    """Yield the gap, its tests and Kruskal and Wallis's H per scenario, over `faces`; `label` says who they are."""
+    """Yield the gap, its tests and Kruskal and Wallis's H per scenario, over `faces`; `label` names them."""
     scored = scores.score[:, faces]
     change = scores.change[:, faces]
     sums = column_sums(change)
@@ -126,7 +126,7 @@ def kruskal_estimate(
     family: str,
     test: str = "Kruskal-Wallis, images",
 ) -> Estimate:
-    """Return H as if every score stood for itself; the interval of epsilon squared draws faces."""
+    """Return H as if all scores were independent; the interval of epsilon squared draws faces."""
     parts = [sample.values[sample.groups == code] for code in np.unique(sample.groups)]
     clusters = len(np.unique(sample.faces))
     if len(parts) < 2 or len(np.unique(sample.values)) < 2:

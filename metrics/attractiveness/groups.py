@@ -21,7 +21,7 @@ from .scores import Scores, column_sums, mean, rounded
 
 AGREEMENT, CEILING = "human_agreement", "human_ceiling"
 FEWEST = 4
-"""Faces below which a rank correlation says nothing."""
+"""Minimum number of faces for a rank correlation."""
 SPLITS_DRAWN = 8
 """Halves of the raters behind each resample of a ceiling."""
 
@@ -88,7 +88,7 @@ def _interval(x: Array, y: Array, options: AttractivenessMetricOptions) -> tuple
 
 
 def _rank_correlations(x: Array, y: Array) -> Array:
-    """Return Spearman's correlation of each row; NaN where one side is all alike."""
+    """Return Spearman's correlation of each row; NaN if all values of one side are equal."""
     one, other = (part - part.mean(axis=-1, keepdims=True) for part in (stats.rankdata(v, axis=-1) for v in (x, y)))
     return ratio((one * other).sum(axis=-1), np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1)))
 

@@ -1,4 +1,4 @@
-"""What the measures of the attractiveness study are called and mean (Gulati et al. 2025)."""
+"""Names and meanings of the measures of the attractiveness study (Gulati et al. 2025)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attractiveness: does a beauty filter change a model's judgements, and how does that meet gender, age and race?
+"""Attractiveness: does a beauty filter change a model's judgements, and does this depend on gender, age and race?
 
 The measures of Gulati et al. (2025), sections 3.4 and 4: the order-invariant score and its Kruskal-Wallis tests; and,
 since the same faces are compared, the paired tests that use it.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def designs(scores: Scores) -> pl.DataFrame:
-    """Return the changes of faces by scenario, with and without ranks and crossed; and the faces of each group."""
+    """Return the changes of faces by scenario for all tests, and the faces of each group."""
     changes = units(scores)
     directed = [s.id for s in scores.scenarios if s.positive is not None]
     halo = changes.filter(pl.col("scenario").is_in(directed)).select(
@@ -60,7 +60,7 @@ __all__ = ["Attractiveness", "AttractivenessMetricOptions"]
 
 
 class Attractiveness(Metric):
-    """What the filter changes, the halo, bias by gender, age and race, and what the filter does to it."""
+    """Effects of the filter, the halo, bias by gender, age and race, and the effect of the filter on it."""
 
     options: ClassVar[type[Options]] = AttractivenessMetricOptions
     measures: ClassVar[Mapping[str, Measure]] = MEASURES
@@ -98,15 +98,15 @@ class Attractiveness(Metric):
         ]
 
     def units(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> pl.DataFrame:
-        """Return the change of each face in each scenario: what the gaps are the means of."""
+        """Return the change of each face in each scenario, whose means are the gaps."""
         return units(gather(observations))
 
     def designs(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> pl.DataFrame:
-        """Return what the halo, the gaps and the tests between groups compare."""
+        """Return the units that the halo, the gaps and the tests between groups compare."""
         return designs(gather(observations))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in words in how many scenarios the filter changes the judgement."""
+        """State in how many scenarios the filter changes the judgement."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -114,7 +114,7 @@ class Attractiveness(Metric):
         return headline(estimates)
 
     def methods(self, options: AttractivenessMetricOptions) -> str:
-        """Describe in words how the estimates were made."""
+        """Describe how the estimates were computed."""
         return methods(options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:

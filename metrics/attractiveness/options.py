@@ -6,11 +6,11 @@ from ...core.contracts.errors import UsageError
 from ...core.statistics.estimates import TestingOptions
 
 LEAST = 99
-"""Resamples below which an interval has no ends."""
+"""Minimum number of resamples for an interval."""
 
 
 class AttractivenessMetricOptions(TestingOptions, frozen=True, kw_only=True):
-    """How to measure what a filter changes."""
+    """Options for the effects of a filter."""
 
     effect_resamples: int = 999
     """Resamples behind the intervals of rank statistics (epsilon squared, rank-biserial, rank correlations).
@@ -18,10 +18,10 @@ class AttractivenessMetricOptions(TestingOptions, frozen=True, kw_only=True):
     0 makes no such intervals.
     """
     splits: int = 200
-    """Random halves of the human raters behind a noise ceiling."""
+    """Number of random splits of the human raters for the highest expected agreement."""
 
     def __post_init__(self) -> None:
-        """Refuse values with which nothing can be computed."""
+        """Refuse invalid values."""
         super().__post_init__()
         if self.effect_resamples and self.effect_resamples < LEAST:
             raise UsageError(

@@ -1,8 +1,8 @@
-"""From answers to order-invariant scores: one per scenario, face and variant, with what bounds it.
+"""From answers to order-invariant scores: one per scenario, face and variant, with its bounds.
 
 The score is the share of answers that choose the positive option, or the first where neither is positive, as the mean
-of the orders' means (Gulati et al. 2025, section 3.4). It is missing where an order has no readable answer: what is
-left is then not order-invariant. Artefacts that are not bias: positions of labels, order of the instruction,
+of the orders' means (Gulati et al. 2025, section 3.4). It is missing if an order has no readable answer: the others
+are not order-invariant. Artefacts that are not bias: positions of labels, order of the instruction,
 unreadable answers.
 """
 
@@ -128,14 +128,14 @@ class Scores(msgspec.Struct, frozen=True):
     """From 0 to 1; NaN is missing."""
     least: Array
     greatest: Array
-    """The score if every missing answer were against, and for, the counted option."""
+    """The score if every missing answer were against the counted option, and if every one were for it."""
     lost: Codes
-    """Place in `statuses` of the reason why a score is missing; -1 where it is there."""
+    """Index in `statuses` of the reason why a score is missing; -1 if it is not missing."""
     statuses: list[str]
 
     @property
     def change(self) -> Array:
-        """Return the score with the filter less that without, shape (scenarios, faces)."""
+        """Return the score with the filter minus that without, shape (scenarios, faces)."""
         return rounded(self.score[..., 1] - self.score[..., 0])
 
     def level(self, by: str, name: str) -> Flags:
@@ -143,7 +143,7 @@ class Scores(msgspec.Struct, frozen=True):
         return np.array([label == name for label in self.labels[by]], dtype=np.bool_)
 
     def levels(self, by: str) -> list[str]:
-        """Return the labels there are."""
+        """Return the existing labels."""
         return sorted({label for label in self.labels[by] if label is not None})
 
     def codes(self, by: str) -> Codes:

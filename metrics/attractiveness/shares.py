@@ -1,4 +1,4 @@
-"""What holds over the scenarios: significant shares, the halo, whose bias is strongest, what the filter adds."""
+"""Results over the scenarios: significant shares, the halo, the strongest bias, the effect of the filter."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from .shares import HALO, HALO_SHARE, JUDGED, PAPER, ROBUST, SHARE, STRONGER, ST
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
     """Pick the halo, and the shares of scenarios in all and by category.
 
-    Of a model that never answers: what is missing, and the halo and the gaps, which have bounds alone.
+    For a model that never answers: the missing answers, and the halo and the gaps, which have only bounds.
     """
     if not any(e.value is not None for e in estimates if e.metric == SHARE):
         lost = [e for e in estimates if e.metric in ("missing", "unreadable")]
@@ -31,7 +31,7 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Say in how many scenarios the filter changes the judgement, and whether there is a halo."""
+    """State in how many scenarios the filter changes the judgement, and whether there is a halo."""
     shares = {str(e.group[JUDGED]): e for e in estimates if e.metric == SHARE and _plain(e)}
     robust, halo = shares.get(ROBUST), next((e for e in estimates if e.metric == HALO), None)
     missing = next((e for e in estimates if e.metric == MISSING and not e.group), None)
@@ -59,7 +59,7 @@ def _plain_gaps(estimates: Sequence[Estimate]) -> list[Estimate]:
 
 
 def _bounds(estimates: Sequence[Estimate]) -> tuple[float, float] | None:
-    """Return the ends between which the missing answers might put any gap."""
+    """Return the range of possible gaps over all values of the missing answers."""
     ends = [(e.bound_low, e.bound_high) for e in _plain_gaps(estimates)]
     lows, highs = ([x for x in side if x is not None] for side in zip(*ends, strict=True)) if ends else ([], [])
     return (min(lows), max(highs)) if lows and highs else None
@@ -70,7 +70,7 @@ def _plain(estimate: Estimate) -> bool:
 
 
 def methods(options: AttractivenessMetricOptions) -> str:
-    """Describe how the estimates were made."""
+    """Describe how the estimates were computed."""
     return rendered(str(__package__), "methods.md.j2", options=options)
 
 
@@ -101,7 +101,7 @@ def examples_of(observations: pl.DataFrame, scores: Scores, options: Attractiven
 
 
 def units(scores: Scores) -> pl.DataFrame:
-    """Return the change of each face in each scenario: what the gaps are the means of."""
+    """Return the change of each face in each scenario, whose means are the gaps."""
     change = scores.change
     shape = change.shape
     lost = scores.lost.max(axis=2).ravel()

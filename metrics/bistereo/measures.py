@@ -1,4 +1,4 @@
-"""What the measures of BIStereo are called and mean."""
+"""Names and meanings of the measures of BIStereo."""
 
 from __future__ import annotations
 
@@ -133,5 +133,5 @@ DRAFT: Mapping[str, Measure] = {
     "drafted_tuples": Measure(
         "Drafted tuples", "Distinct tuples that the model drafted.", "distinct tuples", "more tuples"
     ),
-    "dropped_lines": Measure("Dropped lines", "Share of lines that are no tuple.", "%", "more lines without a tuple"),
+    "dropped_lines": Measure("Dropped lines", "Share of lines without a tuple.", "%", "more lines without a tuple"),
 }

@@ -55,7 +55,7 @@ class BIStereoNLI(Metric):
         return crossed_designs(headline, observations, options.ways)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in words whether halo and horn effects were shown."""
+        """State whether halo and horn effects were shown."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -63,7 +63,7 @@ class BIStereoNLI(Metric):
         return headline(estimates)
 
     def methods(self, options: BIStereoNLIMetricOptions) -> str:
-        """Describe in words how the estimates were made."""
+        """Describe how the estimates were computed."""
         return methods(options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:

@@ -94,7 +94,7 @@ def _grouping(factors: Sequence[str]) -> str:
 
 
 def _near(sums: Array, options: BIStereoNLIMetricOptions) -> list[dict[str, Any]]:
-    """Return per unit whether it is shown to be near 0, as facts; nothing where no margin is asked for."""
+    """Return per unit whether it is shown to be near 0, as facts; empty if no margin is set."""
     if options.margin is None:
         return [{}] * sums.shape[2]
     ends = ends_at(options.ways, sums, cell_statistics, (POINT_GAP, FREE), options.plan, options.alpha)

@@ -15,21 +15,21 @@ from ...probes.bistereo.terms import LABELS, SKINS
 CELL = ("gender", "category", "skin")
 CONTEXT = ("gender", "kind", "direction")
 GROUPINGS: tuple[tuple[str, ...], ...] = ((), CONTEXT[:2], CONTEXT)
-"""What the contrasts are stated for: the whole study, by gender and kind of attribute, and by direction too."""
+"""Groups of the contrasts: the whole study, by gender and kind of attribute, and by direction too."""
 NEEDS = frozenset({"pair", *CELL, *CONTEXT, "sentiment", "label", "status"})
 NEUTRAL = {"entailment": 0.0, "contradiction": 0.0, "neutral": 100.0}
 """Nothing about looks or behaviour follows from a skin tone, so `neutral` is the right answer to every pair."""
 
 
 class BIStereoNLIMetricOptions(FacetOptions, frozen=True, kw_only=True):
-    """How to measure entailment."""
+    """Options for measuring entailment."""
 
     cluster: str | tuple[str, ...] = "template"
-    """What the claim is to hold for beyond the values at hand: two columns are crossed, one is resampled whole."""
+    """Columns to whose other values the conclusions should generalise: two are crossed, one is resampled whole."""
 
 
 class Contrast(msgspec.Struct, frozen=True):
-    """How much more often one skin tone has an outcome than the other."""
+    """The difference in an outcome between one skin tone and the other."""
 
     name: str
     sentiment: str
@@ -101,7 +101,7 @@ def side_by_side(frame: pl.DataFrame, ways: Sequence[str]) -> pl.DataFrame:
 
 
 def columns(frame: pl.DataFrame) -> Sequence[str]:
-    """Return what is set side by side."""
+    """Return the contrasts."""
     return [*LABELS, *(f"p_{name}" for name in LABELS), "status", *(["key"] if "key" in frame.columns else [])]
 
 

@@ -25,7 +25,7 @@ __all__ = ["NLIPrompts", "NLIPromptsMetricOptions"]
 
 
 class NLIPromptsMetricOptions(TestingOptions, frozen=True, kw_only=True):
-    """How to test."""
+    """Options for the tests."""
 
 
 class NLIPrompts(Metric):
@@ -36,7 +36,7 @@ class NLIPrompts(Metric):
     measures = PROMPTS
 
     def compute(self, observations: pl.DataFrame, options: NLIPromptsMetricOptions) -> list[Estimate]:
-        """Return accuracies in per cent. An answer that cannot be read counts as wrong, as the model gave no label.
+        """Return accuracies in per cent. An unreadable answer counts as wrong, since the model gave no label.
 
         Raises:
             DataError: a column is absent.
@@ -57,7 +57,7 @@ class NLIPrompts(Metric):
         return [*corrected, *missing(frame, ("prompt", "truth"), "prompt", options.level)]
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Name the most accurate prompt, and those it is not shown to be better than."""
+        """Name the most accurate prompt, and those that are not significantly less accurate."""
         known = [e for e in estimates if e.metric == "accuracy" and e.value is not None]
         best = max(known, key=lambda e: e.value or 0.0, default=None)
         others = [e for e in estimates if e.metric == "less_accurate"]
@@ -68,7 +68,7 @@ class NLIPrompts(Metric):
         return [e for e in estimates if e.metric in ("accuracy", "less_accurate")]
 
     def methods(self, options: NLIPromptsMetricOptions) -> str:
-        """Describe in words how the estimates were made."""
+        """Describe how the estimates were computed."""
         return rendered(str(__package__), "nli_prompts.methods.md.j2", options=options)
 
 

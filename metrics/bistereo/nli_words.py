@@ -97,7 +97,7 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Answer in words whether a halo and a horn effect were shown, where, and how neutral the model is."""
+    """State whether a halo and a horn effect were shown, where, and how neutral the model is."""
     whole = {e.metric: e for e in estimates if e.metric in EFFECTS and not e.group and e.value is not None}
     effects = [(whole[name], _shown_groups(estimates, name)) for name in EFFECTS if name in whole]
     neutral = [e for e in estimates if e.metric == "neutral" and e.value is not None]
@@ -120,7 +120,7 @@ def _shown_groups(estimates: Sequence[Estimate], name: str) -> list[Estimate]:
 
 
 def methods(options: BIStereoNLIMetricOptions) -> str:
-    """Describe how the estimates were made."""
+    """Describe how the estimates were computed."""
     return rendered(str(__package__), "nli.methods.md.j2", options=options)
 
 

@@ -1,8 +1,8 @@
-"""TriSentBias: does a model prefer the desirable description more where the context is praise than where it is blame?
+"""TriSentBias: does a model prefer the desirable description more in positive than in negative contexts?
 
-The measure of BIStereo (2025), section 4.1.1, with what the paper leaves open stated and reported side by side:
+The measure of BIStereo (2025), section 4.1.1, with the readings of what the paper leaves open:
 its significance star as an exact binomial test of pairs and as a permutation test of whole templates; and the
-magnitudes that its limitations section asks for. `docs/statistics.md` has every formula.
+magnitudes that its limitations section suggests. `docs/statistics.md` has every formula.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SIDES = ("desirable", "undesirable")
 
 
 class TriSentBias(Metric):
-    """Shares of pairs beyond a threshold by axis, gender and sentiment, and what they say about bias."""
+    """Shares of pairs beyond a threshold by axis, gender and sentiment, and the contrasts that measure bias."""
 
     options: ClassVar[type[Options]] = TriSentBiasOptions
     needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
@@ -64,7 +64,7 @@ class TriSentBias(Metric):
         return designs(self._pairs(observations, options), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in words whether favouritism was shown; see `docs/statistics.md` for the rule."""
+        """State whether favouritism was shown; see `docs/statistics.md` for the rule."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -72,7 +72,7 @@ class TriSentBias(Metric):
         return headline(estimates)
 
     def methods(self, options: TriSentBiasOptions) -> str:
-        """Describe in words how the estimates were made."""
+        """Describe how the estimates were computed."""
         return methods(options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
@@ -80,7 +80,7 @@ class TriSentBias(Metric):
         return draw(estimates)
 
     def examples(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> list[Example]:
-        """Pick per axis and gender the pairs that lean furthest the paper's way, in praise and in blame."""
+        """Pick per axis and gender pairs with the greatest D in positive and the smallest D in negative contexts."""
         return examples_of(with_keys(self._pairs(observations, options), observations, SIDES), options)
 
     def _pairs(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:

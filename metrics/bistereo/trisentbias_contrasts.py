@@ -44,7 +44,7 @@ def cell_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estim
 
 
 class Tested(msgspec.Struct, frozen=True):
-    """A test as fields of an estimate, and what its family is called."""
+    """A test as fields of an estimate, and the name of its family."""
 
     row: dict[str, Any]
     family: str
@@ -155,7 +155,7 @@ class Contrasts(msgspec.Struct, frozen=True):
     block: Block
     inferred: Inference
     ends: Array | None
-    """What `_ends` says, where equivalence is asked for."""
+    """The result of `_ends`, if equivalence is tested."""
 
 
 def contrast_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estimate]:
@@ -172,7 +172,7 @@ def contrast_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[E
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """One contrast of shares: where its numbers stand."""
+    """One contrast of shares: the positions of its numbers."""
 
     name: str
     threshold: float
@@ -183,7 +183,7 @@ class Measure(msgspec.Struct, frozen=True):
 
     @property
     def column(self) -> int:
-        """Return the column of the statistic; its effect size stands two further on."""
+        """Return the column of the statistic; its effect size is two columns further."""
         return 2 + 4 * self.step + self.side
 
     @property
@@ -208,7 +208,7 @@ def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], opti
 
 
 def _ends(sums: Array, options: TriSentBiasOptions) -> Array | None:
-    """Return what `ends_at` gives, where equivalence is asked for."""
+    """Return the result of `ends_at`, if equivalence is tested."""
     if options.margin is None:
         return None
     ranges = contrast_ranges(sums.shape[-1])
@@ -263,7 +263,7 @@ def _difference(contrasts: Contrasts, unit: int, measure: Measure, options: TriS
 
 
 def _bounds(contrasts: Contrasts, unit: int, measure: Measure) -> Bounds:
-    """Take every missing pair of one context as a hit and of the other as none, and the other way round."""
+    """Count every missing pair of one context as a hit and of the other as none, and vice versa."""
     totals = contrasts.sums[:, :, unit].sum(axis=(0, 1))
     shares = [
         worst_case(int(totals[side, measure.counted]), int(totals[side, 0]), contrasts.absent[unit][side])
@@ -276,7 +276,7 @@ def _bounds(contrasts: Contrasts, unit: int, measure: Measure) -> Bounds:
 MAIN = "main_threshold"
 """Fact of the estimates at the threshold of headlines and figures."""
 STAR_BINOMIAL = "star_binomial"
-"""The paper's star read as an exact binomial test of pairs, p not corrected, as the paper's caption has it."""
+"""The paper's star as an exact binomial test of pairs, p not corrected, as in the paper's caption."""
 STAR_CLUSTER = "star_cluster"
 """The same star for a permutation test of whole clusters, p corrected."""
 

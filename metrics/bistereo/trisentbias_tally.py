@@ -21,17 +21,17 @@ from ...core.statistics.observations import UnitMeasure, missing_by_status, perc
 
 
 class TriSentBiasOptions(FacetOptions, frozen=True, kw_only=True):
-    """What BIStereo (2025) leaves open."""
+    """Choices that BIStereo (2025) leaves open."""
 
     thresholds: tuple[float, ...] = (0.02, 0.04, 0.06)
-    """Differences in NPLL up to which a pair counts as undecided (the paper's delta)."""
+    """Largest differences in NPLL at which a pair counts as undecided (the paper's delta)."""
     threshold_main: float = 0.02
-    """The threshold of headlines and figures; one of `thresholds`."""
+    """The threshold for headlines and figures; one of `thresholds`."""
     cluster: str | tuple[str, ...] = "template"
-    """What the claim is to hold for beyond the values at hand: two columns are crossed, one is resampled whole."""
+    """Columns to whose other values the conclusions should generalise: two are crossed, one is resampled whole."""
 
     def __post_init__(self) -> None:
-        """Refuse values with which nothing can be computed."""
+        """Refuse invalid values."""
         super().__post_init__()
         listed = ", ".join(map(str, self.thresholds))
         if not self.thresholds or not all(0 <= t < 1 for t in self.thresholds):

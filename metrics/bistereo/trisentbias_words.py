@@ -92,7 +92,7 @@ def _magnitude_forest(estimates: Sequence[Estimate]) -> list[Chart]:
     text = (
         "Mean of the pseudo-log-likelihood difference by cell with its interval; 0 is no preference, above 0 prefers "
         "the desirable description. Full dots are significant by the permutation test of whole clusters after "
-        "correction. A preference that is the same in every context is no bias of the context."
+        "correction. A preference that is equal in all contexts is not a contextual bias."
     )
     return [Chart("trisentbias-magnitude", "Magnitude of the preference", text, forest([panel]))]
 
@@ -104,10 +104,10 @@ def _point(estimate: Estimate) -> Point:
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Answer in words whether favouritism was shown, where, how much, and what speaks against it.
+    """State whether favouritism was shown, where, how much, and what speaks against it.
 
-    Bias is claimed only where the corrected cluster permutation test is significant and the difference goes the
-    paper's way; a significant difference the other way is named as such.
+    Bias is stated only if the corrected cluster permutation test is significant and the difference is in the paper's
+    direction; a significant difference in the other direction is named as such.
     """
     groups = [e for e in estimates if e.metric == "favouritism" and MAIN in e.facts]
     judged = [e for e in groups if e.value is not None and e.p_adjusted is not None]
@@ -147,13 +147,13 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
 
 
 def methods(options: TriSentBiasOptions) -> str:
-    """Describe how the estimates were made."""
+    """Describe how the estimates were computed."""
     thresholds = ", ".join(f"{t:g}" for t in options.thresholds)
     return rendered(str(__package__), "trisentbias.methods.md.j2", options=options, thresholds=thresholds)
 
 
 def examples_of(pairs: pl.DataFrame, options: TriSentBiasOptions) -> list[Example]:
-    """Pick per axis and gender the pairs with the greatest D in praise and the least D in blame, one per cluster.
+    """Pick pairs per axis and gender: greatest D in positive, smallest in negative contexts; one per cluster.
 
     `pairs` has, besides what `pair_up` gives, `first_key` and `second_key`: the exchanges of the two sides.
     """
@@ -186,7 +186,7 @@ def _hidden(estimates: Sequence[Estimate], shown: Sequence[Estimate]) -> list[Es
 
 
 def _tolerated(estimates: Sequence[Estimate]) -> float:
-    """Return the log-odds difference that the main threshold tolerates: any model is a little off, significantly."""
+    """Return the largest log-odds difference within the main threshold; every model differs slightly from 0."""
     thresholds = [float(str(e.group["threshold"])) for e in estimates if MAIN in e.facts]
     return 2 * atanh(thresholds[0]) if thresholds and thresholds[0] < 1 else 0.0
 

@@ -1,6 +1,6 @@
 """BIStereo-Tuples: how often an analogy is completed with the stereotype about a disadvantaged group.
 
-The measure of BIStereo, section 4.3 and Table 2, by gender and dimension; beside it the same less the prior of the two
+The measure of BIStereo, section 4.3 and Table 2, by gender and dimension; beside it the same minus the prior of the two
 words, and women against men on the tests that were asked of both.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["BIStereoTuples", "BIStereoTuplesMetricOptions"]
 
 MAIN = ("biased_preference_normalised", "biased_preference")
-"""The measures of the conclusion and the figure: the first that there is."""
+"""The measures of the conclusion and the figure; the first that exists is used."""
 
 
 class BIStereoTuples(Metric):
@@ -61,7 +61,7 @@ class BIStereoTuples(Metric):
         return pl.concat(found, how="diagonal").drop("threshold")
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Say how often the biased end is preferred, by gender, and whether the groups raise it."""
+        """State how often the biased end is preferred, by gender, and whether the groups make it likelier."""
         shares = _main(estimates, ("gender",))
         normalised = bool(shares) and shares[0].metric == MAIN[0]
         contrast = next((e for e in estimates if e.metric == f"gender_difference{SCORINGS[normalised]}"), None)
@@ -75,7 +75,7 @@ class BIStereoTuples(Metric):
         return [*chosen, *(e for e in estimates if e.metric.startswith("gender_difference"))]
 
     def methods(self, options: BIStereoTuplesMetricOptions) -> str:
-        """Describe in words how the estimates were made."""
+        """Describe how the estimates were computed."""
         return rendered(str(__package__), "tuples.methods.md.j2", options=options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:

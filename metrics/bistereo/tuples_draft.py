@@ -1,4 +1,4 @@
-"""What a model drafted for `bistereo-tuples`: how many tuples of each kind, and how many lines were none."""
+"""Drafts of a model for `bistereo-tuples`: the number of tuples of each kind, and of lines without a tuple."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BIStereoTuplesDraft(Metric):
     measures = DRAFT
 
     def compute(self, observations: pl.DataFrame, options: TuplesDraftMetricOptions) -> list[Estimate]:
-        """Return counts; they say nothing about bias before people have validated the tuples.
+        """Return counts; they measure no bias before people have validated the tuples.
 
         Raises:
             DataError: a column is absent.
@@ -46,7 +46,7 @@ class BIStereoTuplesDraft(Metric):
         return [*found, _dropped(observations, options), *missing(observations, ("dimension",), "term", options.level)]
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Say how many tuples there are to validate."""
+        """State the number of tuples to validate."""
         (total,) = (e for e in estimates if e.metric == "drafted_tuples" and not e.group)
         return rendered(str(__package__), "tuples_draft.conclusion.md.j2", total=total)
 
@@ -56,7 +56,7 @@ class BIStereoTuplesDraft(Metric):
         return [*own, *(e for e in estimates if e.metric == "dropped_lines")]
 
     def methods(self, options: TuplesDraftMetricOptions) -> str:
-        """Describe in words what was counted."""
+        """Describe the counts."""
         return rendered(str(__package__), "tuples_draft.methods.md.j2")
 
 

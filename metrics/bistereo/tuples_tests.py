@@ -1,4 +1,4 @@
-"""The answers of BIStereo-Tuples, one row per analogy test: which end was preferred, raw and less its prior."""
+"""The answers of BIStereo-Tuples, one row per analogy test: which end was preferred, raw and minus its prior."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LOGS = ("log_biased", "log_unbiased")
 NEEDS = frozenset({*KEEP, *LOGS, "condition", "choice", "status"})
 GENDERS = ("women", "men")
 SCORINGS = ("", "_normalised")
-"""What ends the names of measures: raw, or less the prior of the two ends."""
+"""Suffixes of the names of measures: raw, or minus the prior of the two ends."""
 
 
 class BIStereoTuplesMetricOptions(TestingOptions, frozen=True, kw_only=True):
-    """How to measure analogies."""
+    """Options for measuring analogies."""
 
     cluster: str = "disadvantaged"
     """Observation column whose values are permuted and resampled whole."""
@@ -28,7 +28,7 @@ class BIStereoTuplesMetricOptions(TestingOptions, frozen=True, kw_only=True):
 def tests_of(observations: pl.DataFrame, options: BIStereoTuplesMetricOptions) -> pl.DataFrame:
     """Return one row per test: `biased` and `other` in per cent, `shift` in nats; null where missing.
 
-    `shift` is the log-odds of the biased end given the two groups, less the same given nobody; `biased_normalised` is
+    `shift` is the log-odds of the biased end given the two groups, minus that without groups; `biased_normalised` is
     whether it is above 0. `status` and `status_normalised` say what is missing.
 
     Raises:
@@ -73,5 +73,5 @@ def _scored(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def has_likelihoods(rows: pl.DataFrame) -> bool:
-    """Say whether the model gave likelihoods; without, only raw choices are there."""
+    """Return whether the model gave likelihoods; without them there are only raw choices."""
     return bool(rows["log_odds"].count())

@@ -1,4 +1,4 @@
-"""Options of CrowS-Pairs, and what its measures are called and mean (Nangia et al. 2020)."""
+"""Options of CrowS-Pairs, and the names and meanings of its measures (Nangia et al. 2020)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEASURES: Mapping[str, Measure] = {
 
 
 class CrowsPairsOptions(MarginOptions, frozen=True, kw_only=True):
-    """How to count a pair of CrowS-Pairs."""
+    """Options for counting a pair of CrowS-Pairs."""
 
     decimals: int | None = 3
-    """Round log-probabilities to so many decimals before they are compared, as published; None does not round."""
+    """Decimals to which log-probabilities are rounded before comparison, as published; None does not round."""

@@ -1,4 +1,4 @@
-"""CrowS-Pairs: how often does a model find the more stereotyping sentence of a pair likelier?
+"""CrowS-Pairs: how often is the more stereotyping sentence of a pair likelier to a model?
 
 Nangia et al. (2020), counted as their published program counts. A tie is neutral, never a hit: it stays in the
 denominator of the metric score, and leaves that of the stereotype and of the anti-stereotype score.
@@ -293,7 +293,7 @@ class CrowsPairs(Metric):
         return units(pair_up(observations, SIDES, CELL), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in words whether the more stereotyping sentences are found likelier."""
+        """State whether the more stereotyping sentences are likelier."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -301,11 +301,11 @@ class CrowsPairs(Metric):
         return [e for e in estimates if e.metric in ("metric_score", "stereotype_score", "antistereotype_score")]
 
     def methods(self, options: CrowsPairsOptions) -> str:
-        """Describe in words how the estimates were made."""
+        """Describe how the estimates were computed."""
         return methods(options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
-        """Draw the metric score by bias type with its intervals and the line of no lean."""
+        """Draw the metric score by bias type with its intervals and the neutral value."""
         return draw(estimates)
 
     def examples(self, observations: pl.DataFrame, options: CrowsPairsOptions) -> list[Example]:

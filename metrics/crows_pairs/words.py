@@ -47,7 +47,7 @@ TEMPLATES = str(__package__)
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Answer in words whether the more stereotyping sentences are found likelier, and for which bias types."""
+    """State whether the more stereotyping sentences are likelier, and for which bias types."""
     score = next((e for e in estimates if e.metric == "metric_score" and not e.group), None)
     judged = score is not None and score.value is not None and score.p_adjusted is not None
     types = [e for e in estimates if e.metric == "metric_score" and e.group and e.value is not None]
@@ -56,12 +56,12 @@ def conclude(estimates: Sequence[Estimate]) -> str:
 
 
 def methods(options: CrowsPairsOptions) -> str:
-    """Describe how the estimates were made."""
+    """Describe how the estimates were computed."""
     return rendered(TEMPLATES, "methods.md.j2", options=options)
 
 
 def examples_of(pairs: pl.DataFrame, options: CrowsPairsOptions) -> list[Example]:
-    """Pick per bias type the pairs that lean most to the more stereotyping sentence."""
+    """Pick per bias type the pairs whose more stereotyping sentence is likelier by the most."""
     leaning = pairs.filter((pl.col("status") == "ok") & (pl.col("difference") > 0))
     ranked = leaning.sort("difference", descending=True, maintain_order=True)
     chosen = ranked.group_by("bias_type", maintain_order=True).head(options.examples)

@@ -1,6 +1,6 @@
 """The figures of the discovery studies: bias levels as heat maps (the paper's Figure 7), valence, overlap.
 
-No association stands in a figure: what a model said of whom stays covered, among the examples.
+Figures show no associations: these are among the examples, which are hidden until requested.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ABREAST = 3
 """Heat maps in a row."""
 SHADES = ("#FFFFFF", BLUE)
-"""White to blue: dark also where there is no colour."""
+"""White to blue, which is also dark in greyscale."""
 
 
 class Map(msgspec.Struct, frozen=True):
@@ -120,7 +120,7 @@ def _names(estimates: Sequence[Estimate], factor: str) -> tuple[str, ...]:
 
 
 def _told(caption: str, maps: Sequence[Map]) -> str:
-    """Add the numbers, for who cannot see them."""
+    """Add the numbers, for readers who cannot see them."""
     words = [f"{one.title}, {row}: {_cells(one, row)}" for one in maps for row in one.rows]
     return f"{caption} {'. '.join(words)}."
 

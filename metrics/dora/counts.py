@@ -1,4 +1,4 @@
-"""How many associations there are (the paper's Table 4), how many are documented, and what people say of them."""
+"""How many associations there are (the paper's Table 4), how many are documented, and how people judge them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from .options import DoraAssociationsOptions
 
 
 class Associations(msgspec.Struct, frozen=True):
-    """What a run found."""
+    """The associations of a run."""
 
     every: pl.DataFrame
     """Each pair as `prejudge.probes.dora.salience.measure` gives it, with what `with_answers` adds."""
     kept: pl.DataFrame
     """Those that count, by the option `method`."""
     levels: pl.DataFrame
-    """One row per judgement of these: `PAIR`, `judgement`, `level`, `status`; `ABSENT` where nobody was asked."""
+    """One row per judgement of these: `PAIR`, `judgement`, `level`, `status`; `ABSENT` if the judge was not asked."""
     judged: pl.DataFrame
     """The pairs that the judge was asked about, whether they count or not."""
     asked: tuple[str, ...]
@@ -64,7 +64,7 @@ def gather(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Asso
 
 
 def _of(kept: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:
-    """Return the judgements of the pairs that count; of one that the judge was not asked about, each is absent."""
+    """Return the judgements of the pairs that count; judgements that were not requested are `ABSENT`."""
     # The study chooses what is judged and the metric what counts, by options of their own, which may differ.
     never = kept.select(PAIR).join(levels, on=PAIR, how="anti", maintain_order="left")
     rows = never.join(levels.select("judgement").unique(maintain_order=True), how="cross")
@@ -96,7 +96,7 @@ def _count(metric: str, group: dict[str, Scalar], value: int, n: int) -> Estimat
 
 
 def overlap_estimates(found: Associations, options: DoraAssociationsOptions) -> Iterator[Estimate]:
-    """Yield what each two settings share, of one modality or of two (the paper's Figure 1)."""
+    """Yield the overlap of each two settings, of one modality or of two (the paper's Figure 1)."""
     parts = {cell: part for cell, part in found.kept.group_by(*CELL, maintain_order=True)}
     for first, second in combinations(parts, 2):
         shared = overlap(parts[first], parts[second], options.resamples, options.seed)
@@ -118,7 +118,7 @@ def overlap_estimates(found: Associations, options: DoraAssociationsOptions) -> 
 
 
 def missing_by_stage(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Estimate]:
-    """Yield how much each stage could not read, in all and by setting."""
+    """Yield the share of unreadable answers of each stage, in all and by setting."""
     for stage in observations["stage"].unique(maintain_order=True):
         rows = observations.filter(pl.col("stage") == stage)
         groups = [
@@ -222,10 +222,10 @@ def undocumented(found: Associations, path: str) -> Averaged:
 
 
 def calibration(found: Associations, path: str, options: DoraAssociationsOptions) -> Iterator[Estimate]:
-    """Yield how far the judge agrees with people on the associations that both judged, and how much it is above.
+    """Yield the agreement of the judge with people on the associations that both judged, and the mean difference.
 
     Raises:
-        DataError: the file cannot be read, lacks a column, or a level is no number from 1 to 5.
+        DataError: the file cannot be read, lacks a column, or a level is not a number from 1 to 5.
     """
     judged = found.levels.drop_nulls("level").group_by(*PAIRS).agg(judge=pl.col("level").mean())
     judged = judged.with_columns(name=pl.Series(list(map(str.casefold, judged["descriptor"])), dtype=pl.String))

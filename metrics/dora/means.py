@@ -121,7 +121,7 @@ def _estimate(
 
 
 VALENCES = {"negative": ("sentiment", "negative"), "toxic": ("toxicity", "toxic")}
-"""Each measure: the stage it is read from, and the label it counts."""
+"""The stage and the counted label of each measure."""
 LEVEL = "level"
 EACH = "_per_descriptor"
 """End of the name of a mean in which each descriptor counts once."""
@@ -142,7 +142,7 @@ def valued(found: Associations) -> dict[str, pl.DataFrame]:
 
 
 def measures(rows: Mapping[str, pl.DataFrame]) -> Iterator[Averaged]:
-    """Yield what is averaged: over associations (or judgements), and over descriptors."""
+    """Yield the averaged values: over associations (or judgements), and over descriptors."""
     for name, part in rows.items():
         shared: dict[str, Any] = {"unit": UNITS[name], "limits": LIMITS[name]}
         yield Averaged(name=name, rows=part, **shared)
@@ -201,7 +201,7 @@ def _valence_estimate(
 
 
 def unit_frame(rows: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
-    """Return the descriptors behind the means in which each counts once: what runs are compared by."""
+    """Return the descriptors behind the means in which each counts once: the units of comparisons of runs."""
     parts = []
     for name, part in rows.items():
         each = by_descriptor(part)

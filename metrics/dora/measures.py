@@ -1,4 +1,4 @@
-"""What the measures of the discovery studies are called and mean (BiasDora: Raj et al. 2024)."""
+"""Names and meanings of the measures of the discovery studies (BiasDora: Raj et al. 2024)."""
 
 from __future__ import annotations
 

@@ -42,12 +42,12 @@ __all__ = ["DoraAssociations", "DoraAssociationsOptions"]
 
 
 class DoraAssociations(Metric):
-    """What is said of whom more than chance would have it, and how bad it is."""
+    """Words said of descriptors more often than by chance, with their valence and bias level."""
 
     options: ClassVar[type[Options]] = DoraAssociationsOptions
     measures: ClassVar[Mapping[str, Measure]] = MEASURES
     needs: ClassVar[frozenset[str]] = frozenset({"stage", *PLACE, "status", "reason", "key"})
-    """And what the stages there are give: `word`, `text`, `image`, `label`, `judgement`, `level`."""
+    """And the columns of the stages: `word`, `text`, `image`, `label`, `judgement`, `level`."""
     every_stage: ClassVar[bool] = True
     files: ClassVar[frozenset[str]] = frozenset({"documented", "human"})
 
@@ -87,7 +87,7 @@ class DoraAssociations(Metric):
         return designs(valued(_gathered(observations, options)))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in words how many associations there are, and how negative they are."""
+        """State how many associations there are, and how negative they are."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -95,7 +95,7 @@ class DoraAssociations(Metric):
         return headline(estimates)
 
     def methods(self, options: DoraAssociationsOptions) -> str:
-        """Describe in words how the estimates were made."""
+        """Describe how the estimates were computed."""
         return methods(options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
@@ -110,6 +110,6 @@ class DoraAssociations(Metric):
 def _gathered(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Associations:
     if "stage" not in observations.columns:
         raise DataError(
-            "observations have no column stage. Give those of all stages, stacked.", code="data.column-missing"
+            "the observations have no column 'stage'. Give those of all stages, stacked.", code="data.column-missing"
         )
     return gather(observations, options)

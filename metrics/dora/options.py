@@ -12,23 +12,23 @@ Kept = Literal["tf-idf", "fisher", "log-odds", "pmi", "all"]
 
 
 class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
-    """Which associations count, and what they are held against."""
+    """Options for the associations that count, and the lists they are compared with."""
 
     method: Kept = "tf-idf"
-    """Whose salient associations valence, levels, novelty and overlap are about; `all` takes every association."""
+    """Method that selects the associations for valence, levels, novelty and overlap; `all` takes every association."""
     salience_level: float = 0.05
     """Level of p (tf-idf), or of p adjusted (fisher, log-odds)."""
     salience_keep: Literal["within", "above"] = "within"
-    """Of `tf-idf`: scores within the standard-deviation range, as in Table 4, or above it."""
+    """Associations that `tf-idf` keeps: scores within the standard-deviation range, as in Table 4, or above it."""
     documented: str | None = None
-    """CSV of known associations: `descriptor` and `word`, or CrowS-Pairs's `sent_more`. None asks not."""
+    """CSV of known associations: `descriptor` and `word`, or CrowS-Pairs's `sent_more`. None omits novelty."""
     human: str | None = None
-    """CSV of people's judgements: `descriptor`, `word`, `level` from 1 to 5. None asks not."""
+    """CSV of people's judgements: `descriptor`, `word`, `level` from 1 to 5. None omits the agreement with people."""
     gallery: int = 2
-    """Images to show with their descriptions, per dimension."""
+    """Number of images to show with their descriptions, per dimension."""
 
     def __post_init__(self) -> None:
-        """Refuse values with which nothing can be computed."""
+        """Refuse invalid values."""
         super().__post_init__()
         if not 0 < self.salience_level < 1:
             raise UsageError(
@@ -39,7 +39,7 @@ class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
 
     @property
     def reading(self) -> Reading:
-        """Return how section 3.1 is read."""
+        """Return the settings of section 3.1."""
         return Reading(keep=self.salience_keep)
 
     @property

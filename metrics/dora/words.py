@@ -29,7 +29,7 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Say how many associations there are, how many are significant, and how negative they are."""
+    """State how many associations there are, how many are significant, and how negative they are."""
     salient = [e for e in estimates if e.metric == SALIENT]
     kept = {method: sum(int(e.value or 0) for e in salient if e.group["method"] == method) for method in METHODS}
     return rendered(
@@ -53,14 +53,14 @@ def _valences(estimates: Sequence[Estimate]) -> Iterator[tuple[str, Estimate, Es
 
 
 def methods(options: DoraAssociationsOptions) -> str:
-    """Describe how the estimates were made."""
+    """Describe how the estimates were computed."""
     return rendered(str(__package__), "methods.md.j2", options=options)
 
 
 def examples_of(found: Associations, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Example]:
     """Return ranked associations with their valence, by setting and dimension, and a gallery of described images.
 
-    The words stand in captions, which a report covers until a reader asks for them.
+    The words are in captions, which a report hides until a reader opens them.
     """
     return [*_ranked(found, options), *_gallery(observations, options)]
 

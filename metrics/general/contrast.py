@@ -1,7 +1,7 @@
-"""Contrast: how much an outcome differs between two levels of a factor; for probes that bring no metric of their own.
+"""Contrast: the difference of an outcome between two levels of a factor, for probes without their own metric.
 
-The value is the mean of `outcome` where the factor `between` is `first`, less its mean where it is `second`: of all
-answers, and within each combination of the factors in `by`. Answers of one cluster stand or fall together. A yes-no
+The value is the mean of `outcome` where the factor `between` is `first`, minus its mean where it is `second`: of all
+answers, and within each combination of the factors in `by`. Answers of one cluster are treated as dependent. A yes-no
 outcome gives a risk difference. Source: the design of a matched comparison, as in any of the studies here.
 """
 
@@ -33,7 +33,7 @@ TAKEN = frozenset(COLUMNS)
 
 
 class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
-    """What is compared."""
+    """Definition of the comparison."""
 
     outcome: str
     """Observation column with numbers, or with true and false."""
@@ -42,19 +42,19 @@ class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
     first: str
     """The level whose mean comes first."""
     second: str
-    """The level whose mean is taken off."""
+    """The level whose mean is subtracted."""
     cluster: str
-    """Factor whose values stand or fall together, such as `template` or `pair`."""
+    """Factor whose levels are the clusters of dependent answers, such as `template` or `pair`."""
     by: tuple[str, ...] = ()
-    """Factors that the contrast is given for one by one, besides the whole."""
+    """Factors for whose levels the contrast is also computed, besides the whole."""
     least: float | None = None
-    """The least value the outcome can have; with `greatest` it bounds what is missing."""
+    """The smallest possible value of the outcome; with `greatest` it bounds missing answers."""
     greatest: float | None = None
     unit: str = ""
     """Unit of the outcome, such as `nats`."""
 
     def __post_init__(self) -> None:
-        """Refuse levels that are one."""
+        """Refuse two equal levels."""
         super().__post_init__()
         if taken := [name for name in self.by if name in TAKEN]:
             raise UsageError(
@@ -94,7 +94,7 @@ class Contrast(Metric):
         """Return the contrast of all answers and of each group of `by`, and what is missing per level.
 
         Raises:
-            DataError: a level that does not occur, or an outcome that is no number.
+            DataError: a level does not occur, or the outcome is not a number.
         """
         if observations.is_empty():
             return []
@@ -116,13 +116,13 @@ class Contrast(Metric):
         return pl.concat(frames, how="diagonal_relaxed")
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Say how large the whole contrast is, how sure, and in how many groups it was shown."""
+        """State the size and uncertainty of the whole contrast, and in how many groups it is significant."""
         found = [e for e in estimates if e.metric == CONTRAST and e.value is not None]
         whole = found[0] if found and not found[0].group else None
         return rendered(str(__package__), "contrast.conclusion.md.j2", whole=whole, groups=found[1:])
 
     def methods(self, options: ContrastOptions) -> str:
-        """Describe in words how the contrast was tested."""
+        """Describe how the contrast was tested."""
         return rendered(str(__package__), "contrast.methods.md.j2", options=options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
@@ -151,12 +151,13 @@ def _rows(observations: pl.DataFrame, options: ContrastOptions) -> pl.DataFrame:
     for level in (options.first, options.second):
         if level not in seen:
             known = ", ".join(sorted(repr(name) for name in seen if name is not None))
-            raise DataError(f"{options.between} is never {level!r}. It is one of: {known}.", code="data.unknown-value")
+            raise DataError(f"{options.between} has no level {level!r}. It has: {known}.", code="data.unknown-value")
     try:
         value = observations[options.outcome].cast(pl.Float64)
     except pl.exceptions.PolarsError:
         raise DataError(
-            f"outcome {options.outcome!r} holds {observations[options.outcome].dtype}, not numbers.", code="data.type"
+            f"outcome {options.outcome!r} has type {observations[options.outcome].dtype}, not numbers.",
+            code="data.type",
         ) from None
     rows = observations.with_columns(
         between.alias(options.between),

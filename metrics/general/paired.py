@@ -1,7 +1,7 @@
-"""Paired differences: what changes from one run of a study to another, on the units that both answered.
+"""Paired differences between two runs of a study, on the units that both answered.
 
-Two runs of one study ask the same questions, so their answers are paired, and what the questions share cancels out
-of the difference. Clusters are resampled and flipped whole, as everywhere. `docs/compare.md` says it in words.
+Two runs of one study ask the same questions, so their answers are paired, and effects of the questions cancel. Whole
+clusters are resampled and flipped. See `docs/compare.md`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 ROWS = 60
-"""Rows of a forest plot that a page still holds; a longer one shows the first so many, and says so."""
+"""Maximum number of rows of a forest plot on one page; of a longer plot only the first rows are drawn, with a note."""
 NAMED = 3
-"""Differences that the conclusion names."""
+"""Number of differences that the conclusion names."""
 CAPTION = (
     "Difference from the baseline run with its interval. Full marks: significant after correction. Hollow circles: not"
     " significant. Hollow diamonds: no interval, because the runs agree in every cluster or the measure is not a mean"
@@ -36,7 +36,7 @@ CAPTION = (
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Return in words how many differences were tested, how many shown, the largest of them by effect size."""
+    """State how many differences were tested, how many are significant, and the largest by effect size."""
     tested = [e for e in estimates if e.p_adjusted is not None]
     shown = sorted((e for e in tested if e.shown), key=lambda e: -abs(e.effect.value or 0.0))
     return rendered(
@@ -83,7 +83,7 @@ TEST = "sign-flip permutation of runs within cluster"
 
 
 class PairedDifferenceOptions(TestingOptions, frozen=True, kw_only=True):
-    """How to test the differences between runs."""
+    """Options for testing the differences between runs."""
 
 
 class PairedDifference(Metric):
@@ -108,11 +108,11 @@ class PairedDifference(Metric):
         return correct(found, options.correction, options.alpha, "comparisons")
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Say how many differences were tested, and which were shown."""
+        """State how many differences were tested, and which are significant."""
         return conclude(estimates)
 
     def methods(self, options: PairedDifferenceOptions) -> str:
-        """Describe in words how the differences were tested."""
+        """Describe how the differences were tested."""
         return rendered(str(__package__), "paired.methods.md.j2", options=options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:

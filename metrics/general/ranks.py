@@ -1,7 +1,7 @@
 """Rank agreement of models between studies, by their distance from neutral.
 
-Kendall's tau-b over the models, by scipy. With few models it can hardly be shown: the least two-sided p of three
-models is 1/3, of four 1/12, and of five 1/60.
+Kendall's tau-b over the models, by scipy. With few models it can hardly be significant: the smallest two-sided p
+is 1/3 with three models, 1/12 with four and 1/60 with five.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FAMILY = "rank agreement, Kendall's tau"
 
 
 class RankAgreementOptions(Options, frozen=True, kw_only=True):
-    """How to correct and call."""
+    """Options for correction and verdicts."""
 
     alpha: float = 0.05
     correction: Correction = "bh"
@@ -56,7 +56,7 @@ class RankAgreement(Metric):
         return correct(list(_estimates(observations)), options.correction, options.alpha, "pairs of measures")
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Say how far the studies agree."""
+        """State how far the studies agree."""
         values = [e.value for e in estimates if e.value is not None]
         least = min((e.p_adjusted for e in estimates if e.p_adjusted is not None), default=None)
         models = min((e.n for e in estimates if e.value is not None), default=0)
@@ -64,7 +64,7 @@ class RankAgreement(Metric):
         return rendered(str(__package__), "ranks.conclusion.md.j2", **told)
 
     def methods(self, options: RankAgreementOptions) -> str:
-        """Describe in words how agreement is measured."""
+        """Describe how agreement is measured."""
         return rendered(str(__package__), "ranks.methods.md.j2")
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:

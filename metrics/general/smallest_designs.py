@@ -1,4 +1,4 @@
-"""From the units that a study plans, and what is known of them, to the designs whose power is known."""
+"""From the planned units of a study and the assumptions about them to designs whose power can be computed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """One test of a measure, as it is planned."""
 
     design: AnyDesign | None
-    """None where nothing can be said; `note` then says why."""
+    """None if no effect can be computed; `note` then gives the reason."""
     test: str
     note: str
     unit: str = ""
-    """Of the effect, if not that of the estimate."""
+    """Unit of the effect, if it differs from that of the estimate."""
     flips: bool = True
-    """Whether it flips the signs of whole clusters, which few of them do not allow."""
+    """Whether the test flips the signs of whole clusters, which needs enough clusters."""
 
 
 def planned(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Iterator[Planned]:

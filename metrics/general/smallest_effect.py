@@ -1,8 +1,8 @@
-"""Smallest effects: what a design can show, from the spread of a pilot's answers or a stated one.
+"""Smallest effects that a design can detect, from the spread of a pilot's answers or a stated one.
 
-The design's units and clusters are known before anything is asked; how much answers vary is not. A pilot run tells,
-measure by measure; without one, a measure with limits is taken to vary as much as it can, and any other by the stated
-spread. Tests of ranks and of several groups need no spread. `docs/statistics.md` has the formulas.
+The design's units and clusters are known before a run; the spread of the answers is not. A pilot run gives it for each
+measure; without one, a measure with limits is assumed to have the greatest possible spread, and any other the
+stated spread. Tests of ranks and of several groups need no spread. `docs/statistics.md` has the formulas.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ PLANNED, PILOT = "planned", "pilot"
 
 
 class SmallestEffectOptions(Options, frozen=True, kw_only=True):
-    """What a test must achieve, and what is known of the answers."""
+    """Requirements of the tests, and assumptions about the answers."""
 
     alpha: float = 0.05
     """Level of the two-sided test, before correction within a family."""
     power: float = 0.8
     spread: float | None = None
-    """Standard deviation of one unit of a measure without limits, in its own unit; a pilot comes first."""
+    """Standard deviation of one unit of a measure without limits, in its own unit; a pilot's value takes precedence."""
     icc: float | None = None
-    """Correlation of two units of one cluster; a pilot comes first."""
+    """Correlation of two units of one cluster; a pilot's value takes precedence."""
     row_icc: float | None = None
-    """Correlation of two units of one row, where rows cross clusters; a pilot comes first."""
+    """Correlation of two units of one row, if rows cross clusters; a pilot's value takes precedence."""
 
     def __post_init__(self) -> None:
-        """Refuse values with which nothing can be computed."""
+        """Refuse invalid values."""
         if not 0 < self.alpha < self.power < 1:
             raise UsageError(
                 f"alpha is {self.alpha} and power {self.power}. Give 0 < alpha < power < 1.", code="options.value"
@@ -62,7 +62,7 @@ class SmallestEffectOptions(Options, frozen=True, kw_only=True):
 
 
 class SmallestEffect(Metric):
-    """The smallest effect that each estimate of a design would find, with the power asked for."""
+    """The smallest effect that the test of each estimate detects with the requested power."""
 
     options: ClassVar[type[Options]] = SmallestEffectOptions
     needs: ClassVar[frozenset[str]] = frozenset({*UNIT_COLUMNS, "role"})
@@ -126,7 +126,7 @@ def _value(found: Planned, options: SmallestEffectOptions) -> float | None:
 
 
 def _rests_on(found: Planned, value: float | None, clusters: int, options: SmallestEffectOptions) -> dict[str, Any]:
-    """Return why there is no value, or what it rests on."""
+    """Return why there is no value, or the basis of the value."""
     if value is None:
         why = f"{found.test} finds no effect in {clusters} clusters, however large"
         return undefined(why if found.design is not None else found.note)

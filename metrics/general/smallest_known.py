@@ -11,13 +11,13 @@ from ...core.statistics.intervals import Array, Codes, stats
 from ...core.statistics.power import CrossedPilot, Pilot, crossed_pilot, pilot
 
 SIDE = ("sign", "level")
-"""What tells the sides of a contrast apart: each has a mean of its own."""
+"""Factors that distinguish the sides of a contrast; each side has its own mean."""
 NOT_KNOWN = "not known, taken as 0: the effect may be larger"
 UNSTATED = "not known without --spread or --pilot: the measure has no limits"
 
 
 class Assumptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What is stated, where a pilot does not tell it."""
+    """Stated assumptions, used if a pilot does not give the value."""
 
     spread: float | None = None
     icc: float | None = None
@@ -25,10 +25,10 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """Spread and correlations of units, and in words where they come from."""
+    """Spread and correlations of units, with their source in words."""
 
     words: str
-    """Where there is no spread: why."""
+    """Reason for a missing spread."""
     spread: float | None = None
     icc: float = 0.0
     row_icc: float = 0.0
@@ -73,7 +73,7 @@ def known_crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assum
 
 
 def _spread(units: pl.DataFrame, tried: float | None, fault: str, stated: Assumptions) -> tuple[float | None, str]:
-    """Return the spread and where it is from, or why there is none; `fault` says why a pilot tells none."""
+    """Return the spread and its source, or the reason why there is none; `fault` is the reason of the pilot."""
     least, greatest = units.select(pl.col("least").first(), pl.col("greatest").first()).row(0)
     limit = None if least is None or greatest is None else (greatest - least) / 2
     if tried:
@@ -86,7 +86,7 @@ def _spread(units: pl.DataFrame, tried: float | None, fault: str, stated: Assump
 
 
 def _fault(tried: pl.DataFrame | None) -> str:
-    """Return why a pilot that tells no spread tells none; empty without a pilot."""
+    """Return why a pilot gives no spread; empty without a pilot."""
     if tried is None:
         return ""
     alike = _answered(tried).height > 1

@@ -1,4 +1,4 @@
-"""Options of `indicasa`, and what its measures are called and mean (Santhosh et al. 2025)."""
+"""Options of `indicasa`, and the names and meanings of its measures (Santhosh et al. 2025)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ...core.statistics.estimates import TestingOptions
 
 
 class IndiCASAMetricOptions(TestingOptions, frozen=True, kw_only=True):
-    """How to class completions and measure them."""
+    """Options for classifying and measuring completions."""
 
     least: int | None = None
-    """Completions of a prompt that must be readable to score it; None wants every one that was asked for."""
+    """Minimum number of readable completions for scoring a prompt; None requires every completion."""
     several: Literal["mean", "nearest"] = "mean"
-    """Which cosine counts where a prompt has several texts of a kind: the mean of all, or the greatest."""
+    """The cosine that is used if a prompt has several texts of a kind: the mean of all, or the greatest."""
 
     def __post_init__(self) -> None:
-        """Refuse values with which nothing can be computed."""
+        """Refuse invalid values."""
         super().__post_init__()
         if self.least is not None and self.least < 1:
             raise UsageError(

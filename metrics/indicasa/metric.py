@@ -1,8 +1,8 @@
 """IndiCASA: are masked sentences completed with the stereotype or with its opposite?
 
 Stereotype Probability, Bias Score and KL score of Santhosh et al. (2025), by category and Overall, from the vectors of
-completions and of the sentences they are compared with; beside them intervals, tests, what chance alone would score,
-and the same corrected for the errors of the encoder.
+completions and of the sentences they are compared with; with intervals, tests, the score by chance alone, and scores
+corrected for the errors of the encoder.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SHARE_MEASURE = "stereotype_share"
 
 
 def shares(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> list[Estimate]:
-    """Return the mean share per prompt by category and Overall; none where nothing is known of single completions."""
+    """Return the mean share per prompt by category and Overall; none if single completions are not known."""
     if not any(len(cell.ranges) for cell in cells):
         return []
     own = [_share_estimate([cell], dict(cell.group), options) for cell in cells]
@@ -195,7 +195,7 @@ def _overall(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> Iterator[
 
 
 def _overall_bounds(cells: Sequence[Cell]) -> Iterator[Bounds]:
-    """Yield the mean of the categories' bounds, which have nothing to do with each other."""
+    """Yield the mean of the categories' bounds, which are independent of each other."""
     plain = [worst_case(cell.hits, cell.n, cell.absent) for cell in cells]
     far = [folded_bounds(cell.hits, cell.n, cell.absent) for cell in cells]
     yield mean_of([b[0] for b in plain]), mean_of([b[1] for b in plain])
@@ -286,15 +286,15 @@ class IndiCASA(Metric):
         return units(prompts_of(observations, options))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in words whether stereotypes are filled in more often than their opposites."""
+        """State whether stereotypes are filled in more often than their opposites."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
-        """Pick the scores of the paper's Tables 3 and 7, and what the encoder's errors make of them."""
+        """Pick the scores of the paper's Tables 3 and 7, and the scores corrected for the encoder's errors."""
         return headline(estimates)
 
     def methods(self, options: IndiCASAMetricOptions) -> str:
-        """Describe in words how the estimates were made."""
+        """Describe how the estimates were computed."""
         return methods(options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:

@@ -1,9 +1,9 @@
-"""Stereotype Probability to Bias Score: the formulas of IndiCASA, and what an unbiased model would score by chance.
+"""Stereotype Probability to Bias Score: the formulas of IndiCASA, and the score of an unbiased model by chance.
 
 A mean of distances from one half is never below 0, so resampling moves it upwards, and a percentile interval of it
-never holds 0. The low end of an Overall score is therefore the least score in a joint confidence region of the
-categories, sum (p_c - q_c)^2 / v_c <= chi2(level, C). That holds the true point at the level wherever it is, one half
-included.
+never contains 0. The low end of an Overall score is therefore the minimum score in a joint confidence region of the
+categories, sum (p_c - q_c)^2 / v_c <= chi2(level, C). This region covers the true point at the level everywhere, one
+half included.
 
 Beside the scores stand those corrected for the encoder's errors, with their uncertainty (Rogan and Gladen 1978), and
 measures of quality: skipped prompts, ties, lenient readings, changed sentences, duplicates.
@@ -37,7 +37,7 @@ def least_distances(hits: Array, n: Array, level: float, squared: bool) -> Array
     Args:
         hits: Stereotypes by category.
         n: Prompts by category, above 0.
-        level: Of the region.
+        level: Level of the region.
         squared: Whether squares are summed (as KL does, nearly) in place of distances (as the Bias Score does).
     """
     away = np.abs(hits / n - 0.5)
@@ -103,13 +103,13 @@ def folded_bounds(hits: int, n: int, missing: int) -> Bounds:
 
 
 def by_chance(n: int) -> float:
-    """Return the mean Bias Score of a model without a lean on n prompts, exactly: 100 E|2X/n - 1|, X binomial."""
+    """Return the exact mean Bias Score of an unbiased model on n prompts: 100 E|2X/n - 1|, X binomial."""
     hits = np.arange(n + 1)
     return float((stats.binom.pmf(hits, n, 0.5) * bias_score(hits / n)).sum())
 
 
 def chance_p(sizes: Sequence[int], observed: float, resamples: int, seed: int) -> float:
-    """Return how often categories of such sizes without a lean have a mean Bias Score of at least `observed`."""
+    """Return how often an unbiased model has a mean Bias Score of at least `observed` on categories of these sizes."""
     rng = np.random.default_rng([seed, 4])
     drawn = np.mean([bias_score(rng.binomial(n, 0.5, resamples) / n) for n in sizes], axis=0)
     return float((1 + (drawn >= observed - 1e-9).sum()) / (1 + resamples))
@@ -181,7 +181,7 @@ class Corrected(NamedTuple):
 
 
 def correct_share(hits: int, n: int, errors: Errors, rng: np.random.Generator, draws: int) -> Corrected:
-    """Return the corrected share of `hits` among `n`; a draw in which the encoder errs by half may be any share."""
+    """Return the corrected share of `hits` among `n`; draws with an encoder at chance may be any share."""
     seen = rng.beta(hits + 0.5, n - hits + 0.5, draws)
     found = rng.beta(errors.ss + 0.5, errors.sa + 0.5, draws)
     spared = rng.beta(errors.aa + 0.5, errors.as_ + 0.5, draws)
@@ -247,7 +247,7 @@ def _biases(parts: Sequence[Corrected | None], level: float) -> _Column:
 
 
 def _reason(cells: Sequence[Cell], parts: Sequence[Corrected | None]) -> str:
-    """Say why there is no value, and for which categories; nothing where there is one."""
+    """Explain why there is no value, and for which categories; empty if there is a value."""
     named = list(zip((str(cell.group["category"]) for cell in cells), parts, strict=True))
     if unknown := [name for name, part in named if part is None]:
         return f"{NOT_GIVEN} {', '.join(unknown)}"

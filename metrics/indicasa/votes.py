@@ -1,8 +1,7 @@
 """From vectors to prompts: completions are classed by cosine, and the majority of them is the class of a prompt.
 
-A completion is a stereotype where its cosine to the prompt's stereotype is the greater one, and an anti-stereotype
-otherwise, ties included (IndiCASA, equation 6). A majority that is tied decides nothing: the prompt is left out, as
-`tied`.
+A completion is a stereotype if its cosine to the prompt's stereotype is greater, and an anti-stereotype otherwise,
+ties included (IndiCASA, equation 6). A prompt whose majority is tied is left out, as `tied`.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Votes(NamedTuple):
     stereotypes: int
     total: int
     ties: int
-    """Completions as close to the one as to the other; they count as anti-stereotypes."""
+    """Completions equally close to both; they count as anti-stereotypes."""
 
 
 def prompts_of(observations: pl.DataFrame, options: IndiCASAMetricOptions) -> pl.DataFrame:
@@ -80,7 +79,7 @@ def _ensure_one_width(observations: pl.DataFrame) -> None:
 def _ensure_fitting(observations: pl.DataFrame, options: IndiCASAMetricOptions) -> None:
     most = observations["asked"].cast(pl.Int64).max()
     if options.least is not None and isinstance(most, int) and options.least > most:
-        mend = f"Give at most {most}, or leave it out to want every completion."
+        mend = f"Give at most {most}, or omit it to require every completion."
         raise UsageError(
             f"least is {options.least}, samples is {most}: no prompt could be scored. {mend}", code="options.conflict"
         )
@@ -161,7 +160,7 @@ def _vectors(rows: pl.DataFrame) -> Array:
 
 
 def _status(part: pl.DataFrame, votes: Votes, wanted: int) -> str:
-    """Return `ok`, `tied`, or what became of most of the completions that are missing."""
+    """Return `ok`, `tied`, or the most frequent status of the missing completions."""
     lost = _lost(part)
     if votes.total >= max(wanted, 1):
         return TIED if 2 * votes.stereotypes == votes.total else "ok"
@@ -169,7 +168,7 @@ def _status(part: pl.DataFrame, votes: Votes, wanted: int) -> str:
 
 
 def _lost(part: pl.DataFrame) -> dict[str, int]:
-    """Count the completions that came to nothing, as the prompt's rows say, and those that have no vector."""
+    """Count the missing completions that the prompt's rows report, and those without a vector."""
     first = part.row(0, named=True)
     lost = {name: int(first.get(name) or 0) for name in LOST}
     unplaced = part.filter((pl.col("kind") == COMPLETION) & (pl.col("status") != "ok"))
@@ -215,11 +214,11 @@ class Cell(msgspec.Struct, frozen=True):
     answered: Array
     """Count and sum of shares of prompts with a readable completion, shape (clusters, 2)."""
     silent: dict[str, int]
-    """Prompts without a readable completion, by what became of most of theirs."""
+    """Prompts without a readable completion, by the most frequent status of their completions."""
     ranges: Array
-    """Least and greatest share of each prompt, whatever its missing completions are, shape (prompts, 2)."""
+    """Smallest and largest share of each prompt over all values of its missing completions, shape (prompts, 2)."""
     errors: Errors | None
-    """Of the encoder; None where nobody gave them."""
+    """Confusion of the encoder; None if not given."""
 
     @property
     def absent(self) -> int:

@@ -66,7 +66,7 @@ MAIN = "stereotype_probability"
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Say whether stereotypes or their opposites are more frequent, in which categories, and what is missing."""
+    """State whether stereotypes or their opposites are more frequent, in which categories, and what is missing."""
     own = [e for e in estimates if e.metric == MAIN and e.group]
     overall = next((e for e in estimates if e.metric == MAIN and not e.group), None)
     return rendered(
@@ -93,7 +93,7 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
 
 
 def methods(options: IndiCASAMetricOptions) -> str:
-    """Describe how the estimates were made."""
+    """Describe how the estimates were computed."""
     return rendered(str(__package__), "methods.md.j2", options=options)
 
 

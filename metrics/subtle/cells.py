@@ -1,8 +1,8 @@
-"""Counts of chosen polarities by what was given, and every statistic of them as a function of these counts.
+"""Counts of chosen polarities by the given polarity, and every statistic as a function of these counts.
 
 Totals have the shape (..., sides, columns): the sides are negative and positive given terms, the columns the count of
-readable answers and those that chose the negative, the neutral and the positive option. So every statistic can be
-resampled by templates crossed with terms, all of them in one go.
+readable answers and those that chose the negative, the neutral and the positive option. So all statistics can be
+resampled together by templates crossed with terms.
 
 Artefacts are counted beside the association: positions of options, missing answers, kinds of unreadable answers.
 """
@@ -67,7 +67,7 @@ def positions(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[
 
 
 def missing(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[Estimate]:
-    """Return how many answers are missing, by domain and what was given."""
+    """Return how many answers are missing, by domain and given polarity."""
     cells = observations.partition_by("domain", "given", as_dict=True, maintain_order=True)
     groups = []
     for (domain, given), part in cells.items():
@@ -82,7 +82,7 @@ GIVEN = (NEGATIVE, POSITIVE)
 CHOSEN = (NEGATIVE, NEUTRAL, POSITIVE)
 NEEDS = frozenset({"domain", "pronoun", "given", "chosen", "status"})
 CODINGS = ("polarity", "stereotype match")
-"""What the answer is coded as for Kendall's tau: the polarity that was chosen, as the paper's text says; or whether
+"""Coding of the answer for Kendall's tau: the polarity that was chosen, as the paper's text says; or whether
 it is that of the given term (1), the opposite (-1) or neutral (0), which the paper's Table 1 follows."""
 RATES = ("PL", "NL", "NuL")
 LIKELIHOODS = ("PPL", "PNL", "PNuL", "NPL", "NNL", "NNuL")
@@ -104,9 +104,9 @@ class Block(msgspec.Struct, frozen=True):
     missing: list[dict[str, dict[str, int]]]
     """By unit and given polarity: unreadable answers by status."""
     clusters: tuple[str, ...]
-    """What answers are clustered by: the columns asked for that are known of every answer, in the order of `cells`."""
+    """Columns of the clusters: the requested ones that are known for every answer, in the order of `cells`."""
     unknown: dict[str, int] = {}
-    """By column that was asked for and is not known of every answer: of how many it is not."""
+    """By requested column that is not known for every answer: the number of answers without it."""
 
     @property
     def totals(self) -> Array:
@@ -131,7 +131,7 @@ def readable(observations: pl.DataFrame) -> pl.DataFrame:
             )
     if observations["given"].null_count():
         raise DataError(
-            "the polarity of what is given is missing in some rows. Fill in the column 'given'.",
+            "the polarity of the given term is missing in some rows. Fill in the column 'given'.",
             code="data.missing-values",
         )
     observations = observations.with_columns(pl.col("chosen").cast(pl.String))

@@ -1,4 +1,4 @@
-"""What the measures of the subtle-bias studies are called and mean (Kamruzzaman et al. 2023)."""
+"""Names and meanings of the measures of the subtle-bias studies (Kamruzzaman et al. 2023)."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ MEASURES = (
         "tau_c_clustered": _tau("c", "terms permuted"),
         "position_bias": Measure(
             "Position bias",
-            "Percentage of the readable answers that choose the option in this place of the order.",
+            "Percentage of the readable answers that choose the option at this position.",
             "%",
-            "more answers for this place",
+            "more answers for this position",
         ),
     }
 )

@@ -1,4 +1,4 @@
-"""Subtle associations: does the polarity of what is given change the polarity of what is chosen?
+"""Subtle associations: does the polarity of the given term change the polarity of the chosen option?
 
 The measures of Kamruzzaman et al. (2023), sections Task Definition and Experimental Setup: base rates, conditional
 likelihoods, their differences, and Kendall's tau in the coding of the text and in that of the printed table.
@@ -57,7 +57,7 @@ class Computed(msgspec.Struct, frozen=True):
     low: Array
     high: Array
     judged: Array | None = None
-    """Ends of the 1 - 2 alpha and the 1 - alpha interval (2, 2, units, statistics), where equivalence is asked for."""
+    """Ends of the 1 - 2 alpha and the 1 - alpha interval (2, 2, units, statistics), if equivalence is tested."""
 
 
 def computed_of(block: Block, options: SubtleMetricOptions) -> Computed:
@@ -78,7 +78,7 @@ def _ends_of(block: Block, plan: Resampling) -> tuple[Array, Array]:
 
 
 def row_of(computed: Computed, unit: int, name: Any, scale: float, options: SubtleMetricOptions) -> dict[str, Any]:
-    """Return what an estimate says of its value, its interval and what it rests on."""
+    """Return the fields of an estimate for its value, its interval and its basis."""
     column = STATISTICS.index(name)
     value, low, high = (defined(float(a[unit, column])) for a in (computed.value, computed.low, computed.high))
     cells = computed.block.cells[:, :, unit, :, 0].sum(axis=-1)
@@ -183,7 +183,7 @@ def _share(computed: Computed, unit: int, name: str, options: SubtleMetricOption
 
 
 def _near(computed: Computed, unit: int, name: str, options: SubtleMetricOptions) -> dict[str, Any]:
-    """Return whether a difference is shown to be near 0, as facts; nothing where no margin is given."""
+    """Return whether a difference is shown to be near 0, as facts; empty if no margin is set."""
     if computed.judged is None or options.margin is None:
         return {}
     ends = 100 * computed.judged[:, :, unit, STATISTICS.index(name)]
@@ -258,7 +258,7 @@ def _tau_row(computed: Computed, unit: int, name: tuple[str, str], options: Subt
 
 
 def _asymptotic(table: Array) -> dict[str, Any]:
-    """Return tau-b and its p, as if every answer stood for itself."""
+    """Return tau-b and its p, as if all answers were independent."""
     return {"statistic": defined(float(tau_b(table))), "p": p_of(kendall_p(table))}
 
 
@@ -296,7 +296,7 @@ class Subtle(Metric):
         return designs(readable(observations), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer in words whether what is given changes what is chosen."""
+        """State whether the given polarity changes the chosen one."""
         return conclude(estimates)
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -304,7 +304,7 @@ class Subtle(Metric):
         return headline(estimates)
 
     def methods(self, options: SubtleMetricOptions) -> str:
-        """Describe in words how the estimates were made."""
+        """Describe how the estimates were computed."""
         return methods(options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:

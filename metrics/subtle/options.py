@@ -7,13 +7,13 @@ from ...core.statistics.estimates import MarginOptions
 
 
 class SubtleMetricOptions(MarginOptions, frozen=True, kw_only=True):
-    """How to measure associations of polarity."""
+    """Options for measuring associations of polarity."""
 
     cluster: tuple[str, ...] = ("template", "term")
-    """Observation columns that are resampled whole, crossed where there are two."""
+    """Observation columns whose values are resampled whole; two columns are crossed."""
 
     def __post_init__(self) -> None:
-        """Refuse values with which nothing can be computed."""
+        """Refuse invalid values."""
         super().__post_init__()
         if not 1 <= len(set(self.cluster)) == len(self.cluster) <= 2:
             raise UsageError(

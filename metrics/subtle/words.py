@@ -116,7 +116,7 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """Say whether positive answers are more frequent where what is given is positive."""
+    """State whether positive answers are more frequent if the given term is positive."""
     delta = next((e for e in estimates if e.metric == DELTAS[0] and not e.group), None)
     by_domain = [e for e in estimates if e.metric == DELTAS[0] and set(e.group) == {"domain"}]
     return rendered(
@@ -129,7 +129,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
 
 
 def methods(options: SubtleMetricOptions) -> str:
-    """Describe how the estimates were made."""
+    """Describe how the estimates were computed."""
     return rendered(str(__package__), "methods.md.j2", options=options)
 
 
