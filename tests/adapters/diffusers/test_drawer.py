@@ -200,7 +200,7 @@ def test_seed_out_of_range_is_permanent_error(tiny):
 
 @pytest.mark.parametrize("steps", [0, -1])
 def test_no_steps_is_permanent_error(tiny, steps):
-    assert "at least one" in problem(tiny, differ(steps=steps))
+    assert "at least 1" in problem(tiny, differ(steps=steps))
 
 
 def test_more_steps_than_scheduler_has_is_permanent_error(tiny):

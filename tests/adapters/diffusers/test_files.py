@@ -76,7 +76,7 @@ def test_folder_without_index_is_refused(tmp_path):
 
 
 def test_revision_of_folder_is_refused(tiny):
-    assert "drop it" in refusal(tiny, revision="main")
+    assert "revision 'main'" in refusal(tiny, revision="main")
 
 
 def test_identity_needs_no_torch(tiny):
