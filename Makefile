@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # The package is mapped onto the root of the repository; checkers find it by its name through this link.
 LINK := .build/src/prejudge
+# What the pages are made of: its folders alone, or the whole environment beside them would be searched for modules.
+PAGES := .build/pages/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
@@ -45,7 +47,7 @@ release-check: $(VENV)/.dev
 schema: $(VENV)/.dev
 	PREJUDGE_PLUGINS=none $(BIN)/prejudge validate --schema > docs/study.schema.json
 
-docs: $(VENV)/.dev $(LINK)
+docs: $(VENV)/.dev $(PAGES)
 	PREJUDGE_PLUGINS=none NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/.dev
@@ -96,3 +98,7 @@ $(VENV)/.dev: $(VENV)/.torch pyproject.toml
 $(LINK):
 	mkdir -p $(dir $@)
 	ln -sfn ../.. $@
+
+$(PAGES):
+	mkdir -p $@
+	ln -sfn $(addprefix ../../../,core adapters probes metrics testing __init__.py __init__.pyi py.typed) $@
