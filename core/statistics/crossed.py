@@ -21,8 +21,8 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from .intervals import Array, Codes, Ranges, jackknife_variance, ratio, stretched, t_ends, t_isf, t_sf, within
-from .resampling import Resampling, Statistics, alike, blocks, draw, fewest, strata
+from .intervals import Array, Codes, Ranges, jackknife_variance, ratio, stretched, t_ends, t_isf, t_test, within
+from .resampling import Resampling, Statistics, alike, blocks, draw, fewest, jackknife, strata
 
 Ways = tuple[list[Codes], list[Codes]]
 """The strata of the rows and of the columns."""
@@ -95,26 +95,14 @@ def infer(cells: Array, statistics: Statistics, level: float, ranges: Ranges = (
         ranges: what each statistic can be.
     """
     observed = statistics(cells.sum(axis=(0, 1)))
-    variance, freedom = np.full((2, *observed.shape), np.nan)
-    margins = [cells[..., :1].sum(axis=1 - way) for way in (0, 1)]
-    levels = np.zeros((cells.shape[2], 2), dtype=np.int64)
-    for units, pattern in alike(np.concatenate(margins)):
-        ways = pattern[: len(cells)], pattern[len(cells) :]
-        levels[units] = few = [fewest(way, cells.shape[3]) for way in ways]
-        if max(few) < 2:
-            continue
-        part = cells[ways[0] > 0][:, ways[1] > 0][:, :, units]
-        own = strata(ways[0][ways[0] > 0]), strata(ways[1][ways[1] > 0])
-        if min(few) > 1:
-            variance[units], freedom[units] = _jackknife(part, statistics, own)
-            continue
-        way = int(np.argmax(few))
-        sums = part.sum(axis=1 - way)
-        left_out = statistics(sums.sum(axis=0) - sums)
-        variance[units], freedom[units] = jackknife_variance(left_out, observed[units], own[way])
+    there = cells[..., 0] > 0
+    levels: Codes = np.stack([there.any(axis=1 - way).sum(axis=0).min(axis=-1) for way in (0, 1)], axis=-1)
+    variance, freedom = crossed_jackknife(cells, statistics)
+    for way in (0, 1):
+        if (alone := np.flatnonzero(levels[:, 1 - way] < 2)).size:
+            variance[alone], freedom[alone] = jackknife(cells[:, :, alone].sum(axis=1 - way), statistics)
     low, high = within(*t_ends(observed, variance, level, freedom), ranges)
-    p = np.where(np.isnan(low), np.nan, 2 * t_sf(ratio(np.abs(observed), np.sqrt(variance)), freedom))
-    return Inferred(low, high, p, levels)
+    return Inferred(low, high, np.where(np.isnan(low), np.nan, t_test(observed, variance, freedom)), levels)
 
 
 def _replicates(cells: Array, statistics: Statistics, ways: Ways, plan: Resampling, number: int) -> Array:

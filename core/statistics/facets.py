@@ -178,11 +178,13 @@ def _codes(column: pl.Series) -> Codes:
     return found
 
 
-def crossed_designs(units: pl.DataFrame, observations: pl.DataFrame, ways: Sequence[str]) -> pl.DataFrame:
-    """Return units, which are pairs, with the first way as `row` and the second as their cluster."""
+def crossed_designs(
+    units: pl.DataFrame, observations: pl.DataFrame, ways: Sequence[str], unit: str = "pair"
+) -> pl.DataFrame:
+    """Return units, whose names are in the column `unit`, with the first way as `row` and the second as cluster."""
     row, cluster = ways
     both = observations.select(
-        pl.col("pair").cast(pl.String).alias("unit"),
+        pl.col(unit).cast(pl.String).alias("unit"),
         pl.col(row).cast(pl.String).alias("row"),
         pl.col(cluster).cast(pl.String).fill_null("").alias("cluster"),
     )

@@ -212,6 +212,12 @@ def t_ends(observed: Array, variance: Array, level: float, freedom: Array) -> tu
     return _wide(observed - reach, observed + reach)
 
 
+def t_test(distance: Array, variance: Array, freedom: Array) -> Array:
+    """Return the two-sided p that goes with `t_ends`: that the distance from neutral is 0; never 0 itself."""
+    p: Array = np.clip(2 * t_sf(ratio(np.abs(distance), np.sqrt(variance)), freedom), LEAST_P, 1.0)
+    return p
+
+
 def _level(shift: Array, acceleration: Array, z: float) -> Array:
     moved = shift + z
     level: Array = normal_cdf(shift + moved / (1 - acceleration * moved))

@@ -149,7 +149,7 @@ POINTS = "percentage points"
 def estimate_all(observations: pl.DataFrame, options: SubtleMetricOptions) -> list[Estimate]:
     """Return every estimate, tests corrected within their families."""
     found: list[Estimate] = []
-    for block in blocks(observations, options.cluster):
+    for block in blocks(observations, options.ways):
         found.extend(_of_block(computed_of(block, options), options))
     corrected = correct(found, options.correction, options.alpha, "tests")
     return [*corrected, *positions(observations, options), *missing(observations, options)]
@@ -274,7 +274,7 @@ class Subtle(Metric):
 
     def columns(self, options: SubtleMetricOptions) -> frozenset[str]:
         """Return the columns of every study, and the clusters'."""
-        return self.needs | set(options.cluster)
+        return self.needs | set(options.ways)
 
     def compute(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> list[Estimate]:
         """Return the estimates: for the whole study, by pronoun, by domain, and by both.

@@ -127,6 +127,14 @@ def test_equal_answers_have_no_interval_and_no_p():
     assert np.isnan([found.low, found.high, found.p]).all()
 
 
+def test_p_is_never_zero():
+    cells = leaning(np.random.default_rng(9), templates=200, words=60, lean=0, template=0)
+    cells[..., 0, 0, 1] += 1e6 * cells[..., 0, 0, 0]
+    found = infer(cells, gap, 0.95)
+    assert stats.t.sf(1e6 / (found.high - found.low), 100).item() == 0
+    assert found.p.item() > 0
+
+
 def test_few_levels_are_a_caveat_and_what_is_covered_a_fact(options):
     cells = leaning(np.random.default_rng(8), templates=8, words=5)
     inferred = infer_over(("template", "word"), cells, gap, (), options.plan)
