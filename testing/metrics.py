@@ -123,7 +123,7 @@ class MetricContract:
             self._check(estimate)
 
     def test_intervals_on_few_clusters_say_so(self) -> None:
-        """An interval on fewer than ten clusters (without clusters: rows) has the caveat.
+        """An interval on fewer than ten clusters (without clusters: rows), or few levels of a facet, has the caveat.
 
         Exact intervals and Wilson's are valid for every number of independent rows.
         """
@@ -135,7 +135,7 @@ class MetricContract:
             rests_on = estimate.n if estimate.clusters is None else estimate.clusters
             if estimate.low is None or rests_on >= FEW or estimate.interval.method.startswith(FOR_EVERY_COUNT):
                 continue
-            assert Caveat.FEW_CLUSTERS in estimate.caveats, (
+            assert {Caveat.FEW_CLUSTERS, Caveat.FEW_LEVELS} & {*estimate.caveats}, (
                 f"{_name(estimate)}: an interval on {rests_on} clusters ({estimate.interval.method}) without "
                 "`Caveat.FEW_CLUSTERS`: it may be too narrow"
             )

@@ -77,13 +77,15 @@ class Inferred(msgspec.Struct, frozen=True):
 
     low: Array
     high: Array
+    t: Array
+    """Distance from neutral in standard errors."""
     p: Array
-    """Two-sided, of the hypothesis that a statistic is 0."""
+    """Two-sided, of the hypothesis that a statistic is neutral."""
     levels: Codes
     """Shape (units, 2): levels of either facet, on the side that has the fewest."""
 
 
-def infer(cells: Array, statistics: Statistics, level: float, ranges: Ranges = ()) -> Inferred:
+def infer(cells: Array, statistics: Statistics, level: float, ranges: Ranges = (), neutral: float = 0.0) -> Inferred:
     """Return jackknife intervals and tests over the rows and the columns of the design.
 
     A facet with one level on a side cannot be generalised over: the unit's inference is over the other facet alone.
@@ -93,6 +95,7 @@ def infer(cells: Array, statistics: Statistics, level: float, ranges: Ranges = (
         statistics: from totals to statistics.
         level: of the intervals.
         ranges: what each statistic can be.
+        neutral: what the tests compare statistics with.
     """
     observed = statistics(cells.sum(axis=(0, 1)))
     there = cells[..., 0] > 0
@@ -101,8 +104,9 @@ def infer(cells: Array, statistics: Statistics, level: float, ranges: Ranges = (
     for way in (0, 1):
         if (alone := np.flatnonzero(levels[:, 1 - way] < 2)).size:
             variance[alone], freedom[alone] = jackknife(cells[:, :, alone].sum(axis=1 - way), statistics)
-    low, high = within(*t_ends(observed, variance, level, freedom), ranges)
-    return Inferred(low, high, np.where(np.isnan(low), np.nan, t_test(observed, variance, freedom)), levels)
+    low, high = t_ends(observed, variance, level, freedom)
+    t, p = np.where(np.isnan(low), np.nan, t_test(observed - neutral, variance, freedom))
+    return Inferred(*within(low, high, ranges), t, p, levels)
 
 
 def _replicates(cells: Array, statistics: Statistics, ways: Ways, plan: Resampling, number: int) -> Array:

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+import numpy as np
 import polars as pl
 
 from ..charts.forest import Panel, Point, forest
@@ -23,9 +25,11 @@ from ..contracts.estimates import Chart, Estimate, Example, Measure
 from ..contracts.records import Scalar
 from .declared_rows import CLUSTERS, ROW, UNIT, Design, Part, choose, parts, prepared, widened
 from .estimates import MarginOptions, correct
+from .facets import OVER, FacetOptions, population
 from .inference import concerned, estimate
-from .measures import DeclaredMeasure, Derived, Ranks, Share, SummedMeasure
-from .observations import Group, missing_by_status, missing_estimates
+from .measures import DeclaredMeasure, SummedMeasure
+from .measures_compared import Groups, Ranks
+from .observations import Group, missing_by_status, missing_estimates, unreadable_kinds, unreadable_kinds_by
 from .pivot import KEYS, Pivot
 from .templates import rendered
 
@@ -53,7 +57,12 @@ class DeclaredMetric(Metric):
     """Column whose levels count alike, however many rows each has."""
     pivot: ClassVar[Pivot | None] = None
     """Which rows become one."""
+    row: ClassVar[str] = ""
+    """Column that names a row, and what a row is called; by default that of the pivot, or `trial`, an answer."""
+    shows: ClassVar[str] = ""
+    """Measure whose greatest and least rows are the examples; by default the first mean with a neutral value."""
     _declared: ClassVar[Design] = Design(measures=())
+    _aside: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         """Read the declaration.
@@ -64,65 +73,80 @@ class DeclaredMetric(Metric):
         super().__init_subclass__()
         given = cls.measures
         stated = cls._declared.measures if isinstance(given, Mapping) else tuple(given)
-        design = Design(measures=stated, groups=cls.groups, clusters=cls.clusters, macro=cls.macro, pivot=cls.pivot)
+        names = ("groups", "clusters", "macro", "pivot", "row")
+        design = msgspec.structs.replace(Design(measures=stated), **{name: getattr(cls, name) for name in names})
         if problem := next(design.problems(), ""):
             raise TypeError(f"{cls.__name__}: {problem}.")
         cls._declared = design
+        cls._aside = frozenset(measure.name for measure in stated if not measure.main)
         if not isinstance(given, Mapping):
             cls.measures = {measure.name: measure.words for measure in stated if measure.report}
 
-    def design(self, options: Any) -> Design:
+    def design(self, options: Any) -> Design | Sequence[Design]:
         """Return what is declared; override it where an option says which measures, groups or clusters there are.
 
-        The class still lists every measure that there may be: its words are those of reports.
+        The option `cluster` of `FacetOptions` names the clusters. Measures whose rows, groups or clusters differ stand
+        in designs of their own, of which the first says what is missing. The class still lists every measure that there
+        may be: its words are those of reports.
         """
+        if isinstance(options, FacetOptions):
+            return msgspec.structs.replace(self._declared, clusters=options.ways)
         return self._declared
 
     def rows(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame:
         """Return the rows that measures read; override it, and name `needs`, where `pivot` does not make them."""
-        return widened(observations, self.design(options))
+        return widened(observations, self._designs(options)[0])
 
     def columns(self, options: Any) -> frozenset[str]:
         """Return the columns that are read."""
         if type(self).rows is not DeclaredMetric.rows:
-            return self.needs | {"status"}
-        return self.needs | self.design(options).needs
+            ways = options.ways if isinstance(options, FacetOptions) else ()
+            return self.needs | {"status", *ways}
+        return self.needs.union(*(design.needs for design in self._designs(options)))
+
+    def _designs(self, options: Any) -> Sequence[Design]:
+        design = self.design(options)
+        return (design,) if isinstance(design, Design) else design
+
+    def _prepared(self, observations: pl.DataFrame, options: Any) -> Iterator[tuple[Design, pl.DataFrame]]:
+        """Yield every design with its rows."""
+        rows = self.rows(observations, options)
+        for design in self._designs(options):
+            yield design, prepared(rows if design.rows is None else design.rows(rows), design)
 
     def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
         """Return the estimates of every grouping, corrected within it, and what is missing."""
-        design = self.design(options)
-        frame = prepared(self.rows(observations, options), design)
-        reported = [measure for measure in design.measures if measure.report]
+        both = list(self._prepared(observations, options))
         found = [
             estimate(measure, part, design, options).replace(family=_family(measure, by))
+            for design, frame in both
             for by in design.groups
             for part in parts(frame, design, by)
-            for measure in reported
-            if not by or concerned(measure, part, design)
+            for measure in design.measures
+            if design.given(measure, by) and (not by or concerned(measure, part, design))
         ]
+        design, frame = both[0]
         return [*correct(found, options.correction, options.alpha, FAMILY), *_missing(frame, design, options.level)]
 
     def units(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
         """Return the rows behind the means and the differences of means; None where rows have no names."""
-        return self._units(observations, options, lambda measure: measure.is_mean)
+        return self._units(observations, options, _is_mean)
 
     def designs(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
         """Return the same with ranks, and with the other way of clustering, where two cross."""
-        return self._units(observations, options, lambda measure: measure.is_mean or isinstance(measure, Ranks), True)
+        return self._units(observations, options, lambda m: _is_mean(m) or isinstance(m, Ranks | Groups), True)
 
     def _units(
         self, observations: pl.DataFrame, options: Any, wanted: Callable[[SummedMeasure], bool], tests: bool = False
     ) -> pl.DataFrame | None:
-        design = self.design(options)
-        frame = prepared(self.rows(observations, options), design)
-        if frame[ROW].null_count() or frame.is_empty():
-            return None
         found = [
             _units_of(measure, part, design, tests)
+            for design, frame in self._prepared(observations, options)
+            if frame.height and not frame[ROW].null_count()
             for by in design.groups
             for part in parts(frame, design, by)
             for measure in design.summed
-            if measure.report and wanted(measure) and concerned(measure, part, design)
+            if design.given(measure, by) and wanted(measure) and concerned(measure, part, design)
         ]
         return pl.concat(found, how="diagonal_relaxed") if found else None
 
@@ -144,17 +168,14 @@ class DeclaredMetric(Metric):
             for by in rest
             if (tested := [e for e in by if e.p_adjusted is not None])
         ]
-        return rendered(str(__package__), "declared.conclusion.md.j2", first=first, groups=groups, words=self.measures)
+        told = {"population": population([e for e in first if OVER in e.facts]), "words": self.measures}
+        return rendered(str(__package__), "declared.conclusion.md.j2", first=first, groups=groups, **told)
 
     def methods(self, options: Any) -> str:
         """Describe in words how the estimates were made."""
-        design = self.design(options)
-        fields = {"options": options, "design": design, "margin": getattr(options, "margin", None)}
-        sides = [m for m in design.summed if m.recipe().swaps]
-        flips = [m for m in design.summed if m.recipe().deviations is not None and not m.recipe().swaps]
-        derived = [measure for measure in design.measures if isinstance(measure, Derived)]
-        tests = {"sides": sides, "flips": flips, "derived": derived}
-        return rendered(str(__package__), "declared.methods.md.j2", words=self.measures, **fields, **tests)
+        designs = [_described(design) for design in self._designs(options)]
+        told = {"options": options, "margin": getattr(options, "margin", None), "words": self.measures}
+        return rendered(str(__package__), "declared.methods.md.j2", designs=designs, **told)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw a forest plot of each measure."""
@@ -163,69 +184,95 @@ class DeclaredMetric(Metric):
         ]
 
     def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:
-        """Pick the rows with the greatest and the least values, by group, of the first mean with a neutral value."""
-        design = self.design(options)
-        means = [measure for measure in design.summed if measure.is_mean and measure.report]
-        first = next((measure for measure in means if measure.neutral is not None), next(iter(means), None))
-        frame = self.rows(observations, options)
-        if first is None or not {"key", KEYS} & set(frame.columns):
-            return []
-        by = next((by for by in design.groups if by), ())
-        groups = parts(prepared(frame, design), design, by)
-        return list(chain.from_iterable(_extremes(first, part, options.examples) for part in groups))
+        """Pick the rows with the greatest and the least values, by group, of `shows`."""
+        for design, frame in self._prepared(observations, options):
+            means = [measure for measure in design.summed if measure.is_mean and measure.report]
+            tested = [measure for measure in means if measure.neutral is not None]
+            named = [measure for measure in means if measure.name == self.shows] if self.shows else [*tested, *means]
+            if named and {"key", KEYS} & set(frame.columns):
+                by = next((by for by in design.groups if by), ())
+                groups = parts(frame, design, by)
+                return list(chain.from_iterable(_extremes(named[0], part, options.examples) for part in groups))
+        return []
 
     def _groupings(self, estimates: Sequence[Estimate]) -> list[list[Estimate]]:
         """Return the estimates of the declared measures by grouping."""
         found: dict[tuple[str, ...], list[Estimate]] = {}
         for e in estimates:
-            if e.metric in self.measures:
+            if e.metric in self.measures and e.metric not in self._aside:
                 found.setdefault(tuple(e.group), []).append(e)
         return list(found.values())
 
 
+def _is_mean(measure: SummedMeasure) -> bool:
+    """Return whether runs can be compared row by row; rows that an answer takes out differ between runs."""
+    return measure.is_mean and measure.out is None
+
+
+def _described(design: Design) -> dict[str, Any]:
+    """Return what the words on methods say of a design."""
+    alone = [measure for measure in design.summed if measure.report and design.independent(measure)]
+    rest = [measure for measure in design.summed if measure.report and measure not in alone]
+    return {
+        "design": design,
+        "alone": alone,
+        "ways": list(design.clusters) or [design.macro] if rest else [],
+        "sides": [m.words.label for m in rest if m.recipe().swaps],
+        "flips": [m.words.label for m in rest if m.recipe().deviations is not None and not m.recipe().swaps],
+        "own": [(m.words.label, m.test.name) for m in design.summed if m.report and m.test is not None],
+    }
+
+
 def _family(measure: DeclaredMeasure, by: tuple[str, ...]) -> str:
+    if not isinstance(measure.family, str):
+        return measure.family(by)
     return ", ".join(filter(None, [measure.family, f"by {', '.join(by)}" if by else "whole"]))
 
 
 def _missing(frame: pl.DataFrame, design: Design, level: float) -> list[Estimate]:
-    """Return the share of rows that are missing, and by the first grouping."""
-    by = next((by for by in design.groups if by), ())
+    """Return the share of rows that are missing, in all and by `Design.missing`, and by kind of unreadable answer."""
+    by = next((by for by in design.groups if by), ()) if design.missing is None else design.missing
     groups = [
         Group(part.group, part.frame.filter(pl.col("status") == "ok").height, missing_by_status(part.frame))
         for part in parts(frame, design, by)
     ]
-    found = missing_estimates(groups, level)
-    return found if by else found[:1]
+    found = missing_estimates(groups, level, f"{design.called}s")
+    kinds = unreadable_kinds_by(frame, design.kinds, level) if design.kinds else unreadable_kinds(frame, level)
+    return [*(found if by else found[:1]), *kinds]
 
 
 def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -> pl.DataFrame:
     """Return the rows of a measure as `Metric.units` promises them, and with `tests` as `Metric.designs` does."""
-    chosen = choose(measure, part)
-    limits = measure.whole if isinstance(measure, Share) else measure.limits
-    least, greatest = limits or (None, None)
-    rows = part.frame.select(ROW, UNIT, *_ways(design))[chosen.rows].with_columns(
-        pl.Series("sign", 1 - 2 * chosen.sample.sides, dtype=pl.Int8),
-        pl.Series("value", measure.scale * chosen.sample.values[:, 0]).fill_nan(None),
+    chosen, recipe = choose(measure, part), measure.recipe()
+    least, greatest = measure.reach or (None, None)
+    ways = [] if measure.independent else _ways(design)
+    values, sides = measure.scale * chosen.sample.values, chosen.sample.sides
+    rows = part.frame.select(ROW, UNIT, *(pl.col(way).fill_null("") for way in ways))[chosen.rows].with_columns(
+        pl.Series("sign", 1 - 2 * sides if recipe.sides else np.ones_like(sides), dtype=pl.Int8),
+        pl.Series("value", values[:, 0] - values[:, 1] if recipe.partial else values[:, 0]).fill_nan(None),
         pl.Series("status", chosen.statuses, dtype=pl.String),
+        *([pl.Series("level", np.array(recipe.levels[1])[sides])] if recipe.levels else []),
     )
-    if design.macro:
-        rows = _macro(rows, design)
-    cluster, *other = _ways(design) or [UNIT if design.macro else ROW]
-    ways = pl.lit(" x ".join(reversed(design.clusters))).alias("ways")
-    crossed = [pl.col(name).alias("row") for name in other] + [ways] * len(other)
-    ranks = [pl.lit("mann-whitney").alias("test")] if isinstance(measure, Ranks) else []
+    if design.macro and not measure.independent:
+        rows = _macro(rows, ways)
+    unit = UNIT if design.macro and not measure.independent else ROW
+    *other, cluster = ways or [unit]
+    crossed = [pl.col(name).alias("row") for name in other]
+    named = [pl.lit(" x ".join(design.clusters)).alias("ways")] * len(other)
+    ranks = {Ranks: "mann-whitney", Groups: "kruskal-wallis"}.get(type(measure))
+    ranked = [pl.lit(ranks).alias("test"), *([pl.col("level")] if recipe.levels else [])] if ranks else []
+    extra = [*crossed, *named, *ranked]
     return rows.select(
-        *(pl.lit(value).alias(name) for name, value in part.group.items()),
+        *(pl.lit(value).alias(name) for name, value in {**part.group, **measure.group}.items()),
         pl.lit(measure.name).alias("metric"),
-        pl.col(UNIT if design.macro else ROW).alias("unit"),
+        pl.col(unit).alias("unit"),
         pl.col(cluster).alias("cluster"),
         "sign",
         "value",
         pl.lit(least, dtype=pl.Float64).alias("least"),
         pl.lit(greatest, dtype=pl.Float64).alias("greatest"),
         "status",
-        *(crossed if tests else []),
-        *(ranks if tests else []),
+        *(extra if tests else []),
     )
 
 
@@ -233,9 +280,9 @@ def _ways(design: Design) -> list[str]:
     return list(CLUSTERS[: len(design.clusters)])
 
 
-def _macro(rows: pl.DataFrame, design: Design) -> pl.DataFrame:
+def _macro(rows: pl.DataFrame, ways: Sequence[str]) -> pl.DataFrame:
     """Return the units that count alike: the mean of what is readable, `ok` where anything is."""
-    firsts = [pl.col(name).first() for name in (ROW, *_ways(design))]
+    firsts = [pl.col(name).first() for name in (ROW, *ways)]
     why = pl.col("status").filter(pl.col("status") != "ok").sort().first()
     status = pl.when(pl.col("value").count() > 0).then(pl.lit("ok")).otherwise(why)
     found = rows.group_by(UNIT, "sign").agg(*firsts, pl.col("value").mean(), status.alias("status"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -34,12 +34,22 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     macro: str = ""
     """Column whose levels count alike, however many rows each has: the values are means of the levels' means."""
     pivot: Pivot | None = None
+    row: str = ""
+    """Column that names a row, and what a row is called; by default that of the pivot, or `trial`, an answer."""
+    unknown: Literal["one cluster", "left out"] = "one cluster"
+    """What is done with rows without a cluster: they are one together, or the column clusters no group with such a
+    row. Where no column is left then, shares have exact intervals and nothing else has any."""
+    missing: tuple[str, ...] | None = None
+    """Factors that what is missing is given by; by default those of the first grouping."""
+    kinds: str = ""
+    """Factor that kinds of unreadable answers are given by; by default they are given for the whole."""
+    rows: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    """What makes its rows from those of the metric, where a metric has several designs."""
 
     def bases(self, measure: DeclaredMeasure) -> tuple[SummedMeasure, ...]:
         """Return the measures with sums of their own that a measure rests on, in their order."""
         if isinstance(measure, Derived):
-            named = self.named
-            found = [base for name in measure.of for base in self.bases(named[name])]
+            found = [base for own in self.parts(measure) for base in self.bases(own)]
             return tuple(dict.fromkeys(found))
         assert isinstance(measure, SummedMeasure)
         return (measure,)
@@ -49,10 +59,11 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         """Return the measures with sums of their own."""
         return tuple(measure for measure in self.measures if isinstance(measure, SummedMeasure))
 
-    @property
-    def named(self) -> dict[str, DeclaredMeasure]:
-        """Return the measures by name."""
-        return {measure.name: measure for measure in self.measures}
+    def parts(self, measure: Derived) -> list[DeclaredMeasure]:
+        """Return what a measure is derived from: of measures of one name, that with the same group."""
+        named = {own.name: own for own in self.measures}
+        alike = {own.name: own for own in self.measures if own.group == measure.group}
+        return [alike.get(name, named[name]) for name in measure.of]
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -62,7 +73,9 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def kept(self) -> frozenset[str]:
         """Return the columns that say where a row belongs."""
-        return frozenset({*self.factors, *self.clusters, *filter(None, [self.macro])})
+        return frozenset(
+            {*self.factors, *self.clusters, *(self.missing or ()), *filter(None, [self.macro, self.kinds])}
+        )
 
     @property
     def needs(self) -> frozenset[str]:
@@ -73,29 +86,35 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         return read | self.kept | {"status"}
 
     @property
-    def row(self) -> str:
+    def identity(self) -> str:
+        """Return the column that names a row."""
+        return self.row or (self.pivot.index if self.pivot is not None else "trial")
+
+    @property
+    def called(self) -> str:
         """Return what a row is called."""
-        return self.pivot.index if self.pivot is not None else "answer"
+        return "answer" if self.identity == "trial" else self.identity
 
-    @property
-    def independent(self) -> bool:
-        """Return whether every row is by itself."""
-        return not self.clusters and not self.macro
+    def independent(self, measure: DeclaredMeasure | None = None) -> bool:
+        """Return whether every row is by itself, for all measures or for one."""
+        alone = measure is not None and all(base.independent for base in self.bases(measure))
+        return alone or not (self.clusters or self.macro)
 
-    @property
-    def clustered_by(self) -> str:
-        """Return what is drawn whole, in words."""
-        return " x ".join(self.clusters) or self.macro or f"{self.row}s"
+    def given(self, measure: DeclaredMeasure, by: tuple[str, ...]) -> bool:
+        """Return whether a measure is given by a grouping."""
+        return measure.report and (measure.groups is None or by in measure.groups)
 
     def problems(self) -> Iterator[str]:
         """Yield what cannot be computed."""
-        names = [measure.name for measure in self.measures]
+        names = [measure.key for measure in self.measures]
         yield from (f"two measures are called {name!r}" for name in {n for n in names if names.count(n) > 1})
         known: set[str] = set()
         for measure in self.measures:
             if isinstance(measure, Derived) and (unknown := set(measure.of) - known):
                 yield f"{measure.name!r} is derived from {sorted(unknown)[0]!r}, which no measure before it is called"
             known.add(measure.name)
+            if wrong := [by for by in measure.groups or () if by not in self.groups]:
+                yield f"{measure.name!r} is given by {wrong[0]}, which is none of the groupings"
         if len(self.clusters) > 2 or len(set(self.clusters)) < len(self.clusters):
             yield f"clusters are {self.clusters}; name one column, or two that cross"
 
@@ -107,8 +126,18 @@ class Part(NamedTuple):
     frame: pl.DataFrame
     clusters: tuple[Codes, ...]
     """Of every row, one or two."""
+    ways: tuple[str, ...]
+    """What the clusters are called; none where every row is by itself."""
     units: Codes | None
     """Of every row, where units count alike."""
+    unknown: dict[str, int] = {}
+    """By column that might have clustered them: the rows without a level, if there are any."""
+
+    def of(self, measure: DeclaredMeasure, design: Design) -> Part:
+        """Return the same with every row by itself, where the measure says so."""
+        if not self.ways or not design.independent(measure):
+            return self
+        return self._replace(clusters=(np.arange(self.frame.height),), ways=(), units=None, unknown={})
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -133,12 +162,12 @@ def prepared(observations: pl.DataFrame, design: Design) -> pl.DataFrame:
         DataError: a column is absent or holds no numbers, or clusters divide the units that count alike.
     """
     require_columns(observations, {"status", *design.kept, *_direct(design)})
-    status = pl.col("status").cast(pl.String).fill_null(ABSENT)
-    ways = [pl.col(name).cast(pl.String).fill_null("") for name in design.clusters]
-    identity = design.pivot.index if design.pivot is not None else "trial"
+    statuses = {"status", *(measure.status for measure in design.summed)}
+    ways = [pl.col(name).cast(pl.String) for name in design.clusters]
+    identity = design.identity
     named = pl.col(identity).cast(pl.String) if identity in observations.columns else pl.lit(None, dtype=pl.String)
     frame = observations.with_columns(
-        status,
+        *(pl.col(status).cast(pl.String).fill_null(ABSENT) for status in sorted(statuses)),
         named.alias(ROW),
         (pl.col(design.macro).cast(pl.String).fill_null("") if design.macro else pl.lit("")).alias(UNIT),
         *(way.alias(name) for way, name in zip(ways, CLUSTERS, strict=False)),
@@ -158,32 +187,43 @@ def _nested(frame: pl.DataFrame, design: Design) -> None:
     counts = frame.group_by(UNIT).agg(pl.col(way).n_unique() for way in ways)
     if (torn := counts.filter(pl.any_horizontal(pl.col(way) > 1 for way in ways))).height:
         raise DataError(
-            f"{design.macro} {torn.sort(UNIT)[UNIT][0]!r} lies in several clusters ({design.clustered_by}). "
+            f"{design.macro} {torn.sort(UNIT)[UNIT][0]!r} lies in several clusters ({' x '.join(design.clusters)}). "
             "What counts as one must lie in one.",
             code="data.contradiction",
         )
 
 
 def _columns(frame: pl.DataFrame, measure: SummedMeasure) -> Iterator[pl.Series]:
-    recipe, name = measure.recipe(), measure.name
+    recipe, key = measure.recipe(), measure.key
     inside = _flags(frame, measure.where) if measure.where is not None else np.ones(frame.height, dtype=np.bool_)
-    if recipe.sides is not None:
-        one, other = recipe.sides
+    sides = recipe.sides if measure.strata is None else (measure.strata, None)
+    if sides is not None:
+        one, other = sides
         first = _flags(frame, one)
         second = _flags(frame, other) if other is not None else _flags(frame, one, negated=True)
         inside = inside & (first | second)
-        yield pl.Series(f"{name}.side", (~first).astype(np.int64))
-    ok = (frame["status"] == "ok").to_numpy()
-    values = np.stack([np.where(ok & inside, _numbers(frame, own, name), np.nan) for own in recipe.inputs], axis=-1)
+        yield pl.Series(f"{key}.side", (~first).astype(np.int64))
+    elif recipe.levels is not None:
+        of, levels = recipe.levels
+        side = _evaluated(frame, of).cast(pl.String).replace_strict(levels, range(len(levels)), default=-1)
+        inside = inside & (side >= 0).to_numpy()
+        yield side.cast(pl.Int64).alias(f"{key}.side")
+    ok = (frame[measure.status] == "ok").to_numpy()
+    there = inside if recipe.partial else ok & inside
+    values = np.stack([np.where(there, _numbers(frame, own, key), np.nan) for own in recipe.inputs], axis=-1)
+    if recipe.partial:
+        # Of a row that is missing, one number may be known, but not all of them.
+        values[~ok & ~np.isnan(values).any(axis=1)] = np.nan
     if told := recipe.wrong(values):
-        raise DataError(f"measure {name!r}: {told}.", code="data.value")
+        raise DataError(f"measure {key!r}: {told}.", code="data.value")
     lost = ok & np.isnan(values).any(axis=1)
-    yield pl.Series(f"{name}.in", inside)
+    yield pl.Series(f"{key}.in", inside)
+    if measure.out is not None:
+        yield pl.Series(f"{key}.out", _flags(frame, measure.out) & ok)
     for number, column in enumerate(values.T):
-        yield pl.Series(f"{name}.{number}", column)
-    yield frame.select(
-        pl.when(pl.Series(lost)).then(pl.lit(UNDEFINED)).otherwise("status").alias(f"{name}.status")
-    ).to_series()
+        yield pl.Series(f"{key}.{number}", column)
+    status = pl.when(pl.Series(lost)).then(pl.lit(UNDEFINED)).otherwise(measure.status)
+    yield frame.select(status.alias(f"{key}.status")).to_series()
 
 
 def _evaluated(frame: pl.DataFrame, column: Column) -> pl.Series:
@@ -228,8 +268,15 @@ def parts(frame: pl.DataFrame, design: Design, by: tuple[str, ...]) -> Iterator[
 def part(group: dict[str, Scalar], frame: pl.DataFrame, design: Design) -> Part:
     """Return rows with their clusters numbered in the order of their names."""
     units = _codes(frame[UNIT]) if design.macro else None
-    ways = tuple(_codes(frame[name]) for name in CLUSTERS[: len(design.clusters)])
-    return Part(group, frame, ways or (np.arange(frame.height) if units is None else units,), units)
+    named = dict(zip(design.clusters, CLUSTERS, strict=False))
+    unknown = {name: count for name, own in named.items() if (count := frame[own].null_count())}
+    if design.unknown == "one cluster":
+        unknown = {}
+    ways = tuple(name for name in named if name not in unknown)
+    clusters = tuple(_codes(frame[named[name]].fill_null("")) for name in ways)
+    if units is not None and not clusters:
+        return Part(group, frame, (units,), (design.macro,), units, unknown)
+    return Part(group, frame, clusters or (np.arange(frame.height),), ways, units, unknown)
 
 
 def _codes(names: pl.Series) -> Codes:
@@ -239,12 +286,13 @@ def _codes(names: pl.Series) -> Codes:
 
 def choose(measure: SummedMeasure, part: Part) -> Chosen:
     """Return what the measure makes of the rows it is about."""
-    frame, name = part.frame, measure.name
-    rows: Codes = np.flatnonzero(frame[f"{name}.in"].to_numpy())
+    frame, name = part.frame, measure.key
+    inside = frame[f"{name}.in"] if measure.out is None else frame[f"{name}.in"] & ~frame[f"{name}.out"]
+    rows: Codes = np.flatnonzero(inside.to_numpy())
     inputs = range(len(measure.recipe().inputs))
     values = np.stack([frame[f"{name}.{number}"].to_numpy() for number in inputs], axis=-1)[rows]
-    two = measure.recipe().sides is not None
-    sides = frame[f"{name}.side"].to_numpy()[rows] if two else np.zeros(len(rows), dtype=np.int64)
+    several = f"{name}.side" in frame.columns
+    sides = frame[f"{name}.side"].to_numpy()[rows] if several else np.zeros(len(rows), dtype=np.int64)
     units = np.zeros(len(rows), dtype=np.int64) if part.units is None else part.units[rows]
     return Chosen(rows, Sample(values, sides, units), frame[f"{name}.status"].gather(rows).to_list())
 
@@ -255,13 +303,15 @@ def table(measure: SummedMeasure, part: Part, chosen: Chosen) -> Array:
     there = chosen.sample.there
     values, sides = chosen.sample.values[there], chosen.sample.sides[there]
     clusters = [own[chosen.rows[there]] for own in part.clusters]
+    width = 1 if recipe.sides is None and measure.strata is None else 2
+    if recipe.levels is not None:
+        width = len(recipe.levels[1])
     if part.units is not None:
-        key = part.units[chosen.rows[there]] * 2 + sides
+        key = part.units[chosen.rows[there]] * width + sides
         _, first, own = np.unique(key, return_index=True, return_inverse=True)
         sizes = np.bincount(own, minlength=len(first))
         values = np.stack([np.bincount(own, column, len(first)) / sizes for column in values.T], axis=-1)
         sides, clusters = sides[first], [codes[first] for codes in clusters]
-    width = 1 if recipe.sides is None else 2
     place = clusters[0] if len(clusters) < 2 else clusters[0] * part.shape[1] + clusters[1]
     found = recipe.table(values, place * width + sides, int(np.prod(part.shape)) * width)
     return found.reshape(*part.shape, 1, width, found.shape[-1])
@@ -269,4 +319,7 @@ def table(measure: SummedMeasure, part: Part, chosen: Chosen) -> Array:
 
 def widened(observations: pl.DataFrame, design: Design) -> pl.DataFrame:
     """Return the observations, pivoted where the design says so."""
-    return observations if design.pivot is None else pivoted(observations, design.pivot, sorted(design.kept))
+    if design.pivot is None:
+        return observations
+    read = (_direct(design) | design.kept) - {*design.pivot.levels, "status"}
+    return pivoted(observations, design.pivot, sorted(read & set(observations.columns) | design.kept))

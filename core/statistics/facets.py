@@ -18,7 +18,7 @@ from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.records import Scalar
 from .crossed import infer
-from .estimates import Block, MarginOptions, TestingOptions, number, tested
+from .estimates import Block, MarginOptions, TestingOptions, interval_caveats, number, tested
 from .intervals import Array, Codes, Ranges
 from .resampling import METHODS, Resampling, Statistics, bootstrap
 
@@ -66,6 +66,8 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
     high: Array
     p: Array | None
     """None until `with_p` gives that of a permutation test, where there is one way."""
+    t: Array | None = None
+    """Distance from neutral in standard errors, of two ways."""
     test: str = ""
     levels: Codes
     """Shape (units, ways): levels on the side that has the fewest."""
@@ -96,10 +98,16 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
         over = self.over(unit)
         return f"{'crossed' if len(over) > 1 else 'cluster'} jackknife ({' x '.join(over)})"
 
+    def counted(self, unit: int) -> int:
+        """Return the count of clusters: of crossed facets that of the one with fewer."""
+        return min((int(self.clusters[unit, self.ways.index(way)]) for way in self.over(unit)), default=1)
+
     def caveats(self, unit: int) -> tuple[Caveat, ...]:
-        """Return what to know of the levels of crossed facets."""
+        """Return what to know of an interval over so many clusters, or levels of crossed facets."""
         levels = [int(count) for count in self.levels[unit] if count > 1]
-        few = (Caveat.FEW_LEVELS,) if levels and min(levels) < FEW_LEVELS else ()
+        if len(self.ways) == 1 or not levels:
+            return interval_caveats(self.counted(unit), 0.0)
+        few = (Caveat.FEW_LEVELS,) if min(levels) < FEW_LEVELS else interval_caveats(self.counted(unit), 0.0)
         return (*few, *((Caveat.ONE_LEVEL,) if len(levels) == 1 else ()))
 
     def block(
@@ -107,18 +115,17 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Block:
         """Return the units' statistics with all that their estimates share."""
         units = range(len(groups))
-        counted = [self.clusters[unit][[way in self.over(unit) for way in self.ways]] for unit in units]
         return Block(
             groups=groups,
             value=value,
             low=self.low,
             high=self.high,
             n=[int(count) for count in n],
-            clusters=[int(found.min(initial=10**9)) if len(found) else 1 for found in counted],
+            clusters=[self.counted(unit) for unit in units],
             missing=missing,
             interval=[self.method(unit) for unit in units],
             level=self.plan.level,
-            caveats=None if len(self.ways) == 1 else [self.caveats(unit) for unit in units],
+            caveats=[self.caveats(unit) for unit in units],
         )
 
     def tested(self, unit: int, column: int, options: TestingOptions) -> dict[str, Any]:
@@ -134,7 +141,7 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def infer_over(
-    ways: Sequence[str], cells: Array, statistics: Statistics, ranges: Ranges, plan: Resampling
+    ways: Sequence[str], cells: Array, statistics: Statistics, ranges: Ranges, plan: Resampling, neutral: float = 0.0
 ) -> Inference:
     """Return intervals over one or two ways of clustering, and the tests of two.
 
@@ -144,16 +151,24 @@ def infer_over(
         statistics: from totals (..., units, sides, columns) to statistics (..., units, statistics).
         ranges: what each statistic can be.
         plan: how to resample one way; of two ways its level counts.
+        neutral: what the tests of two ways compare statistics with.
     """
-    found = [(cells[..., 0].sum(axis=1 - way) > 0) for way in range(len(ways))]
-    clusters = np.stack([there.any(axis=2).sum(axis=0) for there in found], axis=-1)
+    margins = [(cells[..., 0].sum(axis=1 - way) > 0) for way in range(len(ways))]
+    clusters = np.stack([there.any(axis=2).sum(axis=0) for there in margins], axis=-1)
     if len(ways) == 1:
         low, high = bootstrap(cells[:, 0], statistics, plan, ranges)
-        levels = np.stack([there.sum(axis=0).min(axis=-1) for there in found], axis=-1)
+        levels = np.stack([there.sum(axis=0).min(axis=-1) for there in margins], axis=-1)
         return Inference(ways=tuple(ways), plan=plan, low=low, high=high, p=None, levels=levels, clusters=clusters)
-    both = infer(cells, statistics, plan.level, ranges)
+    both = infer(cells, statistics, plan.level, ranges, neutral)
     return Inference(
-        ways=tuple(ways), plan=plan, low=both.low, high=both.high, p=both.p, levels=both.levels, clusters=clusters
+        ways=tuple(ways),
+        plan=plan,
+        low=both.low,
+        high=both.high,
+        p=both.p,
+        t=both.t,
+        levels=both.levels,
+        clusters=clusters,
     )
 
 
@@ -192,15 +207,19 @@ def crossed_designs(
     return crossed.with_columns(ways=pl.lit(f"{row} x {cluster}"))
 
 
-POPULATIONS = {
-    frozenset({"template", "attribute"}): "for words like these in sentences like these",
-    frozenset({"template"}): "for these words only, in sentences like these",
-    frozenset({"attribute"}): "for words like these, in these sentences only",
-}
-"""What a claim holds for, by the facets that it generalises over."""
+WORDS = {"attribute": "words", "term": "words", "template": "sentences"}
+"""What the levels of a facet are called; else the facet's own name."""
 
 
 def population(estimates: Sequence[Estimate]) -> str:
     """Return what the tests of these estimates generalise over, in words; empty where they differ."""
-    over = {frozenset(str(estimate.facts.get(OVER, "")).split(" x ")) for estimate in estimates}
-    return POPULATIONS.get(over.pop(), "") if len(over) == 1 else ""
+    over = {str(estimate.facts.get(OVER, "")) for estimate in estimates}
+    facets = over.pop().split(" x ") if len(over) == 1 else []
+    words = sorted({WORDS.get(facet, f"{facet.replace('_', ' ')}s") for facet in facets if facet != "template"} - {"s"})
+    if "template" in facets:
+        return f"for {' and '.join(words)} like these in sentences like these" if words else TEMPLATES_ALONE
+    return f"for {' and '.join(words)} like these{ALONE if words == ['words'] else ''}" if words else ""
+
+
+TEMPLATES_ALONE = "for these words only, in sentences like these"
+ALONE = ", in these sentences only"

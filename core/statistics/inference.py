@@ -1,12 +1,12 @@
 """From the sums of a declared measure to its estimate: interval, test, effect size, bounds and caveats.
 
-One way of clustering is drawn, flipped or swapped whole; two ways that cross take the pigeonhole bootstrap or its
-jackknife. Where a permutation is valid one way it gives p; else p is that of the jackknife's variance with Student's t.
+One way of clustering is drawn, flipped, swapped or relabelled whole; two ways that cross take the jackknife over both
+(`facets.infer_over`), and one of them alone where the other has a single level. Where a permutation is valid it gives
+p; else p is that of the jackknife's variance with Student's t.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from ..contracts.estimates import Estimate
-from .crossed import crossed_bootstrap, crossed_jackknife
+from ..contracts.estimates import Caveat, Estimate
 from .declared_rows import Chosen, Design, Part, choose, table
 from .estimates import (
+    POINTS,
     Margin,
     TestingOptions,
     equivalence_facts,
@@ -27,10 +27,11 @@ from .estimates import (
     tested,
     undefined,
 )
-from .intervals import LEAST_P, Array, Bounds, binomial_test, exact_interval, t_ends, t_sf
-from .measures import DeclaredMeasure, Derived, Share
-from .recipes import EffectSize, Range, Recipe, called
-from .resampling import bootstrap, flip_test, jackknife, swap_test
+from .facets import OVER, Inference, infer_over
+from .intervals import LEAST_P, Array, Bounds, binomial_test, exact_interval, t_ends, t_test
+from .measures import DeclaredMeasure, Derived, Share, SummedMeasure
+from .recipes import EffectSize, Function, Range, Recipe, called
+from .resampling import flip_test, jackknife, label_test, swap_test
 
 EXACT, BINOMIAL = "exact (Clopper-Pearson)", "exact binomial"
 
@@ -40,39 +41,54 @@ class Joint(NamedTuple):
 
     sums: Array
     """Shape (*clusters, 1, sides, columns)."""
-    value: Callable[[Array], Array]
+    value: Function
     range: Range
     effect: EffectSize | None
     recipe: Recipe | None
     """Of a measure with sums of its own."""
+    ways: tuple[str, ...]
+    """How rows are clustered; none where every row is by itself."""
 
     @property
-    def crossed(self) -> bool:
-        """Return whether two ways of clustering cross."""
-        return self.sums.ndim > 4
+    def totals(self) -> Array:
+        """Return the sums of all clusters, shape (1, sides, columns)."""
+        found: Array = self.sums.sum(axis=tuple(range(self.sums.ndim - 3)))
+        return found
 
     @property
-    def clusters(self) -> tuple[int, int]:
-        """Return the count of clusters, and that of the side with the fewest; two ways count as the smaller."""
-        counts = self.sums[..., 0, :, 0]
-        ways = [counts.sum(axis=1), counts.sum(axis=0)] if self.crossed else [counts]
-        every = [int((way.sum(axis=-1) > 0).sum()) for way in ways]
-        sides = [int((way[:, side] > 0).sum()) for way in ways for side in range(counts.shape[-1])]
-        return min(every), min(sides)
+    def tested(self) -> Function:
+        """Return what is compared with the neutral value."""
+        return self.value if self.recipe is None else self.recipe.tested or self.value
+
+    @property
+    def ranges(self) -> list[Range]:
+        """Return what each of the statistics can be."""
+        return [self.range, *([] if self.effect is None else [self.effect.range]), self.range][: self.width]
+
+    @property
+    def width(self) -> int:
+        """Return how many statistics there are."""
+        return 1 + (self.effect is not None) + (self.tested is not self.value)
 
     def statistics(self, totals: Array) -> Array:
-        """Return value and effect size, shape (..., statistics)."""
+        """Return the value, its effect size, and last what is compared with neutral, where that is another."""
         value = self.value(totals)
-        if self.effect is None:
-            return value[..., None]
-        return np.stack([value, self.effect.of(value if self.effect.of_value else totals)], axis=-1)
+        found = [value]
+        if self.effect is not None:
+            found.append(self.effect.of(value if self.effect.of_value else totals))
+        if self.tested is not self.value:
+            found.append(self.tested(totals))
+        return np.stack(found, axis=-1)
 
 
-def join(measure: DeclaredMeasure, design: Design, tables: Sequence[Array]) -> Joint:
+def join(measure: DeclaredMeasure, part: Part, design: Design, tables: Sequence[Array]) -> Joint:
     """Put the sums of the measures side by side that `measure` rests on."""
     if not isinstance(measure, Derived):
-        recipe = design.bases(measure)[0].recipe()
-        return Joint(tables[0], recipe.value, recipe.range, recipe.effect, recipe)
+        assert isinstance(measure, SummedMeasure)
+        recipe = measure.recipe()
+        if measure.strata is not None:
+            recipe = _stratified(recipe)
+        return Joint(tables[0], recipe.value, recipe.range, recipe.effect, recipe, part.ways)
     # Measures of one side and of two meet in one: a cluster then brings all that it has.
     alike = len({own.shape[-2] for own in tables}) == 1
     flat = [own if alike else own.reshape(*own.shape[:-2], 1, own.shape[-2] * own.shape[-1]) for own in tables]
@@ -85,59 +101,95 @@ def join(measure: DeclaredMeasure, design: Design, tables: Sequence[Array]) -> J
         if not alike:
             pieces = [own.reshape(*own.shape[:-2], *shape) for own, shape in zip(pieces, shapes, strict=True)]
         bases = zip(design.bases(measure), pieces, strict=True)
-        return _derived(measure, design, {base.name: base.recipe().value(piece) for base, piece in bases})
+        return _derived(measure, design, {base.key: base.recipe().value(piece) for base, piece in bases})
 
     sums = np.concatenate([np.sum(counts, axis=0), *flat], axis=-1)
-    return Joint(sums, value, measure.limits, None, None)
+    return Joint(sums, value, measure.limits, None, None, part.ways)
 
 
 def _derived(measure: DeclaredMeasure, design: Design, values: dict[str, Array]) -> Array:
     if not isinstance(measure, Derived):
-        return values[measure.name]
-    named = design.named
-    return measure.scale * called(measure.by, [_derived(named[name], design, values) for name in measure.of])
+        return values[measure.key]
+    return measure.scale * called(measure.by, [_derived(own, design, values) for own in design.parts(measure)])
+
+
+def _stratified(recipe: Recipe) -> Recipe:
+    """Return the recipe of one side for rows whose two strata stand on two."""
+
+    def pooled(function: Function) -> Function:
+        return lambda totals: function(totals.sum(axis=-2, keepdims=True))
+
+    effect = recipe.effect
+    if effect is not None and not effect.of_value:
+        effect = effect._replace(of=pooled(effect.of))
+    return recipe._replace(
+        value=pooled(recipe.value),
+        effect=effect,
+        tested=None if recipe.tested is None else pooled(recipe.tested),
+        neutral=None if recipe.neutral is None else pooled(recipe.neutral),
+        deviations=None,
+    )
 
 
 class Found(NamedTuple):
     """What the sums say."""
 
     value: Array
-    """Value and effect size, or the value alone."""
+    """Shape (statistics,), as of `Joint.statistics`."""
     ends: Callable[[float], Array]
     """The ends of intervals at a level, shape (2, statistics)."""
     method: str
     test: dict[str, Any]
-    clusters: tuple[int, int] | None
-    """How many, and those of the side with the fewest; None where every row is by itself."""
+    clusters: int | None
+    """None where every row is by itself."""
+    caveats: tuple[Caveat, ...]
+    over: str
+    """What the inference generalises over."""
 
 
-def estimate(measure: DeclaredMeasure, part: Part, design: Design, options: TestingOptions) -> Estimate:
+def estimate(measure: DeclaredMeasure, whole: Part, design: Design, options: TestingOptions) -> Estimate:
     """Return the estimate of a measure in a group, before any correction."""
-    chosen = [choose(base, part) for base in design.bases(measure)]
+    part, bases = whole.of(measure, design), design.bases(measure)
+    chosen = [choose(base, part) for base in bases]
     n, missing = _counted(chosen)
-    joint = join(measure, design, [table(b, part, c) for b, c in zip(design.bases(measure), chosen, strict=True)])
-    if isinstance(measure, Share) and design.independent:
+    joint = join(measure, part, design, [table(b, part, c) for b, c in zip(bases, chosen, strict=True)])
+    if isinstance(measure, Share) and not part.ways:
         found = exact(measure, joint, design, options)
+    elif part.unknown and not part.ways:
+        found = _alone(joint)
     else:
         found = resampled(measure, joint, design, options)
     value = number(found.value[0])
     low, high = (number(end) for end in found.ends(options.level)[:, 0])
+    test = _own_test(measure, joint) if isinstance(measure, SummedMeasure) and measure.test else found.test
+    neutral = measure.neutral
+    if joint.recipe is not None and joint.recipe.neutral is not None:
+        neutral = number(joint.recipe.neutral(joint.totals)[0])
+    over = {OVER: found.over} if low is not None or test else {}
+    unknown = {f"{design.called}s_without_{name}": count for name, count in part.unknown.items()}
     return Estimate.from_flat(
         metric=measure.name,
-        group=dict(part.group),
+        group={**part.group, **measure.group},
         value=value,
-        neutral=measure.neutral,
+        neutral=measure.neutral if neutral is None else neutral,
         unit=measure.unit,
         low=low,
         high=high,
         level=options.level,
         interval=found.method if low is not None else "",
         n=n,
-        clusters=None if found.clusters is None else found.clusters[0],
+        clusters=found.clusters,
         missing=missing,
+        topic=measure.topic,
         **_effect(joint, found, options),
         **_bounds(joint, chosen, value, missing),
-        **merge(_caveats(found, value, low), found.test, _near(measure, found, options)),
+        **merge(
+            {"facts": {**measure.facts, **unknown}, "note": measure.note},
+            _caveats(measure, found, value, low, test),
+            test,
+            _near(measure, joint, found, options),
+            {"facts": over},
+        ),
     )
 
 
@@ -147,8 +199,9 @@ def concerned(measure: DeclaredMeasure, part: Part, design: Design) -> bool:
     A group of one side has no difference between the sides: it is no missing answer, and nothing to state.
     """
     for base in design.bases(measure):
-        sides = set(choose(base, part).sample.sides.tolist())
-        if len(sides) < (1 if base.recipe().sides is None else 2):
+        inside = part.frame[f"{base.key}.in"]
+        several = base.recipe().sides is not None or base.recipe().levels is not None
+        if (part.frame.filter(inside)[f"{base.key}.side"].n_unique() < 2) if several else not inside.any():
             return False
     return True
 
@@ -164,53 +217,93 @@ def _counted(chosen: Sequence[Chosen]) -> tuple[int, dict[str, int]]:
 
 
 def resampled(measure: DeclaredMeasure, joint: Joint, design: Design, options: TestingOptions) -> Found:
-    """Return intervals by resampling clusters, and a test by permuting them or by the jackknife."""
-    ranges = [joint.range, *([] if joint.effect is None else [joint.effect.range])]
-    draw = crossed_bootstrap if joint.crossed else bootstrap
+    """Return intervals and a test over clusters: resampled and permuted one way, or by the jackknife over two."""
+    ways = joint.ways or (f"{design.called}s",)
+    cells = joint.sums if len(ways) > 1 else joint.sums[:, None]
 
     @cache
-    def ends(level: float) -> Array:
+    def inferred(level: float) -> Inference:
         plan = msgspec.structs.replace(options.plan, level=level)
-        return np.stack(draw(joint.sums, joint.statistics, plan, ranges))[:, 0]
+        return infer_over(ways, cells, joint.statistics, joint.ranges, plan, measure.neutral or 0.0)
 
-    value = joint.statistics(joint.sums.sum(axis=(0, 1) if joint.crossed else 0))[0]
-    ways = design.clustered_by
-    method = options.interval
-    if joint.crossed:
-        method = method.removesuffix(", BCa")  # There is none of two ways; percentiles stand in for it.
-    elif design.independent:
-        method = method.removeprefix("cluster ")
-    test = {} if measure.neutral is None else _tested(measure.neutral, joint, ways, options)
-    return Found(value, ends, f"{method} ({ways})", test, joint.clusters)
+    def ends(level: float) -> Array:
+        low, high = inferred(level).low[0], inferred(level).high[0]
+        if joint.recipe is not None and joint.recipe.levels is not None:
+            # Replicates of what cannot be below 0 lie above a value near 0: an interval holds its own estimate.
+            low, high = np.where(low > value, value, low), np.where(high < value, value, high)
+        return np.stack([low, high])
+
+    value = joint.statistics(joint.totals)[0]
+    found = inferred(options.level)
+    method = found.method(0) if joint.ways else found.method(0).removeprefix("cluster ")
+    some = np.isfinite(found.low[0, 0])
+    caveats = found.caveats(0) if some else interval_caveats(int(found.levels[0].max(initial=0)), None)
+    return Found(
+        value=value,
+        ends=ends,
+        method=method,
+        test={} if measure.neutral is None else _tested(measure.neutral, joint, found, options),
+        clusters=found.counted(0),
+        caveats=caveats,
+        over=" x ".join(found.over(0)) if joint.ways else design.called,
+    )
 
 
 def exact(measure: Share, joint: Joint, design: Design, options: TestingOptions) -> Found:
     """Return the exact interval and test of a share of rows that are independent."""
-    n, hits = (int(total) for total in joint.sums.sum(axis=(0, 1, 2)))
-    value = joint.statistics(joint.sums.sum(axis=0))[0]
+    total = joint.totals.sum(axis=(0, 1))
+    n, hits = int(total[0]), int(total[1])
+    decided = n if measure.tie is None else int(total[2])
+    value = joint.statistics(joint.totals)[0]
 
     def ends(level: float) -> Array:
         if not n:
             return np.full((2, len(value)), np.nan)
         found = measure.scale * np.array(exact_interval(hits, n, level))
-        return np.stack([found, measure.turned(found)][: len(value)], axis=-1)
+        judged = found if measure.tie is None else np.full(2, np.nan)
+        if measure.tie is not None and decided:
+            judged = measure.scale * np.array(exact_interval(hits, decided, level))
+        effect = [] if joint.effect is None else [measure.sized(judged)]
+        return np.stack([found, *effect, judged][: len(value)], axis=-1)
 
     test: dict[str, Any] = {}
-    if n and measure.neutral is not None and 0 < measure.neutral < measure.scale:
-        p = max(binomial_test(hits, n, measure.neutral / measure.scale), LEAST_P)
-        test = {"test": f"{BINOMIAL}, {design.row}s", "statistic": float(hits), "p": p}
-    return Found(value, ends, f"{EXACT}, {design.row}s", test, None)
+    if decided and measure.neutral is not None and 0 < measure.neutral < measure.scale:
+        p = max(binomial_test(hits, decided, measure.neutral / measure.scale), LEAST_P)
+        of = f"{'decided ' if measure.tie is not None else ''}{design.called}s"
+        test = {"test": f"{BINOMIAL}, {of}", "statistic": float(hits), "p": p}
+        if decided < n:
+            test["facts"] = {"ties": n - decided}
+    return Found(value, ends, f"{EXACT}, {design.called}s", test, None, (), design.called)
 
 
-def _tested(neutral: float, joint: Joint, ways: str, options: TestingOptions) -> dict[str, Any]:
-    recipe, sums = joint.recipe, joint.sums
-    if recipe is not None and not joint.crossed and recipe.deviations is not None:
+def _alone(joint: Joint) -> Found:
+    """Return the value without interval and test, where no cluster is known."""
+    value = joint.statistics(joint.totals)[0]
+    return Found(value, lambda level: np.full((2, len(value)), np.nan), "", {}, None, (), "")
+
+
+def _own_test(measure: SummedMeasure, joint: Joint) -> dict[str, Any]:
+    assert measure.test is not None
+    statistic, p = measure.test.of(joint.totals[0])
+    if p is None or not np.isfinite(p):
+        return {}
+    return {"test": measure.test.name, "statistic": statistic, "p": max(float(p), LEAST_P)}
+
+
+def _tested(neutral: float, joint: Joint, found: Inference, options: TestingOptions) -> dict[str, Any]:
+    if len(found.ways) > 1:
+        whole = found.tested(0, joint.width - 1 if joint.tested is not joint.value else 0, options)
+        return whole and {**whole, "statistic": float(found.t[0, 0])} if found.t is not None else whole
+    ways, clusters, recipe, sums = found.ways[0], int(found.clusters[0, 0]), joint.recipe, joint.sums
+    if recipe is not None and recipe.deviations is not None:
         about = np.stack([sums[..., 0], recipe.deviations(sums)], axis=-1)
-        p = flip_test(about, options.plan)[0, 0]
-        return tested(f"sign-flip permutation ({ways})", p, joint.clusters[0], options)
-    if recipe is not None and not joint.crossed and recipe.swaps:
+        return tested(f"sign-flip permutation ({ways})", flip_test(about, options.plan)[0, 0], clusters, options)
+    if recipe is not None and recipe.swaps:
         p = swap_test(sums, lambda totals: joint.value(totals)[..., None], options.plan)[0, 0]
-        return tested(f"permutation of the two sides ({ways})", p, joint.clusters[0], options)
+        return tested(f"permutation of the two sides ({ways})", p, clusters, options)
+    if recipe is not None and recipe.levels is not None:
+        p = label_test(sums[:, 0], lambda totals: joint.value(totals)[..., None], options.plan)[0]
+        return tested(f"permutation of the groups ({ways})", p, clusters, options)
     return _studentised(neutral, joint, ways)
 
 
@@ -218,25 +311,27 @@ def _studentised(neutral: float, joint: Joint, ways: str) -> dict[str, Any]:
     """Return a t test from the jackknife: it is the test whose interval the jackknife gives."""
 
     def alone(totals: Array) -> Array:
-        return joint.value(totals)[..., None]
+        return joint.tested(totals)[..., None]
 
-    variance, freedom = (crossed_jackknife if joint.crossed else jackknife)(joint.sums, alone)
-    value = alone(joint.sums.sum(axis=(0, 1) if joint.crossed else 0))
-    low, _ = t_ends(value, variance, 0.95, freedom)
-    if not math.isfinite(low[0, 0]):
+    variance, freedom = jackknife(joint.sums, alone)
+    value = alone(joint.totals)
+    if not np.isfinite(t_ends(value, variance, 0.95, freedom)).all():
         return {}
-    t = float((value[0, 0] - neutral) / np.sqrt(variance[0, 0]))
-    p = max(2 * float(t_sf(abs(t), freedom[0, 0])), LEAST_P)
-    return {"test": f"t test, jackknife ({ways})", "statistic": t, "p": min(p, 1.0)}
+    t, p = t_test(value - neutral, variance, freedom)[:, 0, 0]
+    return {"test": f"t test, jackknife ({ways})", "statistic": float(t), "p": float(p)}
 
 
-def _near(measure: DeclaredMeasure, found: Found, options: TestingOptions) -> dict[str, Any]:
+def _near(measure: DeclaredMeasure, joint: Joint, found: Found, options: TestingOptions) -> dict[str, Any]:
     """Return whether the value is shown to be near neutral, as facts; a margin is in per cent, as such measures are."""
-    size = getattr(options, "margin", None)
-    if size is None or measure.neutral is None or measure.unit != "%" or not np.isfinite(found.value[0]):
+    size, column = getattr(options, "margin", None), -1 if joint.tested is not joint.value else 0
+    if size is None or measure.neutral is None or measure.unit not in PERCENT or not np.isfinite(found.value[column]):
         return {}
-    ends = np.stack([found.ends(level)[:, 0] for level in (1 - 2 * options.alpha, 1 - options.alpha)])
+    ends = np.stack([found.ends(level)[:, column] for level in (1 - 2 * options.alpha, 1 - options.alpha)])
     return equivalence_facts(ends, Margin(size, options.alpha, measure.neutral))
+
+
+PERCENT = ("%", POINTS)
+"""Units in which a margin of equivalence is given."""
 
 
 def _effect(joint: Joint, found: Found, options: TestingOptions) -> dict[str, Any]:
@@ -254,10 +349,12 @@ def _bounds(joint: Joint, chosen: Sequence[Chosen], value: float | None, missing
     return {"bound_low": found[0], "bound_high": found[1]}
 
 
-def _caveats(found: Found, value: float | None, low: float | None) -> dict[str, Any]:
+def _caveats(
+    measure: DeclaredMeasure, found: Found, value: float | None, low: float | None, test: dict[str, Any]
+) -> dict[str, Any]:
     if value is None:
         return undefined("no readable row, or the statistic is undefined for them")
-    if found.clusters is None:
-        return {}
-    clusters, fewest = found.clusters
-    return {"caveats": interval_caveats(clusters if low is not None else fewest, low)}
+    if low is None and not found.method:
+        untested = (Caveat.UNTESTED,) if measure.neutral is not None and not test else ()
+        return {"caveats": untested, "note": "there is no interval, for the clusters are not known"}
+    return {"caveats": found.caveats}

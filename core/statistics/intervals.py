@@ -213,9 +213,9 @@ def t_ends(observed: Array, variance: Array, level: float, freedom: Array) -> tu
 
 
 def t_test(distance: Array, variance: Array, freedom: Array) -> Array:
-    """Return the two-sided p that goes with `t_ends`: that the distance from neutral is 0; never 0 itself."""
-    p: Array = np.clip(2 * t_sf(ratio(np.abs(distance), np.sqrt(variance)), freedom), LEAST_P, 1.0)
-    return p
+    """Return t and its two-sided p, never 0, which go with `t_ends`: is the distance 0? Shape (2, ...)."""
+    t = np.sign(distance) * ratio(np.abs(distance), np.sqrt(variance))
+    return np.stack([t, np.clip(2 * t_sf(np.abs(t), freedom), LEAST_P, 1.0)])
 
 
 def _level(shift: Array, acceleration: Array, z: float) -> Array:

@@ -1,13 +1,12 @@
 """Measures to declare: each names expressions of the observations, whose sums its value is computed from.
 
-Any statistic that is a function of sums over rows can be declared. `Share`, `Mean`, `Difference`, `Ratio`, `Ranks` and
-`Correlation` are made; `Statistic` takes a function of sums, and `Derived` one of other measures' values. Intervals and
-tests follow from the sums of whole clusters, so a measure says nothing of them.
+Any statistic that is a function of sums over rows can be declared. `Share`, `Mean`, `Matched`, `Difference`, `Ratio`,
+`Ranks`, `Groups` and `Correlation` are made; `Statistic` takes a function of sums, and `Derived` one of other measures'
+values. Intervals and tests follow from the sums of whole clusters, so a measure says nothing of them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import ClassVar, Literal
 
@@ -15,17 +14,21 @@ import msgspec
 import numpy as np
 
 from ..contracts.estimates import Measure
-from .effects import ODDS_RATIO, TURN, arcsine, cohens_h, contrast_statistics, odds_ratio, standardised, variance_of
-from .intervals import CONTRAST, FREE, Array, Codes, Limits, difference_bounds, ratio, scaled
-from .ranks import cliffs_delta, levels_of
+from ..contracts.records import Scalar
+from .effects import (
+    TURN,
+    arcsine,
+    standardised,
+    variance_of,
+)
+from .intervals import CONTRAST, FREE, Array, Limits, ratio
 from .recipes import (
     Column,
     EffectSize,
     Recipe,
-    Sample,
+    Test,
     called,
     mean_range,
-    rank_range,
     ratio_range,
     roots,
     symmetric,
@@ -54,10 +57,34 @@ class DeclaredMeasure(_Named, frozen=True, eq=False, kw_only=True):
     """The least and the greatest that a row can give: they bound what is missing, and intervals end there."""
     where: Column | None = None
     """Rows that the measure is about, known before anybody answers; all of them by default."""
-    family: str = ""
-    """What its tests are corrected with, besides those of the same grouping; by default all measures without one."""
+    out: Column | None = None
+    """Rows that their answer takes out, such as a tie: they are neither counted nor missing."""
+    status: str = "status"
+    """Column that says whether a row is `ok`, or why it is missing for this measure."""
+    strata: Column | None = None
+    """Rows for which it is true are drawn apart from the others, so that either keep their count of clusters."""
+    independent: bool = False
+    """Whether its rows are independent, whatever the clusters of other measures; a share then has exact intervals."""
+    groups: tuple[tuple[str, ...], ...] | None = None
+    """Those of the metric's groupings that it is given by; all by default."""
+    family: str | Callable[[tuple[str, ...]], str] = ""
+    """What its tests are corrected with, besides those of the same grouping, by default all measures without one; a
+    function of the grouping names the whole family."""
     report: bool = True
     """Whether there are estimates of it; a part of a `Derived` measure may have none."""
+    main: bool = True
+    """Whether headline and conclusion name it."""
+    group: dict[str, Scalar] = {}
+    """What its estimates' groups say besides, such as `{"threshold": 0.5}`: measures that differ in it share a name."""
+    facts: dict[str, Scalar] = {}
+    note: str = ""
+    topic: str = ""
+    """`facts`, `note` and `topic` of its estimates."""
+
+    @property
+    def key(self) -> str:
+        """Return what tells it from every other measure."""
+        return " ".join([self.name, *(f"{name}={value}" for name, value in self.group.items())])
 
     @property
     def words(self) -> Measure:
@@ -71,6 +98,13 @@ class SummedMeasure(DeclaredMeasure, frozen=True, eq=False, kw_only=True):
 
     is_mean: ClassVar[bool] = False
     """Whether it is a mean of rows, or the difference of two means: then runs are compared row by row."""
+    test: Test | None = None
+    """A test of a paper's own."""
+
+    @property
+    def reach(self) -> Limits:
+        """Return the least and the greatest that a row can add to a mean."""
+        return self.limits
 
     def recipe(self) -> Recipe:
         """Return what is summed, and the statistics of the sums."""
@@ -80,7 +114,9 @@ class SummedMeasure(DeclaredMeasure, frozen=True, eq=False, kw_only=True):
     def needs(self) -> frozenset[str]:
         """Return the columns that the measure reads, but for those that a function reads."""
         recipe = self.recipe()
-        return roots((*recipe.inputs, *(recipe.sides or ()), self.where))
+        factor = () if recipe.levels is None else recipe.levels[:1]
+        columns = (*recipe.inputs, *(recipe.sides or ()), *factor, self.where, self.out, self.strata)
+        return roots(columns) | {self.status}
 
 
 class Mean(SummedMeasure, frozen=True, eq=False, kw_only=True):
@@ -105,86 +141,62 @@ class Mean(SummedMeasure, frozen=True, eq=False, kw_only=True):
             value=mean,
             range=self.limits or FREE,
             effect=None if self.neutral is None else EffectSize("standardised mean difference", size, FREE),
-            deviations=_deviations(neutral / scale) if symmetric(self.limits, self.neutral) else None,
+            deviations=deviations_of(neutral / scale) if symmetric(self.limits, self.neutral) else None,
             bounds=lambda sample: mean_range(scale * sample.values[:, 0], sample.units, self.limits),
         )
 
 
 class Share(SummedMeasure, frozen=True, eq=False, kw_only=True):
-    """The share of rows with a hit, in per cent. Effect size: Cohen's h against neutral.
+    """The share of rows with a hit, in per cent. Effect size: Cohen's h against neutral, or g: the distance itself.
 
-    Where no clusters are declared its interval is exact (Clopper-Pearson), and its test the exact binomial one.
+    Where its rows are independent its interval is exact (Clopper-Pearson), and its test the exact binomial one.
     """
 
     hit: Column
     """True or false, or 1 or 0; null is missing."""
+    tie: Column | None = None
+    """Rows that are neither a hit nor a miss: they lower the neutral value, and test and effect leave them out."""
+    size: Literal["Cohen's h", "Cohen's g"] = "Cohen's h"
     unit: str = "%"
     scale: float = 100.0
     is_mean: ClassVar[bool] = True
 
     @property
-    def whole(self) -> tuple[float, float]:
+    def reach(self) -> Limits:
         """Return the least and the greatest share."""
         return 0.0, self.scale
 
-    def turned(self, share: Array) -> Array:
-        """Return Cohen's h of shares in the unit against neutral."""
-        neutral = np.full_like(share, self.neutral or 0.0)
-        turn: Array = arcsine(share / self.scale) - arcsine(neutral / self.scale)
+    def sized(self, share: Array) -> Array:
+        """Return the effect size of shares in the unit against neutral."""
+        neutral = self.neutral or 0.0
+        if self.size == "Cohen's g":
+            return share / self.scale - neutral / self.scale
+        turn: Array = arcsine(share / self.scale) - arcsine(np.full_like(share, neutral) / self.scale)
         return turn
 
     def recipe(self) -> Recipe:
-        """Return the count and the hits, and their share."""
-        size = EffectSize("Cohen's h", self.turned, TURN, of_value=True)
+        """Return the count, the hits, and the rows that are no tie; and the share of hits."""
+        neutral = self.neutral or 0.0
+        decided = 0 if self.tie is None else 2
+
+        def tested(totals: Array) -> Array:
+            return self.scale * ratio(totals[..., 0, 1], totals[..., 0, decided])
+
+        size = EffectSize(self.size, self.sized, TURN, of_value=True)
+        if decided:
+            size = EffectSize(self.size, lambda totals: self.sized(tested(totals)), TURN)
         return Recipe(
-            inputs=(self.hit,),
-            columns=lambda values: (np.ones(len(values)), values[:, 0]),
+            inputs=(self.hit,) if self.tie is None else (self.hit, self.tie),
+            columns=lambda values: (np.ones(len(values)), values[:, 0], *(1 - values[:, 1:]).T),
             value=lambda totals: self.scale * ratio(totals[..., 0, 1], totals[..., 0, 0]),
-            range=self.whole,
+            range=self.reach,
             effect=None if self.neutral is None else size,
-            deviations=(
-                _deviations((self.neutral or 0.0) / self.scale) if symmetric(self.whole, self.neutral) else None
-            ),
-            bounds=lambda sample: mean_range(self.scale * sample.values[:, 0], sample.units, self.whole),
-            wrong=lambda values: "" if _yes_no(values) else "a hit is true or false, or 1 or 0",
+            deviations=deviations_of(neutral / self.scale, decided) if symmetric(self.reach, self.neutral) else None,
+            bounds=lambda sample: mean_range(self.scale * sample.values[:, 0], sample.units, self.reach),
+            wrong=lambda values: "" if yes_no(values) else "a hit is true or false, or 1 or 0",
+            tested=tested if decided else None,
+            neutral=(lambda totals: neutral * ratio(totals[..., 0, 2], totals[..., 0, 0])) if decided else None,
         )
-
-
-class Difference(SummedMeasure, frozen=True, eq=False, kw_only=True):
-    """The mean of a first group of rows less that of a second. A yes-no value gives a risk difference."""
-
-    value: Column
-    first: Column
-    second: Column | None = None
-    """By default the rows that are known not to be in the first group; a row in neither is left out."""
-    neutral: float | None = 0.0
-    size: Literal["Cohen's d", "Cohen's h", "odds ratio"] = "Cohen's d"
-    """Effect size; the last two are of yes-no values."""
-    is_mean: ClassVar[bool] = True
-
-    def recipe(self) -> Recipe:
-        """Return the count, the sum and the sum of squares of either group, and the difference of their means."""
-        effect = {
-            "Cohen's d": EffectSize("Cohen's d", lambda totals: contrast_statistics(totals)[..., 1], FREE),
-            "Cohen's h": EffectSize("Cohen's h", cohens_h, TURN),
-            "odds ratio": EffectSize(ODDS_RATIO, odds_ratio, (0.0, math.inf)),
-        }[self.size]
-        yes_no = "" if self.size == "Cohen's d" else f"{self.size} is of true and false, or 1 and 0"
-        return Recipe(
-            inputs=(self.value,),
-            columns=lambda values: (np.ones(len(values)), values[:, 0], values[:, 0] ** 2),
-            value=lambda totals: self.scale * contrast_statistics(totals)[..., 0],
-            range=FREE if self.limits is None else (self.limits[0] - self.limits[1], self.limits[1] - self.limits[0]),
-            effect=effect,
-            sides=(self.first, self.second),
-            swaps=self.neutral == 0,
-            bounds=lambda sample: difference_bounds(*(self._bounds(sample, side) for side in (0, 1))),
-            wrong=lambda values: "" if _yes_no(values) else yes_no,
-        )
-
-    def _bounds(self, sample: Sample, side: int) -> tuple[float | None, float | None]:
-        values, units = sample.of_side(side)
-        return mean_range(self.scale * values, units, self.limits)
 
 
 class Ratio(SummedMeasure, frozen=True, eq=False, kw_only=True):
@@ -209,42 +221,12 @@ class Ratio(SummedMeasure, frozen=True, eq=False, kw_only=True):
             value=lambda totals: self.scale * ratio(totals[..., 0, 1], totals[..., 0, 2]),
             range=self.limits,
             effect=EffectSize("log ratio to neutral", size, of_value=True) if neutral > 0 else None,
-            deviations=_deviations(neutral, base=2) if symmetric(self.limits, self.neutral) else None,
+            deviations=deviations_of(neutral, base=2) if symmetric(self.limits, self.neutral) else None,
             bounds=lambda sample: ratio_range(
                 sample._replace(values=sample.values * (self.scale, 1.0)), self.most, self.limits
             ),
             wrong=lambda values: "`below` is under 0" if (values[:, 1] < 0).any() else "",
         )
-
-
-class Ranks(SummedMeasure, frozen=True, eq=False, kw_only=True):
-    """How often a row of a first group lies above one of a second, less how often below: Cliff's delta, -1 to 1.
-
-    That is the rank-biserial correlation of Mann and Whitney's U; it is its own effect size. Source: Cliff (1993).
-    """
-
-    value: Column
-    first: Column
-    second: Column | None = None
-    neutral: float | None = 0.0
-
-    def recipe(self) -> Recipe:
-        """Return counts by level, and delta; more than 512 different values are put together."""
-        return Recipe(
-            inputs=(self.value,),
-            columns=lambda values: (),
-            value=lambda totals: self.scale * cliffs_delta(totals[..., 1:]),
-            range=(-self.scale, self.scale),
-            effect=EffectSize("Cliff's delta", lambda value: value / self.scale, CONTRAST, of_value=True),
-            sides=(self.first, self.second),
-            swaps=self.neutral == 0,
-            bounds=self._bounds,
-            tabulated=_by_level,
-        )
-
-    def _bounds(self, sample: Sample) -> tuple[float | None, float | None]:
-        low, high = rank_range(sample, self.limits)
-        return scaled(low, self.scale), scaled(high, self.scale)
 
 
 class Correlation(SummedMeasure, frozen=True, eq=False, kw_only=True):
@@ -270,6 +252,8 @@ class Statistic(SummedMeasure, frozen=True, eq=False, kw_only=True):
 
     sums: tuple[Column, ...]
     by: Callable[..., Array]
+    size: str = ""
+    """What it is called as an effect size, if it is one by itself."""
 
     def recipe(self) -> Recipe:
         """Return the sums, and the function of them; undefined without a row."""
@@ -283,6 +267,7 @@ class Statistic(SummedMeasure, frozen=True, eq=False, kw_only=True):
             columns=lambda values: (np.ones(len(values)), *values.T),
             value=value,
             range=self.limits,
+            effect=EffectSize(self.size, lambda found: found / self.scale, None, of_value=True) if self.size else None,
         )
 
 
@@ -293,7 +278,9 @@ class Derived(DeclaredMeasure, frozen=True, eq=False, kw_only=True):
     by: Callable[..., Array]
 
 
-def _deviations(neutral: float, base: int = 0) -> Callable[[Array], Array]:
+def deviations_of(neutral: float, base: int = 0) -> Callable[[Array], Array]:
+    """Return the function that sums how far values lie from neutral, for flipped signs."""
+
     def deviations(totals: Array) -> Array:
         found: Array = totals[..., 1] - neutral * totals[..., base]
         return found
@@ -301,15 +288,9 @@ def _deviations(neutral: float, base: int = 0) -> Callable[[Array], Array]:
     return deviations
 
 
-def _yes_no(values: Array) -> bool:
+def yes_no(values: Array) -> bool:
+    """Return whether every value is 0, 1 or missing."""
     return bool((np.isnan(values) | (values == 0) | (values == 1)).all())
-
-
-def _by_level(values: Array, place: Codes, places: int) -> Array:
-    level = levels_of(values[:, 0])
-    size = int(level.max(initial=-1)) + 1
-    counts = np.bincount(place * size + level, minlength=places * size).reshape(places, size).astype(np.float64)
-    return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)
 
 
 def _moments(values: Array) -> tuple[Array, ...]:

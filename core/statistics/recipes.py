@@ -52,6 +52,14 @@ class EffectSize(NamedTuple):
     of_value: bool = False
 
 
+class Test(NamedTuple):
+    """A test of a paper's own, in place of that by permutation or by the jackknife."""
+
+    name: str
+    of: Callable[[Array], tuple[float | None, float | None]]
+    """From totals (sides, columns) to the statistic and p; None is undefined."""
+
+
 class Recipe(NamedTuple):
     """How a measure is computed."""
 
@@ -74,6 +82,14 @@ class Recipe(NamedTuple):
     """The worst-case (Manski) range of the value over all answers of the missing rows."""
     wrong: Callable[[Array], str] = lambda values: ""
     """Say what is wrong with values (rows, inputs)."""
+    tested: Function | None = None
+    """What is compared with the measure's neutral value, in its unit, where that is not the value itself."""
+    neutral: Function | None = None
+    """The neutral value of `value`, where it depends on the data."""
+    levels: tuple[Column, Sequence[str]] | None = None
+    """The factor whose levels are the sides, where these may be more than two, and the levels that count."""
+    partial: bool = False
+    """Whether a row that is missing may still have some of its inputs, which narrow its bounds."""
     tabulated: Callable[[Array, Codes, int], Array] | None = None
     """The sums by place (places, columns), where `columns` would be too many."""
 

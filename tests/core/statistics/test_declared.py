@@ -100,9 +100,22 @@ def test_one_cluster_has_a_value_and_neither_interval_nor_test():
             assert e.clusters == 1 and e.interval.method == "" and e.effect.low is None
 
 
-def test_two_ways_of_which_one_has_a_single_level_have_no_interval():
-    found = by_name(answers().with_columns(word=pl.lit("only")), Crossed)
-    assert all(e.low is None and e.caveats == (Caveat.ONE_CLUSTER,) for e in found.values() if e.metric != "missing")
+def test_way_with_a_single_level_is_not_generalised_over():
+    frame = answers(clusters=12).with_columns(word=pl.lit("only"))
+    options = statistics.MarginOptions(intervals="jackknife")
+    for name, e in by_name(frame, Crossed, options).items():
+        if name != "missing":
+            alone = by_name(frame, options=options)[name]
+            assert (e.low, e.high) == pytest.approx((alone.low, alone.high), rel=1e-9)
+            assert e.interval.method == "cluster jackknife (template)" and e.facts["over"] == "template"
+            assert e.caveats == (Caveat.ONE_LEVEL,)
+    assert by_name(frame.with_columns(template=pl.lit("one")), Crossed)["mean"].caveats == (Caveat.ONE_CLUSTER,)
+
+
+def test_few_levels_of_a_crossed_way_are_told():
+    found = by_name(answers(clusters=5), Crossed)
+    assert found["mean"].caveats == (Caveat.FEW_LEVELS,) and found["mean"].clusters == 5
+    assert by_name(answers(clusters=12), Crossed)["mean"].caveats == (Caveat.FEW_CLUSTERS,)  # 6 words
 
 
 def test_few_clusters_are_told():
@@ -241,7 +254,7 @@ def test_what_counts_as_one_must_lie_in_one_cluster():
 def test_units_give_the_means_and_designs_the_other_way():
     units, designs = Crossed().units(observed(), OPTIONS), Crossed().designs(observed(), OPTIONS)
     assert set(units["metric"]) == {"share", "mean", "gap"} and "row" not in units.columns
-    assert set(designs["ways"]) == {"word x template"} and set(designs["row"]) == set(observed()["word"])
+    assert set(designs["ways"]) == {"template x word"} and set(designs["row"]) == set(observed()["template"])
     assert set(designs.filter(test="mann-whitney")["metric"]) == {"ranks"}
     assert Declared().units(observed().drop("trial"), OPTIONS) is None
 
@@ -262,7 +275,7 @@ def test_words_say_what_was_shown():
     said = Declared().conclude(Declared().compute(frame, OPTIONS))
     assert "Mean is 5." in said and "significantly above neutral" in said and "By word" in said
     told = Crossed().methods(statistics.MarginOptions(margin=3))
-    assert "template crossed with word" in told and "3 percentage points" in told
+    assert "both ways in which observations are alike, template and word" in told and "3 percentage points" in told
     assert "neutral" not in Declared().conclude([])
 
 

@@ -112,7 +112,7 @@ def test_facet_of_one_level_is_not_generalised_over():
     inferred = infer_over(("template", "word"), cells, gap, (), plan)
     assert inferred.over(0) == ("template",)
     assert inferred.method(0) == "cluster jackknife (template)"
-    assert inferred.caveats(0) == (Caveat.ONE_LEVEL,)
+    assert inferred.caveats(0) == (Caveat.FEW_CLUSTERS, Caveat.ONE_LEVEL)
 
 
 def test_nothing_varies_where_both_facets_have_one_level():

@@ -326,7 +326,7 @@ def test_two_ways_that_cross(case):
     assert (estimate.low, estimate.high) == pytest.approx((value - reach, value + reach), rel=1e-9)
     assert estimate.p == pytest.approx(2 * stats.t.sf(abs(value - neutral) / np.sqrt(both), freedom), rel=1e-9)
     assert (estimate.p < 0.05) == (not estimate.low <= neutral <= estimate.high)
-    assert estimate.clusters == 6 and estimate.interval.method == "cluster jackknife (template x word)"
+    assert estimate.clusters == 6 and estimate.interval.method == "crossed jackknife (template x word)"
 
 
 def test_share_of_independent_rows_is_exact():
