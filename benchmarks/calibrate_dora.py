@@ -18,7 +18,7 @@ from prejudge.adapters.simulated.noise import Noise
 from prejudge.adapters.simulated.words import words_of
 from prejudge.core.contracts import Trial
 from prejudge.core.contracts.records import Generate
-from prejudge.probes.dora.associations import count_pairs, measure_cells, mentions
+from prejudge.probes.dora.associations import count, measure_cells
 from prejudge.probes.dora.salience import METHODS
 from prejudge.probes.dora.t2t import DoraT2T, DoraT2TOptions
 
@@ -39,7 +39,7 @@ def discovered(strength: float, seed: int) -> tuple[pl.DataFrame, Pairs]:
     ]
     frame = pl.DataFrame(rows).with_columns(status=pl.lit("ok"), stage=pl.lit(stage.name))
     words = Completions(Noise(seed), strength, options.spread)
-    return measure_cells(count_pairs(mentions(frame))), planted(words, asked)
+    return measure_cells(count(frame)), planted(words, asked)
 
 
 def planted(words: Completions, asked: Sequence[Trial]) -> Pairs:

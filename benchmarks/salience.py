@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from prejudge.probes.dora.associations import count_pairs, mentions
+from prejudge.probes.dora.associations import count
 from prejudge.probes.dora.salience import METHODS, Reading, measure, salient
 
 MENTIONS = 2_404_260
@@ -117,7 +117,7 @@ def main() -> int:
     within = [
         timed("four methods, words by Zipf", lambda: measure(drawn_pairs)),
         timed("four methods, every pair once", lambda: measure(single_pairs)),
-        timed("content words of texts, counted", lambda: count_pairs(mentions(said))),
+        timed("content words of texts, counted", lambda: count(said).pairs),
     ]
     print("all within bounds" if all(within) else f"over the bound: {SECONDS:.0f} s, {MIB:.0f} MiB")
     return 0 if all(within) else 1

@@ -47,6 +47,8 @@ class Caveat(StrEnum):
     """A facet that the claim covers, such as words, has few levels."""
     ONE_LEVEL = "one_level"
     """A facet has one level, so that the value is for this one only."""
+    EQUAL_REPEATS = "equal_repeats"
+    """Most prompts that were repeated had the same answer each time: repeats add no evidence."""
     NO_VARIATION = "no_variation"
     """All clusters agree: there is no interval."""
     P_FLOOR = "p_floor"

@@ -15,6 +15,7 @@ _CAVEATS = {
     Caveat.ONE_CLUSTER: "no interval: fewer than two clusters",
     Caveat.FEW_LEVELS: "few levels of what it is meant to hold for: the interval may be too narrow",
     Caveat.ONE_LEVEL: "one level of what it is meant to hold for: it holds for this one only",
+    Caveat.EQUAL_REPEATS: "most repeated prompts had the same answer each time, which counts once",
     Caveat.NO_VARIATION: "no interval: no variation between clusters",
     Caveat.P_FLOOR: "too few clusters: p cannot be below {smallest_p:.3g}, whatever the answers",
     Caveat.UNDEFINED: "undefined",

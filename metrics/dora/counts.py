@@ -10,19 +10,20 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts.csv import Row, read_rows
-from ...core.contracts.estimates import MISSING, Estimate
+from ...core.contracts.estimates import MISSING, Caveat, Estimate
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.estimates import undefined
+from ...core.statistics.facets import OVER
 from ...core.statistics.intervals import FREE, Array, Limits, ratio
 from ...core.statistics.observations import Group, missing_estimates, percent
 from ...core.statistics.ranks import agreement, rating_table
 from ...core.statistics.resampling import bootstrap, flip_test
-from ...probes.dora.associations import count_pairs, judgements, measure_cells, mentions, with_answers
+from ...probes.dora.associations import Counts, count, judgements, measure_cells, with_answers
 from ...probes.dora.content_words import PAIRS, lemmas, mark_documented
 from ...probes.dora.overlap import overlap
-from ...probes.dora.salience import METHODS
+from ...probes.dora.salience import LEAST_FIRST, METHODS
 from ...probes.dora.terms import ABSENT, CELL, PAIR, PLACE
 from .options import DoraAssociationsOptions
 
@@ -30,6 +31,7 @@ from .options import DoraAssociationsOptions
 class Associations(msgspec.Struct, frozen=True):
     """The associations of a run."""
 
+    counts: Counts
     every: pl.DataFrame
     """Each pair as `prejudge.probes.dora.salience.measure` gives it, with what `with_answers` adds."""
     kept: pl.DataFrame
@@ -55,12 +57,12 @@ class Averaged(msgspec.Struct, frozen=True, kw_only=True):
 
 def gather(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Associations:
     """Put the stages together; raises `DataError` where a column is absent."""
-    counted = count_pairs(mentions(observations))
-    every = with_answers(measure_cells(counted, options.salience_level, options.reading), observations)
+    counts = count(observations)
+    every = with_answers(measure_cells(counts, options.salience_level, options.reading), observations)
     kept = every if options.column is None else every.filter(options.column)
     asked = tuple(observations["stage"].unique(maintain_order=True).drop_nulls().to_list())
     levels = judgements(observations)
-    return Associations(every, kept, _of(kept, levels), levels.select(PAIR).unique(maintain_order=True), asked)
+    return Associations(counts, every, kept, _of(kept, levels), levels.select(PAIR).unique(maintain_order=True), asked)
 
 
 def _of(kept: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:
@@ -88,7 +90,19 @@ def count_estimates(found: Associations) -> Iterator[Estimate]:
         yield _count(IN_RANGE, group, int(part["in_range"].sum()), part.height)
         yield _count(IN_RANGE_P, group, int(part["salient_tf_idf"].sum()), part.height)
         for method, column in METHODS.items():
-            yield _count(SALIENT, {**group, "method": method}, int(part[f"salient_{column}"].sum()), part.height)
+            kept = _count(SALIENT, {**group, "method": method}, int(part[f"salient_{column}"].sum()), part.height)
+            yield kept if method not in LEAST_FIRST else _what_it_covers(kept, found, method, int(part["wordings"][0]))
+
+
+def _what_it_covers(estimate: Estimate, found: Associations, method: str, wordings: int) -> Estimate:
+    """Return the count with what its tests generalise over, and whether repeats of prompts were of use."""
+    asked = found.counts.answers.filter(**{name: estimate.group[name] for name in CELL})
+    several, equal = ((asked["answers"] > 1).sum(), (asked["distinct"] < asked["answers"]).sum())
+    over = "wording" if method == "exact" and wordings > 1 else "answer"
+    caveats = [Caveat.ONE_LEVEL] if wordings == 1 else []
+    caveats += [Caveat.EQUAL_REPEATS] if 2 * equal > several else []
+    facts = {OVER: over, "wordings": wordings, "repeated_prompts": several, "equal_repeats": equal}
+    return estimate.replace(caveats=tuple(caveats), facts=facts)
 
 
 def _count(metric: str, group: dict[str, Scalar], value: int, n: int) -> Estimate:
@@ -97,9 +111,11 @@ def _count(metric: str, group: dict[str, Scalar], value: int, n: int) -> Estimat
 
 def overlap_estimates(found: Associations, options: DoraAssociationsOptions) -> Iterator[Estimate]:
     """Yield the overlap of each two settings, of one modality or of two (the paper's Figure 1)."""
-    parts = {cell: part for cell, part in found.kept.group_by(*CELL, maintain_order=True)}
-    for first, second in combinations(parts, 2):
-        shared = overlap(parts[first], parts[second], options.resamples, options.seed)
+    for first, second in combinations(found.every.select(CELL).unique(maintain_order=True).rows(), 2):
+        cells = [dict(zip(CELL, cell, strict=True)) for cell in (first, second)]
+        ours, theirs = (found.kept.filter(**cell) for cell in cells)
+        asked = found.counts.descriptors(cells[0]) & found.counts.descriptors(cells[1])
+        shared = overlap(ours, theirs, asked, options.resamples, options.seed)
         union = shared.first + shared.second - shared.shared
         yield Estimate.from_flat(
             metric=OVERLAP,

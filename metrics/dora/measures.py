@@ -103,8 +103,8 @@ MEASURES = {
     ),
     OVERLAP: Measure(
         "Overlap of settings",
-        "Jaccard index of the associations of two settings, over the descriptors of both; neutral is what pairing "
-        "descriptors at random gives.",
+        "Jaccard index of the associations of two settings, over the descriptors that were asked about in both; "
+        "neutral is what pairing descriptors at random gives.",
         "Jaccard",
         "more shared associations",
     ),

@@ -8,16 +8,16 @@ from ...core.contracts.errors import UsageError
 from ...core.statistics.estimates import TestingOptions
 from ...probes.dora.salience import Reading
 
-Kept = Literal["tf-idf", "fisher", "log-odds", "pmi", "all"]
+Kept = Literal["exact", "fisher", "log-odds", "pmi", "tf-idf", "all"]
 
 
 class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
     """Options for the associations that count, and the lists they are compared with."""
 
-    method: Kept = "tf-idf"
+    method: Kept = "exact"
     """Method that selects the associations for valence, levels, novelty and overlap; `all` takes every association."""
     salience_level: float = 0.05
-    """Level of p (tf-idf), or of p adjusted (fisher, log-odds)."""
+    """Level of p adjusted (exact, fisher, log-odds), or of p (tf-idf)."""
     salience_keep: Literal["within", "above"] = "within"
     """Associations that `tf-idf` keeps: scores within the standard-deviation range, as in Table 4, or above it."""
     documented: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ...core.contracts.estimates import Estimate, Example
+from ...core.contracts.estimates import Caveat, Estimate, Example
 from ...core.statistics.templates import rendered
 from ...probes.dora.associations import ranked
 from ...probes.dora.content_words import mark_documented
@@ -21,10 +21,10 @@ LISTED = 20
 
 
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Pick the counts of two methods, and valence and novelty of each setting, over associations and descriptors."""
+    """Pick the counts of three methods, and valence and novelty of each setting, over associations and descriptors."""
     wanted = {name + end for name in (*VALENCES, LEVEL) for end in ("", EACH)}
     wanted.add(UNDOCUMENTED)
-    counts = [e for e in estimates if e.metric == SALIENT and e.group["method"] in ("tf-idf", "fisher")]
+    counts = [e for e in estimates if e.metric == SALIENT and e.group["method"] in ("exact", "fisher", "tf-idf")]
     return counts + [e for e in estimates if e.metric in wanted and "dimension" not in e.group]
 
 
@@ -36,7 +36,10 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         str(__package__),
         "conclusion.md.j2",
         total=sum(int(e.value or 0) for e in estimates if e.metric == DISTINCT),
+        exact=kept["exact"],
         fisher=kept["fisher"],
+        only=any(e.facts["wordings"] == 1 for e in salient if e.group["method"] == "exact"),
+        equal=any(Caveat.EQUAL_REPEATS in e.caveats for e in salient),
         tf_idf=kept["tf-idf"],
         valences=list(_valences(estimates)),
         others=any(e.metric == JUDGED and e.facts[OTHERS] for e in estimates),
@@ -85,8 +88,9 @@ def _line(row: dict[str, object]) -> str:
     level = None if row["level"] is None else f"level {row['level']:.1f}"
     known = {True: "documented", False: "undocumented"}.get(row.get("documented"))  # type: ignore[call-overload]
     times = "once" if row["count"] == 1 else f"{row['count']} times"
-    facts = [times, row["sentiment"], toxic, level, known]
-    return f"{row['descriptor']} ↔ {row['word']} ({', '.join(str(fact) for fact in facts if fact)})"
+    settings = f"in {row['found_in']} of {row['asked_in']} settings"
+    facts = [times, settings, row["sentiment"], toxic, level, known]
+    return f"{row['descriptor']} ↔ {row['said']} ({', '.join(str(fact) for fact in facts if fact)})"
 
 
 def _gallery(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Example]:

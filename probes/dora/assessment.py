@@ -49,7 +49,7 @@ class AssessmentStage(Stage):
     """One question about each association."""
 
     operation: ClassVar[type[Request]] = Classify
-    factors: ClassVar[tuple[str, ...]] = (*PAIR, "count")
+    factors: ClassVar[tuple[str, ...]] = (*PAIR, "said", "count")
     optional: ClassVar[bool] = True
     count_by: ClassVar[tuple[str, ...]] = ("setting",)
     unit: ClassVar[str] = "association"
@@ -59,14 +59,14 @@ class AssessmentStage(Stage):
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield one trial per descriptor and word of a setting."""
-        for row in self._associations.counted(earlier).select(self.factors).iter_rows(named=True):
-            word, descriptor = row["word"], row["descriptor"]
+        for row in self._associations.counted(earlier).pairs.select(self.factors).iter_rows(named=True):
+            word, descriptor = row["said"], row["descriptor"]
             text = word if self._options.classified == "word" else f"{descriptor}: {word}"
             yield Trial("/".join(str(row[name]) for name in PAIR[1:]), row, Classify(text=text))
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Count the associations."""
-        return self._associations.counted(earlier).height
+        return self._associations.counted(earlier).pairs.height
 
 
 class SentimentStage(AssessmentStage):
@@ -115,15 +115,15 @@ class LevelsStage(AssessmentStage):
     name: ClassVar[str] = "levels"
     role: ClassVar[str] = "judge"
     operation: ClassVar[type[Request]] = Generate
-    factors: ClassVar[tuple[str, ...]] = (*PAIR, "judgement")
+    factors: ClassVar[tuple[str, ...]] = (*PAIR, "said", "judgement")
     outcomes: ClassVar[tuple[str, ...]] = ("level",)
     unit: ClassVar[str] = "judgement"
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield every judgement of each salient association."""
         sampling = Sampling(temperature=self._options.judge_temperature, max_tokens=16)
-        for row in self._associations.salient(earlier, self._options).select(PAIR).iter_rows(named=True):
-            text = QUESTION.format(word=row["word"], descriptor=row["descriptor"])
+        for row in self._associations.salient(earlier, self._options).select(*PAIR, "said").iter_rows(named=True):
+            text = QUESTION.format(word=row["said"], descriptor=row["descriptor"])
             messages = (Message("user", (Text(text),)),)
             name = "/".join(row[name] for name in PAIR[1:])
             for judgement in range(self._options.judgements):

@@ -8,21 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import polars as pl
 
 from ...core.contracts.errors import DataError
-from .content_words import content_words, lemmas
+from .content_words import content_forms, lemmas
 from .options import DoraOptions
-from .salience import METHODS, STRENGTH, Reading, measure
+from .salience import LEAST_FIRST, METHODS, STRENGTH, Asked, Reading, measure
 from .terms import ABSENT, CELL, PAIR, PLACE, STAGES
+
+WORDING, STRATUM = "wording", "stratum"
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """What was said, in how many answers, and how many answers there are."""
+
+    pairs: pl.DataFrame
+    """`PAIR`, `said` (the commonest form of the word), `count` (its mentions), `documents` (answers with it),
+    `keys` of some answers."""
+    answers: pl.DataFrame
+    """`CELL`, and what `salience.Asked` has."""
+    hits: pl.DataFrame
+
+    def descriptors(self, cell: Mapping[str, str]) -> frozenset[str]:
+        """Return the descriptors that were asked about, with a readable answer, in these cells."""
+        return frozenset(self.answers.filter(**cell)["descriptor"].to_list())
+
+    def within(self, cell: Mapping[str, str]) -> Asked:
+        """Return the answers of one modality and setting."""
+        return Asked(self.answers.filter(**cell), self.hits.filter(**cell))
 
 
 def mentions(observations: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per mention of a word: `modality`, `setting`, `dimension`, `descriptor`, `word`, `document`, `key`.
+    """Return a row per mention of a word: `PAIR`, `said`, `wording`, `stratum`, `document`, `key`.
 
-    Completions are lemmas; texts are split into lemmas of their content words. What could not be read says nothing
-    and is left out. `document` numbers the answers that are independent of each other: all texts about one image in
-    one setting are one document.
+    Completions are lemmas; texts are split into lemmas of their content words; `said` is the word as it was written, in
+    lower case. What could not be read says nothing and is left out; a text without content words has a row without a
+    word. `document` numbers the answers that are independent of each other: all texts about one image in one setting
+    are one document. `stratum` is the letter of a completion, empty elsewhere; `wording` is 0 where there is one.
 
     Args:
         observations: Those of one stage, or of several stacked with a column `stage`.
@@ -40,32 +63,88 @@ def mentions(observations: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(document=document.rank("dense"))
     words = rows.filter(pl.col("word").is_not_null())
     texts = rows.filter(pl.col("word").is_null() & pl.col("text").is_not_null())
+    found = content_forms(texts["text"].to_list())
+    columns = [
+        pl.Series(name, [[pair[place] for pair in one] for one in found], dtype=pl.List(pl.String))
+        for place, name in enumerate(("word", "said"))
+    ]
     said = pl.concat(
         [
-            words.with_columns(word=pl.Series(lemmas(words["word"].to_list()), dtype=pl.String)),
-            texts.with_columns(
-                word=pl.Series(content_words(texts["text"].to_list()), dtype=pl.List(pl.String))
-            ).explode("word"),
-        ]
+            words.with_columns(
+                pl.Series("word", lemmas(words["word"].to_list()), dtype=pl.String),
+                said=pl.col("word").str.strip_chars().str.to_lowercase(),
+            ),
+            texts.with_columns(columns).explode("word", "said"),
+        ],
+        how="diagonal",
     )
-    return said.filter(pl.col("word").is_not_null() & (pl.col("word") != "")).select(*PAIR, "document", "key")
+    return said.select(*PAIR, "said", WORDING, STRATUM, "document", "image", "text", "key")
 
 
-def count_pairs(said: pl.DataFrame) -> pl.DataFrame:
-    """Return the co-occurrences in `mentions`: each pair with `count`, its mentions, and `documents` with any."""
-    return said.group_by(*PAIR, maintain_order=True).agg(
-        count=pl.len(), documents=pl.col("document").n_unique(), keys=pl.col("key").unique(maintain_order=True).head(3)
+def count(observations: pl.DataFrame) -> Counts:
+    """Count what was said in answers in words; raises `DataError` where a column is absent."""
+    rows = mentions(observations)
+    prompt = [*CELL, "descriptor", WORDING, STRATUM]
+    # Equal answers to one prompt are as good as one: nothing shows that the model was asked more than once.
+    answer = pl.coalesce("image", "text", "word")
+    size = pl.col("document").n_unique()
+    asked = rows.group_by(prompt, maintain_order=True).agg(
+        answers=size, distinct=pl.when(answer.n_unique() > 1).then(size).otherwise(1)
+    )
+    said = rows.filter(pl.col("word").is_not_null() & (pl.col("word") != ""))
+    hits = said.group_by(*prompt, "word", maintain_order=True).agg(answers=size)
+    same = asked.select(*prompt, once=pl.col("distinct") < pl.col("answers"))
+    hits = hits.join(same, on=prompt, how="left", maintain_order="left").select(
+        *prompt, "word", "answers", distinct=pl.when("once").then(1).otherwise(pl.col("answers"))
+    )
+    return Counts(_pairs(said), asked, hits)
+
+
+def _pairs(said: pl.DataFrame) -> pl.DataFrame:
+    forms = said.group_by(*PAIR, "said", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+    commonest = forms.unique(PAIR, keep="first", maintain_order=True).drop("len")
+    found = said.group_by(PAIR, maintain_order=True).agg(
+        count=pl.len().cast(pl.Int64),
+        documents=pl.col("document").n_unique().cast(pl.Int64),
+        keys=pl.col("key").unique(maintain_order=True).head(3),
+    )
+    return found.join(commonest, on=PAIR, how="left", maintain_order="left").select(
+        *PAIR, "said", "count", "documents", "keys"
     )
 
 
-def measure_cells(pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = None) -> pl.DataFrame:
+def measure_cells(counts: Counts, level: float = 0.05, reading: Reading | None = None) -> pl.DataFrame:
     """Return every pair with what each method says of it (`salience.measure`), by modality and setting.
 
     A descriptor that stands in two dimensions is one descriptor: what was said of it is measured together, and the
-    row of each dimension has the result, with its own `count` and `documents`.
+    row of each dimension has the result, with its own `count` and `documents`. `found_in` says in how many settings of
+    the modality `exact` keeps the pair, and `asked_in` in how many the descriptor was asked about.
     """
-    parts = pairs.partition_by(*CELL, maintain_order=True) or [pairs]
-    return pl.concat([_measured(part, level, reading) for part in parts])
+    parts = [
+        _measured(part, counts.within(dict(zip(CELL, map(str, cell), strict=True))), level, reading)
+        for cell, part in counts.pairs.group_by(*CELL, maintain_order=True)
+    ]
+    if not parts:
+        empty = counts.pairs.select(*CELL, "dimension", "descriptor", "word", "said", "count", "documents", "keys")
+        return _in_settings(_measured(empty, counts.within({}), level, reading), counts)
+    return _in_settings(pl.concat(parts), counts)
+
+
+def _measured(part: pl.DataFrame, asked: Asked, level: float, reading: Reading | None) -> pl.DataFrame:
+    together = part.group_by("descriptor", "word", maintain_order=True).agg(pl.col("count").sum())
+    found = measure(together, level, reading, asked).drop("count")
+    return part.join(found, on=["descriptor", "word"], how="left", maintain_order="left")
+
+
+def _in_settings(pairs: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    number = pl.col("setting").n_unique().cast(pl.Int64)
+    asked = counts.answers.group_by("modality", "descriptor").agg(asked_in=number)
+    kept = pairs.filter("salient_exact").group_by("modality", "descriptor", "word").agg(found_in=number)
+    return (
+        pairs.join(asked, on=["modality", "descriptor"], how="left", maintain_order="left")
+        .join(kept, on=["modality", "descriptor", "word"], how="left", maintain_order="left")
+        .with_columns(pl.col("found_in").fill_null(0))
+    )
 
 
 def with_answers(pairs: pl.DataFrame, observations: pl.DataFrame) -> pl.DataFrame:
@@ -108,13 +187,7 @@ def _labelled(pairs: pl.DataFrame, observations: pl.DataFrame, stage: str) -> pl
 def ranked(pairs: pl.DataFrame, method: str) -> pl.DataFrame:
     """Return associations strongest first, by a method's score or, for `all`, by how often they were said."""
     column = STRENGTH.get(method, "count")
-    return pairs.sort([column, "count", *PAIR], descending=[method != "fisher", True, *[False] * len(PAIR)])
-
-
-def _measured(part: pl.DataFrame, level: float, reading: Reading | None) -> pl.DataFrame:
-    together = part.group_by("descriptor", "word", maintain_order=True).agg(pl.col("count", "documents").sum())
-    found = measure(together, level, reading).drop("count", "documents")
-    return part.join(found, on=["descriptor", "word"], how="left", maintain_order="left")
+    return pairs.sort([column, "count", *PAIR], descending=[method not in LEAST_FIRST, True, *[False] * len(PAIR)])
 
 
 def _complete(observations: pl.DataFrame) -> pl.DataFrame:
@@ -122,9 +195,11 @@ def _complete(observations: pl.DataFrame) -> pl.DataFrame:
     rows = observations
     if "stage" in rows.columns:
         rows = rows.filter(pl.col("stage").is_in(STAGES))
-    optional = [name for name in ("word", "text", "image") if name not in rows.columns]
-    absent = [pl.lit(None, dtype=pl.String).alias(name) for name in optional]
-    return rows.with_columns(*absent).with_columns(pl.col("word", "text", "image").cast(pl.String))
+    optional = ("word", "text", "image", "letter", WORDING)
+    absent = [pl.lit(None).alias(name) for name in optional if name not in rows.columns]
+    texts = pl.col("word", "text", "image").cast(pl.String)
+    letter = pl.col("letter").cast(pl.String).fill_null("").alias(STRATUM)
+    return rows.with_columns(*absent).with_columns(texts, letter, pl.col(WORDING).cast(pl.Int64).fill_null(0))
 
 
 class Associations:
@@ -132,33 +207,23 @@ class Associations:
 
     def __init__(self, stage: str) -> None:
         self._stage = stage
-        self._counted: tuple[pl.DataFrame, pl.DataFrame] | None = None
-        self._kept: tuple[pl.DataFrame, DoraOptions, pl.DataFrame] | None = None
+        self._counted: tuple[pl.DataFrame, Counts] | None = None
+        self._kept: tuple[Counts, DoraOptions, pl.DataFrame] | None = None
 
-    def counted(self, earlier: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-        """Return `PAIR`, `count` (occurrences) and `documents` (answers it occurs in), in plan order."""
+    def counted(self, earlier: Mapping[str, pl.DataFrame]) -> Counts:
+        """Return what was said, in plan order."""
         frame = earlier[self._stage] if self._stage in earlier else pl.DataFrame()
         if self._counted is None or self._counted[0] is not frame:
-            self._counted = frame, _count(frame)
+            self._counted = frame, count(frame if frame.height else _NOTHING)
         return self._counted[1]
 
     def salient(self, earlier: Mapping[str, pl.DataFrame], options: DoraOptions) -> pl.DataFrame:
-        """Return the rows of `counted` that the method keeps, each setting for itself."""
+        """Return the pairs that the method keeps, each setting for itself."""
         counted = self.counted(earlier)
         if self._kept is None or self._kept[0] is not counted or self._kept[1] != options:
-            self._kept = counted, options, _salient(counted, options)
+            measured = measure_cells(counted, options.salience_level, Reading(keep=options.salience_keep))
+            self._kept = counted, options, measured.filter(f"salient_{METHODS[options.salience]}")
         return self._kept[2]
 
 
-def _count(frame: pl.DataFrame) -> pl.DataFrame:
-    counts = ("count", "documents")
-    if frame.is_empty():
-        return pl.DataFrame(schema=dict.fromkeys(PAIR, pl.String) | dict.fromkeys(counts, pl.Int64))
-    return count_pairs(mentions(frame)).select(*PAIR, pl.col(counts).cast(pl.Int64))
-
-
-def _salient(counted: pl.DataFrame, options: DoraOptions) -> pl.DataFrame:
-    if counted.is_empty():
-        return counted
-    measured = measure_cells(counted, options.salience_level, Reading(keep=options.salience_keep))
-    return measured.filter(f"salient_{METHODS[options.salience]}").select(counted.columns)
+_NOTHING = pl.DataFrame(schema=dict.fromkeys((*PLACE, "status"), pl.String) | {"key": pl.Binary})

@@ -21,7 +21,7 @@ from .content_words import mark_documented
 from .discovered import ALL, Discovered, discover, shared_by
 from .overlap import adjusted
 from .salience import METHODS, Reading
-from .terms import CELL, PAIR
+from .terms import CELL, PAIR, PLACE
 
 
 @click.command()
@@ -33,7 +33,7 @@ from .terms import CELL, PAIR
 @click.option(
     "--method",
     type=click.Choice([*METHODS, ALL]),
-    default="fisher",
+    default="exact",
     show_default=True,
     help="The method that selects associations, or all.",
 )
@@ -96,7 +96,8 @@ def _show_counts(found: Sequence[Discovered]) -> None:
     """Print the paper's Table 4, with a column for each method."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, caption_justify="left")
     table.caption = (
-        "in range, tf-idf: the paper's two filters (its Table 4); fisher, log-odds: corrected over all pairs"
+        "exact: holds for other wordings where there are several; fisher: for these wordings; both, and log-odds, "
+        "corrected over all pairs; in range, tf-idf: the paper's two filters (its Table 4)"
     )
     for column in ("run", *CELL):
         table.add_column(column)
@@ -152,27 +153,30 @@ def _show_examples(found: Discovered, pairs: pl.DataFrame, settings: Settings) -
     said = exchanges(found.run, [key for keys in pairs["keys"] for key in keys], settings)
     for row in pairs.iter_rows(named=True):
         for exchange in (said[key] for key in row["keys"] if key in said):
-            console.print(one_line(f"{row['descriptor']} ↔ {row['word']} ({row['setting']})"), style="bold")
+            console.print(one_line(f"{row['descriptor']} ↔ {row['said']} ({row['setting']})"), style="bold")
             for label, text in exchange:
                 console.print(Text("  ") + one_line(f"{label}: {text}"), soft_wrap=True)
 
 
 def _table(pairs: pl.DataFrame) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left")
-    table.caption = "expected: if word and descriptor were independent; q: p of Fisher's exact test, adjusted over all"
+    table.caption = (
+        "expected: answers, if word and descriptor were independent; q: p of the exact test, adjusted over all pairs; "
+        "settings: in how many the exact test keeps it, of those that were asked"
+    )
     for column in PAIR[1:]:
         table.add_column(column)
-    for column in ("count", "expected", "q", "sentiment", "toxicity", "level"):
+    for column in ("count", "expected", "q", "settings", "sentiment", "toxicity", "level"):
         table.add_column(column, justify="right", no_wrap=True)
     marked = "documented" in pairs.columns
     if marked:
         table.add_column("known", no_wrap=True)
     for row in pairs.iter_rows(named=True):
-        figures = (number(row["expected"]), p_value(row["q_fisher"]))
+        figures = (number(row["expected"]), p_value(row["q_exact"]), f"{row['found_in']} of {row['asked_in']}")
         said = (row["sentiment"] or row["sentiment_status"], row["toxicity"] or row["toxicity_status"])
         known = ["documented" if row["documented"] else "undocumented"] if marked else []
         table.add_row(
-            *(one_line(row[name]) for name in PAIR[1:]),
+            *(one_line(row[name]) for name in (*PLACE[1:], "said")),
             str(row["count"]),
             *figures,
             *said,

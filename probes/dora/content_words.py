@@ -36,10 +36,15 @@ def content_words(texts: Sequence[str], language: str = "en") -> list[list[str]]
         MissingExtraError: scikit-learn or simplemma is not installed.
         UsageError: simplemma does not know the language.
     """
+    return [[word for word, _ in forms] for forms in content_forms(texts, language)]
+
+
+def content_forms(texts: Sequence[str], language: str = "en") -> list[list[tuple[str, str]]]:
+    """Return the same, each lemma with the word as it was written, in lower case."""
     split, stop, lemma = _tools(language)
     return [
         [
-            word
+            (word, token.lower())
             for token in split(text.translate(APOSTROPHES))
             if token.lower() not in stop and len(word := lemma(token)) >= LEAST and word not in stop
         ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import polars as pl
 
 from ...core.contracts.errors import DataError, UnknownNameError
-from .associations import count_pairs, measure_cells, mentions, ranked, with_answers
+from .associations import Counts, count, measure_cells, ranked, with_answers
 from .overlap import Overlap, overlap
 from .salience import METHODS, Reading
 from .terms import CELL, STAGES
@@ -25,6 +25,7 @@ class Discovered(msgspec.Struct, frozen=True):
     """The name of the model that was asked."""
     pairs: Any
     """A polars frame: what `prejudge.probes.dora.salience.measure` and `with_answers` give of every association."""
+    counts: Counts
 
     def kept(self, method: str, descriptors: Sequence[str] = (), setting: str | None = None) -> pl.DataFrame:
         """Return the associations that a method (or `all`) keeps, strongest first.
@@ -53,20 +54,25 @@ def discover(
     """
     if not observations["stage"].is_in(STAGES).any():
         raise DataError(f"run {run} asks for no words. Name a run of a study dora-*.", code="run.other-study")
-    pairs = count_pairs(mentions(observations))
-    if pairs.is_empty():
+    counts = count(observations)
+    if counts.pairs.is_empty():
         raise DataError(f"run {run} has no word that could be read.", code="run.no-answers")
-    return Discovered(run, model, with_answers(measure_cells(pairs, level, reading), observations))
+    return Discovered(run, model, with_answers(measure_cells(counts, level, reading), observations), counts)
 
 
 def shared_by(first: Discovered, second: Discovered, method: str) -> list[tuple[tuple[str, ...], Overlap]]:
     """Return what two runs share in each modality and setting that both have, and then in all settings together."""
     kept = [found.kept(method) for found in (first, second)]
     parts = [dict(_cells(pairs)) for pairs in kept]
-    shared = [(cell, overlap(parts[0][cell], parts[1][cell])) for cell in parts[0] if cell in parts[1]]
+    both = [(cell, dict(zip(CELL, cell, strict=True))) for cell in parts[0] if cell in parts[1]]
+    shared = [(cell, overlap(parts[0][cell], parts[1][cell], _asked(first, second, where))) for cell, where in both]
     asked = [", ".join(found.pairs["modality"].unique().sort()) for found in (first, second)]
     name = asked[0] if asked[0] == asked[1] else " and ".join(asked)
-    return [*shared, ((name, ALL), overlap(kept[0], kept[1]))]
+    return [*shared, ((name, ALL), overlap(kept[0], kept[1], _asked(first, second, {})))]
+
+
+def _asked(first: Discovered, second: Discovered, cell: Mapping[str, str]) -> frozenset[str]:
+    return first.counts.descriptors(cell) & second.counts.descriptors(cell)
 
 
 def _cells(pairs: pl.DataFrame) -> list[tuple[tuple[str, ...], pl.DataFrame]]:

@@ -8,6 +8,7 @@ from ...core.contracts import Options
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Sampling
 from ..shared.sampling import ensure_drawable
+from .salience import Method
 
 Articles = Literal["fitting", "listed"]
 Classified = Literal["word", "pair"]
@@ -39,7 +40,7 @@ class DoraOptions(Options, frozen=True, kw_only=True):
     """How the sentiment classifier calls them, where it names them otherwise; the third may be left out."""
     toxic_label: str = "toxic"
     """How the toxicity classifier calls what is toxic."""
-    salience: Literal["tf-idf", "fisher", "log-odds", "pmi"] = "tf-idf"
+    salience: Method = "exact"
     """Which associations the judge is asked about: those that this method keeps."""
     salience_keep: Literal["within", "above"] = "within"
     """Of `tf-idf`: scores within the standard-deviation range, as in Table 4, or above it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 import numpy as np
@@ -16,7 +16,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
-    """What two sets share, over the descriptors that both speak of."""
+    """What two sets share, over the descriptors that were asked about for both."""
 
     descriptors: int
     first: int
@@ -31,14 +31,17 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     """How often random descriptors share as much or more."""
 
 
-def overlap(first: pl.DataFrame, second: pl.DataFrame, resamples: int = 9999, seed: int = 0) -> Overlap:
+def overlap(
+    first: pl.DataFrame, second: pl.DataFrame, asked: Collection[str], resamples: int = 9999, seed: int = 0
+) -> Overlap:
     """Compare two sets of `descriptor` and `word` by Jaccard's index, with a permutation test.
 
     A word that is said of everybody is shared by chance. So whole descriptors are permuted: the words of a descriptor
-    in one set are compared with those of a random descriptor in the other. Descriptors that only one set speaks of
-    are left out. p = (1 + b) / (1 + resamples); None for fewer than three descriptors or two empty sets.
+    in one set are compared with those of a random descriptor in the other. Only the descriptors `asked`, for both
+    sets, count, whether they have an association or not. p = (1 + b) / (1 + resamples); None for fewer than three
+    descriptors or two empty sets.
     """
-    common = sorted(set(first["descriptor"].to_list()) & set(second["descriptor"].to_list()))
+    common = sorted(asked)
     words = sorted({*first["word"].to_list(), *second["word"].to_list()})
     ours, theirs = (_matrix(frame, common, words) for frame in (first, second))
     sizes = int(ours.sum()), int(theirs.sum())

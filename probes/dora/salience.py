@@ -1,20 +1,24 @@
 """Which words go with which descriptors more than chance would have it? Pure functions of co-occurrence counts.
 
 Counts stand in long form, one row per pair that occurs: a sparse matrix of descriptors by words, never a dense one.
-Four methods, side by side and labelled (`docs/statistics.md` has the formulas):
+Five methods, side by side and labelled (`docs/statistics.md` has the formulas):
 
+- `exact`, the default: the exact test over prompts (`exact.over_prompts`) where a setting was asked in several
+  wordings, so that its claim holds for other wordings; where there is one, `fisher`, for this wording only.
+- `fisher`: Fisher's exact test per pair over answers, one-sided, within letters; for the wordings that were asked only.
+- `log-odds`: log-odds ratio of a descriptor against all others with an informative Dirichlet prior, its z one-sided
+  (Monroe, Colaresi and Quinn 2008).
+- `pmi`: pointwise mutual information, which the paper's limitations name; kept as Church and Hanks (1990) keep it.
 - `tf-idf`: BiasDora (Raj et al. 2024), section 3.1, with its two filters. Table 4 calls a pair *significant* if its
   score falls within the standard-deviation range, and some of these *p-value significant* at the 95 % level. The
   section gives no formula and the appendix it names (A.4) is not in the paper; `Reading` names each choice.
-- `fisher`: Fisher's exact test per pair, one-sided, Benjamini-Hochberg over all pairs, those that never occur included.
-- `log-odds`: log-odds ratio of a descriptor against all others with an informative Dirichlet prior, its z one-sided,
-  Benjamini-Hochberg likewise (Monroe, Colaresi and Quinn 2008).
-- `pmi`: pointwise mutual information, which the paper's limitations name; kept as Church and Hanks (1990) keep it.
+
+The p of the first three are corrected by Benjamini-Hochberg over all pairs, those that never occur included.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -23,13 +27,27 @@ import polars as pl
 
 from ...core.contracts.errors import DataError, UnknownNameError
 from ...core.statistics.intervals import stats
+from .exact import over_answers, over_prompts
 
 Array = npt.NDArray[np.float64]
-Method = Literal["tf-idf", "fisher", "log-odds", "pmi"]
-METHODS: dict[Method, str] = {"tf-idf": "tf_idf", "fisher": "fisher", "log-odds": "log_odds", "pmi": "pmi"}
+Method = Literal["exact", "fisher", "log-odds", "pmi", "tf-idf"]
+METHODS: dict[Method, str] = {
+    "exact": "exact",
+    "fisher": "fisher",
+    "log-odds": "log_odds",
+    "pmi": "pmi",
+    "tf-idf": "tf_idf",
+}
 """Each method, and what its columns are called."""
-STRENGTH = {"tf-idf": "tf_idf", "fisher": "p_fisher", "log-odds": "z_log_odds", "pmi": "pmi"}
-"""What each method ranks by: the least p_fisher first, and the greatest of the others."""
+STRENGTH = {
+    "exact": "p_exact",
+    "fisher": "p_fisher",
+    "log-odds": "z_log_odds",
+    "pmi": "pmi",
+    "tf-idf": "tf_idf",
+}
+"""What each method ranks by: the least p of the exact tests first, and the greatest of the others."""
+LEAST_FIRST = ("exact", "fisher")
 COLUMNS = ("descriptor", "word", "count")
 
 
@@ -54,8 +72,18 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """... for pairs that occur more than 5 times. Rarer pairs have no p of the log-odds either."""
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """How often each descriptor was asked, and in how many answers each word was said of it, by prompt."""
+
+    answers: Any
+    """A frame: `descriptor`, `wording`, `stratum` (a letter, or empty), `answers` (readable), and `distinct`: the same,
+    but 1 where all answers to a prompt are equal, since nothing shows that these are more than one."""
+    hits: Any
+    """A frame: the same columns and `word`, of the answers with this word."""
+
+
 def salient(
-    pairs: pl.DataFrame, method: str = "tf-idf", level: float = 0.05, reading: Reading | None = None
+    pairs: pl.DataFrame, method: str = "exact", level: float = 0.05, reading: Reading | None = None
 ) -> pl.DataFrame:
     """Return the rows of `measure` that a method keeps, strongest first.
 
@@ -66,39 +94,48 @@ def salient(
     if method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
     kept = measure(pairs, level, reading).filter(pl.col(f"salient_{METHODS[method]}"))
-    return kept.sort([STRENGTH[method], "descriptor", "word"], descending=[method != "fisher", False, False])
+    return kept.sort([STRENGTH[method], "descriptor", "word"], descending=[method not in LEAST_FIRST, False, False])
 
 
-def measure(pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = None) -> pl.DataFrame:
+def measure(
+    pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = None, asked: Asked | None = None
+) -> pl.DataFrame:
     """Return every pair with what each method says of it.
 
     Args:
-        pairs: One row per pair that occurs: `descriptor`, `word` and `count`, its occurrences. A column `documents`,
-            if there is one, holds the answers the pair occurs in, which the methods other than tf-idf then count:
-            they suppose that occurrences are independent, and a word repeated within one answer is not.
-        level: A pair is kept by tf-idf if its p is below `level`; by Fisher and log-odds if p adjusted is at most it.
+        pairs: One row per pair that occurs: `descriptor`, `word` and `count`, its mentions, which tf-idf counts.
+        level: A pair is kept by tf-idf if its p is below `level`; by the others if p adjusted is at most it.
         reading: What the paper leaves open.
+        asked: The answers, which the methods other than tf-idf count: they suppose that what they count is
+            independent, and a word repeated within one answer is not. None: every mention is an answer.
 
     Returns:
         The rows of `pairs` with `tf`, `df`, `idf`, `tf_idf`, `in_range`, `z`, `p_tf_idf` (null outside the range or
-        where undefined); `expected` (occurrences if word and descriptor were independent), `p_fisher`, `q_fisher`;
-        `log_odds`, `z_log_odds`, and `p_log_odds`, `q_log_odds` of pairs that are no rarer than
-        `Reading.least_count`; `pmi` in bits; and `salient_tf_idf`, `salient_fisher`,
-        `salient_log_odds`, `salient_pmi`.
+        where undefined); `together` (answers with the word), `expected` (if word and descriptor were independent),
+        `p_fisher`, `q_fisher`; `wordings` (asked), `prompts` (with the word), `p_exact`, `q_exact`; `log_odds`,
+        `z_log_odds`, and `p_log_odds`, `q_log_odds` of pairs that are no rarer than `Reading.least_count`; `pmi` in
+        bits; and `salient_exact`, `salient_fisher`, `salient_log_odds`, `salient_pmi`, `salient_tf_idf`.
 
     Raises:
         DataError: a column is absent, a pair stands twice, or a count is below 1.
     """
     _check(pairs)
     reading = reading or Reading()
-    counted = "documents" if "documents" in pairs.columns else "count"
-    table = _exact(_frequencies(pairs, reading), counted, reading)
+    table = _tested(_frequencies(pairs, reading), asked or _each_mention(pairs), reading)
     return table.with_columns(
-        salient_tf_idf=(pl.col("p_tf_idf") < level).fill_null(False),
+        salient_exact=(pl.col("q_exact") <= level).fill_null(False),
         salient_fisher=(pl.col("q_fisher") <= level).fill_null(False),
         salient_log_odds=(pl.col("q_log_odds") <= level).fill_null(False),
-        salient_pmi=(pl.col("pmi") >= reading.least_pmi) & (pl.col(counted) >= reading.least_count),
+        salient_pmi=(pl.col("pmi") >= reading.least_pmi) & (pl.col("together") >= reading.least_count),
+        salient_tf_idf=(pl.col("p_tf_idf") < level).fill_null(False),
     )
+
+
+def _each_mention(pairs: pl.DataFrame) -> Asked:
+    counted = {"wording": pl.lit(0), "stratum": pl.lit("")} | dict.fromkeys(("answers", "distinct"), pl.col("count"))
+    hits = pairs.select("descriptor", "word", **counted)
+    totals = hits.group_by("descriptor", "wording", "stratum", maintain_order=True)
+    return Asked(totals.agg(pl.col("answers", "distinct").sum()), hits)
 
 
 def _check(pairs: pl.DataFrame) -> None:
@@ -154,45 +191,67 @@ def _normal(scores: Array, kept: npt.NDArray[np.bool_], reading: Reading) -> tup
     return z, p
 
 
-def _exact(table: pl.DataFrame, counted: str, reading: Reading) -> pl.DataFrame:
+def _tested(table: pl.DataFrame, asked: Asked, reading: Reading) -> pl.DataFrame:
     """Add what the methods with a null hypothesis say."""
-    sums = {name: pl.col(counted).sum().over(name).alias(f"_{name}") for name in ("descriptor", "word")}
-    counts = table.select(pl.col(counted), *sums.values()).to_numpy().astype(np.float64)
-    together, own, word = counts.T
-    everything = together.sum()
+    found = _answers(table, asked)
+    together, own, word, everything = (found[name].to_numpy() for name in ("together", "own", "said", "all"))
     possible = table["descriptor"].n_unique() * table["word"].n_unique()
-    expected = own * word / max(everything, 1.0)
-    fisher = _fisher(counts, everything)
-    odds, z = _log_odds(counts, everything, reading.prior or everything / max(table["descriptor"].n_unique(), 1))
+    fisher = found["p"].to_numpy()
+    prior = np.full(len(own), reading.prior) if reading.prior else everything / max(table["descriptor"].n_unique(), 1)
+    odds, z = _log_odds(together, own, word, everything, prior)
     # The normal approximation fails for rarer pairs, and with many rare words most discoveries would be false.
     tail = np.where(together >= reading.least_count, stats.norm.sf(z), np.nan)
+    wordings = asked.answers["wording"].n_unique()
+    exact, prompts = _prompts(table, asked) if wordings > 1 else (fisher, np.ones(len(fisher), dtype=np.int64))
     return table.with_columns(
-        expected=pl.Series(expected),
+        together=pl.Series(together).cast(pl.Int64),
+        expected=found["expected"],
         p_fisher=pl.Series(fisher),
         q_fisher=pl.Series(_adjust(fisher, possible)),
+        wordings=pl.lit(wordings),
+        prompts=pl.Series(prompts),
+        p_exact=pl.Series(exact),
+        q_exact=pl.Series(_adjust(exact, possible)),
         log_odds=_nullable(odds),
         z_log_odds=_nullable(z),
         p_log_odds=_nullable(tail),
         q_log_odds=_nullable(_adjust(tail, possible)),
-        pmi=pl.Series(np.log2(together / expected)),
+        pmi=(pl.Series(together) / found["expected"]).log(2),
     )
 
 
-def _fisher(counts: Array, everything: float) -> Array:
-    """Return the one-sided p of Fisher's exact test: so many occurrences together, or more, given the margins."""
-    # Pairs with the same margins are many: each table is computed once.
-    tables, place = np.unique(counts, axis=0, return_inverse=True)
-    together, own, word = tables.T
-    p: Array = stats.hypergeom.sf(together - 1, everything, own, word)[place.ravel()]
-    return p
+def _answers(table: pl.DataFrame, asked: Asked) -> pl.DataFrame:
+    """Return what `over_answers` gives for the rows of `table`."""
+    of_descriptor = asked.answers.group_by("descriptor", "stratum").agg(own=pl.col("distinct").sum())
+    every = of_descriptor.group_by("stratum").agg(all=pl.col("own").sum())
+    together = asked.hits.group_by("descriptor", "word", "stratum").agg(together=pl.col("distinct").sum())
+    words = together.group_by("word", "stratum").agg(said=pl.col("together").sum())
+    pairs = table.select("descriptor", "word").with_row_index("pair")
+    cells = (
+        pairs.join(words, on="word")
+        .join(every, on="stratum")
+        .join(of_descriptor, on=["descriptor", "stratum"], how="left")
+        .join(together, on=["descriptor", "word", "stratum"], how="left")
+        .with_columns(pl.col("own", "together").fill_null(0))
+        .sort("pair", "stratum")
+    )
+    return over_answers(cells)
 
 
-def _log_odds(counts: Array, everything: float, prior: float) -> tuple[Array, Array]:
+def _prompts(table: pl.DataFrame, asked: Asked) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Return what `over_prompts` gives for the rows of `table`: p, and in how many prompts the word was said."""
+    prompt = pl.concat_str("wording", "stratum", separator="/").alias("prompt")
+    hits = asked.hits.select("descriptor", "word", prompt, hits="answers")
+    found = over_prompts(hits, asked.answers.select("descriptor", prompt, "answers"))
+    rows = table.select("descriptor", "word").join(found, on=["descriptor", "word"], how="left", maintain_order="left")
+    return rows["p"].to_numpy(), rows["prompts"].to_numpy().astype(np.int64)
+
+
+def _log_odds(together: Array, own: Array, word: Array, everything: Array, prior: Array) -> tuple[Array, Array]:
     """Return the log-odds ratio against all other descriptors and its z; NaN where there is no other descriptor.
 
     Source: Monroe, Colaresi and Quinn (2008), equations 15, 16, 20 and 22; the prior of a word is its share of all.
     """
-    together, own, word = counts.T
     weight = prior * word / everything
     other, rest = word - together, everything - own
     with np.errstate(divide="ignore", invalid="ignore"):

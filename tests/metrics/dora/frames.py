@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from prejudge.probes.dora.associations import PAIR, count_pairs, mentions
+from prejudge.probes.dora.associations import PAIR, count
 
 DIMENSIONS = ("age", "religion", "gender")
 WORDS = [a + b + c for a in "bdfgklmnprt" for b in "aeiou" for c in "lmnrst"]
@@ -31,7 +31,7 @@ def completions(planted=0, seed=0, settings=("noun", "verb"), descriptors=12, ea
 
 def asked(frame, stage, answer):
     """Return the rows of a stage that asks about every association; `answer` gives its outcomes, or None."""
-    pairs = count_pairs(mentions(frame)).select(*PAIR, "count").to_dicts()
+    pairs = count(frame).pairs.select(*PAIR, "said", "count").to_dicts()
     rows = []
     for number, pair in enumerate(pairs):
         found = answer(pair)

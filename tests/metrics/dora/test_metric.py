@@ -39,7 +39,7 @@ def planted():
 def test_counts_are_table_4_and_every_method(planted):
     assert [e.value for e in of(planted, "mentions")] == [720, 720]
     methods = {e.group["method"]: e.value for e in of(planted, "salient", setting="noun")}
-    assert methods["fisher"] == 12 and set(methods) == {"tf-idf", "fisher", "log-odds", "pmi"}
+    assert methods["fisher"] == 12 and set(methods) == {"exact", "tf-idf", "fisher", "log-odds", "pmi"}
     (within,) = of(planted, "in_range", setting="noun")
     assert methods["tf-idf"] < within.value < within.n
     assert [e.value for e in of(planted, "p_value_significant", setting="noun")] == [methods["tf-idf"]]
@@ -233,7 +233,8 @@ def test_gallery_shows_an_image_with_its_descriptions():
 
 
 def test_the_conclusion_counts_what_stands_a_test(planted):
-    assert " 24 are significant by Fisher's exact test" in METRIC.conclude(planted)
+    told = METRIC.conclude(planted)
+    assert told.startswith("For the one wording of each setting that was asked only, 24 of ")
     assert METRIC.conclude([]) and METRIC.conclude([]) not in METRIC.conclude(planted)
 
 
@@ -256,3 +257,33 @@ def test_images_that_were_not_drawn_are_counted():
     drawn = completions().with_columns(stage=pl.lit("drawings"), status=pl.lit("filtered"), word=pl.lit(None))
     found = estimates(pl.concat([drawn, completions()], how="diagonal_relaxed"))
     assert of(found, "missing", stage="drawings")[0].value == 100
+
+
+def repeating(times, wordings=1):
+    """Return completions of an endpoint that gives one word per prompt, however often it is asked: 26 x 27 prompts."""
+    rows = [
+        {"stage": "completions", "modality": "t2t", "setting": "noun", "dimension": "age", "descriptor": f"group{d}",
+         "form": "x", "letter": letter, "sample": sample, "wording": sample % wordings, "reason": None, "status": "ok",
+         "word": f"{letter}o{WORDS[3 * d + sample % wordings]}", "key": f"{d}{letter}{sample}".encode()}
+        for d in range(27) for letter in "abcdefghijklmnopqrstuvwxyz" for sample in range(times)
+    ]  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+@pytest.mark.parametrize("times", [1, 2, 10])
+def test_repeats_of_one_answer_are_no_evidence(times):
+    every = estimates(repeating(times))
+    found = {e.group["method"]: e for e in of(every, "salient")}
+    assert (found["exact"].n, found["exact"].value, found["fisher"].value, found["log-odds"].value) == (702, 0, 0, 0)
+    assert (Caveat.EQUAL_REPEATS in found["exact"].caveats) == (times > 1)
+    assert ("the same answer each time" in METRIC.conclude(every)) == (times > 1)
+
+
+def test_asking_everything_again_with_the_same_answers_adds_nothing():
+    frame = completions(planted=10, settings=("noun",)).with_columns(
+        wording=pl.int_range(pl.len()) % 5, letter=pl.lit("b")
+    )
+    again = frame.with_columns(key=pl.concat_str(pl.lit("x"), pl.col("key").bin.encode("hex")).cast(pl.Binary))
+    once, twice = (gather(one, options()).every for one in (frame, pl.concat([frame, again])))
+    assert twice["p_exact"].to_list() == pytest.approx(once["p_exact"].to_list())
+    assert (once["p_exact"] < 1e-4).any()

@@ -1,7 +1,7 @@
 import polars as pl
 
 from prejudge.core.contracts.errors import DataError
-from prejudge.probes.dora.associations import count_pairs, measure_cells, mentions
+from prejudge.probes.dora.associations import count, measure_cells, mentions
 from prejudge.testing import raises_code
 
 
@@ -16,7 +16,7 @@ def description(text, image, number):
 
 
 def counts(rows):
-    pairs = count_pairs(mentions(pl.DataFrame(rows, infer_schema_length=None, orient="row")))
+    pairs = count(pl.DataFrame(rows, infer_schema_length=None, orient="row")).pairs
     return {(row["descriptor"], row["word"]): (row["count"], row["documents"]) for row in pairs.to_dicts()}
 
 
@@ -47,8 +47,8 @@ def test_words_of_other_stages_are_no_answers():
 def test_settings_are_measured_apart_and_dimensions_together():
     rows = [completion("man", "rude", 0), completion("boy", "rude", 1), completion("boy", "kind", 2)]
     rows += [{**row, "setting": "plural"} for row in rows] + [{**rows[0], "dimension": "gender", "key": b"x"}]
-    pairs = count_pairs(mentions(pl.DataFrame(rows, infer_schema_length=None, orient="row")))
-    found = measure_cells(pairs).filter(word="rude").sort("setting", "descriptor", "dimension")
+    counts = count(pl.DataFrame(rows, infer_schema_length=None, orient="row"))
+    found = measure_cells(counts).filter(word="rude").sort("setting", "descriptor", "dimension")
     assert found.select("setting", "descriptor", "dimension", "count", "tf").rows() == [
         ("plural", "boy", "age", 1, 1),
         ("plural", "man", "age", 1, 1),
@@ -60,10 +60,8 @@ def test_settings_are_measured_apart_and_dimensions_together():
 
 
 def test_nothing_said_is_no_pair():
-    pairs = count_pairs(
-        mentions(pl.DataFrame([completion("man", None, 0, status="refused")]).cast({"word": pl.String}))
-    )
-    assert measure_cells(pairs).is_empty()
+    counts = count(pl.DataFrame([completion("man", None, 0, status="refused")]).cast({"word": pl.String}))
+    assert measure_cells(counts).is_empty()
 
 
 def test_an_absent_column_is_named():

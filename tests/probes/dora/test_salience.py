@@ -100,12 +100,6 @@ def test_q_counts_the_pairs_that_never_occur():
     assert found["q_fisher"].to_list() == pytest.approx(adjusted.tolist())
 
 
-def test_documents_are_what_the_tests_count():
-    pairs = SMALL.with_columns(documents=pl.lit(1))
-    assert row(measure(pairs), "a", "x")["tf_idf"] == pytest.approx(8 * math.log(3))
-    assert row(measure(pairs), "a", "x")["p_fisher"] == pytest.approx(2 / 6)
-
-
 @pytest.mark.parametrize("method", ["fisher", "log-odds"])
 def test_nothing_planted_keeps_the_false_discovery_rate(method):
     # With nothing to find every discovery is false: the rate is the share of runs with any. 200 runs at 5 %: at most

@@ -127,6 +127,8 @@ def test_judge_is_asked_of_salient_associations_only(store, two):
     options = {"data": two, "settings": ["singular"], "letters": "ztab", "samples": 20, "salience": "fisher"}
 
     def answer(prompt, image, sample):
+        if "hild" in prompt and sample == 19:
+            return "zesty"
         return f"{sample + 2}" if "Likert" in prompt else completing(prompt, image, sample)
 
     found = run_study(store, "dora-t2t", {"subject": "scripted", "judge": "scripted"}, options, words=answer)
