@@ -51,36 +51,36 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TABLES: tuple[Format, ...] = ("parquet", "csv", "json")
-"""Kinds of files that a frame is written as."""
+"""File formats of `write_table`."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where things are, and how to run."""
+    """Paths, cache mode, budget, and the parts of the report."""
 
     store: str = "prejudge.db"
-    """A file, or any SQLAlchemy url."""
+    """A file or a SQLAlchemy URL."""
     runs: str = "runs"
-    """The folder that reports go to."""
+    """The folder for reports."""
     registry: str | None = None
-    """A registry.toml of your own; None takes the one in the working directory, if there is one."""
+    """Your own registry file; None: registry.toml in the working directory, if it exists."""
     mode: Mode = "use"
-    """`use` the cache, `replay` it without asking anything, or `refresh` it."""
+    """`use`: ask only requests without a stored answer; `replay`: ask nothing; `refresh`: ask all requests again."""
     progress: Progress | None = None
     max_requests: int | None = None
-    """Stop with `BudgetError` after so many requests; what was answered is kept, and the next run begins with it."""
+    """Stop with `BudgetError` after this many requests. All answers are stored, and the next run uses them."""
     max_tokens: int | None = None
     max_cost: float | None = None
-    """US dollars, by the registry's prices."""
+    """US dollars, from the registry's prices."""
     leave_out: tuple[str, ...] = ()
-    """Parts that the report does without: `examples`, `images`."""
+    """Parts to leave out of the report: `examples`, `images`."""
 
     @property
     def caps(self) -> Caps:
-        """Return what a run may spend."""
+        """Return the budget of a run."""
         return Caps(requests=self.max_requests, tokens=self.max_tokens, cost=self.max_cost)
 
     def __post_init__(self) -> None:
-        """Refuse a mode there is not, and a budget that lets nothing through."""
+        """Refuse an unknown mode, and a budget that is not above 0."""
         _ = self.caps
         if self.mode not in (modes := get_args(Mode)):
             raise UnknownNameError("mode", str(self.mode), modes)
@@ -90,10 +90,10 @@ class Observed(msgspec.Struct, frozen=True):
     """The observations of a run, unscored."""
 
     run: str
-    """Its name."""
+    """Name of the run."""
     study: Study
     stages: dict[str, Any]
-    """A polars frame by stage, in the order they were asked."""
+    """A polars frame per stage, in the order the stages were run."""
 
     @property
     def last(self) -> pl.DataFrame:
@@ -108,14 +108,14 @@ class Observed(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Runs that were compared."""
+    """A comparison of runs, and the path of its report."""
 
     comparison: Comparison
     report: Path
     """The HTML report."""
 
     def __repr__(self) -> str:
-        """Return what was compared, the conclusion and where the report is."""
+        """Return the title, the conclusion and the path of the report."""
         return "\n".join([self.comparison.title, self.conclusion, f"Report: {self.report}"])
 
     @property
@@ -125,7 +125,7 @@ class Compared(msgspec.Struct, frozen=True):
 
     @property
     def conclusion(self) -> str:
-        """Return one sentence."""
+        """Return the conclusion, one sentence."""
         return self.comparison.conclusion
 
     def plot(self, name: str | None = None) -> Figure | dict[str, Figure]:
@@ -148,11 +148,11 @@ async def arun(
     Args:
         study: a study's name, such as `bistereo-pairs`.
         model: the model of the role `subject`, or a model per role.
-        settings: where things are, and how to run.
+        settings: paths, cache mode, budget.
         options: options of the probe, such as `per_cell=60`.
 
     Raises:
-        UsageError: something a person can mend; nothing that was answered is lost.
+        UsageError: an error that the user can fix. All answers are stored.
     """
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
@@ -167,14 +167,14 @@ async def arun(
 def run(
     study: str, model: str | Mapping[str, str] | None = None, settings: Settings | None = None, **options: Any
 ) -> Run:
-    """Do what `arun` does, and block until it is done; also where an event loop is running, as in a notebook."""
+    """Do the same as `arun`, and block until it is done; also in a running event loop, such as a notebook's."""
     return _block(arun(study, model, settings, **options))
 
 
 def score(name: str = "latest", settings: Settings | None = None, assignments: Mapping[str, Any] | None = None) -> Run:
-    """Score a run from the store alone and write its report: no model, no backend, nothing is asked.
+    """Score a run from the store alone, without a model or backend, and write its report.
 
-    `assignments` such as `{"trisentbias.cluster": "attribute"}` override how it is measured.
+    `assignments` such as `{"trisentbias.cluster": "attribute"}` override options of the metrics.
     """
     settings = settings or Settings()
     with Store(settings.store, writable=False) as store:
@@ -182,7 +182,7 @@ def score(name: str = "latest", settings: Settings | None = None, assignments: M
 
 
 def compare(*names: str, settings: Settings | None = None, options: CompareOptions | None = None) -> Compared:
-    """Compare runs of one study with the first of them, or the ranks of models across studies; write a report.
+    """Compare runs of one study with the first run, or the ranks of models across studies; write a report.
 
     Raises:
         UsageError: there is no such run, or the runs cannot be compared.
@@ -198,12 +198,10 @@ def compare(*names: str, settings: Settings | None = None, options: CompareOptio
 def plan(
     study: str, model: str | Mapping[str, str] | None = None, settings: Settings | None = None, **options: Any
 ) -> list[StagePlan]:
-    """Count what a study would ask, and how much of it the store already answers.
-
-    What it could find: `smallest_effects`.
+    """Count the requests of a study, and those with a stored answer. For detectable effects, see `smallest_effects`.
 
     Raises:
-        UsageError: something a person can mend.
+        UsageError: an error that the user can fix.
     """
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
@@ -227,19 +225,19 @@ def smallest_effects(
     pilot: str | Run | None = None,
     **options: Any,
 ) -> Detectable:
-    """Return the smallest effects that a study would find, and what they rest on; nothing is asked.
+    """Return the smallest effects that a study can detect, and the assumptions behind them. No model is asked.
 
     Args:
         study: a study's name, such as `bistereo-pairs`.
-        model: a model per role, where it decides which stages there are.
-        settings: where the pilot and the registry are.
-        pilot: a run of the same study, or its name: it tells spread and correlation.
+        model: a model per role; needed if the stages depend on it.
+        settings: paths of the store, which has the pilot, and of the registry.
+        pilot: a run of the same study, or its name; it gives standard deviations and correlations.
         options: as on the command line: `spread`, a unit's standard deviation for measures without limits; `icc`, the
-            correlation of units in one cluster; `row_icc`, the same of units in one row; `power`, 0.8 unless given.
+            correlation of units in one cluster; `row_icc`, the same of units in one row; `power`, by default 0.8.
             All others are options of the probe, such as `per_cell=60`, or of a metric.
 
     Raises:
-        UsageError: something a person can mend, such as a pilot of another study, or a spread beside a pilot.
+        UsageError: an error that the user can fix, such as a pilot of another study, or both a spread and a pilot.
     """
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
@@ -254,7 +252,7 @@ def smallest_effects(
 
 
 def import_scores(study: str, path: str, settings: Settings | None = None, **options: Any) -> Run:
-    """Measure scores that somebody else published, in place of asking a model.
+    """Measure published scores instead of asking a model.
 
     Raises:
         UsageError: the study's probe reads no published scores, or cannot read these.
@@ -280,7 +278,7 @@ def observe(name: str = "latest", settings: Settings | None = None) -> Observed:
 
 
 def exchanges(name: str, keys: Iterable[bytes], settings: Settings | None = None) -> dict[bytes, list[tuple[str, str]]]:
-    """Return what was asked and answered, as labels and texts, by the keys of observations of a run."""
+    """Return (label, text) pairs of requests and answers, by the keys of a run's observations."""
     with Store((settings or Settings()).store, writable=False) as store:
         used = used_answers(store, get_run(store, name).id, keys)
         rows = {number: (asked, said) for number, asked, said in store.exchanges(used.values())}
@@ -292,10 +290,10 @@ def exchanges(name: str, keys: Iterable[bytes], settings: Settings | None = None
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> Path:
-    """Write a frame as a file of the kind that its ending says: .parquet, .csv or .json.
+    """Write a frame as .parquet, .csv or .json, by the ending of the file name.
 
     Raises:
-        UsageError: another ending, or the file cannot be written.
+        UsageError: the ending is unknown, or the file cannot be written.
     """
     kind = path.suffix.lower().removeprefix(".")
     if kind not in TABLES:

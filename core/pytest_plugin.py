@@ -1,6 +1,6 @@
 """A plugin of pytest: `pytest --prejudge-policy FILE --prejudge-run RUN` has one test per rule of the policy.
 
-It is loaded whenever pytest starts where prejudge is installed, so it imports nothing of it until a policy is named.
+pytest loads it in every environment that has prejudge, so it imports the rest of prejudge only if a policy is given.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 
 class PolicyFile(pytest.File):
-    """A policy: its rules are tests. The run is scored once, when the first of them runs."""
+    """A policy, whose rules are tests. The run is scored once, when the first test runs."""
 
     verdicts: dict[str, Any] | None = None
     problem: Exception | None = None
@@ -35,7 +35,7 @@ class PolicyFile(pytest.File):
             yield RuleItem.from_parent(self, name=name)
 
     def verdict(self, name: str) -> Any:
-        """Return what became of a rule; the error of scoring the run is every rule's."""
+        """Return the verdict on a rule. An error in scoring the run fails every rule."""
         if self.problem is not None:
             raise self.problem
         if self.verdicts is None:
@@ -58,17 +58,17 @@ class PolicyFile(pytest.File):
 
 
 class RuleFailed(Exception):
-    """Say which checks of a rule did not hold."""
+    """The failed checks of a rule."""
 
 
 class RuleItem(pytest.Item):
     """One rule of a policy."""
 
     def runtest(self) -> None:
-        """Fail if the rule does not hold.
+        """Fail if a check of the rule fails.
 
         Raises:
-            RuleFailed: a check did not hold.
+            RuleFailed: a check failed.
         """
         assert isinstance(self.parent, PolicyFile)
         verdict = self.parent.verdict(self.name)
@@ -77,29 +77,29 @@ class RuleItem(pytest.Item):
             raise RuleFailed("\n".join(f"{o.subject}: {o.check}; found: {o.found}" for o in failed))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the checks that did not hold, or a user's mistake, without a traceback."""
+        """Return the failed checks, or the text of a usage error, without a traceback."""
         if isinstance(excinfo.value, RuleFailed | import_module("prejudge.core.contracts.errors").PrejudgeError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return where the rule stands."""
+        """Return the location of the rule: the policy file."""
         return self.path, None, f"prejudge: {self.name}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
-    group = parser.getgroup("prejudge", "hold a run of prejudge against a policy")
-    group.addoption("--prejudge-policy", metavar="FILE", default=None, help="the policy: one test per rule")
+    group = parser.getgroup("prejudge", "check a run of prejudge against a policy")
+    group.addoption("--prejudge-policy", metavar="FILE", default=None, help="the policy file; one test per rule")
     group.addoption("--prejudge-run", metavar="RUN", default="latest", help="the run (default: the latest)")
     store = os.environ.get("PREJUDGE_STORE", "prejudge.db")
     group.addoption("--prejudge-store", metavar="FILE", default=store, help=f"the store (default: {store})")
-    group.addoption("--prejudge-registry", metavar="FILE", default=None, help="a registry.toml of your own")
+    group.addoption("--prejudge-registry", metavar="FILE", default=None, help="your own registry file")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add the rules to the tests, before `-k` and `-m` choose among them."""
+    """Add the rules to the tests, before `-k` and `-m` select tests."""
     policy = config.getoption("--prejudge-policy")
     if policy is not None:
         path = config.invocation_params.dir / policy

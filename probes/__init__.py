@@ -1,1 +1,1 @@
-"""Instruments: one file per study, word lists and templates as data files beside them."""
+"""Probes: one folder per study, with its word lists and templates as data files."""

@@ -1,1 +1,1 @@
-"""From names to things: the registry, plugins, studies, published values, prices."""
+"""The catalogue: registry, plugins, studies, published values, prices."""

@@ -28,7 +28,7 @@ def ensure_capable(catalogue: Catalogue, study: Study, instrument: Instrument) -
 
 
 def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrument) -> None:
-    """Refuse as `ensure_capable` does, but let roles be without a model, as in a plan.
+    """Check as `ensure_capable` does, but allow roles without a model, as in a plan.
 
     Raises:
         UnknownNameError: a model for a role that the study does not have.
@@ -51,9 +51,9 @@ def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrum
 
 
 def _why_not(catalogue: Catalogue, model: str, operation: type[Request]) -> str:
-    """Say why a model cannot do an operation, as the end of a sentence; empty if it can.
+    """Return the reason why a model cannot do an operation, as the end of a sentence; empty if it can.
 
-    Class and settings tell: the model itself may need a key or a download before it can be made.
+    Only class and settings are used: making the model may need a key or a download.
     """
     kind = catalogue.adapter_class(model)
     if operation not in kind.capabilities():
@@ -66,4 +66,4 @@ def _can(catalogue: Catalogue, model: str, operation: type[Request]) -> bool:
     try:
         return not _why_not(catalogue, model, operation)
     except PrejudgeError:
-        return False  # its settings or its adapter are broken, which is said to whoever names it
+        return False  # invalid settings or a broken adapter: an error only for those who name the model

@@ -1,8 +1,8 @@
 """Plugins: pluggy hooks that only register, and a loader in which a broken plugin disables only itself.
 
 A distribution names a module in the entry-point group `prejudge`; the module implements any of the hooks of
-`contracts/plugin.py`. The built-ins come in through the same hooks: what `registry.toml` lists, and each folder of
-`adapters/`, `metrics/` and `probes/` that has a `plugin.py`.
+`contracts/plugin.py`. The built-ins use the same hooks: the entries of `registry.toml`, and each folder of `adapters/`,
+`metrics/` and `probes/` that has a `plugin.py`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .studyfile import read_study_file
 LOG = logging.getLogger(__name__)
 BUILT_IN = "prejudge"
 ROOMS = ("adapters", "metrics", "probes")
-"""Folders of this package whose own folders may be plugins."""
+"""Folders of this package that contain plugins."""
 
 
 class BuiltIns:
-    """The catalogue as a plugin like any other."""
+    """The catalogue as a plugin."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -54,7 +54,7 @@ class BuiltIns:
 
 
 class Registered(NamedTuple):
-    """A thing on offer, and the plugin it came from."""
+    """A registered class, and its plugin."""
 
     plugged: Plugged
     plugin: str
@@ -62,28 +62,28 @@ class Registered(NamedTuple):
 
 KINDS: dict[str, type | None] = {"adapter": ModelAdapter, "probe": Probe, "metric": Metric, "command": None}
 HOOKS = {**{kind: f"prejudge_{kind}s" for kind in KINDS}, "study": "prejudge_studies"}
-"""The hook of each kind of thing."""
+"""Hook by kind."""
 
 
 class Offered(NamedTuple):
-    """What one plugin offers."""
+    """All that one plugin offers."""
 
     things: dict[str, list[Plugged]]
     studies: dict[str, StudyEntry]
 
 
 class Plugins:
-    """What is on offer, by kind and name; `problems` lists the plugins that were disabled, and why."""
+    """All that plugins offer, by kind and name; `problems` lists the disabled plugins with the reason."""
 
     def __init__(
         self, registry: Registry, found: Iterable[EntryPoint] | None = None, kinds: Iterable[str] = tuple(HOOKS)
     ) -> None:
-        """Ask the plugins what they offer.
+        """Collect what the plugins offer.
 
         Args:
-            registry: what it names comes in place of what a plugin of this package names so.
-            found: the plugins; None takes those of this package and the installed ones.
-            kinds: what to ask for.
+            registry: its entries replace those of this package's plugins with the same name.
+            found: the plugins; None: those of this package and the installed ones.
+            kinds: the kinds to collect.
         """
         self.problems: list[str] = []
         self.loaded: list[str] = []
@@ -96,11 +96,11 @@ class Plugins:
             self._add(_label(entry), entry.load)
 
     def load(self, kind: str, name: str) -> Any:
-        """Return the class (or command) registered under a name, importing it now.
+        """Import and return the class (or command) registered under a name.
 
         Raises:
             UnknownNameError: nothing has that name.
-            PluginError: it cannot be imported, or is not what it says.
+            PluginError: it cannot be imported, or is not of this kind.
         """
         if name not in self.offers[kind]:
             raise UnknownNameError(kind, name, self.offers[kind])
@@ -115,13 +115,13 @@ class Plugins:
         return target
 
     def _add(self, plugin: str, load: Callable[[], Any]) -> None:
-        """Take in one plugin whole, or not at all."""
+        """Add one plugin completely, or not at all."""
         try:
             offered = _ask(load(), plugin, self._kinds)
             if is_built_in(plugin):
                 self._leave_out_overridden(offered)
             self._check_names(offered)
-        except (Exception, SystemExit) as error:  # a stranger's module may raise anything; only it may suffer for it
+        except (Exception, SystemExit) as error:  # a plugin may raise anything; only it is disabled
             self.problems.append(f"plugin {plugin!r} is disabled: {type(error).__name__}: {error}")
             return
         self.loaded.append(plugin)
@@ -131,7 +131,7 @@ class Plugins:
         self._owners.update(dict.fromkeys(offered.studies, plugin))
 
     def _leave_out_overridden(self, offered: Offered) -> None:
-        """Leave out what the user's registry names in place of a built-in thing."""
+        """Leave out built-in entries that the user's registry replaces."""
         for kind, things in offered.things.items():
             taken = {name for name, offer in self.offers[kind].items() if offer.plugin == BUILT_IN}
             things[:] = [thing for thing in things if thing.name not in taken]
@@ -151,9 +151,9 @@ class Plugins:
 
 @contextmanager
 def blamed(plugin: str, what: str) -> Iterator[None]:
-    """Turn whatever goes wrong in a plugin's own code into a `PluginError` that names it.
+    """Turn any exception of a plugin's code into a `PluginError` that names the plugin.
 
-    The framework's own errors pass: a plugin may raise them to say what a person can mend.
+    The framework's own errors pass unchanged: a plugin may raise them for errors that the user can fix.
     """
     try:
         yield
@@ -168,7 +168,7 @@ def blamed(plugin: str, what: str) -> Iterator[None]:
 
 
 def built_in_plugins() -> list[EntryPoint]:
-    """Return the plugins of this package: the folders that have a `plugin.py`. No list names them."""
+    """Return the plugins of this package: the folders that have a `plugin.py`. There is no list of them."""
     package = __package__.split(".")[0]
     return [
         EntryPoint(f"{BUILT_IN}:{folder.name}", f"{package}.{room}.{folder.name}.plugin", GROUP)
@@ -205,7 +205,7 @@ def load_target(target: str, plugin: str) -> Any:
 
 
 def _ask(module: Any, plugin: str, kinds: Iterable[str]) -> Offered:
-    """Return what one plugin offers. A manager of its own: pluggy then checks this plugin's hooks, and no other's."""
+    """Return what one plugin offers. It has a manager of its own, so that pluggy checks only this plugin's hooks."""
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(Hooks)
     manager.register(module, name=plugin)

@@ -1,4 +1,4 @@
-"""`Prices`: what a model costs, as the registry states it."""
+"""`Prices`: the prices of a model, from the registry."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ MILLION = 1_000_000
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """US dollars. A price that is not stated beside one that is, is none; with none stated, the cost is unknown."""
+    """US dollars. If some prices are given, the others are 0; if none is given, the cost is unknown."""
 
     input: Price | None = None
-    """Of a million tokens read."""
+    """Price of a million input tokens."""
     output: Price | None = None
-    """Of a million tokens written."""
+    """Price of a million output tokens."""
     request: Price | None = None
-    """Of a request, whatever it holds."""
+    """Price of a request, in addition."""
     image: Price | None = None
-    """Of an image drawn."""
+    """Price of a generated image."""
 
     @property
     def known(self) -> bool:
-        """Say whether anything is stated."""
+        """Return whether any price is given."""
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
 
     def cost(self, input_tokens: float, output_tokens: float, requests: int = 1, images: int = 0) -> float | None:
-        """Return the cost of some requests in US dollars; None where no price is known."""
+        """Return the cost of some requests in US dollars; None if no price is known."""
         if not self.known:
             return None
         tokens = input_tokens * (self.input or 0.0) + output_tokens * (self.output or 0.0)

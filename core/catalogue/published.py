@@ -1,4 +1,4 @@
-"""Values that papers printed: one by one, or as whole tables, and whether a measured one agrees with them."""
+"""Published values, single or as tables, and their comparison with measured ones."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from ..contracts.errors import DataError
 from ..contracts.records import Scalar
 
 SLACK = 1e-9
-"""60.48 - 60.47 is not 0.01 in binary; a share of the value, for p-values are as small as 1e-200."""
+"""Rounding error: 60.48 - 60.47 is not 0.01 in binary. Relative, because p-values can be as small as 1e-200."""
 OTHERWISE = "*"
-"""Any row that is not named."""
+"""Stands for all rows that are not named."""
 
 
 class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A value that a paper printed."""
+    """A published value."""
 
     measure: str
     value: float
     group: dict[str, Scalar] = {}
     tolerance: float | None = None
     relative: float | None = None
-    """A tolerance as a share of the value, in place of `tolerance`."""
+    """Relative tolerance, instead of `tolerance`."""
     model: str = ""
     source: str = ""
     of: Literal["value", "p"] = "value"
-    """What was printed of the measure: its value, or its p (not adjusted)."""
+    """The published quantity: the value of the measure, or its p (not adjusted)."""
     reading: str = ""
-    """How the value is read where the paper leaves that open; without a tolerance: why nobody can judge it."""
+    """Interpretation of an ambiguous value; without a tolerance: the reason why the value cannot be judged."""
 
     @property
     def width(self) -> float | None:
-        """Return the largest difference that counts as a replication; None where none was declared."""
+        """Return the largest difference that counts as a replication; None if there is no tolerance."""
         return self.tolerance if self.relative is None else self.relative * abs(self.value)
 
     def agrees(self, measured: float) -> bool | None:
-        """Return whether a measured value is the published one within its tolerance; None without a tolerance."""
+        """Return whether a measured value equals the published one within its tolerance; None without a tolerance."""
         return None if self.width is None else within(self.value, measured, self.width)
 
 
@@ -49,20 +49,20 @@ def within(published: float, measured: float, width: float) -> bool:
 
 
 class Again(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Answers of another collection that a table's values are held against too."""
+    """Another collection of answers to compare a table's values with."""
 
     model: str
     tolerances: dict[str, float] = {}
-    """In place of the table's: by a row's levels (`beauty, feminine`), or by the first of them for all such rows."""
+    """Tolerances that replace the table's: by a row's levels (`beauty, feminine`), or by the first level."""
     readings: dict[str, str] = {}
-    """By the same, or `*` for any other row. A row with a reading and no tolerance here cannot be judged."""
+    """Readings by the same keys, or `*` for all other rows. A row with a reading but no tolerance cannot be judged."""
 
 
 class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A printed table: a row per group, a column per measure."""
+    """A published table: a row per group, a column per measure."""
 
     by: tuple[str, ...]
-    """Factors whose levels the first cells of a row hold."""
+    """Factors whose levels are the first cells of a row."""
     measures: tuple[str, ...]
     rows: tuple[tuple[Scalar, ...], ...]
     tolerance: float | None = None
@@ -75,7 +75,7 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Yield the values, row by row, then those for other answers.
 
         Raises:
-            DataError: a row has not one cell per factor and measure, or a cell of a measure is no number.
+            DataError: a row does not have one cell per factor and measure, or a cell of a measure is not a number.
         """
         printed = Published(
             measure="", value=0.0, tolerance=self.tolerance, model=self.model, source=self.source, reading=self.reading
@@ -111,10 +111,10 @@ _NOT_A_NAME = re.compile(r"\(.*?\)|[\W_]")
 
 
 def whose(values: Iterable[Published], name: str, *, imported: bool) -> list[str]:
-    """Return the models with published values that a run's model is: one, none, or several that cannot be told apart.
+    """Return the models with published values that match a run's model: one, none, or several.
 
-    Case, spaces and signs do not count, so `palm-2` is `PaLM 2`. Values of `PaLM 2 (published answers)` are for answers
-    that were imported, those of `PaLM 2` for all others; each stands in where the other has none.
+    Case, spaces and punctuation are ignored, so `palm-2` matches `PaLM 2`. Values of `PaLM 2 (published answers)` are
+    for imported answers, those of `PaLM 2` for all others; if one of them is missing, the other is used.
     """
     models = list(dict.fromkeys(value.model for value in values if value.model))
     alike = [model for model in models if _plain(model) == _plain(name) != ""]

@@ -2,8 +2,8 @@
 
 The built-in file names adapters, models and the general metrics; studies come with plugins. A user's file (in the
 working directory, or named by `--registry`) adds to all of these and overrides them entry by entry. A setting
-`model = "package:prejudge.adapters.reference/fair"` is a folder inside an installed package; one that begins with `./`
-or `../` is relative to the file it stands in.
+`model = "package:prejudge.adapters.reference/fair"` is a folder inside an installed package; a path that begins with
+`./` or `../` is relative to its file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .published import PublishedTable, expand
 
 FILE_NAME = "registry.toml"
 SINGULAR = {"adapters": "adapter", "probes": "probe", "metrics": "metric", "models": "model", "studies": "study"}
-"""What an entry of each table of a registry is called."""
+"""Name of an entry of each table of a registry."""
 LOG = logging.getLogger(__name__)
 
 
@@ -37,7 +37,7 @@ class PluginEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`module:attribute`, loaded on first use."""
     summary: str = ""
     extra: str = ""
-    """The extra to install for it."""
+    """The extra that it needs."""
 
 
 class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,13 +46,13 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     adapter: str
     settings: dict[str, Any] = {}
     prices: Prices = Prices()
-    """In US dollars: `input` and `output` of a million tokens, `request` of one, `image` of one drawn."""
+    """US dollars: `input` and `output` per million tokens, `request` and `image` each."""
     summary: str = ""
     source: str = ""
 
 
 class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A study: a probe, its options, the metrics, and what the paper says of them."""
+    """A study: a probe and its options, metrics, and the paper's values."""
 
     probe: str
     metrics: dict[str, dict[str, Any]]
@@ -65,13 +65,13 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Models of the roles other than `subject`."""
     published: tuple[Published, ...] = ()
     tables: tuple[PublishedTable, ...] = ()
-    """Printed tables; `parse_registry` adds their cells to `published`."""
+    """Published tables; `parse_registry` adds their cells to `published`."""
     deviations: tuple[str, ...] = ()
-    """Where this differs from the paper."""
+    """Differences from the paper."""
     limits: tuple[str, ...] = ()
-    """What the results do not show."""
+    """Limitations of the results."""
     seed: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    """Seed of the probe and of every metric that has one, where they set none of their own."""
+    """Seed of the probe and of every metric that has the option and does not set it."""
 
 
 class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +87,7 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return a model by its name, or by `ADAPTER:MODEL`, such as `hf-masked:./my-bert`.
 
         Raises:
-            UnknownNameError: neither.
+            UnknownNameError: it is neither.
             UsageError: the name of an adapter alone.
         """
         if name in self.models:
@@ -116,7 +116,7 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_registry(user: str | Path | None = None) -> Registry:
-    """Return the built-in catalogue, with the user's own on top.
+    """Return the built-in catalogue, overridden by the user's own.
 
     Raises:
         DataError: the file cannot be read.
@@ -139,7 +139,7 @@ def parse_registry(text: str, where: str, folder: Path | None = None) -> Registr
     """Read a catalogue; `where` names it in errors.
 
     Raises:
-        DataError: it is no TOML, or a value has the wrong type.
+        DataError: it is not valid TOML, or a value has the wrong type.
         UnknownNameError: it has an unknown key.
     """
     return read_registry(parse_toml(text, where), where, folder)
@@ -149,7 +149,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     """Read TOML; `where` names it in the error.
 
     Raises:
-        DataError: it is none.
+        DataError: it is not valid.
     """
     try:
         data = tomllib.loads(text)
@@ -160,7 +160,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = None) -> Registry:
-    """Make a catalogue of what a file holds; paths that begin with a dot are relative to `folder`.
+    """Make a catalogue from the content of a file; paths that begin with a dot are relative to `folder`.
 
     Raises:
         DataError: a value has the wrong type.
@@ -169,7 +169,7 @@ def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = Non
     try:
         registry = msgspec.convert(data, Registry)
     except msgspec.ValidationError as error:
-        # No record takes a key it does not know, so that only what is refused is gone through.
+        # All records refuse unknown keys, so that the slow search for them is needed only after an error.
         check_keys(data, Registry, where)
         raise _wrong_entry(data, where) or DataError(f"{where}: {plainly(error)}", code="registry.entry") from None
     models = {name: _located(entry, folder) for name, entry in registry.models.items()}
@@ -178,7 +178,7 @@ def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = Non
 
 
 def _wrong_entry(data: Mapping[str, Any], where: str) -> DataError | None:
-    """Return what is wrong with the first entry that cannot be read, by its name; msgspec names no keys of tables."""
+    """Return the error of the first invalid entry, with its name, since msgspec does not name keys of tables."""
     for kind, hint in get_type_hints(Registry).items():
         entries = data.get(kind, {})
         for name, entry in entries.items() if isinstance(entries, Mapping) else ():
@@ -198,12 +198,12 @@ def _tabled(entry: StudyEntry, where: str) -> StudyEntry:
 
 
 def _located(entry: ModelEntry, folder: Path | None) -> ModelEntry:
-    """Make the places a model names absolute."""
+    """Make the paths of a model absolute."""
     return msgspec.structs.replace(entry, settings={k: locate(v, folder) for k, v in entry.settings.items()})
 
 
 def locate(value: Any, folder: Path | None) -> Any:
-    """Make a place absolute: `package:NAME/PATH`, or a path that begins with a dot; anything else stays as it is."""
+    """Make a path absolute: `package:NAME/PATH`, or a path that begins with a dot; other values are unchanged."""
     if not isinstance(value, str):
         return value
     if value.startswith("package:"):
@@ -217,7 +217,7 @@ def locate(value: Any, folder: Path | None) -> Any:
 
 
 def _moved(package: str, inner: str) -> Traversable | None:
-    """Return where a data file of a study is now that stood in one folder with those of all studies before."""
+    """Return the present path of a study's data file; earlier, one folder had the files of all studies."""
     folder, name, *rest = [*inner.split("/"), "", ""]
     study, _, part = name.partition("_")
     for place in ((name, folder), (study, folder, part)):
@@ -227,9 +227,9 @@ def _moved(package: str, inner: str) -> Traversable | None:
 
 
 def check_keys(data: Any, kind: Any, where: str) -> None:
-    """Find a key no record has, and name the nearest; the records' own errors name no neighbour.
+    """Find an unknown key, and name the most similar known one, which msgspec's errors do not.
 
-    `where` says what has the keys: a file, then `study 'mine' in my.toml`, then `published 1 of study 'mine' ...`.
+    `where` is the owner of the keys: a file, then `study 'mine' in my.toml`, then `published 1 of study 'mine' ...`.
 
     Raises:
         UnknownNameError: the first such key.

@@ -1,4 +1,4 @@
-"""`Study`: what is asked, of whom, and how it is measured; resolved from the catalogue and frozen."""
+"""`Study`: the probe, models and metrics of a run; resolved from the catalogue and frozen."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .studyfile import is_study_file, read_study_file
 
 SUBJECT = "subject"
 STAGE = "stage"
-"""The column that says which stage an observation is of, where several are stacked."""
+"""The column that names the stage of an observation, if those of several stages are stacked."""
 ALWAYS = ("status", "reason", "key")
-"""The columns that every observation has besides factors and outcomes."""
+"""Columns of every observation besides factors and outcomes."""
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """A study with every choice made. It stands in the run's manifest, so that a run can be scored again."""
+    """A study with all its options and models. The run's manifest has it, so that the run can be scored again."""
 
     name: str
     probe: str
     options: dict[str, Any]
-    """What was set; the rest are the probe's defaults."""
+    """Options that were set; all others have the probe's defaults."""
     metrics: dict[str, dict[str, Any]]
     roles: dict[str, str]
     """Model by role."""
@@ -42,7 +42,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalogue:
-    """The registry and the plugins, together: names to things."""
+    """The registry and the plugins, looked up by name."""
 
     def __init__(self, registry: Registry, plugins: Plugins) -> None:
         self.registry, self.plugins = registry, plugins
@@ -53,7 +53,7 @@ class Catalogue:
         """Return the catalogue with the user's registry and the installed plugins."""
         entries = load_registry(registry)
         plugins = Plugins(entries)
-        # A model may be named ADAPTER:MODEL, whoever brought the adapter.
+        # ADAPTER:MODEL works for the adapters of all plugins.
         adapters = {
             name: entries.adapters.get(name) or PluginEntry(str(offer.plugged.target), offer.plugged.summary)
             for name, offer in plugins.offers["adapter"].items()
@@ -68,7 +68,7 @@ class Catalogue:
 
         Raises:
             DataError: the study file cannot be used.
-            UnknownNameError: nobody registered the study, a model, or an option.
+            UnknownNameError: the study, a model or an option is unknown.
         """
         name = self.adopt(name)
         entry = self._seeded(self.registry.study(name))
@@ -91,11 +91,11 @@ class Catalogue:
         )
 
     def adopt(self, name: str) -> str:
-        """Take the study of a study file into the registry, and return its name; any other name stays as it is.
+        """Add the study of a study file to the registry, and return its name; any other name is returned unchanged.
 
         Raises:
             DataError: the study file cannot be used.
-            UnknownNameError: it has an unknown key, or names a probe or metric that nobody registered.
+            UnknownNameError: it has an unknown key, or names an unknown probe or metric.
         """
         if not is_study_file(name):
             return name
@@ -104,7 +104,7 @@ class Catalogue:
         return own
 
     def _seeded(self, entry: StudyEntry) -> StudyEntry:
-        """Give the study's seed to the probe and to the metrics that have an option for one, where none is set."""
+        """Set the study's seed for the probe and the metrics that have the option, if it is not set."""
         if (seed := entry.seed) is None:
             return entry
 
@@ -121,7 +121,7 @@ class Catalogue:
     def instrument(self, study: Study) -> Instrument:
         """Load the study's probe and metrics, and check that they fit together.
 
-        The same study again is the same instrument, so that a run is scored with the stages that it was asked with.
+        The same study gives the same instrument, so that a run is scored with the stages with which it was asked.
         """
         named = [("probe", study.probe), *(("metric", name) for name in study.metrics)]
         asked = (msgspec.json.encode(study), [self.plugins.load(kind, name) for kind, name in named])
@@ -144,14 +144,14 @@ class Catalogue:
         return instrument
 
     def adapter(self, model: str) -> ModelAdapter:
-        """Return a model's adapter. Nothing heavy is loaded yet."""
+        """Return a model's adapter. Weights are not loaded yet."""
         entry: ModelEntry = self.registry.model(model)
         kind: type[ModelAdapter] = self.plugins.load("adapter", entry.adapter)
         options = build_options(f"model {model}", kind.options, entry.settings)
         return kind(options)  # type: ignore[call-arg]  # every adapter takes its options record
 
     def adapter_class(self, model: str) -> type[ModelAdapter]:
-        """Return the class that answers for a model."""
+        """Return the adapter class of a model."""
         return self.plugins.load("adapter", self.registry.model(model).adapter)  # type: ignore[no-any-return]
 
     def _make(self, contract: type, kind: str, name: str) -> Any:
@@ -165,16 +165,16 @@ class Catalogue:
 
 
 class Instrument(msgspec.Struct, frozen=True, dict=True):
-    """A probe and metrics with their options. Its stages are made once: some read or generate a whole data set."""
+    """A probe and metrics with their options. Stages are made once, because some read or generate a whole data set."""
 
     probe: Probe
     options: Options
     metrics: dict[str, tuple[Metric, Options]]
     roles: frozenset[str] = frozenset()
-    """The roles that have a model."""
+    """Roles that have a model."""
 
     def stages(self) -> list[Stage]:
-        """Return the stages, in order, less the optional ones that nobody is there to answer."""
+        """Return the stages, in order, without optional ones whose role has no model."""
         return [stage for stage in self.every_stage() if not stage.optional or stage.role in self.roles]
 
     def every_stage(self) -> list[Stage]:
@@ -191,10 +191,10 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
         return [str(path) for path in named if path]
 
     def check(self) -> None:
-        """Refuse a metric that needs columns which the last stage, or all stages together, do not give.
+        """Refuse a metric that needs columns which its stages do not have.
 
         Raises:
-            UsageError: a wrong pairing.
+            UsageError: the probe and the metric do not fit together.
         """
         stages = self.every_stage()
         for name, (metric, options) in self.metrics.items():
@@ -209,7 +209,7 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
 
 
 def _assign(entry: StudyEntry, assignments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Share `name=value` out between the probe and `metric.name=value` between the metrics."""
+    """Divide options into those of the probe (`name=value`) and of the metrics (`metric.name=value`)."""
     options, metrics = dict(entry.options), {name: dict(values) for name, values in entry.metrics.items()}
     for name, value in assignments.items():
         metric, dot, option = name.partition(".")

@@ -1,7 +1,7 @@
-"""Study files: a study as a TOML file of its own, which a researcher can write, share and cite, and a plugin can bring.
+"""Study files: a study as a TOML file, which a researcher can write, share and cite, and a plugin can contain.
 
-It has the fields of a study in `registry.toml`, and besides a `name` (by default the file's own). A path that begins
-with `./` or `../` is relative to the file.
+It has the fields of a study in `registry.toml`, and a `name` (default: the name of the file). A path that begins with
+`./` or `../` is relative to the file.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ ENDING = ".toml"
 
 
 def is_study_file(name: str) -> bool:
-    """Return whether this names a file, not a study of the registry."""
+    """Return whether this is the name of a file, not of a registered study."""
     return name.endswith(ENDING)
 
 
 def load_study_file(place: StudyFile) -> tuple[str, dict[str, Any]]:
-    """Return the study's name, and the rest with paths made absolute; nothing else is checked yet.
+    """Return the study's name, and its other fields with absolute paths; only name and seed are checked.
 
     Raises:
-        DataError: the file cannot be read, is no TOML, or its name or seed is none.
+        DataError: the file cannot be read, is not valid TOML, or its name or seed is invalid.
     """
     file = Path(locate(place, None)) if isinstance(place, str) else place
     path = str(place)
@@ -52,7 +52,7 @@ def read_study_file(place: StudyFile) -> tuple[str, StudyEntry]:
 
     Raises:
         DataError: the file cannot be read, or a value has the wrong type.
-        UnknownNameError: a key that no study has.
+        UnknownNameError: an unknown key.
     """
     name, data = load_study_file(place)
     return name, read_registry({"studies": {name: data}}, str(place)).studies[name]

@@ -22,10 +22,10 @@ KINDS = ("probe", "metric")
 
 
 def problems_of(path: str, catalogue: Catalogue) -> list[str]:
-    """Return a line for each thing that is wrong with a study file; none if it can be run.
+    """Return a line per error of a study file; none if it can be run.
 
     Raises:
-        DataError: the file cannot be read, or is no TOML, so that nothing more can be said.
+        DataError: the file cannot be read, or is not valid TOML.
     """
     _, data = load_study_file(path)
     found = list(_of_fields(data))
@@ -38,7 +38,7 @@ def problems_of(path: str, catalogue: Catalogue) -> list[str]:
 
 
 def _said(what: str, check: Any) -> Iterator[str]:
-    """Yield what a check complains of."""
+    """Yield the error that a check raises."""
     try:
         check()
     except PrejudgeError as error:
@@ -97,7 +97,7 @@ def _of_values(name: str, options: type[Options], values: Mapping[str, Any], whe
         except UnknownNameError as error:
             yield f"{where}: {error}"
         except PrejudgeError as error:
-            # What another option lacks is said once, of all of them together.
+            # Errors that do not name this option are reported once, by the check of all options together.
             if repr(key) in str(error) or str(error).startswith(f"{key} "):
                 yield f"{where}: {error}"
 
@@ -110,7 +110,7 @@ def _of_roles(data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[str]:
 
 
 def _of_whole(path: str, catalogue: Catalogue) -> Iterator[str]:
-    """Yield what is wrong although every part is right: a pairing, a role nobody has, a printed table."""
+    """Yield errors between valid parts: probe and metric that do not fit, unknown roles, published tables."""
     try:
         study = catalogue.study(path, {}, {})
         instrument = catalogue.instrument(study)
@@ -124,11 +124,11 @@ def _of_whole(path: str, catalogue: Catalogue) -> Iterator[str]:
 
 
 def study_schema(plugins: Plugins) -> dict[str, Any]:
-    """Return the JSON schema of a study file, with the options of every probe and metric that is on offer."""
+    """Return the JSON schema of a study file, with the options of every available probe and metric."""
     schema, parts = msgspec.json.schema_components([StudyEntry], ref_template="#/$defs/{name}")
     study = parts.pop("StudyEntry")
     study["properties"] = {
-        "name": {"type": "string", "description": "What the study is called; by default the name of the file."},
+        "name": {"type": "string", "description": "Name of the study. Default: the name of the file."},
         **study["properties"],
     }
     _describe(study, StudyEntry)
@@ -149,7 +149,7 @@ def _options_schemas(kind: str, plugins: Plugins, parts: dict[str, Any]) -> dict
         options = plugins.load(kind, name).options
         _, found = msgspec.json.schema_components([options], ref_template="#/$defs/{name}")
         _describe(found[options.__name__], options)
-        # Names of classes may meet; names of plugins of one kind do not.
+        # Class names may be equal in two plugins; names of one kind are unique.
         own = f"{kind} {name}"
         parts[own] = found.pop(options.__name__)
         parts.update(found)
@@ -165,7 +165,7 @@ def _describe(schema: dict[str, Any], kind: type) -> None:
 
 
 def field_docs(kind: type) -> dict[str, str]:
-    """Return what a record's source says below each field, inherited ones included."""
+    """Return the docstrings below the fields of a record, inherited fields included."""
     docs: dict[str, str] = {}
     for part in reversed(kind.__mro__):
         try:

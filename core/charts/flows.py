@@ -1,4 +1,4 @@
-"""Flow diagrams: how the members of one division divide again, column by column (alluvial, or Sankey, diagrams)."""
+"""Flow diagrams (alluvial or Sankey): how the same units divide into the categories of each column."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDTH, GAP = 0.16, 0.03
-"""Of a bar, where columns are 1 apart; and between bars, where all bars of a column are 1 high."""
+"""Width of a bar, with columns 1 apart; gap between bars, with all bars of a column 1 high in total."""
 Ends = tuple[float, float]
 
 
 class Flows(msgspec.Struct, frozen=True):
-    """What goes where: each member takes one path, through one node of each column."""
+    """The paths of all units; each path goes through one node per column."""
 
     title: str
     columns: Sequence[Sequence[str]]
-    """The nodes of each column from above; a node that no path goes through is left out. Names are unique."""
+    """Nodes of each column, from the top; empty nodes are left out. Names are unique."""
     paths: Mapping[tuple[str, ...], int]
-    """How many members take each path."""
+    """Number of units per path."""
     colours: Mapping[str, str]
 
     @property
     def total(self) -> int:
-        """Return how many members there are."""
+        """Return the number of units."""
         return sum(self.paths.values())
 
     def size(self, column: int, node: str) -> int:
-        """Return how many members go through a node."""
+        """Return the number of units in a node."""
         return sum(count for path, count in self.paths.items() if path[column] == node)
 
 

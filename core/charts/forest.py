@@ -1,6 +1,7 @@
 """Forest plots with matplotlib `Figure` objects, without pyplot and rcParams.
 
-Colours are Okabe and Ito's, told apart by any kind of colour vision; hatches say the same in black and white.
+Colours are those of Okabe and Ito, which are safe for colour blindness; hatches distinguish the same in black and
+white.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 SKY, ORANGE, BLUE, GREY, INK = "#56B4E9", "#E69F00", "#0072B2", "#EDEDED", "#222222"
 LEAST_LABEL = 4.0
-"""Per cent below which a segment is too low for its number."""
+"""Percentage below which a segment is too low for its number."""
 SMALL, MEDIUM = 8.5, 10.0
 
 
@@ -30,7 +31,7 @@ class Bar(msgspec.Struct, frozen=True):
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """How one part of every bar looks."""
+    """Style of one segment of every bar."""
 
     label: str
     colour: str
@@ -38,7 +39,7 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One bar with its interval and the mark beside it."""
+    """A bar with its interval and mark."""
 
     label: str
     value: float | None
@@ -48,7 +49,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True):
-    """One row of a forest plot; drawn full where `shown`, hollow otherwise, as a diamond where there is no interval."""
+    """A row of a forest plot: a full mark if `shown`, otherwise hollow; a diamond if there is no interval."""
 
     label: str
     value: float | None
@@ -58,7 +59,7 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """How the points of a forest plot that say the same look."""
+    """Style of one kind of point in a forest plot."""
 
     label: str
     marker: str
@@ -66,7 +67,7 @@ class Mark(msgspec.Struct, frozen=True):
 
     @property
     def style(self) -> dict[str, Any]:
-        """Return it as matplotlib takes it."""
+        """Return the arguments for matplotlib."""
         return {"marker": self.marker, "markersize": 6, "markerfacecolor": self.face, "markeredgecolor": BLUE}
 
 
@@ -76,28 +77,28 @@ MARKS = {
     (False, True): Mark("significant, without interval", "D", BLUE),
     (False, False): Mark("no interval", "D", "white"),
 }
-"""By whether there is an interval, and whether the difference was shown."""
+"""Styles by whether there is an interval, and whether the difference is significant."""
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """One forest plot: rows from the top down, and the value an unbiased model would give."""
+    """A forest plot: rows from the top, and the value of an unbiased model."""
 
     title: str
     xlabel: str
     points: Sequence[Point]
     neutral: float | None = 0.0
-    """None where no single value is neutral: then there is no line."""
+    """None if no single value is neutral; then there is no line."""
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
-    """Return an empty figure of this size in inches; matplotlib is imported now, as most commands draw nothing."""
+    """Return an empty figure of this size in inches. Imports matplotlib only now: most commands draw nothing."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=size, layout="constrained")
 
 
 def stacked_bars(title: str, bars: Sequence[Bar], layers: Sequence[Layer]) -> Figure:
-    """Draw percentages as stacked bars with their numbers; a bar without numbers says `no data`."""
+    """Draw percentages as stacked bars with their numbers; a bar without numbers has the text `no data`."""
     from matplotlib.patches import Patch
 
     figure = new_figure((max(4.5, 1.15 * len(bars) + 1.4), 4.8))
@@ -117,7 +118,7 @@ def stacked_bars(title: str, bars: Sequence[Bar], layers: Sequence[Layer]) -> Fi
 
 
 def forest(panels: Sequence[Panel]) -> Figure:
-    """Draw estimates with their intervals as one forest plot per panel, side by side, and say what the marks mean."""
+    """Draw estimates with their intervals as one forest plot per panel, side by side, with a legend of the marks."""
     from matplotlib.lines import Line2D
 
     rows = max(len(panel.points) for panel in panels)
@@ -136,11 +137,11 @@ def _state(point: Point) -> tuple[bool, bool]:
 
 
 WHISKER = 0.17
-"""How far below the middle of a lying bar its whisker is, and above it its number: no line runs through a number."""
+"""Distance of the whisker below, and of the number above, the middle of a horizontal bar: they must not overlap."""
 
 
 def columns(title: str, xlabel: str, bars: Sequence[Column], neutral: float) -> Figure:
-    """Draw percentages as lying bars with whiskers, so that long labels stay level, and a line at `neutral`."""
+    """Draw percentages as horizontal bars, which leave room for long labels, with whiskers and a line at `neutral`."""
     figure = new_figure((7.6, 0.42 * len(bars) + 1.5))
     axes = figure.add_subplot()
     for row, bar in enumerate(bars):
@@ -171,7 +172,7 @@ def _column(axes: Axes, row: int, bar: Column) -> None:
 
 
 def _places(bars: Sequence[Bar]) -> list[float]:
-    """Leave a gap where the group changes."""
+    """Add a gap between groups."""
     places, gap = [], 0.0
     for index, bar in enumerate(bars):
         gap += 0.5 if index and bar.group != bars[index - 1].group else 0.0
@@ -214,7 +215,7 @@ def _forest(axes: Axes, panel: Panel) -> None:
 
 
 def plain(axes: Axes) -> None:
-    """Take off what carries nothing: the frame above and right, the ticks beside names."""
+    """Remove the upper and right frame, and the ticks beside names."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=MEDIUM if axes.get_ylabel() else SMALL)

@@ -1,4 +1,4 @@
-"""Estimates of several runs beside each other: one figure per measure, a row per group, a mark per run."""
+"""Estimates of several runs side by side: one figure per measure, a row per group, a mark per run."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
-"""Okabe and Ito's; marks say the same in black and white."""
+"""Colours of Okabe and Ito; marks distinguish the same in black and white."""
 ROWS = 40
 STEP = 0.8
-"""Share of a row that its runs take."""
+"""Share of a row's height that the marks occupy."""
 CAPTION = (
-    "Each mark is the value of one run with its own interval, over all that this run could measure; the dashed line is"
-    " neutral. Intervals that overlap may still differ: the differences of paired units are tested below."
+    "Each mark is the value of one run, over all its units, with its interval; the dashed line is neutral. Values with"
+    " overlapping intervals may still differ significantly: the tests of paired units are below."
 )
 
 Cell = tuple[tuple[str, object], ...]
 
 
 def draw_levels(runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
-    """Draw one figure per measure that at least one run has a value of."""
+    """Draw one figure per measure for which at least one run has a value."""
     measures = dict.fromkeys(e.metric for found in runs.values() for e in found if e.value is not None)
     return [_chart(measure, runs) for measure in measures]
 
@@ -77,6 +77,6 @@ def _cell(estimate: Estimate) -> Cell:
 
 
 def _neutral(by_run: Mapping[str, Mapping[Cell, Estimate]]) -> float | None:
-    """Return the neutral value, if it is one for all."""
+    """Return the neutral value, if all have the same."""
     values = {e.neutral for found in by_run.values() for e in found.values()}
     return values.pop() if len(values) == 1 else None

@@ -50,7 +50,7 @@ def import_(file: str, name: str | None, store: str) -> None:
     with Bundle(file) as bundle, Store(store, later=True) as opened:
         done = import_bundle(opened, bundle, name)
     if not done.new:
-        click.echo(f"The store already has this run: {done.run}")
+        click.echo(f"The store already has this run as {done.run}")
         return
     click.echo(f"Imported {done.exchanges:,} new exchanges and {done.images:,} new images.")
     click.echo(f"Run:    {done.run}\nScore it: prejudge score {done.run}{option_words(store)}")

@@ -18,7 +18,7 @@ from .shared import ensure_there, store_option
 from .terminal import terminal
 
 SHOWN = 20
-"""Faults that `verify` names; the rest are counted."""
+"""Number of problems that `verify` lists; the rest are counted."""
 
 
 @click.group()
@@ -42,7 +42,7 @@ def stats(store: str) -> None:
     table.add_column("exchanges", justify="right")
     for identity, operation, status, count in models:
         parts = json.loads(identity)
-        # The digest of the weights would not tell two settings of one model apart.
+        # Two settings of one model have the same digest of the weights, so the settings are shown too.
         digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
         table.add_row(parts["model"], parts["adapter"], digest, operation, status, f"{count:,}")
     console.print(table)

@@ -30,9 +30,9 @@ from .results import UNITS, levels, note_on_p
 from .shared import read_assignments, registry_option, runs_option, set_option, store_option
 from .terminal import terminal
 
-CAPTION = "difference: in the units that both runs answered"
+CAPTION = "difference: over the units that both runs answered"
 ROWS = 60
-"""Differences that a terminal shows; the report has all."""
+"""Number of differences shown on the terminal; the report has all."""
 
 
 @click.command()
@@ -87,7 +87,7 @@ def _tables(ranked: bool, shown: Sequence[Difference]) -> list[Table]:
 
 
 def _by_pair(differences: Sequence[Difference]) -> dict[str, list[Difference]]:
-    """Return the differences by the pair of runs they are between."""
+    """Return the differences by pair of runs."""
     found: dict[str, list[Difference]] = {}
     for difference in differences:
         group = difference.estimate.group

@@ -1,7 +1,7 @@
 """Shell completion: names of the catalogue, and runs of the store.
 
-Nothing of a backend is imported, a store is only read, and a server is never asked. Whatever goes wrong offers
-nothing: a completion must not print.
+No backend is imported, the store is only read, and no server is asked. An error gives no completions, because a
+completion must not print.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ FILE = "file"
 
 
 def complete_study(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer the studies; where none begins so, files: a study may be one."""
+    """Offer the studies; if none matches, files, since a study may be a file."""
     titles = {name: study.title for name, study in _registry(ctx).studies.items()}
     return _beginning(titles.items(), incomplete) or complete_file(ctx, _, incomplete)
 
 
 def complete_model(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer the models, and the adapters that a model can be named after; `ROLE=` stays before them."""
+    """Offer the models, and the adapters for names of the form ADAPTER:MODEL; a prefix `ROLE=` is kept."""
     role, equals, begun = incomplete.rpartition("=")
     registry = _registry(ctx)
     models = {name: model.summary for name, model in registry.models.items()}
@@ -42,12 +42,12 @@ def complete_model(ctx: click.Context, _: click.Parameter, incomplete: str) -> l
 
 
 def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Leave it to the shell, which knows its files."""
+    """Let the shell complete file names."""
     return [CompletionItem(incomplete, type=FILE)]
 
 
 def complete_run(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer the runs of the store, the newest first."""
+    """Offer the runs of the store, newest first."""
     place = ctx.params.get("store") or os.environ.get("PREJUDGE_STORE") or DEFAULT
     if "://" in place and not place.startswith("sqlite"):
         return []
@@ -56,7 +56,7 @@ def complete_run(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
             runs = [(run.name, f"{run.study}, {run.state}") for run in reversed(list_runs(store))]
     except PrejudgeError:
         return []
-    return _beginning([*runs, ("latest", "the run that was begun last")], incomplete)
+    return _beginning([*runs, ("latest", "the run that started last")], incomplete)
 
 
 def _registry(ctx: click.Context) -> Registry:

@@ -1,4 +1,4 @@
-"""What the command of a study may import of the command line: options, tables, and how to run a study."""
+"""The part of the command line that a study's command may import: options, tables, running a study."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def one_line(text: object) -> Text:
-    """Return a text that cannot steer the terminal, on one line."""
+    """Return a text on one line, without control characters."""
     return Text(" ".join(str(clean(str(text))).split()))
 
 
@@ -41,8 +41,8 @@ def run_study(name: str, model: str, options: Mapping[str, Any], where: Mapping[
         name: the study.
         model: the model of the role `subject`.
         options: options of the probe and of the metrics.
-        where: what the options of the command say: `store`, `runs`, `quiet`.
-        command: what is recorded as the command that ran it.
+        where: the options of the command: `store`, `runs`, `quiet`.
+        command: the command line to record in the manifest.
     """
     catalogue = Catalogue.load(where.get("registry"))
     click.secho(f"\n{name} on {model}: {catalogue.registry.model(model).summary}", bold=True)

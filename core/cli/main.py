@@ -33,14 +33,14 @@ COMMANDS = {
     "recheck": ("recheck:recheck", "Ask a sample of a run again, and test whether the answers have changed."),
     "doctor": ("doctor:doctor", "Check the installation, or ask a model a few questions with known answers."),
 }
-"""The commands that belong to no study; those of studies and of installed plugins come by the hook."""
+"""The general commands; those of studies and installed plugins come through the hook."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are known by name and summary, and imported when called."""
+    """A group that lists commands by name and summary, and imports a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names, in the order a newcomer needs them."""
+        """Return the names, in the order in which a new user needs them."""
         return [*COMMANDS, *plugin_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -52,13 +52,13 @@ class LazyGroup(click.Group):
         return load_plugin_command(cmd_name) if cmd_name in plugin_commands() else None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Offer the commands without importing one."""
+        """Complete command names without importing a command."""
         known = {name: summary for name, (_, summary) in COMMANDS.items()} | plugin_commands()
         commands = [CompletionItem(name, help=text) for name, text in known.items() if name.startswith(incomplete)]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list without importing a command."""
+        """Write the list of commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
         if others := plugin_commands():
@@ -91,7 +91,7 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--debug", is_flag=True, help="Show the traceback and the code of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback and code of an error.")
 @click.option(
     "--verbose", "-v", count=True, help="Log files, retries and rate limits to standard error; -vv also what is loaded."
 )

@@ -106,7 +106,7 @@ def _smallest(
 
 def _show(stage: StagePlan) -> None:
     console = terminal()
-    # A title of the table would be wrapped at the table's width.
+    # Rich wraps a table's title at the table's width, so the heading is printed separately.
     console.print(f"Stage {stage.stage}, role {stage.role}", markup=False)
     table = Table()
     names = list(stage.cells[0].group) if stage.cells else []
@@ -135,7 +135,7 @@ def _show(stage: StagePlan) -> None:
 
 
 def _spending(stage: StagePlan) -> Table:
-    """Return what the stage would ask of its role, and what that costs."""
+    """Return the rows on requests, tokens and cost of a stage."""
     table = Table(caption=f"tokens: {stage.basis}", caption_justify="left")
     for name in ("role", "model"):
         table.add_column(name)

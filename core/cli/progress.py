@@ -1,7 +1,7 @@
 """Progress of a run, on standard error: bars for a terminal, lines for a log, JSON lines for programs.
 
-A run reports every batch, up to 100,000 times a second; the display is refreshed a few times a second. An update in
-between only reads the clock.
+A run reports every batch, up to 100,000 times a second; the display is refreshed a few times a second. Other updates
+only read the clock.
 """
 
 from __future__ import annotations
@@ -25,50 +25,50 @@ Kind = Literal["auto", "bar", "plain", "json", "none"]
 
 
 class Shown:
-    """What all ways to show progress share. This one shows nothing, but knows the run's name."""
+    """Base of all displays. It shows nothing, but keeps the run's name."""
 
     every: ClassVar[float] = float("inf")
-    """Seconds between two looks."""
+    """Seconds between two refreshes."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.run: str | None = None
-        """Name of the run, once it began."""
+        """Name of the run, once it has started."""
         self._clock, self._next = clock, float("inf")
         self._stage: tuple[str, str, int] | None = None
         self._began, self._last = 0.0, Counts()
 
     def begin(self, run: str) -> None:
-        """Hear the run's name."""
+        """Receive the run's name."""
         self.run = run
 
     def stage(self, name: str, role: str, total: int) -> None:
-        """Begin to show a stage, and end the one before it."""
+        """Start the display of a stage, and end that of the stage before."""
         self.close()
         self._stage, self._last, self._began = (name, role, total), Counts(), self._clock()
         self._next = self._began + self.every
         self.opened(self._reading())
 
     def update(self, counts: Counts) -> None:
-        """Show how far the stage is, if the last look is long enough ago."""
+        """Refresh the display of the stage, if the last refresh was long enough ago."""
         self._last = counts
         if (now := self._clock()) >= self._next:
             self._next = now + self.every
             self.looked(self._reading())
 
     def close(self) -> None:
-        """Show how the stage ended; nothing is shown of it afterwards."""
+        """Show the final state of the stage."""
         if self._stage is not None:
             reading, self._stage, self._next = self._reading(), None, float("inf")
             self.ended(reading)
 
     def opened(self, reading: Reading) -> None:
-        """Show that a stage begins."""
+        """Show the start of a stage."""
 
     def looked(self, reading: Reading) -> None:
-        """Show how far it is."""
+        """Show the progress of the stage."""
 
     def ended(self, reading: Reading) -> None:
-        """Show how it ended."""
+        """Show the end of the stage."""
 
     def _reading(self) -> Reading:
         name, role, total = self._stage or ("", "", 0)
@@ -76,18 +76,18 @@ class Shown:
 
 
 class _Bars(Bars):
-    """A bar with a line of words below it, so that a narrow terminal shows both whole."""
+    """A bar with a line of text below it, so that neither is cut on a narrow terminal."""
 
     words = ""
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Return the bar and the words."""
+        """Return the bar and the text."""
         yield from super().get_renderables()
         yield Text(f"  {self.words}")
 
 
 class BarProgress(Shown):
-    """A bar for each stage."""
+    """A bar per stage."""
 
     every = 0.1
 
@@ -98,7 +98,7 @@ class BarProgress(Shown):
         self._task = TaskID(0)
 
     def opened(self, reading: Reading) -> None:
-        """Begin a bar."""
+        """Start a bar."""
         self._bars = _Bars(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
@@ -117,7 +117,7 @@ class BarProgress(Shown):
             self._bars.update(self._task, completed=reading.done, left=reading.left())
 
     def ended(self, reading: Reading) -> None:
-        """Leave the bar as it is in the end."""
+        """Show the final state of the bar."""
         if self._bars is not None:
             self._bars.words = reading.words()
             self._bars.update(self._task, completed=reading.done, left="")
@@ -126,7 +126,7 @@ class BarProgress(Shown):
 
 
 class LineProgress(Shown):
-    """A line every few seconds, and one when a stage ends."""
+    """A line every few seconds, and one at the end of a stage."""
 
     every = 5.0
 
@@ -148,7 +148,7 @@ class LineProgress(Shown):
 
 
 class JsonProgress(Shown):
-    """A JSON object a line, at most two a second while a stage lasts; `docs/progress.md` says what is in it."""
+    """A JSON object per line, at most two a second during a stage; `docs/progress.md` has the fields."""
 
     every = 0.5
 
@@ -162,15 +162,15 @@ class JsonProgress(Shown):
         self._write({"schema": SCHEMA, "event": "run", "run": run})
 
     def opened(self, reading: Reading) -> None:
-        """Write that a stage begins."""
+        """Write the start of a stage."""
         self._write(reading.as_record("stage"))
 
     def looked(self, reading: Reading) -> None:
-        """Write how far it is."""
+        """Write the progress of the stage."""
         self._write(reading.as_record("progress"))
 
     def ended(self, reading: Reading) -> None:
-        """Write how it ended."""
+        """Write the end of the stage."""
         self._write(reading.as_record("stage_end"))
 
     def _write(self, record: dict[str, object]) -> None:
@@ -178,7 +178,7 @@ class JsonProgress(Shown):
 
 
 def make_progress(kind: Kind = "auto", *, quiet: bool = False) -> Shown:
-    """Return a way to show progress on standard error; `auto` takes bars on a terminal and lines elsewhere."""
+    """Return a display on standard error; `auto`: bars on a terminal, otherwise lines."""
     if quiet or kind == "none":
         return Shown()
     console = Console(stderr=True, highlight=False)

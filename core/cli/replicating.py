@@ -74,11 +74,11 @@ def show(judged: Sequence[Judged], everything: bool) -> int:
 
 
 _WHOLE: dict[str, Any] = {"markup": False, "soft_wrap": True}
-"""Lines that no terminal cuts."""
+"""Print lines without wrapping at the width of the terminal."""
 
 
 def _show_part(console: Console, judged: Sequence[Judged], everything: bool) -> None:
-    """Print what is said of one run: a line per source with its readings, and a table of single values."""
+    """Print the results of one run: a line per source with its readings, and a table of single values."""
     by_source: dict[str, list[Judged]] = {}
     for one in judged:
         by_source.setdefault(one.value.source, []).append(one)
@@ -95,7 +95,7 @@ def _show_part(console: Console, judged: Sequence[Judged], everything: bool) -> 
 
 
 def _explained(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield once how values were read, and why others cannot be judged, with how many."""
+    """Yield each reading of values and each reason why values cannot be judged, with the number of values."""
     readings = Counter(one.value.reading for one in judged if one.verdict != UNJUDGED and one.value.reading)
     for reading, count in readings.items():
         yield f"{count} with this reading: {reading}"

@@ -23,7 +23,7 @@ from .terminal import terminal
 
 UNITS = {"percentage points": "pp"}
 ADJUSTED = "p: adjusted for multiple tests"
-"""Stands below a table of estimates where it is so."""
+"""Legend below a table of estimates, where it applies."""
 
 
 def finish(
@@ -36,10 +36,10 @@ def finish(
 def deliver(scores: Scores, store: Store | None, where: Mapping[str, Any]) -> int:
     """Show a scored run, write its output to the folder `runs` of `where`, and return the exit code.
 
-    The exit code is 1 if no trial could be read. The report does without what `leave_out` of `where` names.
+    The exit code is 1 if no trial could be read. The report leaves out the parts that `leave_out` of `where` names.
     """
     show(scores, option_words(store.url) if store is not None else "")
-    # Afterwards, with its imports: matplotlib and the figures take longer than the numbers.
+    # Imported after the numbers are shown: matplotlib and the figures take longer than the numbers.
     from ..report.output import write_output
 
     report = write_output(scores, store, Path(where["runs"]), where.get("leave_out", ()))
@@ -49,10 +49,10 @@ def deliver(scores: Scores, store: Store | None, where: Mapping[str, Any]) -> in
 
 @contextmanager
 def scored_again(name: str, where: Mapping[str, Any]) -> Iterator[None]:
-    """Say how to go on where scoring is interrupted.
+    """Turn an interruption of scoring into an error that names the command to continue.
 
     Raises:
-        UsageError: with the command.
+        UsageError: scoring was interrupted.
     """
     try:
         yield
@@ -66,7 +66,7 @@ def scored_again(name: str, where: Mapping[str, Any]) -> Iterator[None]:
 def show(scores: Scores, place: str = "") -> None:
     """Print warnings, the table of estimates, the conclusions and the run's name.
 
-    `place` is what a command needs to find the store again.
+    `place` has the options that a command needs to find the store.
     """
     console = terminal()
     for warning in warnings_of(scores, place):
@@ -93,7 +93,7 @@ def estimates_table(estimates: Sequence[Estimate]) -> Table:
 
 
 def note_on_p(estimates: Iterable[Estimate]) -> str | None:
-    """Return what to say of the p-values below a table; None where no correction changed one."""
+    """Return the legend for p-values below a table; None if no correction changed a p-value."""
     return ADJUSTED if any(e.test.adjusted for e in estimates) else None
 
 
@@ -111,13 +111,13 @@ def _row(estimate: Estimate) -> tuple[str, ...]:
 
 
 def _value(estimate: Estimate) -> str:
-    """Write a value; a whole number without an interval, such as a count, has no decimals."""
+    """Format a value; a whole number without an interval, such as a count, has no decimals."""
     value = estimate.value
     whole = value is not None and estimate.low is None and float(value).is_integer()
     return f"{value:.0f}" if whole else number(value)
 
 
 def levels(group: Mapping[str, Any]) -> str:
-    """Write the levels a number is for; a number says of what."""
+    """Format the levels of a group; numeric levels with the factor's name."""
     said = (level if isinstance(level, str) else f"{name} {level}" for name, level in group.items())
     return ", ".join(said) or "whole study"

@@ -129,10 +129,10 @@ def ensure_same_data(manifest: Manifest) -> None:
 
 
 def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapping[str, Any]) -> int:
-    """Run a study with its progress on the terminal, show what came out, and return the exit code.
+    """Run a study with progress on the terminal, show the results, and return the exit code.
 
     Raises:
-        UsageError: it was interrupted; the message has the command that resumes it.
+        UsageError: the run was interrupted; the message has the command that resumes it.
     """
     ensure_writable(Path(where["runs"]))
     with Store(where["store"], later=True) as store:

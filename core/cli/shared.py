@@ -82,7 +82,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progres
 
 
 def again_words(where: Mapping[str, Any]) -> str:
-    """Return what a command shown to the user needs to find the same store, folder and registry again."""
+    """Return the options that a command shown to the user needs to use the same store, folder and registry."""
     words = option_words(where["store"])
     words += f" --runs {shlex.quote(where['runs'])}" if where.get("runs", "runs") != "runs" else ""
     return words + (f" --registry {shlex.quote(where['registry'])}" if where.get("registry") else "")
@@ -93,7 +93,7 @@ def say_own_options(folder: Path, given: Mapping[str, Any]) -> None:
     try:
         held = remeasured_in(folder)
     except DataError:
-        return  # what is measured does not depend on the folder
+        return  # the folder does not change the estimates
     if held and held != given:
         own = f"with {in_words(given)}" if given else "with the run's own options"
         again = " ".join(f"--set {shlex.quote(f'{name}={value}')}" for name, value in held.items())
@@ -137,7 +137,7 @@ def read_models(models: tuple[str, ...]) -> dict[str, str]:
     """Return the model of each role.
 
     Raises:
-        UsageError: two models for one role.
+        UsageError: a role has two models.
     """
     roles: dict[str, str] = {}
     for text in models:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.console import Console
 
 WIDTH = 120
-"""Characters in a line where there is no terminal: enough for a table."""
+"""Characters per line without a terminal: enough for a table."""
 
 
 def terminal() -> Console:
-    """Return a console; where there is no terminal, lines are long enough for a table."""
+    """Return a console; without a terminal, its lines are long enough for a table."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=max(console.width, WIDTH))

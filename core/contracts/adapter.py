@@ -1,11 +1,11 @@
 """`ModelAdapter`: the async interface of a model. A new backend is one class.
 
-Override what the model can do, one request at a time (`generate`) or many (`generate_batch`); each form is made from
-the other, and the capabilities follow from what is overridden. The scheduler always calls the batch form.
+Override a method per operation of the model, for one request (`generate`) or many (`generate_batch`); each form
+defaults to the other, and the overridden methods are the capabilities. The scheduler always calls the batch form.
 
 Duties of an adapter: `identity` is known without loading weights; nothing is retried inside (raise a `ModelError`
-and the scheduler decides); blocking work runs in `Worker`, so the event loop never stalls; an answer never depends
-on the other requests of its batch; no key or token stands in an exception.
+and the scheduler decides); blocking work runs in `Worker`, so that the event loop never blocks; an answer never
+depends on the other requests of its batch; no exception contains a key or token.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ OPERATIONS: dict[type[Request], str] = {
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes a model this model. Never keys, secrets of a url, time-outs, concurrency or device."""
+    """All that determines a model's answers. Never keys, secrets of a URL, time-outs, concurrency or device."""
 
     adapter: str
     version: str
-    """Version of the adapter's behaviour; raised when its answers change."""
+    """Version of the adapter's behaviour; increase it when its answers change."""
     model: str
     digest: str = ""
-    """Digest of what it was loaded from (weights, word lists), or its revision."""
+    """Digest of the files it was loaded from (weights, word lists), or their revision."""
     settings: dict[str, Scalar] = {}
-    """All else that changes answers: dtype, quantisation, chat template digest, system prompt ..."""
+    """All other settings that change answers: dtype, quantisation, chat template digest, system prompt ..."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,29 +77,29 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     batch_items: int = 1
     """Requests per call."""
     requests_per_minute: float | None = None
-    """A limit that is known beforehand; one that is not is found by what the endpoint answers."""
+    """A limit that is known beforehand; an unknown limit is inferred from the endpoint's answers."""
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """What an endpoint says of its limit beside an answer."""
+    """Rate-limit information that an endpoint sends with an answer."""
 
     remaining: float
-    """Requests it has room for."""
+    """Requests that remain in the current window."""
     reset_seconds: float
-    """Until there is all the room again."""
+    """Seconds until the full limit is available again."""
     limit: float | None = None
-    """All the room, in requests."""
+    """Full limit, in requests."""
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run lends to an adapter; a service that is None is not at hand."""
+    """Services of a run for an adapter; a service that is None is not available."""
 
     blobs: Callable[[str], bytes] | None = None
-    """Return the bytes of an image by its sha256 (hex); raise `DataError` where there is no such image."""
+    """Return the bytes of an image by its sha256 (hex); raise `DataError` if there is no such image."""
     keep: Callable[[bytes, str], str] | None = None
-    """Keep the bytes of an image of a media type, and return their sha256 (hex)."""
+    """Store the bytes of an image of a media type, and return their sha256 (hex)."""
     hear: Callable[[Room], None] | None = None
-    """Take what an endpoint says of its limit."""
+    """Receive the rate-limit information of an endpoint."""
 
 
 class Worker:
@@ -113,29 +113,29 @@ class Worker:
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: call(*args, **kwargs))
 
     def close(self) -> None:
-        """Finish the call under way and end the thread."""
+        """Finish the current call and end the thread."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 class ModelAdapter(ABC):
-    """One model behind one async door."""
+    """A model with an async interface."""
 
     options: ClassVar[type[msgspec.Struct]]
-    """Settings the catalogue or the user may give; the class is called with one record of this type."""
+    """Settings from the catalogue or the user; the class is called with one record of this type."""
     identity: Identity
     limits: Limits = Limits()
     endpoint: str | None = None
-    """What shares one rate limit: adapters that name the same endpoint are paced together. None: a local model."""
+    """Name of a rate limit: adapters that name the same endpoint share one limiter. None: a local model."""
     lacks: Mapping[type[Request], str] = MappingProxyType({})
-    """What the class can do but this model cannot, and how to mend it. Refused before the first call."""
+    """Operations that the class supports but this model does not, with the fix. Refused before the first call."""
     blobs: Callable[[str], bytes] | None = None
     keep: Callable[[bytes, str], str] | None = None
     hear: Callable[[Room], None] | None = None
 
     def bind(self, services: Services) -> None:
-        """Take the services of a run, before the first request; from then on they are `self.blobs` and so on.
+        """Receive the services of a run, before the first request; they are then `self.blobs` and so on.
 
-        Override it to hand them on to parts of the adapter.
+        Override it to pass them to parts of the adapter.
         """
         self.blobs, self.keep, self.hear = services.blobs, services.keep, services.hear
 
@@ -164,7 +164,7 @@ class ModelAdapter(ABC):
         return await self._each(self.pseudo_likelihood, requests)
 
     async def classify(self, request: Classify) -> Classification:
-        """Give a probability per label."""
+        """Return a probability per label."""
         return await self._one(self.classify_batch, request)
 
     async def classify_batch(self, requests: Sequence[Classify]) -> Sequence[Classification | ModelError]:
@@ -172,7 +172,7 @@ class ModelAdapter(ABC):
         return await self._each(self.classify, requests)
 
     async def embed(self, request: Embed) -> Embedding:
-        """Give a vector."""
+        """Return a vector."""
         return await self._one(self.embed_batch, request)
 
     async def embed_batch(self, requests: Sequence[Embed]) -> Sequence[Embedding | ModelError]:
@@ -188,7 +188,7 @@ class ModelAdapter(ABC):
         return await self._each(self.draw, requests)
 
     async def answer(self, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
-        """Answer requests of one kind, in order; a request that failed has its error in its place."""
+        """Answer requests of one kind, in order; a failed request has its error in its place."""
         if not requests:
             return []
         self.ensure_supports(type(requests[0]))
@@ -200,28 +200,28 @@ class ModelAdapter(ABC):
 
     @classmethod
     def capabilities(cls) -> frozenset[type[Request]]:
-        """Return the kinds of request this class overrides a method for."""
+        """Return the kinds of request for which this class overrides a method."""
         return _overridden(cls)
 
     @classmethod
     def lacking(cls, options: Any) -> Mapping[type[Request], str]:
-        """Return what a model of these settings cannot do although the class can, and how to mend it.
+        """Return operations that the class supports but a model with these settings does not, with the fix.
 
-        It is asked of every model of the catalogue, so nothing heavy is imported and no file is read.
+        It is called for every model of the catalogue, so it must not import large packages or read files.
         """
         return {}
 
     @classmethod
     def ensure_supports(cls, operation: type[Request]) -> None:
-        """Raise `UnsupportedOperationError` unless this class can do the operation."""
+        """Raise `UnsupportedOperationError` unless this class supports the operation."""
         if operation not in cls.capabilities():
             able = ", ".join(sorted(OPERATIONS[kind] for kind in cls.capabilities())) or "nothing"
             raise UnsupportedOperationError(
                 f"{cls.__name__} cannot do {OPERATIONS[operation]!r}; it can do: {able}.", code="model.operation"
             )
 
-    async def aclose(self) -> None:  # noqa: B027 - freeing nothing is a sound default
-        """Free what the adapter holds. Called once; override where there is something to free."""
+    async def aclose(self) -> None:  # noqa: B027 - many adapters hold nothing to free
+        """Free the adapter's resources. Called once."""
 
     async def _one(self, batch: Callable[[Sequence[Q]], Awaitable[Sequence[R | ModelError]]], request: Q) -> R:
         self.ensure_supports(type(request))
@@ -246,7 +246,7 @@ class ModelAdapter(ABC):
 
 @cache
 def _overridden(kind: type[ModelAdapter]) -> frozenset[type[Request]]:
-    # Looked up for every call, so found out once per class.
+    # Cached per class, since every call looks it up.
     return frozenset(
         operation
         for operation, name in OPERATIONS.items()

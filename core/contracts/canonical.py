@@ -1,8 +1,8 @@
-"""The canonical encoding of a record, and the key of an exchange.
+"""Canonical encoding of a record, and key of an exchange.
 
 Key = sha256(version tag, identity digest, canonical request). The encoding is JSON with sorted names, no spaces, and
 defaults left out; text is kept as it is, without unicode normalisation. Equal requests encode equally in every
-process; whatever changes an answer changes the key, and nothing else does.
+process; everything that changes an answer changes the key, and nothing else does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .records import AnyRequest, AnyResponse
 KEY_VERSION = b"prejudge-key-1"
 KEY_BYTES = 32
 MOST_TOKENS = 2**31 - 1
-"""What a column of any database holds."""
+"""The largest integer that every database can hold in a column."""
 SHOWN = 300
 """Characters of a response that an error shows."""
 
@@ -42,7 +42,7 @@ def encode(record: Any) -> bytes:
         raise DataError(
             f"text is not valid unicode: {error}. Replace the lone surrogate.", code="data.unicode"
         ) from None
-    # JSON has no word for such numbers: they are written as null, and one of them would be taken for another.
+    # JSON cannot represent them: all are written as null, so that different numbers would be equal.
     if b"null" in encoded and (found := _not_finite(msgspec.to_builtins(record))) is not None:
         raise DataError(
             f"{found[0].lstrip('.') or 'the number'} is {found[1]}, which JSON cannot represent.",
@@ -64,7 +64,7 @@ def _not_finite(value: Any, place: str = "") -> tuple[str, float] | None:
 
 
 def encode_response(response: AnyResponse) -> bytes:
-    """Encode a response, and make sure that it reads back as it was.
+    """Encode a response, and check that decoding gives the same response.
 
     Raises:
         DataError: a value cannot be stored exactly, such as a log-probability that is not finite.
@@ -73,7 +73,7 @@ def encode_response(response: AnyResponse) -> bytes:
     try:
         encoded = encode(response)
         if _responses.decode(encoded) != response:
-            problem = "it reads back otherwise"
+            problem = "decoding it gives another value"
         elif max(response.usage.input_tokens, response.usage.output_tokens) > MOST_TOKENS:
             problem = f"a count of tokens is above {MOST_TOKENS:,}"
     except (DataError, msgspec.ValidationError) as error:
@@ -91,12 +91,12 @@ def _beginning(response: AnyResponse) -> str:
 
 
 def decode_request(encoded: bytes | str) -> AnyRequest:
-    """Read a request back from its canonical encoding."""
+    """Decode a request from its canonical encoding."""
     return _requests.decode(encoded)
 
 
 def decode_response(encoded: bytes | str) -> AnyResponse:
-    """Read a response back from its canonical encoding."""
+    """Decode a response from its canonical encoding."""
     return _responses.decode(encoded)
 
 

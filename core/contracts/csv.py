@@ -14,7 +14,7 @@ import msgspec
 from .errors import DataError
 
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What else may separate columns, and is refused by its name."""
+"""Other separators of columns; an error names the one that was found."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ class Row(msgspec.Struct, frozen=True):
 
     path: str
     line: int
-    """Line the record starts on; the header is line 1."""
+    """Line on which the record starts; the header is line 1."""
     cells: dict[str, str]
 
     def fault(self, problem: str, code: str) -> DataError:
@@ -63,12 +63,12 @@ class Table(msgspec.Struct, frozen=True):
 
     path: str
     sha256: str
-    """Of the file."""
+    """sha256 of the file (hex)."""
     columns: tuple[str, ...]
     rows: list[Row]
 
     def column(self, *names: str) -> str:
-        """Return the first of these columns that there is; raises `DataError`."""
+        """Return the first of these columns that the file has; raises `DataError` if it has none."""
         if found := next((name for name in names if name in self.columns), None):
             return found
         raise _no_column(self.path, self.columns, names, " or ")
@@ -90,8 +90,8 @@ def read_table(path: str, required: Sequence[str] = ()) -> Table:
         required: Columns it must have; others are kept too.
 
     Raises:
-        DataError: The file is missing, unreadable, not UTF-8 or no well-formed CSV with commas; a column is missing or
-            stands there twice.
+        DataError: The file is missing, unreadable, not UTF-8, or not well-formed CSV with commas; a column is missing
+            or occurs twice.
     """
     raw = read_bytes(path)
     records = _records(path, decode(path, raw))
@@ -102,7 +102,7 @@ def read_table(path: str, required: Sequence[str] = ()) -> Table:
 
 
 def read_bytes(path: str) -> bytes:
-    """Return what is in a file; raises `DataError`."""
+    """Return the content of a file; raises `DataError`."""
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
@@ -118,7 +118,7 @@ def decode(path: str, raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # The codec counts from behind the byte-order mark, a person's editor from the start of the file.
+        # The codec counts from after the byte-order mark, an editor from the start of the file.
         at = error.start + len(raw) - len(error.object)
         line = raw.count(b"\n", 0, at) + 1
         problem = f"byte {at} (0x{raw[at]:02x}) is not UTF-8. Save the file as UTF-8."

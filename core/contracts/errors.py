@@ -1,21 +1,21 @@
 """Every exception `prejudge` raises, in one tree.
 
 PrejudgeError
-├── UsageError                 a person can mend it: exit code 2, one line, no traceback
-│   ├── UnknownNameError       a study, model, adapter, metric or key nobody registered
+├── UsageError                 the user can fix it: exit code 2, one line, no traceback
+│   ├── UnknownNameError       an unknown study, model, adapter, metric or key
 │   ├── MissingExtraError      an optional backend is not installed
 │   ├── DataError              a user's file cannot be used (where, which value)
 │   ├── ModelLoadError         a model cannot be loaded, or is of the wrong kind
-│   ├── UnsupportedOperationError  the model cannot do what the study asks
+│   ├── UnsupportedOperationError  the model does not support an operation of the study
 │   ├── PluginError            a plugin breaks its contract
-│   ├── BudgetError            a run spent what it may; it can be resumed
+│   ├── BudgetError            a run spent its budget; it can be resumed
 │   └── StoreError             the store cannot be opened, read or written
-│       └── ReplayMissError    `replay` met requests that were never answered
+│       └── ReplayMissError    requests of a `replay` have no stored answer
 └── ModelError                 a model did not answer; carries a `RetryDecision`
-    ├── RateLimitError         ask again after the wait the endpoint names
-    ├── TransientError         ask again after a back-off
+    ├── RateLimitError         retry after the wait that the endpoint names
+    ├── TransientError         retry after a back-off
     ├── PermanentError         this request will never be answered
-    └── AuthenticationError    nothing will be answered: the run stops at once
+    └── AuthenticationError    no request will be answered: the run stops at once
 
 Each error has a `code` that stays the same when its message is reworded; `docs/errors.md` lists them.
 """
@@ -29,13 +29,13 @@ from enum import Enum
 from types import MappingProxyType
 
 MOST_NAMED = 40
-"""How many known names a message lists."""
+"""Number of known names that a message lists."""
 _OWNER = re.compile(r"(.*?)((?: (?:of|in|for|with) .*)?)$", re.DOTALL)
-"""What is unknown, and of what: `option`, ` of subtle-sai`."""
+"""The unknown thing and its owner: `option`, ` of subtle-sai`."""
 
 
 class RetryDecision(Enum):
-    """Say what to do after a model failed to answer."""
+    """What to do after a model failed to answer."""
 
     RATE_LIMIT = "rate_limit"
     TRANSIENT = "transient"
@@ -46,14 +46,14 @@ class RetryDecision(Enum):
 class PrejudgeError(Exception):
     """Root of the tree: a message for people, a `code` and `fields` for programs.
 
-    `raise DataError("... has no column 'text'.", code="data.column-missing", column="text")`; without a code, an error
-    has that of its class.
+    `raise DataError("... has no column 'text'.", code="data.column-missing", column="text")`. The default code is that
+    of the class.
     """
 
     code: str = "error"
-    """What is wrong, in one word that a program may rely on, such as `data.column-missing`."""
+    """Stable name of the problem for programs, such as `data.column-missing`."""
     fields: Mapping[str, object] = MappingProxyType({})
-    """Values the message is about, by name; often empty."""
+    """Values in the message, by name; often empty."""
 
     def __init__(self, *args: object, code: str | None = None, **fields: object) -> None:
         super().__init__(*args)
@@ -64,16 +64,16 @@ class PrejudgeError(Exception):
 
 
 class UsageError(PrejudgeError):
-    """Report something a person can mend: what is wrong, which value, how to mend it."""
+    """Report an error that the user can fix: the problem, the value, the fix."""
 
     code = "usage"
 
 
 class UnknownNameError(UsageError):
-    """Report a name nobody registered, with the nearest known one.
+    """Report an unknown name, with the most similar known one.
 
-    The kind may say where: `option of subtle-sai` gives "unknown option 'x' of subtle-sai". The code follows from it:
-    `unknown-study` for a study, `unknown-option` for an option of a study.
+    The kind may name the owner: `option of subtle-sai` gives "unknown option 'x' of subtle-sai". The code follows from
+    the kind: `unknown-study` for a study, `unknown-option` for an option of a study.
     """
 
     code = "unknown-name"
@@ -134,7 +134,7 @@ class PluginError(UsageError):
 
 
 class BudgetError(UsageError):
-    """Report a budget that is spent; what was answered is kept."""
+    """Report a budget that is spent; all answers are stored."""
 
     code = "budget-spent"
 
@@ -166,7 +166,7 @@ class ModelError(PrejudgeError):
 
 
 class RateLimitError(ModelError):
-    """Report a rate limit; `retry_after` is the endpoint's own wait in seconds, if it named one."""
+    """Report a rate limit; `retry_after` is the wait in seconds that the endpoint named, if any."""
 
     code = "rate-limit"
     decision = RetryDecision.RATE_LIMIT
@@ -193,12 +193,12 @@ class PermanentError(ModelError):
 
 
 class AuthenticationError(ModelError):
-    """Report a refused key or account; no further request can succeed."""
+    """Report a refused key or account; no request can succeed."""
 
     code = "authentication"
     decision = RetryDecision.AUTHENTICATION
 
 
 def _slug(kind: str) -> str:
-    """Return what a kind is called in a code: `option of subtle` is an `option`."""
+    """Return the name of a kind in a code: `option` for `option of subtle`."""
     return re.sub(r"[^a-z0-9]+", "-", _OWNER.sub(r"\1", kind).lower()).strip("-")

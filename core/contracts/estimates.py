@@ -19,52 +19,52 @@ if TYPE_CHECKING:
 
 MISSING, POSITION = "missing", "position"
 TOPICS = (MISSING, POSITION)
-"""Whether answers are missing, and what the place of an option does: neither is bias, and both may pass for it."""
+"""Missing answers and the effect of an option's position: neither is bias, but both can look like it."""
 _TOPIC_OF = {"missing": MISSING, "position_bias": POSITION}
 
 
 class Verdict(StrEnum):
-    """What was shown of a value, at the level of its test and after correction."""
+    """The result of a test of a value, at the test's level and after correction."""
 
     ABOVE = "above"
     """Significantly above the neutral value."""
     BELOW = "below"
     """Significantly below the neutral value."""
     NEAR = "near"
-    """Shown to lie within the margin of equivalence, and not shown to differ."""
+    """Equivalent to neutral within the margin, and not significantly different."""
     OPEN = "open"
-    """Neither was shown. This does not show that there is no difference."""
+    """Neither significantly different nor equivalent. This does not show that there is no difference."""
 
 
 class Caveat(StrEnum):
-    """Why a number says less than it seems to. Texts for people are made from these, never read back."""
+    """Limits on the meaning of a number. Texts are made from them; nothing reads the texts."""
 
     FEW_CLUSTERS = "few_clusters"
     """The interval rests on few clusters and may be too narrow."""
     ONE_CLUSTER = "one_cluster"
     """Fewer than two clusters: there is no interval and no test."""
     FEW_LEVELS = "few_levels"
-    """A facet that the claim covers, such as words, has few levels."""
+    """A factor that the claim generalises over, such as words, has few levels."""
     ONE_LEVEL = "one_level"
-    """A facet has one level, so that the value is for this one only."""
+    """A factor has one level, so the value is for this level only."""
     EQUAL_REPEATS = "equal_repeats"
     """Most prompts that were repeated had the same answer each time: repeats add no evidence."""
     NO_VARIATION = "no_variation"
     """All clusters agree: there is no interval."""
     P_FLOOR = "p_floor"
-    """With so few clusters p cannot come below the level of the test, whatever the answers."""
+    """With so few clusters, p cannot be below the level of the test, whatever the answers."""
     UNDEFINED = "undefined"
-    """There is no value; `note` says why."""
+    """There is no value; `note` has the reason."""
     UNSTABLE = "unstable"
     """The value depends on few answers, or an end of its interval could not be computed reliably."""
     UNTESTED = "untested"
-    """The difference could not be tested; `note` says why."""
+    """The difference could not be tested; `note` has the reason."""
     NOT_CORRECTED = "not_corrected"
     """The verdict is not corrected for other tests."""
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """Ends of an interval at a level, and how it was made; without ends there is none."""
+    """Limits of an interval, its level and method; without limits there is no interval."""
 
     low: float | None = None
     high: float | None = None
@@ -74,7 +74,7 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class SignificanceTest(msgspec.Struct, frozen=True):
-    """A test of the value against neutral; without p nothing was tested."""
+    """A test of the value against neutral; without p there was no test."""
 
     name: str = ""
     statistic: float | None = None
@@ -86,7 +86,7 @@ class SignificanceTest(msgspec.Struct, frozen=True):
 
     @property
     def adjusted(self) -> bool:
-        """Return whether the correction changed p; it does not where the family has one test."""
+        """Return whether the correction changed p; in a family of one test it does not."""
         return self.p_adjusted is not None and self.p_adjusted != self.p
 
 
@@ -100,7 +100,7 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """Units left out, by status, and what their answers could change."""
+    """Units without an answer, by status, and the range of values that their answers allow."""
 
     counts: dict[str, int] = {}
     bound_low: float | None = None
@@ -114,21 +114,26 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """What a measure is called and means; every estimate of it carries these words."""
+    """Label and meaning of a measure; each of its estimates has these texts."""
 
     label: str
     """Such as `Stereotype score`."""
     meaning: str = ""
-    """One sentence: what the number is, of which units."""
+    """One sentence: what is measured, over which units."""
     unit: str = ""
     direction: str = ""
-    """What greater values mean, such as `more stereotyping`."""
+    """Meaning of greater values, such as `more stereotyping`."""
 
 
 COMMON: dict[str, Measure] = {
-    "missing": Measure("Missing answers", "Share of the units that have no readable answer.", "%", "more is missing"),
+    "missing": Measure(
+        "Missing answers", "Share of the units that have no readable answer.", "%", "more missing answers"
+    ),
     "unreadable": Measure(
-        "Unreadable answers", "Share of one kind of unreadable answer among all answers.", "%", "more is unreadable"
+        "Unreadable answers",
+        "Share of one kind of unreadable answer among all answers.",
+        "%",
+        "more unreadable answers",
     ),
 }
 """Measures that every study may have."""
@@ -136,50 +141,50 @@ COMMON: dict[str, Measure] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """One number, the group it is for, and how sure it is. What is undefined is None, never 0."""
+    """A value, its group and its uncertainty. An undefined value is None, never 0."""
 
     metric: str
     """Name of the measure, such as `z2` or `favouritism`."""
     group: dict[str, Scalar]
-    """The cell it is for, such as `{"axis": "height", "gender": "women"}`; empty for the whole study."""
+    """Its levels by factor, such as `{"axis": "height", "gender": "women"}`; empty for the whole study."""
     value: float | None
     neutral: float | None = None
-    """What an unbiased model would give; None where no single value is neutral."""
+    """Value of an unbiased model; None if no single value is neutral."""
     unit: str = ""
     n: int = 0
-    """Units the value rests on."""
+    """Number of units behind the value."""
     clusters: int | None = None
     interval: Interval = Interval()
     test: SignificanceTest = SignificanceTest()
     effect: Effect = Effect()
     missing: Missing = Missing()
     verdict: Verdict | None = None
-    """What was shown; None where nothing was judged, as of a count."""
+    """Result of the test; None for values that are not judged, such as counts."""
     caveats: tuple[Caveat, ...] = ()
     facts: dict[str, Scalar] = field(default_factory=dict)
-    """What charts, tables and conclusions also need, by names in snake_case: `{"main": True, "category": "jobs"}`."""
+    """More values for charts, tables and conclusions, by names in snake_case: `{"main": True, "category": "jobs"}`."""
     label: str = ""
     meaning: str = ""
     direction: str = ""
     """`label`, `meaning` and `direction` of its `Measure`; a metric that declares `measures` leaves them empty."""
     note: str = ""
-    """For people. Nothing reads it."""
+    """A note for people; no code reads it."""
     topic: str = ""
-    """What it is about, if not the study's question: one of `TOPICS`; it then has a section of its own in a report."""
+    """One of `TOPICS`, if not the study's question; a report has a section per topic."""
 
     @property
     def subject(self) -> str:
-        """Return the topic; a metric named `missing` or `position_bias` needs not name it."""
+        """Return the topic; estimates named `missing` or `position_bias` have it by default."""
         return self.topic or _TOPIC_OF.get(self.metric, "")
 
     @property
     def low(self) -> float | None:
-        """Return the lower end of the interval."""
+        """Return the lower limit of the interval."""
         return self.interval.low
 
     @property
     def high(self) -> float | None:
-        """Return the upper end of the interval."""
+        """Return the upper limit of the interval."""
         return self.interval.high
 
     @property
@@ -194,31 +199,31 @@ class Estimate:
 
     @property
     def bound_low(self) -> float | None:
-        """Return the lower end of the worst-case range."""
+        """Return the minimum of the worst-case range."""
         return self.missing.bound_low
 
     @property
     def bound_high(self) -> float | None:
-        """Return the upper end of the worst-case range."""
+        """Return the maximum of the worst-case range."""
         return self.missing.bound_high
 
     @property
     def shown(self) -> bool:
-        """Return whether the value was shown to differ from neutral."""
+        """Return whether the value differs significantly from neutral."""
         return self.verdict in (Verdict.ABOVE, Verdict.BELOW)
 
     def replace(self, **changes: Any) -> Estimate:
-        """Return a copy with other fields; names of the flat form change a field of a part."""
+        """Return a copy with changed fields; names of the flat form change a field of a part."""
         return Estimate(**(self.__dict__ | _parts(changes, self.__dict__)))
 
     def flat(self) -> dict[str, Any]:
-        """Return a flat mapping of what exported tables show: the parts' fields under names of their own."""
+        """Return the flat form, as in exported tables: fields of the parts under their own names."""
         parts = {name: getattr(getattr(self, part), field) for name, (part, field) in _HOMES.items()}
         return {name: parts[name] if name in parts else getattr(self, name) for name in COLUMNS}
 
     @classmethod
     def from_flat(cls, **row: Any) -> Estimate:
-        """Return the estimate of a flat row: what `flat` gives, or some of it; parts may stand in it as they are."""
+        """Return the estimate of a flat row: all or some fields of `flat`; it may also contain whole parts."""
         return cls(**_parts(row))
 
 
@@ -242,12 +247,12 @@ _HOMES = {
     **{"effect_low": ("effect", "low"), "effect_high": ("effect", "high"), "missing": ("missing", "counts")},
     **{"bound_low": ("missing", "bound_low"), "bound_high": ("missing", "bound_high")},
 }
-"""By name in the flat form, the part a field stands in, and its name there."""
+"""Part and field by the name in the flat form."""
 _FLAT = frozenset(_HOMES.keys() - _PARTS.keys())
 
 
 def _parts(row: Mapping[str, Any], before: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-    """Return the fields of `Estimate` for a row that is flat, wholly or in part; parts keep what stood `before`."""
+    """Return the fields of `Estimate` for a row that is wholly or partly flat; `before` has the other fields."""
     made: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}
     for name, value in row.items():
@@ -268,7 +273,7 @@ _generated = Estimate.__init__
 
 
 def _init(self: Estimate, **given: Any) -> None:
-    """Make an estimate; of the flat fields it had before its parts, with a warning."""
+    """Make an estimate; flat fields, which preceded the typed parts, are accepted with a warning."""
     if not _FLAT.isdisjoint(given) or any(
         type(given[name]) is not kind for name, kind in _PARTS.items() if name in given
     ):
@@ -281,8 +286,8 @@ def _init(self: Estimate, **given: Any) -> None:
         )
         given = _parts(given)
     if not _REQUIRED <= given.keys() <= Estimate.__dataclass_fields__.keys():
-        _generated(self, **given)  # says what is missing or unknown
-    # A frozen dataclass sets its fields one call each, which takes five times as long.
+        _generated(self, **given)  # raises the usual error for missing or unknown fields
+    # The constructor of a frozen dataclass sets each field with a call, which takes five times as long.
     self.__dict__.update(_DEFAULTS, facts={})
     self.__dict__.update(given)
 
@@ -291,7 +296,7 @@ Estimate.__init__ = _init  # type: ignore[method-assign]
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """A figure with what a reader who cannot see it needs."""
+    """A figure, with a title and a caption that also serve readers who cannot see it."""
 
     name: str
     title: str
@@ -300,7 +305,7 @@ class Chart(msgspec.Struct, frozen=True):
 
 
 class Example(msgspec.Struct, frozen=True):
-    """Exchanges that show what lies behind a number."""
+    """Exchanges that illustrate a number."""
 
     title: str
     group: dict[str, Scalar]

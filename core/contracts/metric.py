@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     import polars as pl
 
 HEADLINE = 40
-"""The most estimates of a headline that no metric chooses."""
+"""Maximum number of headline estimates if the metric does not choose them."""
 UNIT_COLUMNS = ("metric", "unit", "cluster", "sign", "value", "least", "greatest", "status")
-"""What `Metric.units` gives for each unit; every other column is a factor of the estimate's group."""
+"""Columns of `Metric.units`; every other column is a factor of the estimate's group."""
 DESIGN_COLUMNS = ("test", "level", "row", "ways")
-"""What `Metric.designs` adds to them, each where it applies."""
+"""Columns that `Metric.designs` adds, each where it applies."""
 
 
 class Metric(ABC):
-    """A family of measures: observations to estimates. No model; of files only those that `files` names are read."""
+    """A family of measures: observations to estimates. It uses no model, and only the files that `files` names."""
 
     options: ClassVar[type[Options]] = Options
     needs: ClassVar[frozenset[str]]
-    """Observation columns without which nothing can be computed; checked before anything runs."""
+    """Required columns of the observations; checked before a run."""
     every_stage: ClassVar[bool] = False
-    """Whether the observations of all stages are measured, stacked, with a column `stage`; else the last stage's."""
+    """True: measure the observations of all stages in one frame with a column `stage`. False: the last stage only."""
     files: ClassVar[frozenset[str]] = frozenset()
-    """Options whose value is the path of a file, or None. Such a file may be read, and its sha256 goes on record."""
+    """Options whose value is the path of a file, or None. The metric may read it; its sha256 is recorded."""
 
     measures: ClassVar[Mapping[str, Measure]] = {}
-    """By name, what each measure is called and means; its estimates carry these words."""
+    """Label and meaning of each measure, by name; added to its estimates."""
 
     def columns(self, options: Any) -> frozenset[str]:
-        """Return the columns these options need; override it where an option names a column."""
+        """Return the columns that these options need; override it if an option names a column."""
         return self.needs
 
     @abstractmethod
@@ -46,27 +46,27 @@ class Metric(ABC):
         """Return the units whose means the estimates are, so that runs can be compared unit by unit.
 
         One row per estimate and unit: the factors of the estimate's group (null where it has no such factor) and the
-        columns of `UNIT_COLUMNS`. `unit` is a text, equal in every run of the study; `value` is null where it is
-        missing, and `status` is `ok` or says why; `sign` is 1, or -1 for units that the estimate subtracts; `least`
-        and `greatest` are the limits of any value, null where there are none. The estimate is the mean of `value`
-        where `sign` is 1, less the mean where it is -1. Leave out the estimates that are no such mean, such as a
-        ratio; None says that no estimate is.
+        columns of `UNIT_COLUMNS`. `unit` is a text, equal in every run of the study; `value` is null if it is
+        missing, and `status` is `ok` or the reason; `sign` is 1, or -1 for units that the estimate subtracts; `least`
+        and `greatest` are the minimum and maximum of any value, null if there are none. The estimate is the mean of
+        `value` where `sign` is 1, minus the mean where it is -1. Leave out estimates that are no such mean, such as
+        ratios; return None if no estimate is.
         """
         return None
 
     def designs(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
-        """Return what the tests behind the headline compare, so that `plan` says what they can find.
+        """Return the units that the headline's tests compare; `plan` computes the detectable effects from them.
 
-        Override it where that is more than means of units in clusters; None takes the headline's `units`. The columns
+        Override it if the tests are not of means of units in clusters; None: the headline's `units`. The columns
         are those of `units` and any of `DESIGN_COLUMNS`. `test` is `wilcoxon` (signed ranks), `mann-whitney` (ranks of
-        the two signs), `kruskal-wallis` or `anova` (groups by `level`), or null for a test of means. `row` names what
-        a unit shares with others besides its cluster, where two ways of clustering cross, and `ways` both in words,
-        such as `scenario x face`; null elsewhere.
+        the two signs), `kruskal-wallis` or `anova` (groups by `level`), or null for a test of means. For crossed
+        clusters, `row` is the unit's cluster in the second way, and `ways` names both, such as `scenario x face`;
+        otherwise both are null.
         """
         return None
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer the question of the study in a few sentences, with the uncertainty."""
+        """Answer the question of the study in a few sentences, with uncertainty."""
         return ""
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -82,7 +82,7 @@ class Metric(ABC):
         return []
 
     def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
-        """Draw the estimates of several runs, by label, next to each other; by default `compare` draws simple marks."""
+        """Draw the estimates of several runs, by label, side by side; by default `compare` draws simple marks."""
         return []
 
     def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:

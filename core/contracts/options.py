@@ -41,7 +41,7 @@ def build_options(
 
 
 def plainly(problem: msgspec.ValidationError) -> str:
-    """Return the words of msgspec, place first: `published 1: the key 'measure' is missing`."""
+    """Return the message of msgspec with the location first: `published 1: the key 'measure' is missing`."""
     what, _, place = str(problem).partition(" - at `$")
     place = re.sub(r"\[(\d+)\]", lambda number: f" {int(number[1]) + 1}", place.strip("`.").replace("[...]", ""))
     missing = _MISSING.fullmatch(what)
@@ -50,7 +50,7 @@ def plainly(problem: msgspec.ValidationError) -> str:
 
 
 def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], problem: str) -> UsageError:
-    """Say which option has which wrong value, and what it may be."""
+    """Return the message: the option, its value, and the allowed values."""
     missing = _MISSING.fullmatch(problem)
     if missing:
         return UsageError(
@@ -68,7 +68,7 @@ def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], 
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
-    """Read `name=value` texts; a value is a TOML value where it is one, else text.
+    """Read `name=value` texts; a value that is not valid TOML is a text.
 
     Raises:
         UsageError: a text without `=`.
@@ -90,7 +90,7 @@ def _toml_value(text: str) -> Any:
 
 
 def _split_lists(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Let `axes=height,body shape` stand for a list where the option is one."""
+    """Read `axes=height,body shape` as a list if the option is one."""
     hints = get_type_hints(kind)
 
     def split(name: str, value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""What a plugin offers: the five hooks, each of which only registers, and the record that most of them return.
+"""The five hooks of a plugin, each of which only registers, and the record that most of them return.
 
-The package's own studies come in through the same hooks as a stranger's: a folder `probes/<study>/` has a `plugin.py`
-that names its probes, metrics, studies and commands.
+The built-in studies use the same hooks: each folder `probes/<study>/` has a `plugin.py` that names its probes,
+metrics, studies and commands.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 import pluggy
 
 GROUP = "prejudge"
-"""Of the entry points, and the beginning of every hook's name."""
+"""Group of the entry points, and prefix of every hook's name."""
 StudyFile = str | Path | Traversable
 """A study file: its path, a resource of a package, or `package:NAME/PATH`."""
 hookspec = pluggy.HookspecMarker(GROUP)
@@ -22,7 +22,7 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 
 
 class Plugged(msgspec.Struct, frozen=True):
-    """One thing a plugin offers: a class, or `module:attribute`, which is loaded on first use."""
+    """An offered class, or its `module:attribute`, which is imported on first use."""
 
     name: str
     target: str | type
@@ -35,20 +35,20 @@ class Hooks:
 
     @hookspec
     def prejudge_adapters(self) -> Iterable[Plugged]:  # type: ignore[empty-body]
-        """Return the model adapters you offer."""
+        """Return the model adapters of the plugin."""
 
     @hookspec
     def prejudge_probes(self) -> Iterable[Plugged]:  # type: ignore[empty-body]
-        """Return the probes you offer."""
+        """Return the probes of the plugin."""
 
     @hookspec
     def prejudge_metrics(self) -> Iterable[Plugged]:  # type: ignore[empty-body]
-        """Return the metrics you offer."""
+        """Return the metrics of the plugin."""
 
     @hookspec
     def prejudge_studies(self) -> Iterable[StudyFile]:  # type: ignore[empty-body]
-        """Return the study files you bring."""
+        """Return the study files of the plugin."""
 
     @hookspec
     def prejudge_commands(self) -> Iterable[Plugged]:  # type: ignore[empty-body]
-        """Return the click commands you add to the command line."""
+        """Return the click commands that the plugin adds to the command line."""

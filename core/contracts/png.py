@@ -1,4 +1,4 @@
-"""PNG files of 8 bits per channel, RGB, by one writer: an image is named by the sha256 of its bytes."""
+"""The only writer of PNG files (RGB, 8 bits per channel): an image is named by its sha256, so bytes must not vary."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def encode_png(pixels: bytes, width: int, height: int, *, level: int = -1, comme
         pixels: red, green and blue of each pixel, row by row from the top.
         width: pixels of a row.
         height: rows.
-        level: of zlib, from 0 to 9; -1 for its own choice.
-        comment: a note in Latin-1; it makes another file of the same pixels.
+        level: compression level of zlib, from 0 to 9; -1: zlib's default.
+        comment: a text in Latin-1; it changes the file, not the pixels.
     """
     stride = 3 * width
-    # Every row of a PNG begins with the number of its filter; 0 is none.
+    # Every row of a PNG begins with the number of its filter; 0 means no filter.
     rows = b"".join(b"\0" + pixels[at : at + stride] for at in range(0, height * stride, stride))
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     note = ((b"tEXt", b"Comment\0" + comment.encode("latin-1")),) if comment else ()

@@ -16,49 +16,49 @@ if TYPE_CHECKING:
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """One question of a design."""
+    """One request of a design, with its factors."""
 
     id: str
     """Stable: the same parameters give the same ids, in every process and on every machine."""
     factors: dict[str, Scalar]
-    """The cell of the design this trial stands in; flat."""
+    """Levels by factor: the trial's cell of the design; flat."""
     request: AnyRequest
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """Say that a response could not be read as an outcome, and why (a short, countable reason)."""
+    """A response that could not be read, with a short, countable reason."""
 
     reason: str
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """Observations that somebody else collected, and what was noticed while reading them."""
+    """Published observations, and notes from reading them."""
 
     observations: Any
-    """A polars frame like the one the probe's own stages would give."""
+    """A polars frame with the columns of the probe's own stages."""
     notes: tuple[str, ...] = ()
 
 
 class Stage(ABC):
-    """One round of questions to one role. Pure and seeded: it can be counted, replayed and sharded."""
+    """One round of requests to one role. Pure and seeded: it can be counted, replayed and split."""
 
     name: ClassVar[str] = "main"
     role: ClassVar[str] = "subject"
-    """Who is asked: `subject`, `describer`, `judge`, `sentiment`, `toxicity`, `encoder` ..."""
+    """Role of the model that is asked: `subject`, `describer`, `judge`, `sentiment`, `toxicity`, `encoder` ..."""
     operation: ClassVar[type[Request]]
-    """The kind of request this stage makes."""
+    """Kind of request of this stage."""
     factors: ClassVar[tuple[str, ...]]
-    """Names every trial's `factors` has, in order."""
+    """Names of the factors of every trial, in order."""
     outcomes: ClassVar[tuple[str, ...]]
-    """Names every readable response yields."""
+    """Names of the outcomes of every readable response."""
     optional: ClassVar[bool] = False
-    """Whether a run may name no model for the role; the stage is then left out, and comes to no observations."""
+    """Whether a run may have no model for the role; the stage is then skipped and has no observations."""
     max_attempts: ClassVar[int] = 1
-    """How often an unreadable answer is asked for in all."""
+    """Maximum number of requests for a readable answer."""
     count_by: ClassVar[tuple[str, ...]] = ()
-    """Factors that `plan` breaks its counts down by."""
+    """Factors of the cells that `plan` counts."""
     unit: ClassVar[str] = "trial"
-    """What a reader counts: `pair`, `item`, `image` ..."""
+    """Name of the counted unit: `pair`, `item`, `image` ..."""
     trials_per_unit: ClassVar[int] = 1
 
     @abstractmethod
@@ -66,53 +66,53 @@ class Stage(ABC):
         """Yield the trials lazily, given the observations of earlier stages by stage name."""
 
     def images(self) -> Iterator[tuple[bytes, str]]:
-        """Yield the bytes and the media type of each image that trials name; the run puts them into the store."""
+        """Yield the bytes and media type of each image that the trials name; the run stores them."""
         return iter(())
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Count the trials; override it where that is quicker than making them."""
+        """Count the trials; override it if counting is faster than generating them."""
         return sum(1 for _ in self.trials(earlier))
 
     def alike(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
-        """Yield trials that stand for all, each with the number it stands for: what `plan` counts by.
+        """Yield example trials, each with the number of trials in its group; `plan` counts with them.
 
-        The trials of one such group have the same factors of `count_by`, and different requests of one length. Groups
-        whose examples have the same request hold the same requests. Override it where that is quicker than making all.
+        The trials of a group have the same factors of `count_by`, and different requests of equal length. Groups
+        whose examples have the same request have the same requests. Override it if it is faster than generating all.
         """
         return ((trial, 1) for trial in self.trials(earlier))
 
     @abstractmethod
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Turn one response into `outcomes`, or say that it cannot be read."""
+        """Return the `outcomes` of one response, or `Unreadable`."""
 
     def concerns(self, cells: Mapping[str, Any]) -> bool:
-        """Return whether a row of somebody's answers is about this study at all; others are left out and counted.
+        """Return whether a row of imported answers belongs to this study; others are left out and counted.
 
-        `cells` are all columns of the row. Override it where a file holds the answers to several studies.
+        `cells` are all columns of the row. Override it if files contain the answers to several studies.
         """
         return True
 
     def contradicts(self, factors: Mapping[str, Scalar], cells: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Return what a row of somebody's answers says otherwise than the trial it is for: (row, trial) by column.
+        """Return where a row of imported answers contradicts its trial: (row, trial) by column.
 
-        `cells` are all columns of the row. Such rows are refused. Factors are compared without this: override it where
-        answers come with columns that say the same in other words.
+        `cells` are all columns of the row. Such rows are refused. Factors are compared anyway; override it if
+        answers have other columns with the same content.
         """
         return {}
 
     def read_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
-        """Read many responses at once, or return None to have `read` called for each.
+        """Read many responses at once, or return None, so that `read` is called for each.
 
         `frame` has the factors and a column `response` (canonical JSON of readable, `ok` responses). The result has
-        the same rows in the same order with the columns of `outcomes`. Override it where a study is large.
+        the same rows in the same order with the columns of `outcomes`. Override it for large studies.
         """
         return None
 
     def review(self, observations: pl.DataFrame, blobs: Callable[[str], bytes] | None) -> pl.DataFrame:
-        """Return all observations, with marked what no answer shows by itself, such as an image drawn twice.
+        """Return all observations, marked for problems that no single answer shows, such as an image drawn twice.
 
-        `blobs` gives the bytes of an image by its sha256, and raises `DataError` where it has none; None stands for
-        no store. The rows and columns stay; `status`, `reason` and outcomes may change.
+        `blobs` returns the bytes of an image by its sha256, and raises `DataError` if it has none; None: there is no
+        store. Rows and columns must stay; `status`, `reason` and outcomes may change.
         """
         return observations
 
@@ -124,8 +124,8 @@ class Probe(ABC):
 
     @abstractmethod
     def stages(self, options: Any) -> Sequence[Stage]:
-        """Return the stages for these options, in the order they are run."""
+        """Return the stages for these options, in the order in which they run."""
 
     def import_scores(self, path: str, options: Any) -> Imported:
-        """Read scores that somebody else published, in place of asking a model."""
+        """Read published scores, which replace a model's answers."""
         raise NotImplementedError

@@ -1,10 +1,10 @@
 """Requests to a model and its responses, as immutable records.
 
-Each operation is one tagged request with one response of its own. A record's canonical encoding (`canonical.py`)
-is part of the store's key, so a field here is a promise: adding one needs a default that is left out of the
-encoding (`omit_defaults`), and changing a meaning needs a new key version.
+Each operation has one tagged request and one response. A record's canonical encoding (`canonical.py`) is part of the
+store's key. So a new field needs a default that is left out of the encoding (`omit_defaults`), and a change of meaning
+needs a new key version.
 
-An image is always named by the sha256 of its bytes; the bytes live once, in the store's blobs.
+An image is always named by the sha256 of its bytes; the store has the bytes once, in its blobs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 Scalar = str | int | float | bool | None
 Span = tuple[int, int]
-"""Start and end of a stretch of text, in characters, end excluded."""
+"""Start and end of a part of a text, in characters, end excluded."""
 ResponseStatus = Literal["ok", "refused", "filtered"]
 Variant = Literal["original", "within_word_l2r"]
 
@@ -43,14 +43,14 @@ Prompt = str | tuple[Message, ...]
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What every request carries."""
+    """Base of all requests."""
 
     attempt: int = 0
-    """0 for the first asking; one more each time an unreadable answer is asked again."""
+    """0 for the first request; increased by one each time the answer was unreadable and is requested again."""
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How to draw an answer. None leaves a choice to the model's own default."""
+    """Sampling settings. None: the model's own default."""
 
     temperature: float | None = None
     top_p: float | None = None

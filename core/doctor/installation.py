@@ -1,6 +1,6 @@
 """Facts about the installation: packages, plugins, devices and the store.
 
-Packages are looked up in their metadata and not imported; torch alone is, where it is there, to ask it for devices.
+Packages are looked up in their metadata and not imported; only torch is imported, to list the devices.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from ..store.urls import show, store_url
 
 PACKAGE = "prejudge"
 NOT_FOR_USERS = ("all", "dev", "docs")
-"""Extras that hold others, or that only a checkout needs."""
+"""Extras that combine others, or that only developers need."""
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """One thing that is so."""
+    """A fact about the installation."""
 
     part: str
-    """What it belongs to: `extra`, `device`, `store` ..."""
+    """Its topic: `extra`, `device`, `store` ..."""
     name: str
     detail: str
     wrong: bool = False
-    """It must be mended; what is merely not installed is not wrong."""
+    """Whether it must be fixed; an extra that is not installed is not wrong."""
 
 
 def look_around(plugins: Plugins, store: str) -> list[Fact]:
-    """Return what is known of this installation."""
+    """Return all facts about this installation."""
     return [*_base(), *_extras(), *_plugins(plugins), *devices(), _store(store)]
 
 
@@ -50,7 +50,7 @@ def _base() -> Iterator[Fact]:
 
 
 def _extras() -> Iterator[Fact]:
-    """Yield a fact per extra: complete, or what it lacks and the command that adds it."""
+    """Yield a fact per extra: complete, or the missing packages and the command that installs them."""
     for extra, wanted in sorted(requirements_of(PACKAGE).items()):
         lacking = [text for requirement in wanted if (text := lack_of(requirement)) is not None]
         mend = f"lacks {', '.join(lacking)}: pip install '{PACKAGE}[{extra}]'"
@@ -58,11 +58,11 @@ def _extras() -> Iterator[Fact]:
 
 
 def requirements_of(package: str) -> dict[str, list[Requirement]]:
-    """Return what each extra of a package asks for, those extras that it builds on taken apart."""
+    """Return the requirements of each extra of a package, with those of the extras that it includes."""
     own: dict[str, list[Requirement]] = {}
     try:
         lines = requires(package) or []
-    except PackageNotFoundError:  # a checkout that was never installed
+    except PackageNotFoundError:  # a source tree that was not installed
         return {}
     for line in lines:
         requirement = Requirement(line)
@@ -72,7 +72,7 @@ def requirements_of(package: str) -> dict[str, list[Requirement]]:
 
 
 def _extras_named(requirement: Requirement) -> list[str]:
-    """Return the extra that a line of the metadata belongs to; the base install has none."""
+    """Return the extra of a requirement; None for a requirement of the package itself."""
     marker = str(requirement.marker or "")
     _, equals, rest = marker.replace("'", '"').partition('extra == "')
     return [rest.partition('"')[0]] if equals else []
@@ -88,7 +88,7 @@ def _flat(extra: str, own: dict[str, list[Requirement]], package: str) -> Iterat
 
 
 def lack_of(requirement: Requirement) -> str | None:
-    """Return what is missing for a requirement to be met; None if nothing is."""
+    """Return the missing or outdated package of a requirement; None if it is met."""
     try:
         found = version(requirement.name)
     except PackageNotFoundError:
@@ -110,13 +110,13 @@ def _plugins(plugins: Plugins) -> Iterator[Fact]:
 
 
 def devices() -> Iterator[Fact]:
-    """Yield the devices that torch sees; where it is not installed, say so."""
+    """Yield the devices that torch finds, or a note that torch is not installed."""
     if find_spec("torch") is None:
         yield Fact("device", "", "unknown: torch is not installed")
         return
     try:
         torch = import_module("torch")
-    except (ImportError, OSError) as error:  # OSError: a library of CUDA that cannot be loaded
+    except (ImportError, OSError) as error:  # OSError: a CUDA library cannot be loaded
         yield Fact("device", "", f"unknown: torch cannot be imported: {error}", wrong=True)
         return
     for number in range(torch.cuda.device_count()):
@@ -128,12 +128,12 @@ def devices() -> Iterator[Fact]:
 
 
 def _store(where: str) -> Fact:
-    """Say where the store is and what it holds; one that is not there yet is not wrong."""
+    """Return the path and content of the store; a store that does not exist yet is not wrong."""
     try:
         url = store_url(where)
         place = str(Path(url.database).absolute()) if url.database and "://" not in where else show(url)
         if lacks_file(url):
-            return Fact("store", place, "not there yet: the first run makes it")
+            return Fact("store", place, "does not exist yet; the first run creates it")
         with Store(where, writable=False) as store:
             runs = len(list_runs(store))
     except PrejudgeError as error:

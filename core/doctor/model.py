@@ -1,8 +1,8 @@
 """Check with a few questions that a model does what its adapter declares.
 
-Each check asks a few tiny questions whose answers are known: an operation answers, a likely text outranks an unlikely
-one, log-probabilities are not a constant, a seed is honoured, an image is really seen. Servers that silently ignore an
-option have had whole studies scored at chance; a constant answer is a failure here, never a pass.
+Each check asks short questions with known answers: an operation answers, a likely text has a higher probability than an
+unlikely one, log-probabilities are not constant, a seed has an effect, the model uses an image. A constant answer is a
+failure, because some servers silently ignore an option, and a study would then measure chance.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LIKELY = (
     ("There was a girl in the park.", "girl the was park a in there."),
     ("We were walking down the street.", "street down were the walking we."),
 )
-"""Sentences, and the same words in no order."""
+"""Sentences, and the same words in random order."""
 CONTINUED = (
     ("I saw a woman in the", " park", " were"),
     ("They were walking down the", " street", " of"),
@@ -48,21 +48,21 @@ CONTINUED = (
     ("There was a girl in the", " garden", " was"),
     ("It was a", " mistake", " the"),
 )
-"""Prompts with a likely and an unlikely continuation of one word. The unlikely word is the commoner by itself, so that
-a model that does not see the prompt fails."""
+"""Prompts with a likely and an unlikely continuation of one word. The unlikely word is more frequent in general, so
+that a model that does not use the prompt fails."""
 PARAPHRASED = (
     ("A dog runs.", "A dog is running.", "The bank raised its interest rates."),
     ("I saw a woman in the park.", "A woman was in the park.", "They think he is lazy."),
     ("She was sitting in the cafe.", "There she was, sitting in a cafe.", "He bought two new cars."),
 )
-"""Sentences, each with a paraphrase and with one about something else."""
+"""Sentences, each with a paraphrase and with a sentence on another topic."""
 ENOUGH = 5 / 6
-"""Share of such questions to answer well; a model that only guesses does so one time in nine."""
+"""Required share of correct answers; a model that guesses has it with probability 1/9."""
 CREATIVE = "Invent a name for a new colour. Answer with the name only."
 DRAWN = range(1, 7)
-"""Seeds of the draws that should not all be one answer."""
+"""Seeds of the samples, which should not all be equal."""
 SIDE, ENDPOINT_SIDE = 64, 1024
-"""Pixels of an image that a local model draws, and of the smallest that endpoints take."""
+"""Sides in pixels of the image requested from a local model, and of the smallest that endpoints accept."""
 
 
 class Check(NamedTuple):
@@ -74,9 +74,9 @@ class Check(NamedTuple):
 
 
 async def examine(adapter: ModelAdapter, operations: Collection[type[Request]] = ()) -> list[Check]:
-    """Run every check of some operations, or of all that the adapter offers. Asks some thirty tiny questions.
+    """Run every check of some operations, or of all that the adapter offers: about thirty short requests.
 
-    Behind an endpoint stands one model of one kind: it is asked for vectors and images only where these are named.
+    An endpoint serves a model of one kind, so vectors and images are requested only if `operations` names them.
 
     Raises:
         ModelLoadError: the model cannot be loaded, so there is nothing to ask.
@@ -96,13 +96,13 @@ async def examine(adapter: ModelAdapter, operations: Collection[type[Request]] =
 
 
 def _left_out(adapter: ModelAdapter, operation: type[Request], named: Collection[type[Request]]) -> str:
-    """Say why an operation is not tried; empty if it is."""
+    """Return the reason why an operation is not checked; empty if it is."""
     if operation not in adapter.capabilities():
         return "" if named and operation not in named else "the adapter does not offer it"
     if operation in adapter.lacks:
         return "" if named and operation not in named else adapter.lacks[operation]
     if not named and adapter.endpoint is not None and operation in (Embed, Draw):
-        return f"not asked of an endpoint by itself; to try it: --operation {OPERATIONS[operation]}"
+        return f"not checked by default for an endpoint. To check it: --operation {OPERATIONS[operation]}"
     return ""
 
 
@@ -112,7 +112,7 @@ async def _checked(
     try:
         return Check(name, *await probe(a))
     except (ModelLoadError, MissingExtraError):
-        raise  # every row would say the same
+        raise  # every row would have the same error
     except PrejudgeError as error:
         return Check(name, "fail", f"{type(error).__name__}: {error}")
 
@@ -137,7 +137,9 @@ async def _pll_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
     texts = [text for pair in LIKELY for text in pair]
     scores = await _scores(adapter, [PseudoLikelihood(text=text) for text in texts])
     hits = sum(a.log_probability > b.log_probability for a, b in zip(scores[::2], scores[1::2], strict=True))
-    return _judge(hits >= ENOUGH * len(LIKELY), f"{hits} of {len(LIKELY)} sentences outrank the same words in no order")
+    return _judge(
+        hits >= ENOUGH * len(LIKELY), f"{hits} of {len(LIKELY)} sentences are likelier than their words in random order"
+    )
 
 
 async def _pll_real(adapter: ModelAdapter) -> tuple[Verdict, str]:
@@ -151,7 +153,7 @@ def _judge_scores(scores: Sequence[TokenScores]) -> tuple[Verdict, str]:
     if not all(math.isfinite(value) and value <= 1e-6 for value in sums):
         return "fail", f"a log-probability is not finite or above 0: {sums}"
     if any(s.values and not math.isclose(sum(s.values), s.log_probability, abs_tol=1e-3) for s in scores):
-        return "fail", "the values per token do not add up to the sum"
+        return "fail", "the values per token do not sum to the total"
     if len({round(value, 6) for value in sums}) == 1:
         return "fail", f"every text gets {sums[0]:.4f}: the endpoint may ignore the option"
     return "pass", f"between {min(sums):.2f} and {max(sums):.2f} nats"
@@ -160,9 +162,7 @@ def _judge_scores(scores: Sequence[TokenScores]) -> tuple[Verdict, str]:
 async def _likelihood_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
     answers = [await adapter.likelihood(Likelihood(prompt=p, continuations=(a, b))) for p, a, b in CONTINUED]
     hits = sum(a.scores[0].log_probability > a.scores[1].log_probability for a in answers)
-    return _judge(
-        hits >= ENOUGH * len(CONTINUED), f"{hits} of {len(CONTINUED)} likely continuations outrank unlikely ones"
-    )
+    return _judge(hits >= ENOUGH * len(CONTINUED), f"{hits} of {len(CONTINUED)} expected continuations are likelier")
 
 
 async def _likelihood_real(adapter: ModelAdapter) -> tuple[Verdict, str]:
@@ -189,7 +189,7 @@ async def _seed_honoured(adapter: ModelAdapter) -> tuple[Verdict, str]:
     same = await _texts(adapter, [_ask(CREATIVE, seed=7, temperature=1.0)] * 2)
     others = await _texts(adapter, [_ask(CREATIVE, seed=seed, temperature=1.0) for seed in DRAWN])
     if same[0] != same[1]:
-        return "fail", "one seed gave two answers: repeats of a run will differ (the store keeps the first)"
+        return "fail", "one seed gave two answers: repeated runs may differ (the store keeps the first answer)"
     return _judge(len(set(others)) > 1, f"{len(set(others))} answers to {len(DRAWN)} seeds")
 
 
@@ -203,7 +203,7 @@ async def _refusal_typed(adapter: ModelAdapter) -> tuple[Verdict, str]:
 
 async def _image_seen(adapter: ModelAdapter) -> tuple[Verdict, str]:
     if adapter.keep is None:
-        return "skip", "there is nowhere to keep an image"
+        return "skip", "there is no store for an image"
     files = (square(255, 0, 0), square(0, 0, 255), square(255, 0, 0, "another file"))
     images = [adapter.keep(file, "image/png") for file in files]
     question = "What is the colour of this image? Answer in one word."
@@ -214,7 +214,7 @@ async def _image_seen(adapter: ModelAdapter) -> tuple[Verdict, str]:
     if red != again and adapter.endpoint is not None:
         return "fail", (
             f"two files of one red square give {red[:20]!r} and {again[:20]!r}: the endpoint may read an image's "
-            "bytes as text, or answer otherwise each time"
+            "bytes as text, or give another answer each time"
         )
     return _judge(red != blue, f"a red and a blue square give {red[:20]!r} and {blue[:20]!r}")
 
@@ -244,7 +244,7 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
 async def _draw_seeded(adapter: ModelAdapter) -> tuple[Verdict, str]:
     if adapter.endpoint is not None:
         drawn = await adapter.draw(Draw(prompt="a red house", width=ENDPOINT_SIDE, height=ENDPOINT_SIDE))
-        return _judge(drawn.image is not None, f"{drawn.status}; whether an endpoint honours a seed is not tried")
+        return _judge(drawn.image is not None, f"{drawn.status}; the seed is not checked for an endpoint")
 
     def ask(seed: int) -> Draw:
         return Draw(prompt="a red house", width=SIDE, height=SIDE, steps=2, seed=seed)
@@ -261,13 +261,19 @@ def square(red: int, green: int, blue: int, comment: str = "") -> bytes:
 
 
 PROBES: dict[type[Request], dict[str, Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]]]] = {
-    PseudoLikelihood: {"a sentence outranks nonsense": _pll_ranks, "log-probabilities are real": _pll_real},
-    Likelihood: {"likely outranks unlikely": _likelihood_ranks, "log-probabilities are real": _likelihood_real},
+    PseudoLikelihood: {
+        "a sentence is likelier than its words in random order": _pll_ranks,
+        "log-probabilities are valid": _pll_real,
+    },
+    Likelihood: {
+        "the expected continuation is likelier": _likelihood_ranks,
+        "log-probabilities are valid": _likelihood_real,
+    },
     Generate: {
-        "it answers": _generate_answers,
-        "the seed is honoured": _seed_honoured,
-        "refusals are typed": _refusal_typed,
-        "an image is seen": _image_seen,
+        "the model answers": _generate_answers,
+        "the seed has an effect": _seed_honoured,
+        "refusals are recognised": _refusal_typed,
+        "the model uses an image": _image_seen,
     },
     Classify: {"labels are named and differ": _classify_sums},
     Embed: {"a paraphrase is nearer": _embed_ranks},

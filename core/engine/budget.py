@@ -1,7 +1,8 @@
 """`Budget`: the limits of a run's spending; the run stops at a limit without losing answers.
 
-Each call reserves what calls like it have cost so far, and gives back the difference when its answers are committed.
-So a limit is kept with many calls in flight too: it is overrun by one batch at most, and requests not at all.
+Each call reserves the mean cost of earlier calls of its kind, and returns the difference when its answers are
+committed. So a limit holds with many calls in flight too: tokens and cost exceed it by at most one batch, requests
+never.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ Dollars = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True):
-    """The most a run may spend from here on; None sets no limit."""
+    """Limits of what a run may spend from now on; None: no limit."""
 
     requests: Whole | None = None
-    """Requests sent to models, those that fail among them."""
+    """Requests sent to models, including failed ones."""
     tokens: Whole | None = None
-    """Tokens read and written, as the models count them."""
+    """Input and output tokens, as counted by the models."""
     cost: Dollars | None = None
-    """US dollars, by the registry's prices."""
+    """US dollars, from the registry's prices."""
 
     def __post_init__(self) -> None:
-        """Refuse a limit that lets nothing through; a record made in code is not checked by its types."""
+        """Refuse limits of 0 or below."""
         for name in self.__struct_fields__:
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise UsageError(
@@ -40,38 +41,38 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def any(self) -> bool:
-        """Say whether there is a limit."""
+        """Return whether there is a limit."""
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
 
 
 class Spending(NamedTuple):
-    """What was spent, or may be."""
+    """An amount of requests, tokens and cost."""
 
     requests: int = 0
     tokens: float = 0.0
     cost: float = 0.0
 
     def plus(self, other: Spending, sign: int = 1) -> Spending:
-        """Return both together."""
+        """Return the sum."""
         return Spending(
             self.requests + sign * other.requests, self.tokens + sign * other.tokens, self.cost + sign * other.cost
         )
 
     def per_request(self, requests: int) -> Spending:
-        """Return the share of so many requests in this."""
+        """Return the part of this amount that falls to so many of its requests."""
         part = requests / max(1, self.requests)
         return Spending(requests, self.tokens * part, self.cost * part)
 
 
 @dataclass
 class _Kind:
-    """What requests of one model and operation cost."""
+    """Spending on the answered requests of one model and operation."""
 
     answered: Spending = Spending()
 
 
 class Budget:
-    """The purse of one run; belongs to one event loop."""
+    """The budget of one run; used in one event loop."""
 
     def __init__(self, caps: Caps) -> None:
         self.caps = caps
@@ -82,22 +83,22 @@ class Budget:
         self._settled = asyncio.Event()
 
     async def reserve(self, kind: str, requests: int, guess: Callable[[], Spending]) -> Spending:
-        """Wait until there is room, and hold it; fewer requests than asked for may be let through.
+        """Wait until the budget allows requests, and reserve their cost; fewer requests than wanted may be allowed.
 
         Args:
-            kind: what costs alike, such as a model and an operation.
-            requests: how many are wanted.
-            guess: the cost of all of them, while none of the kind was answered yet.
+            kind: requests with similar cost, such as those of one model and operation.
+            requests: number of requests wanted.
+            guess: the cost of all of them; used until a request of this kind was answered.
 
         Raises:
-            BudgetError: the budget is spent, and nothing is under way any more.
+            BudgetError: the budget is spent, and no call is in flight.
         """
         async with self._turn:
             while True:
                 granted = self._room(requests)
                 hold = self._hold(kind, granted, guess)
                 idle = not self._held.requests
-                # With nothing under way, the last batch may go though it may overrun the limit: it learns what it cost.
+                # With no call in flight, a batch may exceed the limit: its true cost is known afterwards.
                 if granted and (self._fits(hold) or (idle and not self._exhausted())):
                     self._held = self._held.plus(hold)
                     return hold
@@ -107,7 +108,7 @@ class Budget:
                 await self._settled.wait()
 
     def settle(self, kind: str, held: Spending, spent: Spending, answered: int) -> None:
-        """Give back what was held and count what was spent: `answered` requests gave an answer."""
+        """Release the reservation and count the actual cost; `answered` is the number of answered requests."""
         self._held = self._held.plus(held, -1)
         self.spent = self.spent.plus(spent)
         if answered:
@@ -140,21 +141,21 @@ class Budget:
             f"--max-{name} {value:,}" for name in self.caps.__struct_fields__ if (value := getattr(self.caps, name))
         ]
         cost = f", {self.spent.cost:.4f} USD" if self.caps.cost is not None else ""
-        # No tokens at all are those of a model that does not count them.
+        # 0 tokens: the model does not count them.
         tokens = f", {self.spent.tokens:,.0f} tokens" if self.spent.tokens else ""
         return f"the budget is spent ({', '.join(asked)}): {self.spent.requests:,} requests{tokens}{cost}."
 
 
 def ensure_priced(caps: Caps, prices: Mapping[str, Prices]) -> None:
-    """Refuse a limit on the cost of models (by name) whose cost nobody knows.
+    """Refuse a limit on cost for models (by name) without prices.
 
     Raises:
-        UsageError: naming the models, and how to state a price.
+        UsageError: a model has no price.
     """
     if caps.cost is not None and (unknown := [model for model, price in prices.items() if not price.known]):
         raise UsageError(
-            f"--max-cost needs prices, and none is known for {', '.join(map(repr, unknown))}. "
+            f"--max-cost needs prices, and the registry has none for {', '.join(map(repr, unknown))}. "
             f"State them in a registry.toml: [models.NAME] prices = {{ input = 0.15, output = 0.60 }} "
-            "(US dollars of a million tokens; { request = 0 } for a model that costs nothing).",
+            "(US dollars per million tokens; { request = 0 } for a model that costs nothing).",
             code="budget.no-price",
         )

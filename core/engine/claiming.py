@@ -1,6 +1,6 @@
-"""`RunClaims`: the claims of a run on the keys it asks, seen from the event loop.
+"""`RunClaims`: async access to the claims of a run on the keys that it asks.
 
-Alone on a store, a claim is an entry in memory. With others there, the claims that wait go together into one
+If only one process uses the store, a claim is an entry in memory. Otherwise waiting claims are combined in one
 transaction.
 """
 
@@ -17,7 +17,7 @@ from ..store.claims import Claimed, Claims
 from .grouping import Grouped
 
 TICK_SECONDS = 0.25
-"""How soon a newcomer is noticed."""
+"""Seconds between two checks for new processes."""
 
 Run = Callable[..., Awaitable[Any]]
 
@@ -26,7 +26,7 @@ class RunClaims:
     """The claims of one run."""
 
     def __init__(self, run: Run, store: Store) -> None:
-        """Take the function that runs a blocking call in the store's thread."""
+        """`run` runs a blocking call in the store's thread."""
         self._run, self._claims = run, Claims(store)
         self._held: set[bytes] = set()
         self._released: set[bytes] = set()
@@ -36,13 +36,13 @@ class RunClaims:
         self._written: Grouped[list[bytes], Claimed] = Grouped(self._take, self._give_back)
 
     async def join(self) -> None:
-        """Let others know of this process, before it looks for answers: what is asked after that is claimed."""
+        """Register this process, before it looks for answers: all later requests are claimed."""
         if self._joined is None:
             self._joined = asyncio.create_task(self._join())
         await asyncio.shield(self._joined)
 
     async def claim(self, keys: Iterable[bytes]) -> Claimed:
-        """Claim keys; those in neither part of the result are being asked by another process."""
+        """Claim keys; another process is asking those that are in neither part of the result."""
         await self.join()
         if self._ticks is not None and self._ticks.done():
             self._ticks.result()
@@ -53,26 +53,26 @@ class RunClaims:
         return await self._written.add(keys)
 
     def release(self, keys: Iterable[bytes]) -> None:
-        """Let others have keys that were answered, or given up."""
+        """Release keys that were answered or given up."""
         ended = self._held.intersection(keys)
         self._held -= ended
         if self._shared:
             self._released |= ended
 
     async def aclose(self) -> None:
-        """Release all there is."""
+        """Release all claims."""
         for task in (self._joined, self._ticks):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         await self._written.cancel()
         if self._joined is not None:
-            with contextlib.suppress(StoreError):  # who cannot say goodbye is buried by the others
+            with contextlib.suppress(StoreError):  # the other processes remove a worker that did not leave
                 await self._run(self._claims.leave)
 
     async def _join(self) -> None:
         await self._run(self._claims.join)
-        # Whoever was there asks without claims until it has seen this process.
+        # Earlier processes ask without claims until they have seen this one.
         while await self._run(self._claims.is_awaited):
             await asyncio.sleep(TICK_SECONDS / 5)
         await self._beat()
@@ -85,8 +85,8 @@ class RunClaims:
 
     async def _beat(self) -> None:
         newest = await self._run(self._claims.newest_other)
-        # From here on every claim is written; those made before are in `_held`, and a newcomer learns of them. It
-        # stays so when the others end: what they answered may have been looked for before they did.
+        # From now on every claim is written; earlier claims are in `_held`, and a new process learns of them. This
+        # stays true when the others end: a key may have been looked up before they answered it.
         self._shared = self._shared or newest > 0
         released, self._released = self._released, set()
         await self._run(self._claims.beat, newest, frozenset(self._held), released)
@@ -102,5 +102,5 @@ class RunClaims:
         ]
 
     def _give_back(self, claimed: Claimed) -> None:
-        """Release keys that nobody waits for any more."""
+        """Release keys for which no caller waits any more."""
         self.release(claimed.mine)

@@ -1,6 +1,6 @@
-"""`Grouped`: calls that arrive during a call are combined in the next one.
+"""`Grouped`: items that arrive during a call are combined in the next call.
 
-Under load groups grow, at rest nothing waits.
+Under load the groups grow; without load no item waits.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ R = TypeVar("R")
 
 
 class Grouped(Generic[T, R]):
-    """One call for all who wait."""
+    """One call for all waiting items."""
 
     def __init__(
         self, perform: Callable[[list[T]], Awaitable[Sequence[R]]], unwanted: Callable[[R], None] | None = None
     ) -> None:
-        """Take what returns a result for each of some items; `unwanted` gets those that nobody waits for any more."""
+        """`call` returns a result per item; `unwanted` receives results for which no caller waits any more."""
         self._perform, self._unwanted = perform, unwanted
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
         self._task: asyncio.Task[None] | None = None
 
     async def add(self, item: T) -> R:
-        """Wait for the result of an item. Raises what the call of its group raised."""
+        """Wait for the result of an item. Raises the exception of its group's call."""
         done: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, done))
         if self._task is None or self._task.done():
@@ -33,12 +33,12 @@ class Grouped(Generic[T, R]):
         return await done
 
     async def finish(self) -> None:
-        """Wait for what was added, whether or not somebody waits for it."""
+        """Wait for all items that were added."""
         if self._task is not None:
             await self._task
 
     async def cancel(self) -> None:
-        """Give up what is under way."""
+        """Cancel the current call."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

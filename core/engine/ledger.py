@@ -1,7 +1,7 @@
-"""`Ledger`: the store, seen from the event loop.
+"""`Ledger`: async access to the store.
 
-Every call runs in one thread, so writes stand in line and the loop never waits for a disk. Answers that arrive while
-a commit is under way go together into the next one.
+Every call runs in one thread, so writes are sequential and the event loop never waits for a disk. Answers that arrive
+during a commit are combined in the next one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Ledger:
-    """An async door to a store, for one run."""
+    """Async access to a store, for one run."""
 
     def __init__(self, store: Store, run_id: int, *, anew: bool = False) -> None:
         self.store, self.run_id = store, run_id
@@ -39,17 +39,17 @@ class Ledger:
         return await self._run(self.store.find, keys)
 
     async def claim(self, keys: Sequence[bytes]) -> Claimed:
-        """Claim keys that are about to be asked; those in neither part of the result another process is asking."""
+        """Claim keys before asking; another process is asking those that are in neither part of the result."""
         if self._anew:
             return Claimed({}, frozenset(keys))
         return await self._claims.claim(keys)
 
     def release(self, keys: Iterable[bytes]) -> None:
-        """Let other processes have keys that were answered, or given up."""
+        """Release keys that were answered or given up."""
         self._claims.release(keys)
 
     async def keep(self, data: bytes, media_type: str) -> str:
-        """Keep bytes under their sha256 (hex), which is returned."""
+        """Store bytes under their sha256 (hex), which is returned."""
         return await self._run(self.store.keep, data, media_type)
 
     async def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
@@ -57,7 +57,7 @@ class Ledger:
         return await self._run(self.store.responses, exchange_ids)
 
     async def add(self, rows: Sequence[NewExchange]) -> dict[bytes, Found]:
-        """Commit answers; when this returns, they are durable. Only then may they be counted."""
+        """Commit answers; on return they are durable. Answers must not be counted before."""
         return await self._commits.add(rows)
 
     async def fail(self, failures: Sequence[Failure]) -> None:
@@ -69,7 +69,7 @@ class Ledger:
         await self._run(self.store.add_trials, rows)
 
     async def aclose(self) -> None:
-        """Commit what has arrived, and end the thread."""
+        """Commit all remaining answers, and end the thread."""
         try:
             await self._commits.finish()
             await self._claims.aclose()

@@ -1,8 +1,8 @@
 """`Limiter`: the number of calls in flight to one endpoint, and their rate.
 
-An endpoint that never says "too many" is only held to its concurrency; the first 429 gives it a rate (`pace.py`).
-Calls that were sent before the rate shrank do not shrink it again. Whoever waits holds no slot, and waits in line:
-only the head of the line sleeps.
+An endpoint that never answers 429 (too many requests) is limited only by its concurrency; the first 429 sets a rate
+(`pace.py`). Calls that were sent before a decrease of the rate do not decrease it again. A waiting call holds no slot;
+calls wait in a queue, in which only the first one sleeps.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .pace import Pace
 
 LOG = logging.getLogger(__name__)
 FIRST_WINDOW = 8
-"""Calls in flight before the first answer of an endpoint; twice as many each round, up to its concurrency."""
+"""Calls in flight before the first answer of an endpoint; doubled each round, up to its concurrency."""
 
 
 class Ticket(NamedTuple):
-    """A call that was let through."""
+    """A call that may be sent."""
 
     sent: float
     requests: int
@@ -37,28 +37,28 @@ class Ticket(NamedTuple):
 
 @dataclass
 class Paced:
-    """What a limiter did; stands in the manifest."""
+    """Statistics of a limiter, for the manifest."""
 
     limited: int = 0
     """Requests answered 429."""
     shrunk: int = 0
-    """Times the rate was lowered."""
+    """Number of decreases of the rate."""
     waited_seconds: float = 0.0
-    """Time in which calls were held back, by the rate or because the endpoint said to wait."""
+    """Seconds in which calls waited, because of the rate or at the request of the endpoint."""
     rate: float | None = None
-    """Requests per second found in the end; None where no limit was met."""
+    """Last rate in requests per second; None if no limit was met."""
     most_in_flight: int = 0
 
 
 class Clock(msgspec.Struct, frozen=True):
-    """Time, and how to let it pass."""
+    """A clock, and how to sleep."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 class Limiter:
-    """The gate before one endpoint; belongs to one event loop."""
+    """Limits the calls to one endpoint; used in one event loop."""
 
     def __init__(self, limits: Limits, *, remote: bool = True, clock: Clock | None = None) -> None:
         self._clock = clock or Clock()
@@ -73,11 +73,11 @@ class Limiter:
 
     @property
     def rate(self) -> float | None:
-        """Return the requests per second that are let through; None while no limit was met."""
+        """Return the allowed requests per second; None if no limit was met."""
         return self._pace.found(self._clock.now())
 
     async def enter(self, requests: int) -> Ticket:
-        """Wait for a slot and for the time of a call; give the ticket back with `leave`, whatever comes of it."""
+        """Wait for a slot and for the time of a call; always return the ticket with `leave`, also after an error."""
         if self._turn.locked() or self._busy >= self._window or self._pace.wait(self._clock.now()) > 0:
             async with self._turn:
                 await self._wait()
@@ -106,7 +106,7 @@ class Limiter:
         return Ticket(now, requests)
 
     def leave(self, ticket: Ticket, answers: Sequence[object]) -> None:
-        """Free the slot of a call, and learn from its answers."""
+        """Free the slot of a call, and adjust the rate to its answers."""
         self._busy -= 1
         if self._freed is not None and not self._freed.done():
             self._freed.set_result(None)
@@ -114,7 +114,7 @@ class Limiter:
         now = self._clock.now()
         if self._pace.learn(now, ticket, len(limited)):
             self.paced.shrunk += 1
-            LOG.info("the endpoint is at its limit: %.2f requests per second from here on", self.rate or 0.0)
+            LOG.info("the endpoint is at its limit: %.2f requests per second from now on", self.rate or 0.0)
         if limited:
             self.paced.limited += len(limited)
             self._pause(now, limited)
@@ -123,41 +123,41 @@ class Limiter:
 
     def _pause(self, now: float, limited: Sequence[RateLimitError]) -> None:
         named = [error.retry_after for error in limited if error.retry_after is not None]
-        # Where no limit is known, a wait is for the request that met a 429, and not for all.
+        # While no limit is known, only the request that met a 429 waits, not all requests.
         if named and self._pace.limited:
-            LOG.info("the endpoint says to wait %.1f s", max(named))
+            LOG.info("the endpoint asks to wait %.1f s", max(named))
             self._pace.pause(now, max(named))
 
     def hear(self, room: Room) -> None:
-        """Wait where an endpoint says beforehand that there is no room left."""
+        """Wait if the endpoint announces that no requests remain in the current window."""
         if room.remaining < 1:
-            # Buckets tell when they are full again; the next request has room long before.
+            # The endpoint names the time when its full limit is available; the next request is allowed long before.
             self._pace.pause(self._clock.now(), room.reset_seconds / max(1.0, room.limit or 1.0))
 
     def take(self) -> Paced:
-        """Return what was done since the last time, and begin to count anew."""
+        """Return the statistics since the last call, and reset them."""
         done, self.paced = self.paced, Paced()
         done.rate = self._pace.found(self._clock.now())
         return done
 
 
 class Limiters:
-    """A limiter per endpoint: adapters that name the same one share it."""
+    """A limiter per endpoint: adapters that name the same endpoint share it."""
 
     def __init__(self) -> None:
         self._known: dict[str, Limiter] = {}
 
     def of(self, adapter: ModelAdapter) -> Limiter:
-        """Return the limiter of an adapter's endpoint; one of its own where it names none."""
+        """Return the limiter of an adapter's endpoint; an adapter without an endpoint has its own limiter."""
         name = adapter.endpoint or f"{id(adapter)}"
         if name not in self._known:
             self._known[name] = Limiter(adapter.limits, remote=adapter.endpoint is not None)
         return self._known[name]
 
     def bind(self, adapters: Iterable[ModelAdapter], store: Store) -> None:
-        """Lend adapters what a run has for them: the images of its store, and an ear for limits."""
+        """Give adapters the services of a run: the images of its store, and a receiver of rate-limit information."""
         for adapter in adapters:
-            # The limiter is looked up late: its time begins with the first request.
+            # The limiter is made at the first request, because its clock starts then.
             adapter.bind(Services(blobs=store.blob, keep=store.keep, hear=partial(self._hear, adapter)))
 
     def _hear(self, adapter: ModelAdapter, room: Room) -> None:
@@ -169,5 +169,5 @@ def _failed(answer: object) -> bool:
 
 
 def describe(paced: Paced) -> dict[str, float | int | None]:
-    """Return what a limiter did, for the manifest."""
+    """Return the statistics of a limiter, for the manifest."""
     return {**asdict(paced), "waited_seconds": round(paced.waited_seconds, 3)}

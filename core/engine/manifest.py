@@ -1,6 +1,6 @@
 """`Manifest`: the record of a run, complete enough to score it again and to document its origin.
 
-A run that is resumed adds to what it recorded before, and replaces nothing.
+A resumed run adds to its record, and replaces nothing.
 """
 
 from __future__ import annotations
@@ -30,41 +30,41 @@ PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy", "tokenizers", "
 
 
 MANIFEST = "manifest.json"
-"""What it is called in the folder of a run."""
+"""Its file name in the folder of a run."""
 IMPORTED = "imported"
-"""The mode of a run whose answers somebody else collected."""
+"""The mode of a run of imported answers."""
 ADDED = ("asked", "retried")
-"""Counts of what was done, each time the run was taken up; the others say how the trials stand."""
+"""Counts that are summed over all resumptions of a run; the others are the present state of the trials."""
 KNOWN = ("input_tokens", "output_tokens", "cost")
-"""Counts that are added up too, and are unknown if those of any answer are."""
+"""Counts that are summed too, but are unknown if the count of any answer is unknown."""
 
 
 class StageRecord(msgspec.Struct, frozen=True):
-    """What happened in a stage."""
+    """The record of a stage."""
 
     planned: int
     counts: dict[str, int | float | None] = {}
     """Fields of `scheduler.Counts`."""
     pace: dict[str, int | float | None] = {}
-    """Fields of `limiter.Paced`: what the limiter of the endpoint did in this stage."""
+    """Fields of `limiter.Paced`: statistics of the endpoint's limiter in this stage."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in the store's `run` table and in `manifest.json`."""
+    """Content of the store's `run` table and of `manifest.json`."""
 
     run: str
     study: Study
     identities: dict[str, Identity]
     """By role."""
     settings: dict[str, dict[str, Scalar]] = {}
-    """By role, what of an identity's settings differs from the defaults of the adapter."""
+    """By role, the settings of an identity that differ from the adapter's defaults."""
     stages: dict[str, StageRecord] = {}
     data: dict[str, str] = {}
-    """sha256 of each file the options name."""
+    """sha256 of each file that the options name."""
     notes: tuple[str, ...] = ()
-    """What was noticed while reading the data."""
+    """Notes from reading the data."""
     remeasured: dict[str, Any] = {}
-    """`METRIC.option`: what was set when it was scored again, otherwise than the run had it. Never in the store."""
+    """`METRIC.option`: options changed when the run was scored again. Never in the store."""
     mode: str = "use"
     command: str = ""
     prejudge: str = VERSION
@@ -74,10 +74,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest in the folder of a run: what it was, and how it was scored last.
+    """Return the manifest in the folder of a run, with the options of its last scoring.
 
     Raises:
-        DataError: there is none, or it cannot be read.
+        DataError: there is no manifest, or it cannot be read.
     """
     try:
         return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
@@ -86,21 +86,21 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def remeasured_in(folder: Path) -> dict[str, Any]:
-    """Return what was set when the folder of a run was written last; nothing where there is none.
+    """Return the options changed when the folder of a run was written last; empty if there is no folder.
 
     Raises:
-        DataError: there is a manifest, and it cannot be read.
+        DataError: the manifest cannot be read.
     """
     return read_manifest(folder).remeasured if (folder / MANIFEST).exists() else {}
 
 
 def in_words(options: Mapping[str, Any]) -> str:
-    """Write options as `name = value`."""
+    """Format options as `name = value`."""
     return ", ".join(f"{name} = {value}" for name, value in options.items())
 
 
 def set_settings(adapter: ModelAdapter) -> dict[str, Scalar]:
-    """Return what of an adapter's identity was set otherwise than by default; what is no option is left out."""
+    """Return the settings of an adapter's identity that are options and differ from their defaults."""
     settings = adapter.identity.settings
     return {
         field.name: settings[field.name]
@@ -120,7 +120,7 @@ def new_name(study: str, model: str) -> str:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return the fields that say what a run was made with."""
+    """Return the fields on versions and platform."""
     return {
         "python": platform.python_version(),
         "platform": f"{sys.platform}-{platform.machine()}",
@@ -135,7 +135,7 @@ def digest_data(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def digest_files(paths: Iterable[str]) -> dict[str, str]:
-    """Return the sha256 of each of these files that is there."""
+    """Return the sha256 of each of these files that exists."""
     digests = {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths if Path(path).is_file()}
     for path, digest in digests.items():
         LOG.info("data file %s, sha256 %s", path, digest)
@@ -151,19 +151,19 @@ def _versions(names: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 
 class Earlier(msgspec.Struct, frozen=True):
-    """What a run recorded when it was last left."""
+    """The state of a run at its last end or interruption."""
 
     row: RunRow
     manifest: Manifest
 
     @property
     def done(self) -> bool:
-        """Say whether it was at its end."""
+        """Return whether the run was finished."""
         return self.row.state == "finished"
 
 
 def find_earlier(store: Store, name: str | None, study: Study) -> Earlier | None:
-    """Return what stands in the store of a run of this name and study; None if it is new."""
+    """Return the stored record of a run of this name and study; None if the run is new."""
     for row in list_runs(store) if name is not None else ():
         if row.name == name:
             manifest = msgspec.json.decode(row.manifest, type=Manifest)
@@ -172,7 +172,7 @@ def find_earlier(store: Store, name: str | None, study: Study) -> Earlier | None
 
 
 def add_up(earlier: Mapping[str, StageRecord], name: str, now: StageRecord) -> StageRecord:
-    """Return the record of a stage with what was done in it before."""
+    """Return the record of a stage, with the counts from before the run was resumed."""
     before = earlier.get(name)
     if before is None or not before.counts:
         return now
@@ -180,14 +180,14 @@ def add_up(earlier: Mapping[str, StageRecord], name: str, now: StageRecord) -> S
         return StageRecord(now.planned, before.counts, before.pace)
     counts = dict(now.counts)
     counts |= {key: (counts.get(key) or 0) + (before.counts.get(key) or 0) for key in ADDED}
-    # What the run itself asked before is now in the store; it is no answer of another run.
+    # Answers of this run from before are in the store now; they do not count as answers of other runs.
     counts["cached"] = max(0, (now.counts.get("cached") or 0) - (before.counts.get("asked") or 0))
     counts |= {key: _known(key, before, now) for key in KNOWN}
     return StageRecord(now.planned, counts, now.pace if now.counts.get("asked") else before.pace or now.pace)
 
 
 def _known(key: str, before: StageRecord, now: StageRecord) -> float | None:
-    """Return a count of both, such as the cost; unknown if that of any answer is."""
+    """Return the sum of two counts, such as costs; unknown if one of them is."""
     parts = [part.counts.get(key) for part in (before, now) if part.counts.get("asked")]
     if not parts:
         return now.counts.get(key)

@@ -19,13 +19,13 @@ def gather_observations(
     failures: Mapping[bytes, str],
     blobs: Callable[[str], bytes] | None = None,
 ) -> pl.DataFrame:
-    """Return what `build_observations` gives for trials that come some at a time, as the stage reviews it.
+    """Return the observations of trials that arrive in parts, after the stage's review.
 
     Args:
         stage: reads the responses.
-        parts: its trials, some in each.
-        failures: why a key has no answer.
-        blobs: bytes of an image by its sha256, where there is a store.
+        parts: its trials, in parts.
+        failures: reason for a missing answer, by key.
+        blobs: bytes of an image by its sha256, if there is a store.
     """
     frames = [build_observations(stage, part, failures) for part in parts]
     if not frames:
@@ -39,13 +39,13 @@ def _none() -> pl.DataFrame:
 
 
 def stack(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the observations of all stages in one frame, with a column `stage`; what a stage lacks is null."""
+    """Return the observations of all stages in one frame, with a column `stage`; columns a stage lacks are null."""
     named = [frame.with_columns(pl.lit(name).alias(STAGE)) for name, frame in frames.items()]
     return pl.concat(named, how="diagonal_relaxed")
 
 
 def unstack(frame: pl.DataFrame, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
-    """Return the observations by stage, as they were before `stack`."""
+    """Return the observations by stage: the inverse of `stack`."""
     return {
         stage.name: frame.filter(pl.col(STAGE) == stage.name).select(
             name for name in frame.columns if name in {*stage.factors, *stage.outcomes, "trial", *ALWAYS}
@@ -59,8 +59,8 @@ def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[byt
 
     Args:
         stage: reads the responses.
-        trials: `trial`, `factors` (JSON), `key`, `status` (null where no answer came) and `response` (JSON).
-        failures: why a key has no answer.
+        trials: `trial`, `factors` (JSON), `key`, `status` (null without an answer) and `response` (JSON).
+        failures: reason for a missing answer, by key.
     """
     factors = _factors(stage, trials)
     reasons = [failures.get(key) for key in trials["key"]] if failures else [None] * trials.height
@@ -86,7 +86,7 @@ def _factors(stage: Stage, trials: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read(stage: Stage, factors: pl.DataFrame, responses: pl.Series) -> pl.DataFrame:
-    """Return the outcomes of readable answers, with `_unreadable` holding the reason of the others."""
+    """Return the outcomes of readable answers; `_unreadable` has the reason for the others."""
     if (quick := stage.read_frame(factors.with_columns(responses))) is not None:
         return quick.with_columns(pl.lit(None, dtype=pl.String).alias("_unreadable"))
     rows: list[dict[str, Scalar]] = []

@@ -24,7 +24,7 @@ PART = 4096
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """Units of one cell of a design, and what the paper had there."""
+    """Units of one cell of a design, and the paper's number."""
 
     group: dict[str, Scalar]
     units: int
@@ -32,7 +32,7 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What one stage would ask."""
+    """The requests of one stage."""
 
     stage: str
     role: str
@@ -41,28 +41,28 @@ class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
     trials: int
     units: int
     cached: int | None
-    """Trials the store already answers; None without a model or a store."""
+    """Trials with a stored answer; None without a model or a store."""
     cells: tuple[Cell, ...]
     coarser: tuple[Cell, ...] = ()
-    """Cells by fewer factors, where the paper has its counts by those."""
+    """Cells by fewer factors, if the paper has its counts by those."""
     published_total: float | None = None
     requests: int = 0
-    """Requests that would be asked: each one once, and none that the store answers."""
+    """Requests without a stored answer; equal requests count once."""
     attempts: int = 1
-    """How often, at most, one is asked whose answer cannot be read."""
+    """Maximum number of attempts at a readable answer."""
     input_tokens: float = 0.0
-    """Of these requests; an estimate, see `basis`."""
+    """Tokens of these requests; an estimate, see `basis`."""
     output_tokens: float = 0.0
     basis: str = ""
-    """How the tokens were estimated."""
+    """Source of the token estimate."""
     cost: float | None = None
-    """US dollars, by the registry's prices; None where no price is known."""
+    """US dollars, from the registry's prices; None if no price is known."""
     later: tuple[tuple[str, str], ...] = ()
-    """Name and role of the stages that follow: what they ask depends on answers."""
+    """Name and role of later stages, whose requests depend on answers."""
 
 
 class _Tally(msgspec.Struct):
-    """What is counted while the trials go by."""
+    """Counts over the trials of a stage."""
 
     rates: Rates
     prices: Prices
@@ -74,13 +74,13 @@ class _Tally(msgspec.Struct):
     cells: Counter[tuple[Scalar, ...]] = msgspec.field(default_factory=Counter)
 
     def see(self, part: Sequence[tuple[Trial, int]], count_by: tuple[str, ...]) -> None:
-        """Count trials, by their cells too."""
+        """Count trials, in total and by cell."""
         for trial, times in part:
             self.trials += times
             self.cells[tuple(trial.factors[name] for name in count_by)] += times
 
     def ask(self, request: AnyRequest, times: int) -> None:
-        """Count so many requests like this one that would be asked."""
+        """Count this many requests like this one."""
         tokens = self.rates.guess(request)
         self.requests += times
         self.tokens = self.tokens.plus(Tokens(times * tokens.input, times * tokens.output))
@@ -88,10 +88,10 @@ class _Tally(msgspec.Struct):
 
 
 def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list[StagePlan]:
-    """Count the trials of each stage that can be counted now: those that need no earlier answers.
+    """Count the trials of each stage that does not depend on earlier answers.
 
     Raises:
-        UsageError: a model cannot do what the study asks of it, or stands for a role that the study does not have.
+        UsageError: a model does not support an operation, or is for a role that the study does not have.
     """
     instrument = catalogue.instrument(study)
     ensure_named_capable(catalogue, study, instrument)
@@ -130,10 +130,10 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
 
 
 def _count(stage: Stage, identity: bytes | None, store: Store | None, tally: _Tally) -> None:
-    # Keys are short beside requests: a million of them is what a plan may hold.
+    # Only keys are kept, because a million requests would need too much memory.
     seen: set[bytes] = set()
     looked_up = store if identity is not None and store is not None and _has_answers(store, identity) else None
-    # Only what may be in the store has to be made one by one, with its own key.
+    # Trials are generated one by one, for their keys, only if the store may have answers.
     groups = stage.alike({}) if looked_up is None else ((trial, 1) for trial in stage.trials({}))
     for part in batched(groups, PART):
         tally.see(part, stage.count_by)
@@ -148,7 +148,7 @@ def _count(stage: Stage, identity: bytes | None, store: Store | None, tally: _Ta
 
 
 def _has_answers(store: Store, identity: bytes) -> bool:
-    """Say whether the store holds any answer of a model."""
+    """Return whether the store has any answer of a model."""
     exchange, models = table_of(Exchange), table_of(Model)
     query = sa.select(exchange.c.id).join_from(exchange, models, exchange.c.model_id == models.c.id)
     with store.engine.connect() as connection:

@@ -9,37 +9,37 @@ import msgspec
 from .scheduler import Counts
 
 SCHEMA = 1
-"""Version of what `as_record` returns; raised when a field changes its meaning or goes."""
+"""Version of `as_record`; increased when a field is removed or changes its meaning."""
 
 
 class Progress(Protocol):
-    """What a run reports to: a terminal, a log, nothing."""
+    """Receiver of a run's progress, such as a terminal or a log."""
 
     def begin(self, run: str) -> None:
-        """Hear the run's name, once it is in the store."""
+        """Receive the run's name, once it is in the store."""
 
     def stage(self, name: str, role: str, total: int) -> None:
-        """Hear that a stage of `total` trials begins."""
+        """Receive the start of a stage of `total` trials."""
 
     def update(self, counts: Counts) -> None:
-        """Hear how far the stage is. Called for every batch, so what takes time must not be done each time."""
+        """Receive the counts of the stage. Called for every batch, so it must be fast."""
 
 
 class Silent:
     """Report nothing."""
 
     def begin(self, run: str) -> None:
-        """Hear the run's name."""
+        """Ignore the run's name."""
 
     def stage(self, name: str, role: str, total: int) -> None:
-        """Hear that a stage begins."""
+        """Ignore the start of a stage."""
 
     def update(self, counts: Counts) -> None:
-        """Hear how far the stage is."""
+        """Ignore the counts."""
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """How far a stage is after some seconds."""
+    """Progress of a stage after some seconds."""
 
     stage: str
     role: str
@@ -49,25 +49,25 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def done(self) -> int:
-        """Return the trials that are settled; several may have shared one answer, so the end is taken as it is told."""
+        """Return the number of settled trials; at the end all of them, since several trials may share one answer."""
         counts = self.counts
         return min(self.total, max(counts.trials, counts.cached + counts.asked + counts.failed + counts.missed))
 
     @property
     def rate(self) -> float | None:
-        """Return the answers per second that the model gave; None before the first."""
+        """Return the model's answers per second; None before the first answer."""
         return self.counts.asked / self.seconds if self.counts.asked and self.seconds > 0 else None
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the time left if what is left must be asked too, at the rate so far; None where nobody can know."""
+        """Return the seconds left at the present rate, if all remaining trials must be asked; None if unknown."""
         if self.done >= self.total:
             return 0.0
         settled = self.counts.asked + self.counts.failed or self.done
         return (self.total - self.done) * self.seconds / settled if settled and self.seconds > 0 else None
 
     def as_record(self, event: str) -> dict[str, Any]:
-        """Return plain values for a machine; what is unknown is None."""
+        """Return plain values for programs; unknown values are None."""
         return {
             "schema": SCHEMA,
             "event": event,
@@ -91,20 +91,20 @@ class Reading(msgspec.Struct, frozen=True):
         }
 
     def words(self) -> str:
-        """Return the same for a person."""
+        """Return the progress as text."""
         counts = self.counts
         words = [f"{name} {getattr(counts, name):,}" for name in ("asked", "cached", "failed", "refused")]
         words += [f"{name} {count:,}" for name in ("retried", "missed") if (count := getattr(counts, name))]
         if self.rate is not None:
             words.append(_per_second(self.rate))
         if counts.pace is not None:
-            words.append(f"endpoint lets through {_per_second(counts.pace)}")
+            words.append(f"endpoint limit {_per_second(counts.pace)}")
         if counts.cost is not None:
             words.append(f"cost ${counts.cost:,.4f}" if counts.cost < 1 else f"cost ${counts.cost:,.2f}")
         return ", ".join(words)
 
     def left(self) -> str:
-        """Return the time left as hours, minutes and seconds."""
+        """Return the time left as text: hours, minutes and seconds."""
         if self.seconds_left is None:
             return "time left unknown"
         minutes, seconds = divmod(round(self.seconds_left), 60)

@@ -13,22 +13,22 @@ RETRIED = frozenset({RetryDecision.RATE_LIMIT, RetryDecision.TRANSIENT})
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How often and after how long a failed request is asked again."""
+    """Number of retries of a failed request, and waits between them."""
 
     max_retries: int = 6
     max_rate_limited: int = 12
-    """Retries after a 429: the endpoint is up, and its pace is being found."""
+    """Retries after a 429; more, because the endpoint works and only its limit is not known yet."""
     base_seconds: float = 0.5
-    """First back-off; each further one is twice as long."""
+    """Seconds of the first back-off; each further one is twice as long."""
     cap_seconds: float = 60.0
 
     def again(self, error: ModelError, retries: int) -> bool:
-        """Say whether a request that failed so, after this many retries, is asked again."""
+        """Return whether a failed request is retried after this many retries."""
         limited = error.decision is RetryDecision.RATE_LIMIT
         return error.decision in RETRIED and retries < (self.max_rate_limited if limited else self.max_retries)
 
     def wait(self, errors: Iterable[ModelError], retries: int) -> float:
-        """Return the seconds to wait: what the endpoint named, else an exponential back-off with jitter."""
+        """Return the seconds to wait: as the endpoint asked, else an exponential back-off with jitter."""
         named = [e.retry_after for e in errors if isinstance(e, RateLimitError) and e.retry_after is not None]
         if named:
             return max(named)

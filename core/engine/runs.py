@@ -1,4 +1,4 @@
-"""A run: study to trials to settled requests, recorded in plan order within a bounded window."""
+"""A run: the trials of a study are asked, and recorded in plan order within a bounded window."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ from .scheduler import Keyed, Mode, Scheduler
 WINDOW = 4096
 """Trials planned at a time."""
 OPEN_WINDOWS = 2
-"""Windows under way at once: the next one fills the slots that the last requests of this one leave empty."""
+"""Number of windows at a time: the next one uses slots that are free while the last requests of this one run."""
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How to run."""
+    """Settings of a run."""
 
     mode: Mode = "use"
     name: str | None = None
-    """Name of the run to take up again; None begins a new one."""
+    """Name of the run to resume; None: a new run."""
     command: str = ""
-    """What was typed, for the manifest."""
+    """The command line, for the manifest."""
     caps: Caps = Caps()
-    """What may be spent from here on."""
+    """Limits of what may be spent from now on."""
 
 
 async def execute(
     catalogue: Catalogue, study: Study, store: Store, options: RunOptions, progress: Progress | None = None
 ) -> str:
-    """Run a study to its end and return the run's name. What is answered is in the store, whatever happens.
+    """Run a study and return the run's name. All answers are stored, also if the run fails.
 
     Raises:
-        UsageError: the study cannot be run as it is; nothing was asked.
-        ReplayMissError: `replay` met requests that were never answered.
-        BudgetError: it spent what it may; it can be resumed.
+        UsageError: the study cannot be run; nothing was asked.
+        ReplayMissError: requests of a `replay` have no stored answer.
+        BudgetError: the budget is spent; the run can be resumed.
         ModelError: the model refuses the key or account.
     """
     instrument = catalogue.instrument(study)
@@ -85,14 +85,14 @@ def _ensure_set_up(study: Study, stages: Iterable[Stage], adapters: Mapping[str,
 
 
 class _Parts(NamedTuple):
-    """What a run is made of."""
+    """The parts of a run."""
 
     study: Study
     instrument: Instrument
     adapters: Mapping[str, ModelAdapter]
     """By model."""
     owner: str
-    """The plugin that the probe came from."""
+    """The plugin of the probe."""
     prices: Mapping[str, Prices]
     """By model."""
 
@@ -115,7 +115,7 @@ class _Run:
     async def execute(self) -> str:
         base = self._manifest()
         first = self.instrument.stages()[0]
-        # Planning reads the data: what is wrong with it is said before a run stands in the store.
+        # Planning reads the data, so errors in it are found before the store has a record of the run.
         with blamed(self.owner, f"probe {self.study.probe!r}"):
             self.planned = {first.name: first.count({})}
         self.records = self.recorded | {
@@ -138,7 +138,7 @@ class _Run:
         return self.name
 
     def _end(self, run_id: int, state: str, base: Manifest) -> None:
-        """Record how the run ended; one that was only looked through again stays as it was, its times too."""
+        """Record the end of the run; if nothing was asked, its earlier record stays unchanged."""
         before, manifest = self.before, encode(msgspec.structs.replace(base, stages=self.records))
         if self.called or before is None:
             self.store.end_run(run_id, state, manifest)
@@ -221,7 +221,7 @@ class _Run:
 
 
 class _Window:
-    """Some trials of a stage, in plan order from `ordinal` on."""
+    """Consecutive trials of a stage, in plan order from `ordinal` on."""
 
     def __init__(self, stage: Stage, scheduler: Scheduler, ordinal: int, trials: list[Trial]) -> None:
         self.stage, self.scheduler, self.ordinal, self.trials = stage, scheduler, ordinal, trials
@@ -248,7 +248,7 @@ class _Window:
         self.found |= await self.scheduler.settle([self.keyed[place] for place in places])
 
     async def _unreadable(self, attempt: int) -> list[int]:
-        """Return the trials whose latest answer, given at this attempt, could not be read."""
+        """Return the trials whose answer at this attempt could not be read."""
         latest = {
             place: self.found[keyed.key]
             for place, keyed in enumerate(self.keyed)
@@ -259,7 +259,7 @@ class _Window:
         return [place for place, number in numbers.items() if self._is_unreadable(place, responses[number])]
 
     async def _responses(self, exchanges: set[int]) -> dict[int, AnyResponse]:
-        """Return answers: those given just now as they are, others from the store."""
+        """Return answers: new ones from memory, others from the store."""
         given = {number: self.fresh[number] for number in exchanges if number in self.fresh}
         if not (others := exchanges - given.keys()):
             return given

@@ -1,7 +1,7 @@
 """`Scheduler`: from requests to committed answers, for one model.
 
-One key is asked once, however many trials want it (single-flight). What the store knows is not asked. Requests are
-batched by length; a call in flight holds a slot, a wait holds none. An answer counts only once it is committed.
+Each key is asked once, however many trials need it (single-flight). Stored answers are not requested again. Requests
+are batched by length; a call in flight holds a slot, a waiting call does not. An answer counts only when committed.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ from .tokens import RULE_OF_THUMB, Tokens, guess_cost
 
 LOG = logging.getLogger(__name__)
 SILENT = 10
-"""Requests given up, without a single answer, after which a model is taken to be away."""
+"""Number of failed requests, without a single answer, after which the model is considered unavailable."""
 POLL_SECONDS = 0.02
-"""First wait for a key that another process is asking; the following ones are longer."""
+"""Seconds of the first wait for a key that another process is asking; later waits are longer."""
 Mode = Literal["use", "replay", "refresh"]
 
 
 @dataclass
 class Counts:
-    """What happened so far to the requests of a stage."""
+    """Counts of the requests of a stage."""
 
     trials: int = 0
     cached: int = 0
-    """Keys the store answered."""
+    """Keys with an answer in the store."""
     asked: int = 0
-    """Keys the model answered, committed."""
+    """Keys answered by the model, committed."""
     failed: int = 0
     refused: int = 0
-    """Answers that were refused or filtered, from store or model."""
+    """Refused or filtered answers, from store or model."""
     retried: int = 0
     missed: int = 0
-    """Keys without an answer in `replay`."""
+    """Keys of a `replay` without an answer."""
     input_tokens: int | None = 0
-    """As the model counts them; None where answers came and it counts none. So are those below."""
+    """As counted by the model; None if it does not count them. The same holds for the next fields."""
     output_tokens: int | None = 0
     cost: float | None = None
-    """US dollars; None where no price is known."""
+    """US dollars; None if no price is known."""
     pace: float | None = None
-    """Requests per second that the limiter of the endpoint lets through; None while no limit was met."""
+    """Requests per second allowed by the endpoint's limiter; None if no limit was met."""
 
 
 class Keyed(NamedTuple):
@@ -74,7 +74,7 @@ class Keyed(NamedTuple):
 
 @dataclass
 class Scheduler:
-    """Settle requests to one model."""
+    """Answer requests to one model, from the store or by asking."""
 
     adapter: ModelAdapter
     ledger: Ledger
@@ -85,20 +85,20 @@ class Scheduler:
     counts: Counts = field(default_factory=Counts)
     on_progress: Callable[[Counts], None] = lambda counts: None
     limiter: Limiter | None = None
-    """The gate of the endpoint, shared by all who ask it; None makes one."""
+    """The limiter of the endpoint, shared by all models behind it; None: a new one."""
     budget: Budget | None = None
-    """What all stages of the run together may spend."""
+    """The budget of all stages of the run together."""
     prices: Prices = field(default_factory=Prices)
     fresh: dict[int, AnyResponse] | None = None
-    """Answers that were stored just now, by exchange, for whoever reads them at once and removes them; None: nobody."""
+    """New answers by exchange; the reader removes them. None: there is no reader."""
 
     def __post_init__(self) -> None:
-        """Make the gate and the table of what is in flight."""
+        """Make the limiter and the table of requests in flight."""
         self._gate = self.limiter or Limiter(self.adapter.limits, remote=self.adapter.endpoint is not None)
         if self.prices.known and self.counts.cost is None:
             self.counts.cost = 0.0
-        # What is asked and not yet durable is what a kill loses: no more than may be in flight. A model with one slot
-        # gets a second place, so that it works while its last answers are committed.
+        # A kill loses answers that are not yet committed, so their number is limited to the calls in flight. A model
+        # with one slot has two places, so that it works while its last answers are committed.
         self._places = asyncio.Semaphore(max(2, self.adapter.limits.concurrency))
         self._flights: dict[bytes, asyncio.Future[Found | None]] = {}
         self._renewed: dict[bytes, Found] = {}
@@ -112,7 +112,7 @@ class Scheduler:
         return Keyed(request_key(self.identity, encoded), request, encoded)
 
     async def settle(self, requests: Sequence[Keyed]) -> dict[bytes, Found]:
-        """Return an answer to each key; a key that is not in the result failed.
+        """Return an answer per key; keys that are not in the result failed.
 
         Raises:
             AuthenticationError: the model refuses the key or account.
@@ -150,7 +150,7 @@ class Scheduler:
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         finally:
-            # Whoever waits for one of these learns now that no answer came; a failure is not waited for for ever.
+            # Callers that wait for one of these keys learn now that it failed; otherwise they would wait forever.
             for keyed in missing:
                 if not (flight := self._flights.pop(keyed.key)).done():
                     flight.set_result(None)
@@ -158,7 +158,7 @@ class Scheduler:
             found.update(task.result())
 
     def _batches(self, missing: Sequence[Keyed]) -> list[list[Keyed]]:
-        """Group requests of like kind and length: a batch costs what its longest member costs."""
+        """Group requests of the same kind and similar length, because the longest request determines a batch's cost."""
         size = self.adapter.limits.batch_items
         by_kind: dict[type, list[Keyed]] = {}
         for keyed in sorted(missing, key=lambda keyed: len(keyed.encoded)):
@@ -166,7 +166,7 @@ class Scheduler:
         return [kind[i : i + size] for kind in by_kind.values() for i in range(0, len(kind), size)]
 
     async def _send(self, batch: list[Keyed]) -> dict[bytes, Found]:
-        """Ask until each request of a batch is answered or given up."""
+        """Ask until every request of a batch is answered or has failed finally."""
         found: dict[bytes, Found] = {}
         retries, polls, pending = 0, 0, batch
         try:
@@ -178,7 +178,7 @@ class Scheduler:
                 if self._refused is not None:
                     if _refusal([error for _, error in failed]) is not None:
                         self._refusal_kept.set()
-                    # Whoever raises ends the others: not before the refusal is recorded.
+                    # The error cancels the other tasks, so the refusal is recorded first.
                     await self._refusal_kept.wait()
                     raise self._refused
                 again = [(keyed, error) for keyed, error in failed if self.policy.again(error, retries)]
@@ -197,13 +197,13 @@ class Scheduler:
         return found
 
     def _wait(self, errors: list[ModelError], retries: int) -> float:
-        """Return the seconds until requests are asked again."""
+        """Return the seconds until requests are retried."""
         seconds = self.policy.wait(errors, retries)
-        LOG.info("%d asked again in %.1f s, time %d: %s", len(errors), seconds, retries + 1, errors[-1])
+        LOG.info("%d requests are retried in %.1f s (retry %d): %s", len(errors), seconds, retries + 1, errors[-1])
         return seconds
 
     def _stop_if_silent(self, failed: Sequence[tuple[Keyed, ModelError]], again: int) -> None:
-        """Stop where a model has answered nothing at all and several requests were given up: it is not there."""
+        """Stop the run if the model is unavailable: several requests failed finally, and none was answered."""
         passing = [error for _, error in failed if error.decision is RetryDecision.TRANSIENT]
         self._silent += max(0, len(passing) - again)
         if passing and not self.counts.asked and self._silent >= SILENT:
@@ -214,7 +214,7 @@ class Scheduler:
             )
 
     async def _claim(self, pending: list[Keyed], found: dict[bytes, Found]) -> tuple[list[Keyed], list[Keyed]]:
-        """Return what this process is to ask, and what another is asking; `found` gets what one has answered."""
+        """Return keys that this process asks, and keys that another process is asking; `found` receives answers."""
         claimed = await self.ledger.claim([keyed.key for keyed in pending])
         if claimed.found:
             found |= claimed.found
@@ -226,7 +226,7 @@ class Scheduler:
     async def _ask_once(
         self, pending: list[Keyed], found: dict[bytes, Found]
     ) -> tuple[list[tuple[Keyed, ModelError]], list[Keyed]]:
-        """Ask as much as the budget lets through; return what failed and what is left for later."""
+        """Ask as many requests as the budget allows; return the failed and the remaining ones."""
         held = await self._reserve(pending)
         asked, later = pending[: held.requests], pending[held.requests :]
         answers, latency = await self._pass(asked)
@@ -235,7 +235,7 @@ class Scheduler:
         return [(k, a) for k, a in zip(asked, answers, strict=True) if isinstance(a, ModelError)], later
 
     async def _reserve(self, pending: list[Keyed]) -> Spending:
-        """Wait until the budget lets requests through, and say how many."""
+        """Wait until the budget allows requests, and return their number."""
         if self.budget is None:
             return Spending(len(pending))
         return await self.budget.reserve(self._kind(pending), len(pending), lambda: self._guess(pending))
@@ -249,7 +249,7 @@ class Scheduler:
         return Spending(len(pending), sum(sum(guess) for _, guess in tokens), cost)
 
     def _pay(self, asked: Sequence[Keyed], answers: Sequence[AnyResponse | ModelError], held: Spending) -> None:
-        """Count what answers cost."""
+        """Count the tokens and cost of answers."""
         if self.budget is None and not self.prices.known:
             return
         given = [answer for answer in answers if not isinstance(answer, ModelError)]
@@ -263,7 +263,7 @@ class Scheduler:
             self.budget.settle(self._kind(asked), held, spent, len(given))
 
     async def _pass(self, asked: Sequence[Keyed]) -> tuple[list[AnyResponse | ModelError], float]:
-        """Ask once, through the gate; return the answers and the seconds they took."""
+        """Ask once, through the limiter; return the answers and the seconds they took."""
         ticket = await self._gate.enter(len(asked))
         answers: list[AnyResponse | ModelError] = []
         try:
@@ -331,7 +331,7 @@ class Scheduler:
         counts = self.counts
         read = (counts.input_tokens or 0) + sum(row.input_tokens for row in rows)
         written = (counts.output_tokens or 0) + sum(row.output_tokens for row in rows)
-        # Every request has tokens to read: answers that read none are of a model that does not count.
+        # Every request has input tokens, so answers without any are from a model that does not count tokens.
         counts.input_tokens = read if read or not counts.asked else None
         counts.output_tokens = written if read or written or not counts.asked else None
 

@@ -27,34 +27,34 @@ from ..store.bulk import table_of
 from ..store.tables import Exchange, Model
 
 CHARACTERS_PER_TOKEN = 4.0
-"""Rule of thumb for English text and the tokenizers of chat models; other scripts need more tokens."""
+"""Rule of thumb for English and the tokenizers of chat models; other scripts need more tokens."""
 IMAGE_TOKENS = 800
-"""Endpoints count 85 to 1,600 tokens for an image that is shown."""
+"""Endpoints count 85 to 1,600 tokens per input image."""
 ANSWER_TOKENS = 256
-"""Where a request sets no `max_tokens`."""
+"""Output tokens of a request without `max_tokens`."""
 SAMPLE = 500
-"""Latest answers of a model that are looked at."""
+"""Number of a model's latest answers to use."""
 
 
 class Tokens(NamedTuple):
-    """Tokens read and written."""
+    """Input and output tokens."""
 
     input: float = 0.0
     output: float = 0.0
 
     def plus(self, other: Tokens) -> Tokens:
-        """Return both together."""
+        """Return their sum."""
         return Tokens(self.input + other.input, self.output + other.output)
 
 
 class Rates(NamedTuple):
-    """How tokens follow from requests: by a rule of thumb, or learned from answers."""
+    """Model of the tokens of a request: a rule of thumb, or estimated from answers."""
 
     characters_per_token: float = CHARACTERS_PER_TOKEN
     output_per_request: float | None = None
-    """None: the most that a request allows, or `ANSWER_TOKENS`."""
+    """None: the maximum that a request allows, or `ANSWER_TOKENS`."""
     learned_from: int = 0
-    """Answers; 0 for the rule of thumb."""
+    """Number of answers used; 0 for the rule of thumb."""
 
     def guess(self, request: AnyRequest) -> Tokens:
         """Return the tokens of a request."""
@@ -63,11 +63,11 @@ class Rates(NamedTuple):
         return Tokens(text / self.characters_per_token + images * IMAGE_TOKENS, written or 0.0)
 
     def describe(self) -> str:
-        """Say in words where the numbers come from."""
+        """Return the source of the numbers, as text."""
         if self.learned_from:
             return f"estimated from this model's last {self.learned_from:,} answers in the store"
         return (
-            f"estimated: {CHARACTERS_PER_TOKEN:g} characters a token, and as many tokens written as a request allows "
+            f"estimated: {CHARACTERS_PER_TOKEN:g} characters per token, and as many output tokens as a request allows "
             f"({ANSWER_TOKENS} where it sets no limit)"
         )
 
@@ -76,7 +76,7 @@ RULE_OF_THUMB = Rates()
 
 
 def weigh(request: AnyRequest) -> tuple[int, int]:
-    """Return (characters, images) that a model reads."""
+    """Return the numbers of input characters and images."""
     match request:
         case Generate():
             return _weigh_messages(request.messages)
@@ -100,19 +100,19 @@ def _weigh_messages(messages: Iterable[Message]) -> tuple[int, int]:
 
 
 def most_written(request: AnyRequest) -> float:
-    """Return the most tokens an answer may have; a guess where the request sets no limit."""
+    """Return the maximum number of tokens of an answer; a guess if the request sets no limit."""
     if not isinstance(request, Generate):
         return 0.0
     return float(request.sampling.max_tokens or ANSWER_TOKENS)
 
 
 def guess_cost(request: AnyRequest, tokens: Tokens, prices: Prices) -> float:
-    """Return the cost of a request in US dollars; 0 where no price is known."""
+    """Return the cost of a request in US dollars; 0 if no price is known."""
     return prices.cost(tokens.input, tokens.output, 1, int(isinstance(request, Draw))) or 0.0
 
 
 def learn(store: Store, identity: Identity, operation: type) -> Rates:
-    """Return what the latest answers of a model say, or the rule of thumb where none counted its tokens."""
+    """Return the token model from a model's latest answers, or the rule of thumb if none has token counts."""
     exchange, models = table_of(Exchange), table_of(Model)
     query = (
         sa.select(exchange.c.id, exchange.c.input_tokens, exchange.c.output_tokens)

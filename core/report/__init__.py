@@ -1,6 +1,6 @@
 """The report of a run: one self-contained HTML page, and its figures as files.
 
-The door: fill a `ReportContent`, then `render` it to a string or `write` it to a folder.
+Interface: fill a `ReportContent`, then `render` it to a string or `write` it to a folder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A model card and a data sheet of a run, in Markdown, for publication.
 
-The headings follow Mitchell et al. (2019), Model Cards for Model Reporting, and Gebru et al. (2021), Datasheets for
-Datasets, as far as a run can answer them. What only a person can say is left as a line to fill in. The texts are
+The headings are those of Mitchell et al. (2019), Model Cards for Model Reporting, and Gebru et al. (2021), Datasheets
+for Datasets, as far as a run has the answers. Other answers are lines for the author to complete. The texts are
 templates in `cards/`.
 """
 
@@ -28,16 +28,16 @@ from .provenance import chosen_words
 from .text import group_words
 
 ROWS = 60
-"""Estimates a card shows; all of them are in estimates.parquet."""
+"""Maximum number of estimates on a card; estimates.parquet has all."""
 HEADS = ("measure", "group", "value", "interval", "neutral", "adjusted p", "effect", "n", "missing", "worst case")
 
 
 class _Lines(str):
-    """Markdown that was escaped when it was made."""
+    """Markdown that is escaped already."""
 
 
 class Results(NamedTuple):
-    """The table of results, and what explains it."""
+    """The table of results and its legend."""
 
     heads: Sequence[str]
     rows: Sequence[tuple[object, ...]]
@@ -59,7 +59,7 @@ def write_card(scores: Scores, folder: Path) -> tuple[Path, Path]:
 
 
 def model_card(scores: Scores) -> str:
-    """Return the model card: who was asked, what came out and how surely, what is missing and what it does not say."""
+    """Return the model card: model, results with uncertainty, missing answers, limits."""
     identity = scores.manifest.identities.get(SUBJECT)
     return _render(
         "model-card.md",
@@ -74,11 +74,11 @@ def model_card(scores: Scores) -> str:
 
 
 def data_sheet(scores: Scores) -> str:
-    """Return the data sheet: what the observations are, how they came about, and what they may be used for."""
+    """Return the data sheet: content, origin and uses of the observations."""
     return _render(
         "data-sheet.md",
         scores,
-        # A path may tell where somebody keeps their files; the name and the digest say which file it was.
+        # A path may reveal private folders; name and digest identify the file.
         files=[(Path(path).name, digest) for path, digest in scores.manifest.data.items()],
         column_rows=lambda stage: list(_columns(stage, scores.observations[stage.name])),
         moment=_moment,
@@ -86,7 +86,7 @@ def data_sheet(scores: Scores) -> str:
 
 
 def _render(name: str, scores: Scores, **values: Any) -> str:
-    """Fill a template in; every value is escaped, so that it has no meaning to Markdown."""
+    """Render a template; every value is escaped, so that it makes no markup."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_template),
         undefined=jinja2.StrictUndefined,
@@ -117,7 +117,7 @@ def _identity(role: str, identity: Identity) -> list[tuple[str, object]]:
         ("role", role),
         ("model", identity.model),
         ("adapter", f"{identity.adapter} {identity.version}"),
-        ("digest or revision of what it was loaded from", identity.digest or "not known"),
+        ("digest or revision of its files", identity.digest or "not known"),
         *((name, "none" if value is None else value) for name, value in identity.settings.items()),
     ]
 

@@ -1,6 +1,6 @@
-"""The content of a report: the record that a run fills and `render` lays out.
+"""The content of a report: a run fills this record, and `render` makes the page.
 
-Nothing here is trusted: every string may come from a model or from a user's file.
+No string is trusted, because each may come from a model or from a user's file.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     import polars as pl
 
 Nested: TypeAlias = "Scalar | Sequence[Nested] | Mapping[str, Nested]"
-"""Plain values in mappings and lists, as deep as need be."""
+"""Plain values in nested mappings and lists."""
 
 
 class StudyInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked, and where the question comes from."""
+    """The study and its source."""
 
     name: str
     summary: str = ""
     citation: str = ""
-    """Who published it: authors, title, section."""
+    """Authors, title, section of the publication."""
     url: str = ""
-    """A link to the source; shown as a link only if it is http or https."""
+    """URL of the source; a link only if it is http or https."""
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A small table of plain values. A None is shown as undefined, not as 0."""
+    """A small table of plain values. None is shown as undefined, not as 0."""
 
     caption: str
     columns: tuple[str, ...]
@@ -42,27 +42,27 @@ class Table(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_frame(cls, caption: str, frame: pl.DataFrame) -> Table:
-        """Make a table of a polars frame with columns of numbers, strings and booleans."""
+        """Make a table from a polars frame with columns of numbers, strings and booleans."""
         return cls(caption, tuple(frame.columns), tuple(frame.rows()))
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
-    """A published value beside the measured one."""
+    """A published value with the measured one."""
 
     metric: str
     group: dict[str, Scalar] = {}
     published: float
     measured: float | None = None
     tolerance: float | None = None
-    """Largest difference, in either direction, that counts as a replication; None where none was declared."""
+    """Largest difference, in either direction, that counts as a replication; None if there is no tolerance."""
     note: str = ""
 
 
 class ShownExample(msgspec.Struct, frozen=True):
-    """An example with the texts behind it, which stay covered until a reader asks for them."""
+    """An example with its texts, which are hidden until the reader opens it."""
 
     example: Example
-    """Its title and group are always visible, so no stimulus or answer belongs there; the caption is covered."""
+    """Title and group are always visible, so they must not contain a stimulus or answer; the caption is hidden."""
     texts: tuple[tuple[str, str], ...]
     """Pairs of a label (`prompt`, `answer`, `sentence 1` ...) and a text."""
     images: tuple[tuple[str, str], ...] = ()
@@ -70,38 +70,38 @@ class ShownExample(msgspec.Struct, frozen=True):
 
 
 class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one report says. A part that is empty is left out of the page."""
+    """The content of a report. The page leaves out empty parts."""
 
     title: str
     study: StudyInfo
     models: dict[str, Identity]
-    """Who was asked, by role (`subject`, `judge` ...)."""
+    """Models by role (`subject`, `judge` ...)."""
     names: Mapping[str, str] = {}
-    """What the catalogue calls each model, by role."""
+    """Names of the models in the catalogue, by role."""
     settings: Mapping[str, Mapping[str, Scalar]] = {}
-    """By role, the settings of a model that differ from the defaults of its adapter."""
+    """Settings that differ from the adapter's defaults, by role."""
     when: str = ""
-    """When it was asked."""
+    """Time of the requests."""
     estimates: Sequence[Estimate]
     headline: Sequence[Estimate] | None = None
-    """The rows to show first; None takes, per metric, the estimates with the broadest groups, if they are few."""
+    """The rows to show first; None: per metric, the estimates with the broadest groups, if they are few."""
     conclusions: dict[str, str] = {}
-    """One sentence per metric that answers the study's question with its uncertainty."""
+    """A conclusion per metric that answers the study's question, with uncertainty."""
     warnings: Sequence[str] = ()
-    """What a reader must know before believing a number: an unfinished run, mended input ..."""
+    """Warnings, such as an unfinished run or corrected input."""
     charts: Sequence[Chart] = ()
     published: Sequence[Published] = ()
     missing: Sequence[Table] = ()
-    """Counts of statuses, such as one table per stage and one per group."""
+    """Counts of statuses: a table per stage, with reasons where answers are missing."""
     examples: Sequence[ShownExample] = ()
     pictures: Mapping[str, Picture] = {}
-    """The images of the examples, by sha256; one that is not here is shown by its number only."""
+    """The images of the examples, by sha256; an image that is not here is shown as its sha256 only."""
     left_out: str = ""
-    """What the examples lack, and why."""
+    """Parts of the examples that were left out, with the reason."""
     methods: Sequence[str] = ()
     """Paragraphs."""
     limits: Sequence[str] = ()
     deviations: Sequence[str] = ()
-    """What was done otherwise than in the paper."""
+    """Differences from the paper."""
     provenance: Mapping[str, Nested] = {}
     """Versions, run id, times, store, cache counts, seeds, options, data file, command. Never a key or token."""

@@ -1,4 +1,4 @@
-"""The exchanges behind a number, as a report shows them: texts, and images made small."""
+"""The exchanges behind a number, for the report: texts, and images as thumbnails."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from . import MOST_EXAMPLES, Picture, ShownExample, picture, within
 
 
 def show_request(request: AnyRequest) -> list[tuple[str, str]]:
-    """Return (label, text) pairs of what was asked."""
+    """Return (label, text) pairs of a request."""
     match request:
         case PseudoLikelihood() | Embed():
             return [("sentence", request.text)]
@@ -46,7 +46,7 @@ def show_request(request: AnyRequest) -> list[tuple[str, str]]:
 
 
 def show_response(response: AnyResponse) -> list[tuple[str, str]]:
-    """Return (label, text) pairs of what was answered."""
+    """Return (label, text) pairs of a response."""
     match response:
         case TokenScores():
             return [("log-probability", f"{response.log_probability:.3f} over {response.count} tokens")]
@@ -64,7 +64,7 @@ def show_response(response: AnyResponse) -> list[tuple[str, str]]:
 
 
 def show_images(request: AnyRequest, response: AnyResponse) -> list[tuple[str, str]]:
-    """Return (label, sha256) pairs of the images that were shown to a model, and of the one it drew."""
+    """Return (label, sha256) pairs of the input images and of the generated image."""
     messages: Prompt = ()
     match request:
         case Generate():
@@ -98,7 +98,7 @@ Exchange = tuple[AnyRequest, AnyResponse]
 
 
 def show_examples(examples: Sequence[Example], store: Store, run_id: int) -> list[ShownExample]:
-    """Return the examples with the texts and the names of the images of the exchanges that the run used."""
+    """Return the examples with texts and image names of the exchanges that the run used."""
     keys = {key for example in examples[:MOST_EXAMPLES] for key in example.keys}
     used = used_answers(store, run_id, keys)
     rows = store.exchanges(used.values())
@@ -108,7 +108,7 @@ def show_examples(examples: Sequence[Example], store: Store, run_id: int) -> lis
 
 
 def show_pictures(examples: Iterable[ShownExample], store: Store) -> dict[str, Picture]:
-    """Return the images of the examples by sha256, as small as a page needs them."""
+    """Return thumbnails of the examples' images by sha256."""
     names = dict.fromkeys(sha256 for example in examples for _, sha256 in example.images)
     return within((sha256, _picture(store, sha256)) for sha256 in names)
 

@@ -1,7 +1,7 @@
 """Estimates and observations as files for other programs: Parquet, CSV, JSON, and LaTeX tables.
 
-A cell of a CSV file that begins like a formula is not one: spreadsheets run `=`, `+`, `-`, `@`, a tab or a carriage
-return at its start, and what a model said may begin with any of them. Such a text is given an apostrophe in front.
+Spreadsheets run a CSV cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula, and answers of
+models may begin so. Such texts get a leading apostrophe.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ LATEX = {
 
 
 LIGATURES = "-',"
-"""Characters of which two make another."""
+"""Characters of which two in a row become another in LaTeX."""
 
 
 def encode(frame: pl.DataFrame, kind: Format) -> bytes:
     """Return a frame as a file of this kind.
 
     Raises:
-        UnknownNameError: there is no such kind.
-        UsageError: LaTeX, which is for estimates: use `latex_table`.
+        UnknownNameError: the kind is unknown.
+        UsageError: the kind is LaTeX, which is for estimates only: use `latex_table`.
     """
     if kind not in get_args(Format):
         raise UnknownNameError("format", kind, get_args(Format))
@@ -71,7 +71,7 @@ def encode(frame: pl.DataFrame, kind: Format) -> bytes:
 
 
 def write_bytes(data: bytes, path: Path) -> Path:
-    """Write a file, making its folder.
+    """Write a file, and create its folder.
 
     Raises:
         UsageError: it cannot be written.
@@ -87,7 +87,7 @@ def write_bytes(data: bytes, path: Path) -> Path:
 
 
 def safe_for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
-    """Put an apostrophe before every text, also in the heading, that a spreadsheet would run as a formula."""
+    """Add an apostrophe to every text and heading that a spreadsheet would run as a formula."""
     text = pl.col(pl.String)
     harmless = frame.with_columns(pl.when(text.str.contains(FORMULA)).then("'" + text).otherwise(text).name.keep())
     return harmless.rename({name: f"'{name}" for name in frame.columns if name[:1] in tuple("=+-@\t\r\n")})
@@ -111,7 +111,7 @@ def latex_table(estimates: Sequence[Estimate]) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Return text that LaTeX sets as it stands: no command, no comment, no new line, no ligature such as `--`."""
+    """Return text escaped for LaTeX: no command, comment, line break or ligature such as `--`."""
     words = " ".join(str(clean(text)).split())
     return "".join(
         ("{}" if c in LIGATURES and c == before else "") + LATEX.get(c, c)
@@ -125,7 +125,7 @@ def _latex_row(estimate: Estimate, factors: Iterable[str]) -> list[str]:
     group = [label(e.group[name]) if name in e.group else "" for name in factors]
     name = f"{e.metric} ({e.unit})" if e.unit else e.metric
     p = e.p_adjusted if e.p_adjusted is not None else e.p
-    # Braces: booktabs would take a leading bracket for the option of the line before.
+    # Braces, because booktabs would read a leading bracket as the option of the line before.
     cells = [escape_latex(text) for text in (name, *group, with_minus(e.value, decimals))]
     return [*cells, f"{{{escape_latex(interval)}}}", f"{e.n}", escape_latex(p_value(p))]
 

@@ -1,4 +1,4 @@
-"""The columns of a table of estimates: what each shows, and when it is shown."""
+"""The columns of a table of estimates: their cells, and when they are shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .grid import Cell, Plot, sort_key
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """What the rows of one metric share: decimals, the ends of the drawn axis, and whether families differ."""
+    """Common format of the rows of one metric: decimals, ends of the plot's axis, whether families differ."""
 
     decimals: int
     low: float
@@ -21,7 +21,7 @@ class Scale(msgspec.Struct, frozen=True):
     families: bool
 
     def place(self, value: float | None) -> float | None:
-        """Return a position from 0 to 100; an infinite value stands at the end of the axis."""
+        """Return a position from 0 to 100; an infinite value is at the end of the axis."""
         if value is None or math.isnan(value):
             return None
         inside = min(max(value, self.low), self.high)
@@ -29,36 +29,36 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One column: its heading and the cell it makes of an estimate."""
+    """A column: its heading, and the cell of an estimate."""
 
     label: str
     cell: Callable[[Estimate, Scale], Cell]
     present: Callable[[Estimate], bool] | None = None
-    """The column is left out where this holds for no row; None keeps it always."""
+    """The column is left out if this is false for every row; None: it is always shown."""
     numeric: bool = True
 
 
 def scale_of(estimates: Sequence[Estimate]) -> Scale:
-    """Return the scale that the rows of one metric share."""
+    """Return the scale of the rows of one metric."""
     ends = [end for e in estimates for end in (e.value, e.low, e.high, e.neutral)]
     finite = [end for end in ends if end is not None and math.isfinite(end)]
     families = {(e.test.family, e.test.correction) for e in estimates if e.p_adjusted is not None}
     bounds = [end for e in estimates for end in (e.bound_low, e.bound_high) if end is not None and math.isfinite(end)]
     counts = all(float(end).is_integer() for end in (*finite, *bounds)) and all(e.low is None for e in estimates)
     measured = any(defined(e.value) or defined(e.low) for e in estimates)
-    # Where nothing could be measured, the worst case is the only number with decimals.
+    # Without any value, the worst case has the only numbers with decimals.
     decimals = 0 if counts else decimals_for(finite if measured else bounds)
     return Scale(decimals, min(finite, default=0.0), max(finite, default=0.0), len(families) > 1)
 
 
 def fields_for(estimates: Iterable[Estimate]) -> list[Field]:
-    """Return the columns that have something to say about these estimates."""
+    """Return the columns with content for these estimates."""
     shown = list(estimates)
     return [field for field in _FIELDS if field.present is None or any(map(field.present, shown))]
 
 
 def number_cell(value: float | None, decimals: int) -> Cell:
-    """Return the cell of one number, sorted by and titled with its full value."""
+    """Return the cell of a number, with its full value for sorting and as the title."""
     return Cell(number(value, decimals), sort_key(value), repr(value) if defined(value) else "")
 
 

@@ -1,4 +1,4 @@
-"""Draw the charts: once as SVG for the page, and as files for papers."""
+"""Draw the charts as SVG for the page, and as files for papers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DATES = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 class Drawing(msgspec.Struct, frozen=True):
-    """A chart as the page shows it."""
+    """A chart on the page."""
 
     title: str
     caption: str
@@ -28,21 +28,21 @@ class Drawing(msgspec.Struct, frozen=True):
     """Size in CSS pixels."""
     svg: bytes
     problem: str = ""
-    """Why there is no picture."""
+    """Reason for a missing picture."""
 
     @property
     def source(self) -> Markup:
-        """Return the picture as a data url, to be used in <img> only: there no script inside it can run."""
+        """Return the picture as a data URL; use it only in <img>, where scripts in an SVG cannot run."""
         return Markup(f"data:image/svg+xml;base64,{b64encode(self.svg).decode()}")
 
     @property
     def alt(self) -> str:
-        """Return the words for who cannot see the picture."""
+        """Return the alternative text of the picture."""
         return f"{self.title}. {self.caption}" if self.caption else self.title
 
 
 def draw(charts: Sequence[Chart]) -> list[Drawing]:
-    """Draw every chart as SVG. One that cannot be drawn is told on the page and costs no other part of it."""
+    """Draw every chart as SVG. For a chart that cannot be drawn, the page shows the reason instead."""
     return [_drawing(number, chart) for number, chart in enumerate(charts, start=1)]
 
 
@@ -53,20 +53,20 @@ def export(chart: Chart, kind: str) -> bytes:
     buffer = io.BytesIO()
     engine = chart.figure.get_layout_engine()
     if kind == "pdf" and engine is not None:
-        # The page's SVG laid it out already; to do so again takes a third of the time.
+        # The page's SVG has laid it out already; repeating that takes a third of the time.
         chart.figure.set_layout_engine("none")
-    # Glyphs as paths look the same on every machine; a fixed salt and no date make the same chart the same bytes.
+    # Glyphs as paths look the same on every machine; with a fixed salt and no date, equal charts give equal bytes.
     # Type 42: conferences refuse PDFs with Type 3 fonts.
     with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "prejudge", "pdf.fonttype": 42}):
         chart.figure.savefig(buffer, format=kind, metadata=_DATES.get(kind))
     if engine is not None:
         chart.figure.set_layout_engine(engine)
-    # XML can hold no control characters, and matplotlib writes the texts of a figure into comments.
+    # XML allows no control characters, and matplotlib writes the texts of a figure into comments.
     return _CONTROL.sub(b"?", buffer.getvalue()) if kind == "svg" else buffer.getvalue()
 
 
 def file_name(number: int, name: str) -> str:
-    """Return a file name that is legal everywhere and differs from every other number's."""
+    """Return a file name that is valid on every system and unique by its number."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
     return f"{number:02d}-{words}".rstrip("-")
 
@@ -76,6 +76,6 @@ def _drawing(number: int, chart: Chart) -> Drawing:
     svg, problem = b"", ""
     try:
         svg = export(chart, "svg")
-    except (TypeError, ValueError) as error:  # what matplotlib raises for text it cannot set, such as `$\frac{$`
+    except (TypeError, ValueError) as error:  # matplotlib raises it for invalid text such as `$\frac{$`
         problem = " ".join(f"{type(error).__name__}: {error}".split())[:200]
     return Drawing(chart.title, chart.caption, file_name(number, chart.name), width, height, svg, problem)

@@ -1,4 +1,4 @@
-"""The shape that every table of the page has, so that one template macro lays out them all."""
+"""The structure of all tables of the page, which one template macro renders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .content import Table
 from .text import label, scalar
 
 MOST_ROWS = 500
-"""Rows of a plain table that a page shows."""
+"""Maximum number of rows of a plain table on the page."""
 
 
 class Plot(msgspec.Struct, frozen=True):
@@ -23,35 +23,35 @@ class Plot(msgspec.Struct, frozen=True):
     high: float | None
     neutral: float | None
     apart: bool
-    """Whether there is an interval that does not hold the neutral value, or a measure without one."""
+    """Whether the interval excludes the neutral value, or the measure has no neutral value."""
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """One cell: what is read, what is sorted by, and the value in full."""
+    """A cell: its text, sort key and full value."""
 
     text: str
     sort: str | None = None
-    """A number to sort by; empty sorts last; None sorts by the text."""
+    """A number for sorting; empty: last; None: by the text."""
     title: str = ""
     detail: str = ""
-    """What stands below it in small letters."""
+    """Text in small letters below the cell's text."""
     plot: Plot | None = None
 
     @property
     def undefined(self) -> bool:
-        """Say whether there is no value."""
+        """Return whether there is no value."""
         return self.text == UNDEFINED
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column."""
+    """A column."""
 
     label: str
     numeric: bool = False
 
 
 class Grid(msgspec.Struct, frozen=True):
-    """A table: the first cell of each row heads it."""
+    """A table; the first cell of each row is its heading."""
 
     caption: str
     columns: tuple[Column, ...]
@@ -59,7 +59,7 @@ class Grid(msgspec.Struct, frozen=True):
 
 
 def sort_key(value: float | None) -> str:
-    """Return the number a script sorts by; nothing for what is undefined."""
+    """Return the number for sorting by script; empty if it is undefined."""
     return "" if value is None or math.isnan(value) else repr(float(value))
 
 
@@ -76,7 +76,7 @@ def label_cell(value: Scalar) -> Cell:
 
 
 def plain_grid(table: Table) -> Grid:
-    """Return the grid of a plain table; a column is numeric if each of its values is a number or missing."""
+    """Return the grid of a plain table; a column is numeric if all of its values are numbers or missing."""
     rows = tuple(tuple(scalar_cell(value) for value in row) for row in table.rows[:MOST_ROWS])
     numeric = [all(row[index].sort is not None for row in rows) for index in range(len(table.columns))]
     cut = f" (the first {MOST_ROWS:,} of {len(table.rows):,} rows)" if len(table.rows) > MOST_ROWS else ""

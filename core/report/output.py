@@ -25,15 +25,15 @@ from .export import encode
 from .provenance import chosen_words, design_words, provenance, when
 
 PARTS = ("examples", "images")
-"""What a report can do without."""
+"""Parts that a report can leave out."""
 
 
 def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: Collection[str] = ()) -> Path:
-    """Write everything a run leaves, and return the path of the report; `leave_out` names some of `PARTS`.
+    """Write all output of a run, and return the path of the report; `leave_out` names parts of `PARTS`.
 
     Raises:
         UsageError: the folder cannot be written.
-        UnknownNameError: a report has no such part.
+        UnknownNameError: a part is unknown.
     """
     content = build_content(scores, store, leave_out)
     place = folder / scores.run.name
@@ -52,10 +52,10 @@ def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: C
 
 
 def ensure_writable(folder: Path) -> None:
-    """Refuse a folder for reports that cannot be written, before anything is asked; one that is not there is not made.
+    """Refuse a folder that cannot be written, before any request; a missing folder is not created.
 
     Raises:
-        UsageError: naming the folder.
+        UsageError: the folder cannot be written.
     """
     try:
         there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
@@ -69,7 +69,7 @@ def ensure_writable(folder: Path) -> None:
 
 
 def build_content(scores: Scores, store: Store | None, leave_out: Collection[str] = ()) -> ReportContent:
-    """Gather what the report says, without the parts that are to be left out."""
+    """Return the content of the report without the parts to leave out."""
     study, manifest = scores.manifest.study, scores.manifest
     return ReportContent(
         title=study.title,
@@ -94,14 +94,14 @@ def build_content(scores: Scores, store: Store | None, leave_out: Collection[str
 
 
 def _evidence(scores: Scores, store: Store | None, leave_out: Collection[str]) -> dict[str, Any]:
-    """Return the fields of the report that hold examples."""
+    """Return the fields of the report with examples."""
     for name in leave_out:
         if name not in PARTS:
             raise UnknownNameError("part of a report", name, PARTS)
     if store is None or not scores.examples:
         return {}
     if "examples" in leave_out:
-        return {"left_out": "The examples were left out on request; the store has the answers behind each number."}
+        return {"left_out": "The examples were left out on request; the store has all answers."}
     examples = show_examples(scores.examples, store, scores.run.id)
     if "images" in leave_out:
         return {"examples": examples, "left_out": "The images were left out on request; the store has them."}
@@ -109,12 +109,12 @@ def _evidence(scores: Scores, store: Store | None, leave_out: Collection[str]) -
 
 
 def _design(scores: Scores) -> list[str]:
-    """Say what was asked; of what somebody else asked, nothing is known but the scores."""
+    """Describe the requests; for imported answers, they are not known."""
     return [] if scores.run.state == "imported" else design_words(scores.stages, scores.manifest)
 
 
 def published_beside_measured(scores: Scores) -> list[Published]:
-    """Return the published values with what was measured, where this run measured it."""
+    """Return the published values, with the run's own values if it has them."""
     stage = scores.stages[-1]
     estimates = [estimate for group in scores.estimates.values() for estimate in group]
     return [
@@ -127,13 +127,13 @@ def published_beside_measured(scores: Scores) -> list[Published]:
             note=" ".join(filter(None, [value.model, value.source])) + (f". {value.reading}" if value.reading else ""),
         )
         for value in _of_this_model(scores.manifest.study, imported=scores.manifest.mode == IMPORTED)
-        # A count beside the paper's says something of the whole design only.
+        # Counts can be compared with the paper's only for the whole design.
         if value.measure != f"{stage.unit}s" or not scores.manifest.study.options
     ]
 
 
 def _of_this_model(study: Study, *, imported: bool) -> list[PublishedValue]:
-    """Return the published values that a run may be held against; those of other models are no target for it."""
+    """Return the published values to compare a run with: those of its model, or of no model."""
     models = {value.model for value in study.published if value.model}
     names = [str(name) for name in (study.roles.get(SUBJECT), study.options.get("published_model")) if name]
     own = {model for name in names for model in whose(study.published, name, imported=imported)}
@@ -143,7 +143,7 @@ def _of_this_model(study: Study, *, imported: bool) -> list[PublishedValue]:
 
 
 def _beside(value: PublishedValue, estimates: list[Estimate], stage: Stage, observations: pl.DataFrame) -> float | None:
-    """Return what this run says of a published value: an estimate, or a count of its units; None if neither."""
+    """Return the run's value for a published one: an estimate, or a number of units; None if it has neither."""
     if value.measure != f"{stage.unit}s":
         matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
         return matches[0].flat()[value.of] if len(matches) == 1 else None
@@ -154,12 +154,12 @@ def _beside(value: PublishedValue, estimates: list[Estimate], stage: Stage, obse
 
 
 def missing_tables(stage: Stage, observations: pl.DataFrame) -> list[Table]:
-    """Return the answers of a stage by status, and by reason where some are missing."""
+    """Return tables of a stage's answers by status, and of missing ones by reason."""
     by = [*stage.count_by, "status"]
     counts = observations.group_by(by, maintain_order=True).len("answers").sort(by)
     tables = [Table.from_frame(f"Answers by status, stage {stage.name!r}", counts)]
     missing = observations.filter(pl.col("status") != "ok")
     if not missing.is_empty():
         reasons = missing.group_by("status", "reason").len("answers").sort("answers", descending=True).head(20)
-        tables.append(Table.from_frame(f"Why answers are missing, stage {stage.name!r} (20 most frequent)", reasons))
+        tables.append(Table.from_frame(f"Missing answers by reason, stage {stage.name!r} (20 most frequent)", reasons))
     return tables

@@ -1,7 +1,6 @@
-"""Images of the store for the page: small, limited in number, and without SVG.
+"""Thumbnails of stored images for the page, limited in number, and without SVG.
 
-What the bytes are is read from the bytes, never from what somebody said of them: SVG, which can hold a script, is no
-image here.
+The type is always read from the bytes, never from a stated media type. SVG is refused, because it can contain a script.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ KINDS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF
 SIDE = 320
 """Longest side of a thumbnail, in pixels."""
 MOST_BYTES = 2_500_000
-"""Of all images of a page together."""
+"""Maximum number of bytes of all images of a page together."""
 MOST_UNSCALED = 250_000
-"""Bytes of an image that is shown as it is, where Pillow is not installed to make it smaller."""
+"""Maximum number of bytes of an image that is shown unchanged, if Pillow is not installed."""
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """An image as the page carries it, or why it carries none."""
+    """An image of the page, or the reason why it is missing."""
 
     kind: str = ""
     data: bytes = b""
@@ -33,19 +32,19 @@ class Picture(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """Return the image as a data url."""
+        """Return the image as a data URL."""
         return f"data:{self.kind};base64,{b64encode(self.data).decode()}"
 
 
 def kind_of(data: bytes) -> str:
-    """Return the media type of an image that is safe to show, or nothing."""
+    """Return the media type of an image that is safe to show; empty for others."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in KINDS.items() if data.startswith(start)), "")
 
 
 def picture(data: bytes) -> Picture:
-    """Return an image made small by Pillow, if that is installed; else as it is, if it is small."""
+    """Return a thumbnail made by Pillow; without Pillow, the image itself if it is small."""
     if not kind_of(data):
         return Picture(problem="not a PNG, JPEG, GIF or WebP image")
     try:
@@ -53,13 +52,13 @@ def picture(data: bytes) -> Picture:
     except ImportError:
         if len(data) <= MOST_UNSCALED:
             return Picture(kind_of(data), data)
-        return Picture(problem=f"too large ({len(data):,} bytes); 'prejudge[images]' makes it smaller")
-    except Exception as error:  # what Pillow raises for broken and for gigantic images has no common class
+        return Picture(problem=f"too large ({len(data):,} bytes); install 'prejudge[images]' for thumbnails")
+    except Exception as error:  # Pillow's exceptions for broken and for huge images have no common class
         return Picture(problem=f"cannot be read: {type(error).__name__}: {error}"[:200])
 
 
 def within(pictures: Iterable[tuple[str, Picture]], most: int = MOST_BYTES) -> dict[str, Picture]:
-    """Return the pictures by name; those beyond so many bytes give way to a note."""
+    """Return the pictures by name; beyond the maximum of bytes, a note instead."""
     kept: dict[str, Picture] = {}
     for name, one in pictures:
         most -= len(one.data)
@@ -68,14 +67,14 @@ def within(pictures: Iterable[tuple[str, Picture]], most: int = MOST_BYTES) -> d
 
 
 def island(pictures: Mapping[str, Picture]) -> Markup:
-    """Return the images as JSON for a script element; no `<` in it can end that element."""
+    """Return the images as JSON for a script element, with `<` escaped, so that nothing in it ends the element."""
     text = json.dumps({name: one.source for name, one in pictures.items() if one.data})
-    # S704: nothing that a model or a file said is in it but the digits of digests and base64.
+    # S704: of models and files it contains only hexadecimal digests and base64.
     return Markup(text.replace("<", "\\u003c"))
 
 
 def _thumbnail(data: bytes) -> bytes:
-    # Inside, since it is optional and slow to load: most reports show no image.
+    # Imported here, because it is optional and slow to load, and most reports show no image.
     from PIL import Image
 
     with warnings.catch_warnings():

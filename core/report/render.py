@@ -1,7 +1,7 @@
-"""Lay out a `ReportContent` as one self-contained HTML page.
+"""Render a `ReportContent` as one self-contained HTML page.
 
-Two walls stand between what a model said and the reader's browser: every value is cleaned and escaped on its way
-into the template, and the page's own policy lets no script or style run but the two whose hashes it names.
+Two measures protect the reader's browser from answers of models: every value is cleaned and escaped in the template,
+and the page's content security policy allows only the one script and the one style whose hashes it names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .text import MOST_CHARACTERS, clean, group_words, settings_words, shorten, 
 
 MOST_EXAMPLES = 2_000
 MOST_TEXT = 2_500_000
-"""Characters of all examples together."""
+"""Maximum number of characters of all examples together."""
 
 
 def render(content: ReportContent) -> str:
@@ -45,13 +45,13 @@ def write(content: ReportContent, folder: Path, figure_formats: Sequence[str] = 
     page = _page(content, drawings)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # newline: the hashes in the policy are of text with bare line feeds.
+        # newline: the hashes in the policy are of text with line feeds only.
         (folder / "report.html").write_text(page, encoding="utf-8", newline="\n")
         _write_figures(content, drawings, folder / "figures", figure_formats)
     except OSError as error:
         raise UsageError(
-            f"the report cannot be written: {error.strerror or error} ({str(folder)!r}). "
-            "Free some space there or name a folder you may write to.",
+            f"cannot write the report: {error.strerror or error} ({str(folder)!r}). "
+            "Free some space, or name another folder with --runs.",
             code="file.unwritable",
         ) from error
     return folder / "report.html"
@@ -89,7 +89,7 @@ def _page(content: ReportContent, drawings: Sequence[Drawing]) -> str:
 
 
 def _examples(content: ReportContent) -> tuple[list[ShownExample], str]:
-    """Return as many examples as a page can bear, their texts cut to an equal share, and what is left out."""
+    """Return the first examples, with texts cut to an equal share, and a note on those left out."""
     shown = content.examples[:MOST_EXAMPLES]
     count = sum(len(one.texts) for one in shown)
     most = min(MOST_TEXT // max(count, 1), MOST_CHARACTERS - 100)

@@ -1,4 +1,4 @@
-"""`Run`: the results of a run in Python: frames, conclusions, figures. `load` loads an earlier run."""
+"""`Run`: the results of a run in Python: frames, conclusions, figures. `load` returns an earlier run."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ OBSERVATIONS = "observations.parquet"
 
 
 class Run(msgspec.Struct, frozen=True, dict=True):
-    """A run and what was measured: just made, or loaded."""
+    """A run and its results."""
 
     scores: Scores
     report: Path | None = None
-    """The HTML report, where one was written with it."""
+    """Path of the HTML report, if it was written."""
 
     def __repr__(self) -> str:
-        """Return the run's name, its conclusions and where its report is."""
+        """Return the run's name, its conclusions and the path of its report."""
         others = f" (scored again with {in_words(self.remeasured)})" if self.remeasured else ""
         lines = [f"Run {self.name}{others}", *self.conclusions.values()]
         return "\n".join(lines if self.report is None else [*lines, f"Report: {self.report}"])
@@ -45,12 +45,12 @@ class Run(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def manifest(self) -> Manifest:
-        """Return what the run was."""
+        """Return the manifest of the run."""
         return self.scores.manifest
 
     @property
     def remeasured(self) -> dict[str, Any]:
-        """Return `METRIC.option` and value of what was set when it was scored, otherwise than the run had it."""
+        """Return the options that were changed when the run was scored, by `METRIC.option`."""
         return self.manifest.remeasured
 
     @cached_property
@@ -65,7 +65,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def conclusions(self) -> dict[str, str]:
-        """Return one sentence per metric."""
+        """Return the conclusion of each metric."""
         return self.scores.conclusions
 
     @property
@@ -89,9 +89,9 @@ class Run(msgspec.Struct, frozen=True, dict=True):
 
 
 def plotted(charts: Sequence[Chart], name: str | None = None) -> Figure | dict[str, Figure]:
-    """Return the figure of this name, or all by name. Raises `UnknownNameError` for a figure there is not."""
+    """Return the figure of this name, or all figures by name. Raises `UnknownNameError` for an unknown name."""
     for chart in charts:
-        # A figure that pyplot did not make is shown by a notebook only if it can draw itself.
+        # A notebook shows a figure that pyplot did not make only if the figure can draw itself.
         setattr(chart.figure, "_repr_png_", partial(export, chart, "png"))  # noqa: B010
     figures = {chart.name: chart.figure for chart in charts}
     if name is None:
@@ -107,16 +107,16 @@ def load(
     registry: str | None = None,
     assignments: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Return a run that was made before.
+    """Return an earlier run.
 
-    From the store it is measured as it was when it was made, from a folder as it was when that folder was written:
-    `prejudge score --set` writes the folder anew, and leaves the store alone. `Run.remeasured` says what was set.
+    From the store it is scored with its original options, from a folder with those of the folder's last writing:
+    `prejudge score --set` rewrites the folder, but not the store. `Run.remeasured` has the changed options.
 
     Args:
-        run: its name, the beginning of it, or `latest`; or the folder it left, which needs no store.
-        store: a file, or any SQLAlchemy url.
-        registry: a registry.toml of your own.
-        assignments: how it is to be measured now, such as `{"trisentbias.resamples": 999}`.
+        run: its name, the beginning of it, or `latest`; or its output folder, which needs no store.
+        store: a file or a SQLAlchemy URL.
+        registry: your own registry file.
+        assignments: options of the metrics to change, such as `{"trisentbias.resamples": 999}`.
 
     Raises:
         UsageError: there is no such run, store or option, or the folder lacks a file.
@@ -129,7 +129,7 @@ def load(
 
 
 def _from_folder(catalogue: Catalogue, folder: Path, assignments: Mapping[str, Any] | None) -> Scores:
-    """Measure the observations that a run left again; the same numbers, without the exchanges behind them."""
+    """Score the observations in a run's folder; the numbers are the same, but there are no exchanges."""
     manifest = read_manifest(folder)
     try:
         observations = pl.read_parquet(folder / OBSERVATIONS)

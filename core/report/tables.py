@@ -1,4 +1,4 @@
-"""Lay estimates out as tables: a short one first, then one section per metric."""
+"""Tables of estimates: a short one, then one section per metric."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from .grid import Cell, Column, Grid, label_cell
 from .text import group_words
 
 HEADLINE_ROWS = 8
-"""A metric with more estimates than this at its broadest groups is listed below only: none is picked by its value."""
+"""Maximum number of estimates of a metric, at its broadest groups, in the short table. None is chosen by its value."""
 OPEN_ROWS = 40
-"""With more estimates than this in all, the sections of the page start closed."""
+"""Total number of estimates above which the sections of the page start closed."""
 BELOW = ("Test", "Clusters", "Note")
-"""Columns that the short table leaves to the sections, so that it fits on a screen."""
+"""Columns that only the sections have, so that the short table fits on a screen."""
 MOST_ROWS = 5_000
-"""Estimates that a page lists; the files beside it have them all."""
+"""Maximum number of estimates on a page; the files of the run have all."""
 
 
 class Section(msgspec.Struct, frozen=True):
     """All estimates of one metric."""
 
     id: str
-    """Anchor: by number, since a metric's name may hold anything."""
+    """Anchor, with a number, because a metric's name may contain any character."""
     name: str
     label: str
-    """What the measure is called, if its metric says so."""
+    """Label of the measure, if it has one."""
     unit: str
     grid: Grid
     notes: tuple[str, ...]
@@ -47,9 +47,9 @@ def by_metric(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
 
 
 def sections(estimates: Sequence[Estimate], topic: str = "") -> list[Section]:
-    """Return one section per metric that is about this topic; none stands for the study's question itself.
+    """Return one section per metric on this topic; an empty topic is the study's question.
 
-    Where there are more than `MOST_ROWS` estimates in all, each section lists its first ones, in proportion.
+    If there are more than `MOST_ROWS` estimates, each section lists its first ones, in proportion.
     """
     is_open = len(estimates) <= OPEN_ROWS
     share = min(1.0, MOST_ROWS / max(len(estimates), 1))
@@ -59,7 +59,7 @@ def sections(estimates: Sequence[Estimate], topic: str = "") -> list[Section]:
 
 
 def answer(estimates: Sequence[Estimate]) -> str:
-    """Return the first of the estimates as a sentence, for a study whose metrics draw no conclusion."""
+    """Return the first estimate as a sentence, for a study whose metrics have no conclusion."""
     first = next((e for e in estimates if not e.subject), None)
     if first is None:
         return ""
@@ -80,7 +80,7 @@ def headline(estimates: Sequence[Estimate], chosen: Sequence[Estimate] | None = 
     families = by_metric(e for e in estimates if not e.subject)
     scales = {name: scale_of(rows) for name, rows in by_metric([*estimates, *(chosen or ())]).items()}
     shown = chosen if chosen is not None else [e for rows in families.values() for e in _broadest(rows)]
-    # The families are named once, in the sections: here they would make each row three lines high.
+    # Only the sections name the families: here they would make each row three lines high.
     scales = {name: msgspec.structs.replace(scale, families=False) for name, scale in scales.items()}
     fields = _short(shown)
     rows = tuple(
@@ -91,7 +91,7 @@ def headline(estimates: Sequence[Estimate], chosen: Sequence[Estimate] | None = 
 
 
 def _short(shown: Sequence[Estimate]) -> list[Field]:
-    """Return the columns of the short table: one p, and the worst case only where an answer is missing."""
+    """Return the columns of the short table: one p, and the worst case only if an answer is missing."""
     fields = {field.label: field for field in fields_for(shown) if field.label not in BELOW}
     if "Adjusted p" in fields and all(e.p is None or e.p_adjusted is not None for e in shown):
         fields.pop("p", None)
@@ -101,12 +101,12 @@ def _short(shown: Sequence[Estimate]) -> list[Field]:
 
 
 def published_grid(values: Sequence[Published]) -> Grid:
-    """Return published values beside measured ones."""
+    """Return the table of published and measured values."""
     labels = ("Published", "Measured", "Difference", "Tolerance")
     columns = (Column("Metric"), *(Column(label, True) for label in labels), Column("Replicated"))
     noted = any(value.note for value in values)
     rows = tuple((*_published_row(value), *([Cell(value.note)] if noted else [])) for value in values)
-    return Grid("Published values beside the measured ones", (*columns, *([Column("Note")] if noted else [])), rows)
+    return Grid("Published and measured values", (*columns, *([Column("Note")] if noted else [])), rows)
 
 
 def _published_row(value: Published) -> tuple[Cell, ...]:
@@ -134,7 +134,7 @@ def _section(anchor: str, name: str, estimates: Sequence[Estimate], is_open: boo
     notes = list(_notes(estimates))
     estimates = estimates[: max(1, int(everything * share))]
     if len(estimates) < everything:
-        notes.append(f"Only the first {len(estimates):,} of {everything:,}; estimates.csv has them all")
+        notes.append(f"Only the first {len(estimates):,} of {everything:,}; estimates.csv has all")
     keys = list(dict.fromkeys(key for e in estimates for key in e.group))
     fields = fields_for(estimates)
     rows = tuple((*_group_cells(e, keys), *(field.cell(e, scale) for field in fields)) for e in estimates)

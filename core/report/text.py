@@ -1,7 +1,7 @@
 """Format values for the page: aligned numbers, and text without control characters.
 
-The invariant: what `clean` returns can be encoded as UTF-8 and shows every character that would change how the
-text around it reads.
+Invariant: the result of `clean` can be encoded as UTF-8, and makes visible every character that would change the
+surrounding text.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ..contracts.records import Scalar
 from ..contracts.words import UNDEFINED, decimals_for, number
 
 MOST_CHARACTERS = 20_000
-"""Longest text that a page shows; the store has the whole."""
+"""Maximum length of a text on the page; the store has the full text."""
 MOST_OF_A_SETTING = 80
-"""Longest value of a setting that is shown beside others; the manifest has the whole."""
-# Control characters, lone surrogates and non-characters: neither HTML nor UTF-8 can carry them.
+"""Maximum length of a setting's value in a list; the manifest has the full value."""
+# Control characters, lone surrogates and non-characters: not allowed in HTML or UTF-8.
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# Embeddings, overrides and isolates reorder what a reader sees, and the two separators break lines where none is
-# written: evidence shows them by number instead.
+# Embeddings, overrides and isolates reorder the visible text, and the two separators break lines, so they are shown
+# by number.
 _REORDERING = re.compile("[\u2028-\u202e\u2066-\u2069]")
 
 
 def clean(value: object) -> object:
-    """Return text that is safe to encode and no longer than `MOST_CHARACTERS`.
+    """Return text that is safe to encode and not longer than `MOST_CHARACTERS`.
 
-    Markup made by the templates and other values pass unchanged.
+    Markup of the templates and values other than text are returned unchanged.
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
@@ -40,35 +40,35 @@ def clean(value: object) -> object:
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a text cut to so many characters, which then says how many are left out."""
+    """Return a text cut to so many characters, with a note on the number left out."""
     rest = len(text) - most
     return text if rest <= 0 else f"{text[:most]} \N{HORIZONTAL ELLIPSIS} [{rest:,} characters left out]"
 
 
 def scalar(value: Scalar) -> str:
-    """Write any plain value."""
+    """Format any plain value."""
     if value is None or isinstance(value, bool):
         return {None: UNDEFINED, True: "yes", False: "no"}[value]
     return number(value, decimals_for([value])) if isinstance(value, int | float) else value
 
 
 def label(value: Scalar) -> str:
-    """Write a factor's value: a name rather than a quantity, so 1990 has no comma and 0.02 no added zeros."""
+    """Format a factor's value: it is a name, so 1990 has no comma and 0.02 no added zeros."""
     return f"{value:.12g}" if isinstance(value, int | float) and not isinstance(value, bool) else scalar(value)
 
 
 def group_words(group: Mapping[str, Scalar]) -> str:
-    """Write the group a number is for."""
+    """Format the group of an estimate."""
     return ", ".join(f"{name}: {label(value)}" for name, value in group.items()) or "whole study"
 
 
 def settings_words(settings: Mapping[str, Any]) -> str:
-    """Write settings as `name = value`; a long value, such as a system prompt, is cut."""
+    """Format settings as `name = value`; a long value, such as a system prompt, is cut."""
     return ", ".join(f"{name} = {shorten(str(value), MOST_OF_A_SETTING)}" for name, value in settings.items())
 
 
 def web_link(url: str) -> str:
-    """Return the url if a browser may follow it, else nothing: a `javascript:` url never becomes a link."""
+    """Return the URL if it is a web address, else an empty text: a `javascript:` URL never becomes a link."""
     try:
         return url if urlsplit(url.strip()).scheme in {"http", "https"} else ""
     except ValueError:

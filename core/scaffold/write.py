@@ -1,4 +1,4 @@
-"""Write the package: templates with names filled in. A template's path is filled in as its text is."""
+"""Write the package from templates: names are filled in, in text and path."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from ..contracts.version import VERSION
 KINDS = ("probe", "adapter", "metric")
 COMMON = "common"
 ENDING = ".tmpl"
-"""Of a template, so that nothing takes it for the file that it becomes."""
+"""Suffix of templates, so that no tool mistakes them for the final files."""
 
 
 class Names(msgspec.Struct, frozen=True):
-    """The names that stand in a package."""
+    """Names that are filled into a package."""
 
     kind: str
     name: str
-    """As users write it: `word-choice`."""
+    """The name as users write it: `word-choice`."""
 
     @property
     def package(self) -> str:
-        """Return the name as Python imports it."""
+        """Return the name of the Python module."""
         return self.name.replace("-", "_")
 
     @property
     def class_name(self) -> str:
-        """Return the name as a class has it."""
+        """Return the name of the class."""
         return "".join(part.capitalize() for part in self.name.split("-"))
 
     def fill(self, text: str) -> str:
-        """Return a template's text with the names in it."""
+        """Return a template's text with the names filled in."""
         fields = {"kind": self.kind, "name": self.name, "package": self.package, "class_name": self.class_name}
         return Template(text).substitute(fields, version=VERSION)
 
 
 def check_name(kind: str, name: str) -> Names:
-    """Return the names, or refuse a name that cannot be one.
+    """Return the names.
 
     Raises:
-        UsageError: naming it, and what a name may be.
+        UsageError: the name is invalid.
     """
     names = Names(kind, name)
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
@@ -67,7 +67,7 @@ def write_package(names: Names, folder: Path) -> list[Path]:
     """Write all files of a package, and return them in order.
 
     Raises:
-        UsageError: the folder has files in it, or cannot be written.
+        UsageError: the folder is not empty, or cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
@@ -97,7 +97,7 @@ def rendered(names: Names) -> Iterator[tuple[str, str]]:
 
 
 def _place(template: str) -> str:
-    """Return where a template's file goes; one that begins with a dot does not, so that no packaging leaves it out."""
+    """Return the path of the written file. Template names have no leading dot: packaging would leave such files out."""
     return template.removesuffix(ENDING).replace("__package__", "$package").replace("dot_", ".")
 
 

@@ -1,4 +1,4 @@
-"""The store: one SQLite file (or any SQLAlchemy url) that holds every prompt, response, failure and run."""
+"""The store: an SQLite file (or any SQLAlchemy URL) with every prompt, response, failure and run."""
 
 from .reading import (
     RunRow,

@@ -1,4 +1,4 @@
-"""Many rows at once: lists of a size that a query takes, and inserts past the per-row work of building statements."""
+"""Bulk reads and inserts: lists split to the size that a query can take, and inserts without per-row statements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 def insert_many(
     connection: sa.Connection, table: sa.Table, names: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Insert rows with these columns, past the per-row work of building statements."""
+    """Insert rows with these columns, without building a statement per row."""
     if not rows:
         return
     statement = sa.insert(table).compile(dialect=connection.dialect, column_keys=list(names))

@@ -1,7 +1,7 @@
 """A run as one portable file: a zip of JSON, Parquet and images, with the sha256 of every member.
 
-Equal content gives equal bytes: members stand in a fixed order with a fixed time, rows are sorted, nothing is
-compressed by the zip (Parquet is by itself, and images are).
+Equal content gives equal bytes: members have a fixed order and time, rows are sorted, and the zip does not compress
+(Parquet files and images are compressed already).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .store import Store
 
 FORMAT = 1
 MEMBER_ROWS = 50_000
-"""Rows of one Parquet member."""
+"""Rows per Parquet member."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""The earliest time a zip can say."""
+"""The earliest time that a zip file can represent."""
 BYTES, TEXT, WHOLE, REAL = pl.Binary, pl.String, pl.Int64, pl.Float64
 SCHEMAS: dict[str, dict[str, Any]] = {
     "exchanges": dict(zip(Sent._fields, (BYTES, BYTES, TEXT, TEXT, TEXT, TEXT, WHOLE, WHOLE, REAL, REAL), strict=True)),
@@ -37,7 +37,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `bundle.json` says."""
+    """Content of `bundle.json`."""
 
     format: int
     run: str
@@ -48,22 +48,22 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     counts: dict[str, int]
     """Rows by kind."""
     content: str
-    """sha256 of the content, whatever the run is called; equal in every store that holds it."""
+    """sha256 of the content without the run's name; equal in every store that has the run."""
 
     def facts(self, manifest: str) -> Facts:
-        """Return the run's facts."""
+        """Return the state and times of the run."""
         return Facts(self.study, self.state, rename(manifest, ""), self.started, self.finished)
 
 
 class Exported(NamedTuple):
-    """What was written."""
+    """The written bundle."""
 
     path: Path
     sha256: str
-    """Of the whole file."""
+    """sha256 of the whole file."""
     counts: dict[str, int]
     absent: int
-    """Images that requests name, and the store does not keep."""
+    """Number of images of requests that the store does not have."""
 
 
 def export_run(store: Store, run: RunRow, path: Path) -> Exported:
@@ -94,7 +94,7 @@ class _Writer:
         self._digests: dict[str, str] = {}
 
     def write(self, content: RunContent) -> tuple[dict[str, int], int]:
-        """Write everything, and return the rows by kind and the images that are absent."""
+        """Write all members, and return the rows by kind and the number of absent images."""
         digest, run = ContentDigest(content.facts), content.run
         counts = {"identities": len(identities := content.identities())}
         self._json("manifest.json", msgspec.json.decode(run.manifest))
@@ -141,10 +141,10 @@ class _Writer:
     def _member(self, name: str, data: bytes) -> None:
         info = zipfile.ZipInfo(name, FIRST_DAY)
         info.external_attr = 0o644 << 16
-        info.create_system = 3  # the same on every system
+        info.create_system = 3  # a fixed value, since zip files record the system
         self._archive.writestr(info, data)
         self._digests[name] = hashlib.sha256(data).hexdigest()
 
 
 KINDS = {"exchanges": "exchange", "trials": "trial", "attempts": "failure"}
-"""What the content's digest calls the rows."""
+"""Names of the rows in the digest of the content."""

@@ -1,4 +1,4 @@
-"""Check that a whole store is consistent, a limited number of rows at a time."""
+"""Check that a store is consistent, a limited number of rows at a time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .tables import Blob, Exchange, Model, Part, RunTrial
 
 
 class Problem(NamedTuple):
-    """Something that does not hang together."""
+    """An inconsistency."""
 
     where: str
     problem: str
 
 
 class Checked(NamedTuple):
-    """What was looked at."""
+    """Numbers of checked rows."""
 
     models: int
     exchanges: int
@@ -35,11 +35,11 @@ class Checked(NamedTuple):
     parts: int
     trials: int
     absent: int
-    """Images that exchanges name, and the store does not keep: no fault, since who showed them may have them."""
+    """Images of exchanges that the store does not have: not an error, because whoever showed them may have them."""
 
 
 class Checks:
-    """One check of a store; `counts` says what was looked at once `problems` is read to the end."""
+    """One check of a store; `counts` is complete when `problems` is exhausted."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -49,11 +49,11 @@ class Checks:
 
     @property
     def counts(self) -> Checked:
-        """Return what was looked at so far."""
+        """Return the numbers of rows checked so far."""
         return Checked(**self._seen | {"absent": len(self._named - self._kept)})
 
     def problems(self) -> Iterator[Problem]:
-        """Check everything, and yield what is wrong."""
+        """Check everything, and yield the problems."""
         with snapshot(self._store) as connection:
             yield from self._models(connection)
             yield from self._parts(connection)
@@ -117,7 +117,7 @@ def _digest(identity: str) -> bytes | None:
 
 
 def fault_of(row: Sent) -> str | None:
-    """Return what is wrong with an exchange."""
+    """Return the problem of an exchange; empty if there is none."""
     if request_key(row.identity, row.request.encode()) != row.key:
         return "its key does not follow from its model and request"
     try:
@@ -126,5 +126,5 @@ def fault_of(row: Sent) -> str | None:
     except msgspec.MsgspecError as error:
         return f"it cannot be read: {error}"
     if (operation, status) != (row.operation, row.status):
-        return f"it says {row.operation}, {row.status}, but its texts say {operation}, {status}"
+        return f"its columns have {row.operation}, {row.status}, but its texts have {operation}, {status}"
     return None

@@ -1,9 +1,9 @@
-"""Which keys are being asked by which process, so that processes that share a store ask no key twice.
+"""Claims of keys by process, so that processes that share a store ask no key twice.
 
-A process that asks joins the table `worker` and says from time to time that it lives. One that is alone claims
-nothing. Once another joins, both write the keys they are about to ask into `claim`; the newcomer waits until all who
-were there have seen it. A claim holds as long as its worker lives: a process of this machine is looked up by its
-number, any other is given up after `LEASE_SECONDS` of silence.
+A process that asks is a row of the table `worker`, which it updates regularly. A single process claims nothing. With a
+second process, both write the keys they are about to ask into `claim`; the new process waits until all earlier ones
+have seen it. A claim is valid while its worker lives: a process of this machine is looked up by its process id, any
+other is considered dead after `LEASE_SECONDS` without an update.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from .store import Found, Store
 from .tables import Claim, Worker
 
 LEASE_SECONDS = 20.0
-"""Seconds of silence after which a worker of another machine is taken for dead."""
+"""Seconds without an update after which a worker of another machine is considered dead."""
 BEAT_SECONDS = 5.0
 
 
 class Claimed(NamedTuple):
-    """What became of keys that a process wants to ask."""
+    """Result of claiming keys."""
 
     found: dict[bytes, Found]
-    """Answered meanwhile."""
+    """Keys answered in the meantime."""
     mine: frozenset[bytes]
-    """To be asked by this process and no other."""
+    """Keys that only this process asks."""
 
 
 class Claims:
-    """The claims of one run. All calls block, and are made from one thread."""
+    """The claims of one run. All calls block, and must come from one thread."""
 
     _living: ClassVar[WeakSet[Claims]] = WeakSet()
-    """Those of this process: its number alone does not tell whether a run of it has ended."""
+    """Workers of this process: the process id alone does not show whether a run has ended."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -50,7 +50,7 @@ class Claims:
         self._beaten = 0.0
 
     def join(self, held: Collection[bytes] = ()) -> None:
-        """Become a worker that others know of."""
+        """Register as a worker."""
         with translated(self._store.url), self._writer.begin() as connection:
             self._bury(connection)
             row = {"host": _host(), "pid": os.getpid(), "seen": _now(connection), "met": 0}
@@ -61,33 +61,33 @@ class Claims:
         self._living.add(self)
 
     def leave(self) -> None:
-        """Give up all claims and be no worker any more."""
+        """Remove all claims and the worker."""
         self._living.discard(self)
         with translated(self._store.url), self._writer.begin() as connection:
             _forget(connection, [self._id])
 
     def is_awaited(self) -> bool:
-        """Say whether a worker that came before this one has not yet seen it."""
+        """Return whether an earlier worker has not yet seen this one."""
         rows, now = self._workers()
         return any(row.id < self._id and row.met < self._id and self._lives(row, now) for row in rows)
 
     def newest_other(self) -> int:
-        """Return the number of the newest other worker that lives; 0 if there is none."""
+        """Return the number of the newest other worker that is alive; 0 if there is none."""
         rows, now = self._workers()
         return max((row.id for row in rows if row.id != self._id and self._lives(row, now)), default=0)
 
     def beat(self, newest: int, held: Collection[bytes], released: Collection[bytes]) -> None:
-        """Say that this process lives, greet who is new, bury who is dead.
+        """Update this worker, write its claims if there are new workers, and remove dead workers.
 
         Args:
-            newest: the newest worker that may be told that this process claims what it asks.
-            held: keys this process is asking; a newcomer learns of them before it asks anything.
-            released: keys it asks no longer.
+            newest: the newest other worker, which can then rely on the claims of this one.
+            held: keys this process is asking; a new worker learns of them before it asks anything.
+            released: keys it no longer asks.
         """
         rows, now = self._workers()
         own = next((row for row in rows if row.id == self._id), None)
         if own is None:
-            self.join(held)  # taken for dead: this process was halted for longer than the lease
+            self.join(held)  # considered dead: this process was halted for longer than the lease
             return
         dead = any(not self._lives(row, now) for row in rows if row.id != self._id)
         if newest <= own.met and not released and not dead and time.monotonic() - self._beaten < BEAT_SECONDS:
@@ -106,10 +106,10 @@ class Claims:
             return connection.execute(sa.select(table_of(Worker))).all(), _now(connection)
 
     def take(self, keys: Sequence[bytes], released: Collection[bytes]) -> Claimed:
-        """Claim the keys that nobody answered or claimed, in one transaction."""
+        """Claim the keys without an answer or a claim, in one transaction."""
         with translated(self._store.url), self._writer.begin() as connection:
             self._erase(connection, released)
-            found = self._store.find(keys)  # on a connection of its own; nobody else can write meanwhile
+            found = self._store.find(keys)  # on a separate connection; no other process can write in the meantime
             open_keys = [key for key in keys if key not in found]
             owners = _owners(connection, open_keys)
             new = [key for key in open_keys if key not in owners]
@@ -163,7 +163,7 @@ def _forget(connection: sa.Connection, workers: Sequence[int]) -> None:
 
 def _runs(pid: int) -> bool:
     if os.name != "posix":
-        return True  # asking for a process elsewhere ends it; its silence will tell
+        return True  # here this call would end the process; the lease decides instead
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -174,7 +174,7 @@ def _runs(pid: int) -> bool:
 
 
 def _host() -> str:
-    """Return what tells this machine, since it was started, from all others: process numbers mean something in it."""
+    """Return an identifier of this machine and boot, within which process ids are unique."""
     parts = [platform.node()]
     try:
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
@@ -185,7 +185,7 @@ def _host() -> str:
 
 
 def _now(connection: sa.Connection) -> float:
-    # Machines that share a server may not agree about the time; the server is asked.
+    # The clocks of machines that share a server may differ, so the server's clock is used.
     if connection.dialect.name == "sqlite":
         return time.time()
     return float(connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one())

@@ -1,7 +1,7 @@
-"""`RunContent`: all that a store knows of a run, in an order of its own and free of the store's numbers.
+"""`RunContent`: all content of a run in a fixed order, without the ids of the store.
 
-Two stores that hold the same run give the same content and the same digest, whatever else they hold. The run's name is
-no part of it: a run may be known by another name elsewhere.
+Two stores with the same run give the same content and digest, whatever else they contain. The run's name is not part
+of it, because another store may have the run under another name.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, RunTrial
 
 Places = NDArray[np.int64]
-"""Number of an exchange elsewhere, by its number here; 8 bytes for each, where a dictionary takes a hundred."""
+"""Id of an exchange in the other store, by its id here; 8 bytes each, where a dictionary needs a hundred."""
 
 
 class Facts(NamedTuple):
-    """What is to be known of a run besides its trials."""
+    """Fields of a run besides its trials."""
 
     study: str
     state: str
@@ -40,7 +40,7 @@ class Facts(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """An exchange, written out."""
+    """An exchange with its full texts."""
 
     key: bytes
     identity: bytes
@@ -56,7 +56,7 @@ class Sent(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """A trial, and the place of its exchange in the content."""
+    """A trial, and the index of its exchange in the content."""
 
     stage: str
     ordinal: int
@@ -85,7 +85,7 @@ class Picture(NamedTuple):
 
 @contextmanager
 def snapshot(store: Store) -> Iterator[sa.Connection]:
-    """Yield a connection that sees the store as it is now, whatever is written meanwhile."""
+    """Yield a connection with a snapshot of the store, unaffected by later writes."""
     with translated(store.url), store.engine.connect() as connection:
         if connection.dialect.name == "postgresql":
             connection.execution_options(isolation_level="REPEATABLE READ")
@@ -94,32 +94,32 @@ def snapshot(store: Store) -> Iterator[sa.Connection]:
 
 @contextmanager
 def writing(store: Store) -> Iterator[sa.Connection]:
-    """Yield a connection in a writing transaction, which is undone if anything is raised."""
+    """Yield a connection in a writing transaction, which an exception rolls back."""
     with translated(store.url), store.engine.execution_options(immediate=True).begin() as connection:
         yield connection
 
 
 def rename(manifest: str, name: str) -> str:
-    """Return a manifest for a run of this name."""
+    """Return the manifest with this run name."""
     fields = msgspec.json.decode(manifest)
     return msgspec.json.encode(fields | {"run": name}, order="sorted").decode()
 
 
 def facts_of(run: RunRow) -> Facts:
-    """Return the facts of a run; whoever takes one over that is under way gets an interrupted one."""
+    """Return the state and times of a run; a running run is copied as an interrupted one."""
     state = "interrupted" if run.state == "running" else run.state
     return Facts(run.study, state, rename(run.manifest, ""), run.started, run.finished)
 
 
 class ContentDigest:
-    """A sha256 over content as it passes by."""
+    """A running sha256 of the content."""
 
     def __init__(self, facts: Facts) -> None:
         self._hash = hashlib.sha256()
         self.add("run", [facts])
 
     def add(self, kind: str, rows: Iterable[Any]) -> None:
-        """Take in rows."""
+        """Add rows."""
         for row in rows:
             self._hash.update(msgspec.msgpack.encode((kind, *row)))
 
@@ -146,7 +146,7 @@ class RunContent:
         return [(bytes(digest), identity) for digest, identity in self.connection.execute(query)]
 
     def exchanges(self) -> Iterator[list[Sent]]:
-        """Yield the exchanges, some at a time, by key and then by time."""
+        """Yield the exchanges in parts, by key and then by time."""
         exchange, place = table_of(Exchange), 0
         response = sa.collate(exchange.c.response, bytewise(self.connection))
         order = (exchange.c.key, exchange.c.created, response, exchange.c.id)
@@ -156,23 +156,23 @@ class RunContent:
             yield rows
 
     def trials(self) -> Iterator[list[Tried]]:
-        """Yield the trials, some at a time, by stage and then in plan order."""
+        """Yield the trials in parts, by stage and then in plan order."""
         yield from stream_trials_of(self.connection, self.run.id, self._places)
 
     def failures(self) -> list[Failed]:
-        """Return the calls that failed, in the order they were made."""
+        """Return the failed calls, in order of time."""
         table = table_of(Attempt)
         columns = [table.c[name] for name in Failed._fields]
         query = sa.select(*columns).where(table.c.run_id == self.run.id).order_by(table.c.created, table.c.id)
         return [Failed(bytes(row[0]), *row[1:]) for row in self.connection.execute(query)]
 
     def images(self) -> list[str]:
-        """Return the sha256 of each image that is named, kept or not."""
+        """Return the sha256 of each image that the run names, stored or not."""
         named = stream_texts(self.connection, sa.and_(self._uses, names_image()))
         return sorted({image for text in named for image in images_in(text)})
 
     def pictures(self) -> Iterator[Picture]:
-        """Yield the images that are kept, one at a time."""
+        """Yield the stored images, one at a time."""
         table = table_of(Blob)
         for image in self.images():
             query = sa.select(table.c.sha256, table.c.media_type, table.c.data).where(table.c.sha256 == image)
@@ -193,7 +193,7 @@ class RunContent:
 
 
 def new_places(connection: sa.Connection) -> Places:
-    """Return places for every exchange of a store, all unknown (-1)."""
+    """Return an index for every exchange of a store, all unknown (-1)."""
     most = connection.scalar(sa.select(sa.func.max(table_of(Exchange).c.id))) or 0
     return np.full(most + 1, -1, dtype=np.int64)
 
@@ -201,7 +201,7 @@ def new_places(connection: sa.Connection) -> Places:
 def stream_exchanges(
     connection: sa.Connection, where: sa.ColumnElement[bool], order: Iterable[sa.ColumnElement[Any]]
 ) -> Iterator[tuple[list[int], list[Sent]]]:
-    """Yield the numbers and the written-out rows of exchanges, some at a time."""
+    """Yield the ids and full rows of exchanges, in parts."""
     exchange, model = table_of(Exchange), table_of(Model)
     columns = [model.c.digest if name == "identity" else exchange.c[name] for name in Sent._fields]
     query = sa.select(exchange.c.id, *columns).join_from(exchange, model).where(where).order_by(*order)
@@ -215,7 +215,7 @@ def stream_exchanges(
 
 
 def stream_trials_of(connection: sa.Connection, run_id: int, places: Places) -> Iterator[list[Tried]]:
-    """Yield a run's trials with their exchanges' places."""
+    """Yield a run's trials with the indexes of their exchanges."""
     trials = table_of(RunTrial)
     columns = [trials.c[name] for name in Tried._fields[:-1]]
     query = (
@@ -228,5 +228,5 @@ def stream_trials_of(connection: sa.Connection, run_id: int, places: Places) -> 
 
 
 def bytewise(connection: sa.Connection) -> str:
-    """Return the collation that sorts as Python does, so that every database gives the same order."""
+    """Return the collation with Python's order, so that all databases sort equally."""
     return "BINARY" if connection.dialect.name == "sqlite" else "C"

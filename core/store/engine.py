@@ -1,6 +1,6 @@
-"""Opening a store: SQLite in WAL mode by default, any SQLAlchemy url by setting.
+"""Opening a store: SQLite in WAL mode by default, or any SQLAlchemy URL.
 
-A committed answer survives `kill -9` and a power cut (`synchronous=FULL`). Writers wait for each other instead of
+A committed answer survives `kill -9` and a power failure (`synchronous=FULL`). Writers wait for each other instead of
 failing; readers never wait.
 """
 
@@ -26,14 +26,14 @@ from .urls import show, store_url
 LOG = logging.getLogger(__name__)
 BUSY_SECONDS = 60
 WRITERS = int.from_bytes(b"prejudge")
-"""The lock that writers hold on a PostgreSQL server, by database."""
+"""Number of the advisory lock of writers on a PostgreSQL server, per database."""
 
 
 def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
     """Open a store, bring its schema up to date, and return its engine.
 
     Raises:
-        StoreError: it is not a database, read-only, of something else, or of a newer version.
+        StoreError: it is not a database, not a store of prejudge, read-only, or of a newer version.
     """
     url = store_url(where)
     _check_file(url, writable)
@@ -53,11 +53,11 @@ def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
 
 @contextmanager
 def translated(url: sa.URL) -> Iterator[None]:
-    """Turn the database's errors into `StoreError`: what happened, where, how to mend it.
+    """Turn the database's errors into `StoreError`: the problem, the store, the fix.
 
     Raises:
         StoreError: the database failed.
-        DataError: a value is none that a database can hold, such as text with a lone surrogate.
+        DataError: the database cannot store a value, such as text with a lone surrogate.
     """
     try:
         yield
@@ -73,7 +73,7 @@ def translated(url: sa.URL) -> Iterator[None]:
 
 
 def _explain(url: sa.URL, problem: str) -> StoreError:
-    full = "cannot grow: the disk is full. What was answered is kept; free some space and resume."
+    full = "cannot grow: the disk is full. All answers are kept; free some space and resume."
     locked = f"was locked by another process for over {BUSY_SECONDS} s. Try again when it has finished."
     mends = {
         "not a database": ("store.foreign", "is not a database. Name another file with --store."),
@@ -81,18 +81,18 @@ def _explain(url: sa.URL, problem: str) -> StoreError:
             "store.read-only",
             "is read-only. Make the file and its folder writable, or name another with --store.",
         ),
-        "unable to open": ("store.unopened", "cannot be opened. Does its folder exist, and may you write there?"),
+        "unable to open": ("store.unopened", "cannot be opened. Check that its folder exists and is writable."),
         "locked": ("store.locked", locked),
         "lock timeout": ("store.locked", locked),
         "is full": ("store.full", full),
         "No space left": ("store.full", full),
         "disk I/O": (
             "store.disk",
-            "cannot be written: the disk failed or is full. What was answered is kept; mend it and resume.",
+            "cannot be written: the disk failed or is full. All answers are kept; free some space and resume.",
         ),
         "run_trial": (
             "run.running",
-            "has trials of this run already: another process took up the same run. Let that one finish.",
+            "already has trials of this run: another process resumed it. Let that process finish.",
         ),
         "malformed": ("store.damaged", "is damaged. Restore it from a backup, or name another with --store."),
     }
@@ -102,7 +102,7 @@ def _explain(url: sa.URL, problem: str) -> StoreError:
 
 
 def _check_schema(number: int, url: sa.URL) -> None:
-    """Refuse to read another schema; only a writer may bring it up to date."""
+    """Refuse to read another schema; only a writer may migrate it."""
     refuse_newer(number, len(MIGRATIONS), url)
     if number == 0:
         raise StoreError(
@@ -120,7 +120,7 @@ def _is_file(url: sa.URL) -> bool:
 
 
 def lacks_file(url: sa.URL) -> bool:
-    """Say whether the store is a file that is not there yet, in a folder that is."""
+    """Return whether the store is a file that does not exist, in a folder that exists."""
     return _is_file(url) and (path := Path(str(url.database))).parent.is_dir() and not path.exists()
 
 
@@ -156,18 +156,18 @@ def _create(url: sa.URL) -> Engine:
 
 
 def _prepare(connection: Any, _: Any) -> None:
-    # The driver would begin transactions by its own rules, and none before DDL; `_begin` does it instead.
+    # The driver's own rules start no transaction before DDL, so `_begin` starts all transactions.
     connection.isolation_level = None
     cursor = connection.cursor()
     _enter_wal(cursor)
-    cursor.execute("SELECT 1 FROM sqlite_master").fetchall()  # opens the log, which stays open from here on
+    cursor.execute("SELECT 1 FROM sqlite_master").fetchall()  # opens the log, which then stays open
     for pragma in ("synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
 
 def _enter_wal(cursor: Any) -> None:
-    # Two processes that open a new store at once meet here, and SQLite answers "locked" without waiting.
+    # If two processes open a new store at the same time, SQLite answers "locked" here without waiting.
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -175,14 +175,14 @@ def _enter_wal(cursor: Any) -> None:
             return
         except sqlite3.OperationalError as error:
             if "readonly" in str(error):
-                return  # a store on read-only media is read in the mode it was left in
+                return  # on read-only media the journal mode cannot be changed
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
 
 
 def _begin(connection: sa.Connection) -> None:
-    # IMMEDIATE takes the write lock at once, so that two writers wait in line instead of failing half-way.
+    # IMMEDIATE takes the write lock at the start, so that two writers wait for each other instead of failing half-way.
     immediate = connection.get_execution_options().get("immediate", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
@@ -195,7 +195,7 @@ def _prepare_server(connection: Any, _: Any) -> None:
 
 
 def _stand_in_line(connection: sa.Connection) -> None:
-    # A server lets writers in together. One at a time, as SQLite does it, each sees what the one before it wrote.
+    # A server allows concurrent writers. As with SQLite, one writes at a time, so that each sees all earlier writes.
     if connection.get_execution_options().get("immediate", False):
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
 

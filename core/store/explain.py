@@ -1,4 +1,4 @@
-"""Why two requests are one, or are not: the parts of a key, and where two keys differ."""
+"""The parts of a key, and where two keys differ."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .parts import unpack
 from .tables import Exchange, Model, RunTrial
 
 SHORTEST = 6
-"""Hexadecimal digits of a key that are enough to look for it."""
+"""Minimum number of hexadecimal digits to search for a key."""
 
 
 class Parts(NamedTuple):
-    """What a key was made from, and the answer."""
+    """The parts of a key, and the answer."""
 
     key: bytes
     identity: dict[str, Any]
@@ -30,7 +30,7 @@ class Parts(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One place where two keys' parts differ."""
+    """A difference between the parts of two keys."""
 
     where: str
     first: Any
@@ -41,8 +41,8 @@ def find_parts(store: Store, name: str) -> Parts:
     """Return the exchange behind a key (hexadecimal, or its first digits) or a trial (`RUN/TRIAL`).
 
     Raises:
-        UnknownNameError: nothing is there.
-        DataError: several keys begin so.
+        UnknownNameError: there is no such exchange.
+        DataError: several keys begin with these digits.
     """
     keys = _keys_of_trial(store, name) if "/" in name else _keys_that_begin(store, name)
     if not keys:
@@ -55,7 +55,7 @@ def find_parts(store: Store, name: str) -> Parts:
 
 
 def differences(first: Parts, second: Parts) -> list[Difference]:
-    """Return every place where the parts of two keys differ; none if the keys are equal."""
+    """Return every difference between the parts of two keys; none if the keys are equal."""
     flat = [dict(_flatten({"model": parts.identity, "request": parts.request})) for parts in (first, second)]
     places = sorted(flat[0].keys() | flat[1].keys())
     pairs = ((place, flat[0].get(place), flat[1].get(place)) for place in places)
@@ -63,7 +63,7 @@ def differences(first: Parts, second: Parts) -> list[Difference]:
 
 
 def nearest(store: Store, parts: Parts) -> Parts | None:
-    """Return the stored exchange of another key that is likest: the same request to another model, or the reverse."""
+    """Return the most similar exchange with another key: the same request to another model, or the reverse."""
     exchange = table_of(Exchange)
     others = sa.select(exchange.c.key).where(exchange.c.key != parts.key)
     of_key = sa.select(exchange.c.request, exchange.c.model_id).where(exchange.c.key == parts.key).limit(1).subquery()

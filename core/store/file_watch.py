@@ -1,7 +1,7 @@
-"""Noticing that the file of a SQLite store was removed or replaced while it was in use.
+"""Detects that the file of an SQLite store was removed or replaced while it was in use.
 
-SQLite would go on writing into a file that has no name any more, and what it says is durable would be gone. Looking
-costs three `stat` calls per transaction, some microseconds beside the milliseconds of a commit.
+SQLite would continue to write into the deleted file, and committed answers would be lost. The check costs three `stat`
+calls per transaction: some microseconds, compared with milliseconds of a commit.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from sqlalchemy.engine import Engine
 from ..contracts.errors import StoreError
 
 Seen = tuple[tuple[int, int] | None, ...]
-"""Device and inode of the database, its log and its shared index; None for what is not there."""
+"""Device and inode of the database, its log and its shared index; None for a file that does not exist."""
 _PARTS = ("", "-wal", "-shm")
 
 
 def watch(engine: Engine, path: str) -> None:
-    """Make every writing transaction of an engine fail once the store's files are not those it opened.
+    """Make every writing transaction of an engine fail if the store's files are no longer those it opened.
 
-    `StoreError` is raised as a transaction begins, before it is committed, and instead of opening a connection, which
-    would make a new and empty store.
+    `StoreError` is raised at the start of a transaction, before a commit, and instead of opening a connection, which
+    would create a new, empty store.
     """
     path = os.path.abspath(path)
     first: list[Seen] = []

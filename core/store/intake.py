@@ -1,8 +1,8 @@
-"""`Intake`: taking over what another store or a bundle holds, in one transaction.
+"""`Intake`: copy the content of another store or a bundle into this store, in one transaction.
 
-Nothing that is here is changed. An exchange that is here already (same key, answer and time) is that exchange. Another
-answer to a key that is answered here is kept beside it, as a generation below 0: the run that used it points to it, and
-look-ups, which take the highest, go on finding what was here.
+Existing rows are unchanged. An exchange that this store has already (same key, answer and time) is not copied again.
+Another answer to an answered key gets a generation below 0: the run that used it refers to it, and look-ups, which use
+the highest generation, still return the existing answer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:])
 
 
 class _Here(NamedTuple):
-    """An exchange that is here."""
+    """An exchange of this store."""
 
     id: int
     generation: int
@@ -42,21 +42,21 @@ class _Here(NamedTuple):
 
 
 class Intake:
-    """What is taken over within one writing transaction."""
+    """Copies into the store within one writing transaction."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
         self.added = {"exchanges": 0, "images": 0, "runs": 0}
         self._models: dict[bytes, int] = {}
         self._parts = Parts()
-        # What has a higher number came with this intake.
+        # Rows with a higher id were copied by this intake.
         self._last = connection.scalar(sa.select(sa.func.max(table_of(Exchange).c.id))) or 0
 
     def identities(self, rows: Iterable[tuple[bytes, str]]) -> None:
-        """Take over models, each with its digest.
+        """Copy models, each with its digest.
 
         Raises:
-            DataError: a digest does not follow from its identity.
+            DataError: a digest does not match its identity.
         """
         table = table_of(Model)
         for digest, identity in rows:
@@ -68,10 +68,10 @@ class Intake:
             self._models[digest] = int(found)
 
     def exchanges(self, rows: Sequence[Sent]) -> list[int]:
-        """Take over exchanges, and return the number each has here.
+        """Copy exchanges, and return their ids in this store.
 
         Raises:
-            DataError: an exchange does not hang together.
+            DataError: an exchange is inconsistent.
         """
         if len(rows) > LOOKUP:
             parts = (rows[start : start + LOOKUP] for start in range(0, len(rows), LOOKUP))
@@ -95,16 +95,16 @@ class Intake:
         return [numbered[row.key, _answer(row)] for row in rows]
 
     def pictures(self, rows: Iterable[Picture]) -> None:
-        """Take over images.
+        """Copy images.
 
         Raises:
-            DataError: bytes do not have the sha256 they are named by.
+            DataError: bytes do not match their sha256.
         """
         table = table_of(Blob)
         for picture in rows:
             if hashlib.sha256(picture.data).hexdigest() != picture.sha256:
                 raise DataError(
-                    f"the image {picture.sha256} is not what its name says: its bytes were changed.",
+                    f"the image {picture.sha256} does not match its name (sha256): its bytes were changed.",
                     code="bundle.image",
                 )
             if self.connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == picture.sha256)) is None:
@@ -113,10 +113,10 @@ class Intake:
                 self.added["images"] += 1
 
     def begin_run(self, name: str, facts: Facts) -> int:
-        """Take over a run, and return its number.
+        """Copy a run, and return its id.
 
         Raises:
-            DataError: its name is none that may become a folder's.
+            DataError: its name is not valid for a folder.
         """
         if not _NAME.fullmatch(name):
             raise DataError(
@@ -129,12 +129,12 @@ class Intake:
         return int(self.connection.execute(sa.insert(table).values(values).returning(table.c.id)).scalar_one())
 
     def restate(self, run_id: int, manifest: str) -> None:
-        """Replace the manifest of a run that came with this intake."""
+        """Replace the manifest of a run that this intake copied."""
         table = table_of(Run)
         self.connection.execute(sa.update(table).where(table.c.id == run_id).values(manifest=manifest))
 
     def trials(self, run_id: int, rows: Iterable[Tried]) -> None:
-        """Take over trials whose exchanges have their numbers here.
+        """Copy trials; their exchanges are ids of this store.
 
         Raises:
             DataError: factors are not a flat JSON object.
@@ -146,7 +146,7 @@ class Intake:
         insert_many(self.connection, table_of(RunTrial), columns, [(run_id, *row) for row in rows])
 
     def failures(self, run_id: int, rows: Iterable[Failed]) -> None:
-        """Take over calls that failed."""
+        """Copy failed calls."""
         insert_many(self.connection, table_of(Attempt), ("run_id", *Failed._fields), [(run_id, *row) for row in rows])
 
     def _here(self, keys: set[bytes]) -> dict[bytes, list[_Here]]:
@@ -159,7 +159,7 @@ class Intake:
         return here
 
     def _generations(self, new: Sequence[Sent], here: dict[bytes, list[_Here]]) -> list[int]:
-        """Return a generation for each new answer: in order from 0, or downwards where the key was answered before."""
+        """Return a generation per new answer: from 0 upwards, or downwards if the key was answered before."""
         taken = {key: [known.generation for known in known_all] for key, known_all in here.items()}
         before = {key for key, known_all in here.items() if any(known.id <= self._last for known in known_all)}
         generations = []
@@ -171,10 +171,10 @@ class Intake:
 
 
 def ensure_identity(digest: bytes, identity: str) -> None:
-    """Refuse a model whose digest does not follow from its identity.
+    """Refuse a model whose digest does not match its identity.
 
     Raises:
-        DataError: naming the model.
+        DataError: the digest does not match.
     """
     try:
         record = msgspec.json.decode(identity, type=Identity)
@@ -182,15 +182,15 @@ def ensure_identity(digest: bytes, identity: str) -> None:
     except msgspec.MsgspecError:
         same = False
     if not same:
-        wrong = f"the digest {digest.hex()[:12]} of a model does not follow from its identity"
+        wrong = f"the digest {digest.hex()[:12]} of a model does not match its identity"
         raise DataError(f"{wrong}: {identity[:200]}. One of them was changed.", code="bundle.identity")
 
 
 def ensure_whole(row: Sent, models: Container[bytes]) -> None:
-    """Refuse an exchange whose parts contradict each other. Nothing here can tell a response that was changed.
+    """Refuse an exchange whose parts contradict each other. A changed response cannot be detected here.
 
     Raises:
-        DataError: naming the exchange.
+        DataError: the exchange is inconsistent.
     """
     name = f"the exchange {row.key.hex()[:12]}"
     if row.identity not in models:

@@ -1,4 +1,4 @@
-"""Merging another store into this one: all of it or nothing, some rows at a time."""
+"""Merging another store into this one, completely or not at all, a limited number of rows at a time."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from .tables import Blob, Exchange, Model
 
 
 class Merged(NamedTuple):
-    """What a merge took over."""
+    """The result of a merge."""
 
     exchanges: int
     images: int
     runs: int
     same: int
-    """Runs that were here already."""
+    """Number of runs that this store had already."""
     renamed: tuple[tuple[str, str], ...]
-    """Runs of the other store whose names another run has here: name there, name here."""
+    """Renamed runs, because this store has another run of that name: old name, new name."""
 
 
 def merge(store: Store, other: Store) -> Merged:
-    """Take over everything of another store in one transaction; merging again changes nothing.
+    """Copy everything from another store in one transaction; merging again changes nothing.
 
     Raises:
-        UsageError: both are one store.
+        UsageError: both are the same store.
         StoreError: one of the stores cannot be read or written.
         DataError: the other store is damaged.
     """
@@ -56,7 +56,7 @@ def merge(store: Store, other: Store) -> Merged:
 
 
 def free_name(here: sa.Connection, run: RunRow, content: RunContent) -> str | None:
-    """Return a name for a run that comes from elsewhere: its own, or with a suffix; None if its content is here."""
+    """Return the name of a copied run: its own, or with a suffix; None if this store has its content already."""
     known = {found.name: found for found in runs_of(here)}
     if run.name not in known:
         return run.name
@@ -78,14 +78,14 @@ def _pictures(source: sa.Connection, intake: Intake) -> None:
 
 
 def _exchanges(source: sa.Connection, intake: Intake) -> Places:
-    """Take over all exchanges, and return the number here of each number there."""
+    """Copy all exchanges, and return the id in this store by the id in the other."""
     exchange, model = table_of(Exchange), table_of(Model)
     models = source.execute(sa.select(model.c.digest, model.c.identity).order_by(model.c.id))
     intake.identities((bytes(digest), identity) for digest, identity in models)
     numbers = new_places(source)
     generations = source.scalars(sa.select(exchange.c.generation).distinct().order_by(exchange.c.generation)).all()
     for generation in generations:
-        # One after another, so that answers to one key keep their order.
+        # In order of id, so that answers to one key keep their order.
         for there, rows in stream_exchanges(source, exchange.c.generation == generation, [exchange.c.id]):
             numbers[there] = intake.exchanges(rows)
     return numbers
@@ -95,6 +95,6 @@ def _run(source: sa.Connection, intake: Intake, run: RunRow, name: str, numbers:
     content = RunContent(source, run)
     run_id = intake.begin_run(name, content.facts)
     for rows in stream_trials_of(source, run.id, numbers):
-        # The places of these trials are the numbers here already.
+        # The indexes of these trials are ids of this store already.
         intake.trials(run_id, rows)
     intake.failures(run_id, content.failures())

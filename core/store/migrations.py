@@ -1,7 +1,7 @@
 """Numbered migrations of the store: appended, never edited, each in one transaction with its own record.
 
-A migration holds a frozen copy of what it makes, so that an old step never changes when the tables do. A test
-migrates from blank and compares with `tables`.
+A migration has a frozen copy of the tables that it creates, so that later changes of the tables do not change it. A
+test migrates an empty database and compares it with `tables`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _frozen_runs(meta: sa.MetaData) -> None:
 
 
 def m002_parts(connection: Connection) -> None:
-    """Store texts that requests repeat once; requests that are there already stay written out."""
+    """Store texts that requests repeat only once; existing requests keep their full text."""
     frozen = sa.MetaData()
     sa.Table(
         "part",
@@ -114,7 +114,7 @@ def m002_parts(connection: Connection) -> None:
 
 
 def m003_claims(connection: Connection) -> None:
-    """Let processes that share a store tell each other what they are asking."""
+    """Add claims, with which processes that share a store announce the keys that they ask."""
     frozen = sa.MetaData()
     sa.Table(
         "worker",
@@ -147,10 +147,10 @@ _applied = sa.Table(
 
 
 def schema_number(engine: Engine) -> int:
-    """Return the number of the last migration applied; 0 for a blank database.
+    """Return the number of the last migration applied; 0 for an empty database.
 
     Raises:
-        StoreError: the database holds tables of something else.
+        StoreError: the database has tables of another program.
     """
     names = set(sa.inspect(engine).get_table_names())
     if "migration" not in names:
@@ -165,7 +165,7 @@ def schema_number(engine: Engine) -> int:
 
 
 def migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...] = MIGRATIONS) -> int:
-    """Apply what is missing, each migration and its record in one transaction; return how many were applied.
+    """Apply missing migrations, each with its record in one transaction; return the number applied.
 
     Raises:
         StoreError: the store was written by a newer version.
@@ -178,7 +178,7 @@ def migrate(engine: Engine, migrations: tuple[Callable[[Connection], None], ...]
 
 
 def refuse_newer(at: int, known: int, url: sa.URL) -> None:
-    """Raise `StoreError` if a store's schema is newer than this version knows."""
+    """Raise `StoreError` if a store's schema is newer than this version."""
     if at > known:
         raise StoreError(
             f"the store {show(url)} was written by a newer prejudge (schema {at}; this version knows "
@@ -190,8 +190,8 @@ def refuse_newer(at: int, known: int, url: sa.URL) -> None:
 def _apply(engine: Engine, number: int, step: Callable[[Connection], None]) -> None:
     with engine.begin() as connection:
         _applied.create(connection, checkfirst=True)
-        # Another process may have come first; the transaction makes the check and the step one act.
+        # Another process may have been faster; the transaction makes check and migration atomic.
         if connection.scalar(sa.select(_applied.c.number).where(_applied.c.number == number)) is None:
             step(connection)
             connection.execute(sa.insert(_applied).values(number=number, name=step.__name__, applied=time.time()))
-            LOG.info("store %s brought to schema %d (%s)", show(engine.url), number, step.__name__)
+            LOG.info("store %s migrated to schema %d (%s)", show(engine.url), number, step.__name__)

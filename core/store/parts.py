@@ -1,8 +1,8 @@
 """Texts that many requests repeat, stored once.
 
-A study asks a few hundred prompts about thousands of images: written out, the prompts would be most of the store.
-So a long text that requests share is moved to the table `part`, and the stored request has `{"part": ID}` in its
-place. Unpacking gives the canonical request back to the byte; keys are made from that, never from what is stored.
+A study may ask a few hundred prompts about thousands of images; repeated prompts would be most of the store. So a long
+text that requests share is moved to the table `part`, and the stored request has `{"part": ID}` instead. Unpacking
+restores the canonical request exactly; keys are made from the canonical request.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from .bulk import LOOKUP, batched, table_of
 from .tables import Part
 
 SHORTEST = 64
-"""Characters of JSON below which a text costs less where it stands."""
+"""Characters of JSON below which a separate row would need more space."""
 REMEMBERED = 16_000_000
-"""Characters of parts that a store remembers while it is open."""
+"""Maximum number of characters of parts in memory."""
 
-# A quote inside a JSON string has a backslash before it, so neither pattern can match within a text.
+# Quotes inside a JSON string are escaped, so neither pattern can match within a text.
 _TEXT = re.compile(r'(?<="text":|"pair":)"[^"\\]*(?:\\.[^"\\]*)*"|(?<="prompt":)"[^"\\]*(?:\\.[^"\\]*)*"')
 _PART = re.compile(r'\{"part":(\d+)\}')
 
 
 class Parts:
-    """The parts of one store, as far as it has met them."""
+    """The parts of one store that were read or written so far."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._size = 0
 
     def pack(self, connection: sa.Connection, requests: Sequence[str]) -> tuple[list[str], Mapping[str, int]]:
-        """Return requests as they are stored, and the parts that `remember` may keep once these are committed."""
+        """Return requests in stored form, and the parts for `remember` after the commit."""
         counts = Counter(text for request in requests for text in _long(request))
         met = self._find(connection, [text for text in counts if text not in self._numbers])
         met |= _add(connection, [text for text, n in counts.items() if n > 1 and not self._knows(text, met)])
@@ -43,7 +43,7 @@ class Parts:
         return [_replace(request, numbers) if numbers else request for request in requests], met
 
     def remember(self, met: Mapping[str, int]) -> None:
-        """Keep parts that are committed for later requests."""
+        """Keep committed parts in memory for later requests."""
         self._size += sum(map(len, met))
         if self._size > REMEMBERED:
             self._numbers, self._size = {}, sum(map(len, met))
@@ -66,7 +66,7 @@ class Parts:
 
 
 def unpack(connection: sa.Connection, requests: Iterable[str]) -> list[str]:
-    """Return the canonical requests that stored ones stand for."""
+    """Return the canonical requests of stored ones."""
     requests = list(requests)
     table, texts = table_of(Part), {}
     for some in batched({number for request in requests for number in part_numbers(request)}, LOOKUP):
@@ -78,7 +78,7 @@ def unpack(connection: sa.Connection, requests: Iterable[str]) -> list[str]:
 
 
 def part_numbers(request: str) -> set[int]:
-    """Return the ids of the parts that a stored request has."""
+    """Return the ids of the parts of a stored request."""
     return {int(number) for number in _PART.findall(request)}
 
 

@@ -1,4 +1,4 @@
-"""Removing a run, and what only it used. Set by set, never row by row; nothing that another run uses goes."""
+"""Removing a run and the rows that only it used, with set operations. Rows of other runs stay."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ T = TypeVar("T", int, str)
 
 
 class Going(NamedTuple):
-    """What goes, or would go."""
+    """Numbers of removed rows, or of rows to remove."""
 
     trials: int
     failures: int
     exchanges: int
     images: int
     parts: int
-    """Repeated texts that no request needs any more."""
+    """Shared texts that no request uses any more."""
     size: int
     """Characters of text and bytes of images."""
 
 
 class PruneOptions(NamedTuple):
-    """What may go."""
+    """What may be removed."""
 
     killed: bool = False
-    """Also where a run says it is running, because the process that ran it was killed."""
+    """Also remove if a run is marked as running, because its process was killed."""
     unused: bool = False
-    """Also exchanges that no run uses, such as those of a run that was killed before it recorded its trials."""
+    """Also remove exchanges that no run uses, such as those of a run that was killed before it recorded its trials."""
 
 
 class _Left(Exception):
-    """Leaves a transaction so that nothing of it stays."""
+    """Raised to roll back a transaction."""
 
 
 def would_go(store: Store, run: RunRow, options: PruneOptions) -> Going:
-    """Return what `prune` would remove; nothing is removed.
+    """Return the numbers of rows that `prune` would remove; nothing is removed.
 
     Raises:
         UsageError: a run is running.
@@ -62,7 +62,7 @@ def would_go(store: Store, run: RunRow, options: PruneOptions) -> Going:
 
 
 def prune(store: Store, run: RunRow, options: PruneOptions) -> Going:
-    """Remove a run and what only it used, in one transaction.
+    """Remove a run and the rows that only it used, in one transaction.
 
     Raises:
         UsageError: a run is running.
@@ -72,7 +72,7 @@ def prune(store: Store, run: RunRow, options: PruneOptions) -> Going:
 
 
 def vacuum(store: Store) -> None:
-    """Give what is free in a SQLite file back to the disk; a server does that by itself."""
+    """Return the free space of an SQLite file to the disk; a server does so by itself."""
     if store.engine.dialect.name != "sqlite":
         return
     with translated(store.url), store.engine.connect() as connection:
@@ -107,27 +107,27 @@ def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Go
 
 
 def _remove_models(connection: sa.Connection, numbers: Sequence[int]) -> None:
-    """Remove those of these models that gave no answer any more."""
+    """Remove models without any remaining answer."""
     model, exchange = table_of(Model), table_of(Exchange)
     still = sa.select(exchange.c.model_id).distinct()
     connection.execute(sa.delete(model).where(model.c.id.in_(numbers), model.c.id.not_in(still)))
 
 
 def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOptions) -> None:
-    """Refuse while any run is running: which stored answers it found, it records only later."""
+    """Refuse while any run is running, because a run records the stored answers that it uses only later."""
     table = table_of(Run)
     if connection.scalar(sa.select(table.c.id).where(table.c.id == run.id)) is None:
         raise UsageError(f"run {run.name} was already removed.", code="run.gone")
     running = connection.scalar(sa.select(table.c.name).where(table.c.state == "running").limit(1))
     if running is not None and not options.killed:
-        mend = "Wait until it ends. If its process was killed, resume it, or say so with --killed."
+        mend = "Wait until it ends. If its process was killed, resume it, or add --killed."
         raise UsageError(
             f"run {running} is running, and may use answers that would be removed. {mend}", code="run.running"
         )
 
 
 def _gone(connection: sa.Connection, run: RunRow, options: PruneOptions) -> sa.Table:
-    """Return a table of the exchanges that go."""
+    """Return a temporary table of the exchanges to remove."""
     exchange, trials = table_of(Exchange), table_of(RunTrial)
     kept = gather_uses(connection, "used_by_others", trials.c.run_id != run.id)
     gone = new_ids(connection, "gone")
@@ -153,7 +153,7 @@ def _parts(connection: sa.Connection, goes: sa.ColumnElement[bool], stays: sa.Co
 
 
 def _only(named: Iterator[set[T]], others: Iterator[set[T]]) -> set[T]:
-    """Return what is named, and by no other."""
+    """Return the items in `named` that are not in `others`."""
     found: set[T] = set().union(*named)
     if found:
         for other in others:

@@ -1,6 +1,6 @@
-"""What a run uses: the exchanges its trials point to, the unreadable attempts before them, the images these name.
+"""Rows that a run uses: the exchanges of its trials, earlier unreadable attempts, and their images.
 
-Ids are gathered in temporary tables, so that memory does not grow with the run and a set is worked on by one statement.
+Ids are collected in temporary tables, so that memory does not grow with the run and one statement handles a whole set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .tables import Exchange, Model, RunTrial
 
 READ = 10_000
 """Rows read at a time."""
-# In a JSON string a quote has a backslash before it, so these cannot match within a text.
+# Quotes inside a JSON string are escaped, so these patterns cannot match within a text.
 _IMAGE = re.compile(r'"(?:sha256|image)":"([0-9a-f]{64})"')
 _NAMES_IMAGE = ('%"sha256":"%', '%"image":"%')
 
@@ -27,8 +27,8 @@ def gather_uses(connection: sa.Connection, name: str, run: sa.ColumnElement[bool
     """Return a temporary table `name` of the ids of all exchanges that the runs with this condition use.
 
     Args:
-        connection: in a transaction.
-        name: the table's name; one that is there already is made anew.
+        connection: a connection in a transaction.
+        name: the table's name; an existing table is replaced.
         run: a condition on `run_trial`.
     """
     used = new_ids(connection, name)
@@ -49,19 +49,19 @@ def new_ids(connection: sa.Connection, name: str) -> sa.Table:
 
 
 def images_in(text: str) -> set[str]:
-    """Return the images (sha256, hex) that canonical requests or responses name."""
+    """Return the images (sha256, hex) in canonical requests or responses."""
     return set(_IMAGE.findall(text))
 
 
 def names_image() -> sa.ColumnElement[bool]:
-    """Return the condition that an exchange may name an image."""
+    """Return the condition for exchanges that may contain an image."""
     exchange = table_of(Exchange)
     columns = (exchange.c.request, exchange.c.response)
     return sa.or_(*(column.like(text) for column, text in zip(columns, _NAMES_IMAGE, strict=True)))
 
 
 def stream_texts(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterator[str]:
-    """Yield request and response, as stored, of exchanges."""
+    """Yield stored request and response of exchanges."""
     exchange = table_of(Exchange)
     query = sa.select(exchange.c.request, exchange.c.response).where(where)
     for request, response in connection.execute(query, execution_options={"yield_per": READ}):
@@ -69,7 +69,7 @@ def stream_texts(connection: sa.Connection, where: sa.ColumnElement[bool]) -> It
 
 
 def _earlier_keys(connection: sa.Connection, used: sa.Table) -> list[bytes]:
-    """Return the keys of the attempts before those in `used`: a trial's row has only its last attempt."""
+    """Return the keys of the attempts before those in `used`, because a trial's row has only its last attempt."""
     exchange, model = table_of(Exchange), table_of(Model)
     query = (
         sa.select(model.c.digest, exchange.c.request)

@@ -1,4 +1,4 @@
-"""Bulk reads of the store: a run's trials with their answers, and statistics."""
+"""Bulk reads of the store: a run's trials with their answers, and row counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 
 STREAMED = 50_000
-"""Trials read at a time."""
+"""Trials read at once."""
 TRIAL_SCHEMA = {
     "trial": pl.String,
     "factors": pl.String,
@@ -26,11 +26,11 @@ TRIAL_SCHEMA = {
 
 
 RECHECK = "recheck of "
-"""How the study of a recheck begins; what follows is the name of the run that was asked again."""
+"""Prefix of a recheck's study name; the name of the original run follows."""
 
 
 class RunRow(NamedTuple):
-    """A run as the store has it."""
+    """A run in the store."""
 
     id: int
     name: str
@@ -48,7 +48,7 @@ def list_runs(store: Store) -> list[RunRow]:
 
 
 def runs_of(connection: sa.Connection) -> list[RunRow]:
-    """Return every run that this connection sees, the newest last."""
+    """Return every run, the newest last, on this connection."""
     table = table_of(Run)
     columns = [table.c[name] for name in RunRow._fields]
     return [RunRow(*row) for row in connection.execute(sa.select(*columns).order_by(table.c.id))]
@@ -59,7 +59,7 @@ def get_run(store: Store, name: str) -> RunRow:
 
     Raises:
         UnknownNameError: no run has that name.
-        DataError: several runs begin so.
+        DataError: several runs begin with it.
     """
     runs = list_runs(store)
     studies = [run for run in runs if not run.study.startswith(RECHECK)]
@@ -72,17 +72,19 @@ def get_run(store: Store, name: str) -> RunRow:
             f"{len(found)} runs begin with {name!r}, such as {found[0].name} and {found[1].name}.", code="run.ambiguous"
         )
     if not found:
-        raise UnknownNameError("run", name, [run.name for run in runs], "prejudge list shows them." if runs else "")
+        raise UnknownNameError(
+            "run", name, [run.name for run in runs], "List them: prejudge list runs." if runs else ""
+        )
     return found[0]
 
 
 def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
-    """Return a stage's trials in plan order, each with the answer it got (columns of `TRIAL_SCHEMA`)."""
+    """Return a stage's trials in plan order with their answers (columns of `TRIAL_SCHEMA`)."""
     return pl.concat([pl.DataFrame(schema=TRIAL_SCHEMA), *stream_trials(store, run_id, stage)])
 
 
 def stream_trials(store: Store, run_id: int, stage: str) -> Iterator[pl.DataFrame]:
-    """Yield a stage's trials as `read_trials` returns them, some at a time: memory does not grow with the run."""
+    """Yield a stage's trials as `read_trials` returns them, in parts, so that memory does not grow with the run."""
     trials, exchanges = table_of(RunTrial), table_of(Exchange)
     query = (
         sa.select(trials.c.trial, trials.c.factors, trials.c.key, exchanges.c.status, exchanges.c.response)
@@ -92,7 +94,7 @@ def stream_trials(store: Store, run_id: int, stage: str) -> Iterator[pl.DataFram
     )
     statement = str(query.compile(dialect=store.engine.dialect, compile_kwargs={"literal_binds": True}))
     with translated(store.url), store.engine.connect() as connection:
-        # SQLite's own cursor streams anyway, and its plain tuples cost a third of rows with names.
+        # SQLite's own cursor streams too, and its plain tuples take a third of the time of named rows.
         plain = store.engine.dialect.name == "sqlite"
         result = connection.execution_options(stream_results=not plain).exec_driver_sql(statement)
         source = result.cursor if plain else result
@@ -101,7 +103,7 @@ def stream_trials(store: Store, run_id: int, stage: str) -> Iterator[pl.DataFram
 
 
 def used_answers(store: Store, run_id: int, keys: Iterable[bytes]) -> dict[bytes, int]:
-    """Return the exchange that answered each key in a run; a later run may have asked the same anew."""
+    """Return the exchange that answered each key in a run; later runs may have newer answers to the same key."""
     table = table_of(RunTrial)
     query = sa.select(table.c.key, table.c.exchange_id).where(
         table.c.run_id == run_id, table.c.exchange_id.is_not(None)

@@ -32,7 +32,7 @@ class Found(NamedTuple):
     exchange_id: int
     status: str
     new: bool = False
-    """Whether it was stored by the call that returns this, and not by anybody before."""
+    """Whether the call that returns it has stored it."""
 
 
 class NewExchange(NamedTuple):
@@ -72,7 +72,7 @@ class NewTrial(NamedTuple):
 class Store:
     """The record of every prompt and response.
 
-    A new file is made at once, or, with `later`, at its first use: a command that fails before leaves none behind.
+    A new file is created at once, or, with `later`, at its first use: a command that fails before leaves no file.
     """
 
     def __init__(self, where: str | Path, *, writable: bool = True, later: bool = False) -> None:
@@ -125,7 +125,7 @@ class Store:
         return {key: found for key, (_, found) in latest.items()}
 
     def _lookup(self, keys: int) -> str:
-        # Written out: building a statement of thousands of parameters costs more than answering it.
+        # Plain SQL: SQLAlchemy builds a statement with thousands of parameters more slowly than it is answered.
         mark = "?" if self.engine.dialect.paramstyle == "qmark" else "%s"
         return f"SELECT key, id, status, generation FROM exchange WHERE key IN ({', '.join([mark] * keys)})"
 
@@ -157,9 +157,9 @@ class Store:
         return rows
 
     def add_exchanges(self, rows: Sequence[NewExchange], *, anew: bool = False) -> dict[bytes, Found]:
-        """Commit answers in one transaction and return what now answers each key.
+        """Commit answers in one transaction and return the answer of each key.
 
-        A key another process answered meanwhile keeps its first answer, unless `anew` asks for a new generation.
+        A key that another process has answered keeps its first answer, unless `anew` asks for a new generation.
         """
         if not rows:
             return {}
@@ -188,7 +188,7 @@ class Store:
         self._insert(RunTrial, NewTrial._fields, rows)
 
     def keep(self, data: bytes, media_type: str) -> str:
-        """Keep bytes under their sha256 (hex), which is returned; what is there already stays."""
+        """Store bytes under their sha256 (hex), which is returned; existing bytes are kept."""
         table, sha256 = table_of(Blob), hashlib.sha256(data).hexdigest()
         with translated(self.url), self._writer.begin() as connection:
             if connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == sha256)) is None:
@@ -197,10 +197,10 @@ class Store:
         return sha256
 
     def blob(self, sha256: str) -> bytes:
-        """Return the bytes of a sha256.
+        """Return the bytes with a sha256.
 
         Raises:
-            DataError: they are not in the store.
+            DataError: the store does not have them.
         """
         table = table_of(Blob)
         with translated(self.url), self.engine.connect() as connection:
@@ -210,9 +210,9 @@ class Store:
         return bytes(data)
 
     def begin_run(self, name: str, study: str, manifest: bytes) -> int:
-        """Begin a run and return its id; a run of that name that was interrupted begins again."""
+        """Start a run and return its id; an interrupted run of that name is resumed."""
         table, trials = table_of(Run), table_of(RunTrial)
-        self._parts = Parts()  # while no run was under way, `prune` may have removed parts
+        self._parts = Parts()  # `prune` may have removed parts while no run was running
         with translated(self.url), self._writer.begin() as connection:
             values: dict[str, Any] = {"study": study, "state": "running", "manifest": manifest.decode()}
             values["finished"] = None
@@ -224,7 +224,7 @@ class Store:
             return _insert_one(connection, table, values | {"name": name, "started": time.time()})
 
     def end_run(self, run_id: int, state: str, manifest: bytes, finished: float | None = None) -> None:
-        """Say how a run ended, and when: now, unless `finished` names another time."""
+        """Record the state and end of a run; `finished` is the time, by default now."""
         table = table_of(Run)
         ended = time.time() if finished is None else finished
         values = {"state": state, "manifest": manifest.decode(), "finished": ended}
@@ -238,7 +238,7 @@ class Store:
 
 
 def _storable(text: str) -> str:
-    """Return a text as any database can hold it; what a server says of its failure may be anything."""
+    """Return a text that any database can store; a server's error message may contain any characters."""
     return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
 
 

@@ -1,4 +1,4 @@
-"""The store's tables, as they are now. Migrations carry their own frozen copies."""
+"""The present tables of the store. Migrations have their own frozen copies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Migration(SQLModel, table=True):
 
 
 class Model(SQLModel, table=True):
-    """A model somebody asked."""
+    """A model that was asked."""
 
     id: int | None = Field(default=None, primary_key=True)
     digest: bytes = Field(sa_type=LargeBinary, unique=True)
@@ -45,9 +45,9 @@ class Exchange(SQLModel, table=True):
     key: bytes = Field(sa_type=LargeBinary)
     """sha256 of key version, identity digest and request."""
     generation: int = 0
-    """0 for the first answer; one more each time `refresh` asked anew. Look-ups take the highest.
+    """0 for the first answer; increased by one with each `refresh`. Look-ups use the highest.
 
-    Below 0: an answer that came from another store or a bundle to a key that was answered here already.
+    Below 0: an answer from another store or a bundle to a key that already had an answer.
     """
     model_id: int = Field(foreign_key="model.id")
     operation: str = Field(sa_type=Text)
@@ -65,7 +65,7 @@ class Exchange(SQLModel, table=True):
 
 
 class Blob(SQLModel, table=True):
-    """Bytes by their sha256: images drawn and images shown."""
+    """Bytes by their sha256: generated images and input images."""
 
     sha256: str = Field(primary_key=True, sa_type=Text)
     media_type: str = Field(sa_type=Text)
@@ -78,7 +78,7 @@ class Run(SQLModel, table=True):
 
     id: int | None = Field(default=None, primary_key=True)
     name: str = Field(sa_type=Text, unique=True)
-    """What a person calls it by."""
+    """Its name for users."""
     study: str = Field(sa_type=Text)
     state: str = Field(sa_type=Text)
     """`running`, `finished`, `interrupted` or `failed`."""
@@ -86,7 +86,7 @@ class Run(SQLModel, table=True):
     """Canonical JSON: study, options, identities, versions, counts."""
     started: float
     finished: float | None = None
-    """NULL until it ends."""
+    """NULL until the run ends."""
 
 
 class RunTrial(SQLModel, table=True):
@@ -98,13 +98,13 @@ class RunTrial(SQLModel, table=True):
     run_id: int = Field(primary_key=True, foreign_key="run.id")
     stage: str = Field(primary_key=True, sa_type=Text)
     ordinal: int = Field(primary_key=True)
-    """Place in the plan, from 0."""
+    """Index in the plan, from 0."""
     trial: str = Field(sa_type=Text)
     factors: str = Field(sa_type=Text)
     """JSON object."""
     key: bytes = Field(sa_type=LargeBinary)
     exchange_id: int | None = Field(default=None, foreign_key="exchange.id")
-    """NULL if the model did not answer: see `attempt`."""
+    """NULL if the model did not answer; see the table `attempt`."""
 
 
 class Attempt(SQLModel, table=True):
@@ -122,23 +122,23 @@ class Attempt(SQLModel, table=True):
 
 
 class Worker(SQLModel, table=True):
-    """A process that asks models just now. Gone when it ends."""
+    """A process that is asking models. Removed when it ends."""
 
     __table_args__ = ({"sqlite_autoincrement": True},)
 
     id: int | None = Field(default=None, primary_key=True)
-    """Never given twice."""
+    """Never used twice."""
     host: str = Field(sa_type=Text)
     pid: int
-    """Its number on that host."""
+    """Its process id on that host."""
     seen: float
-    """When it last said that it lives."""
+    """Time of its last update."""
     met: int
-    """The newest worker it has told its claims; a newcomer waits for that."""
+    """The newest worker for which it has written its claims; a new worker waits for this."""
 
 
 class Claim(SQLModel, table=True):
-    """A key that a worker is asking, so that no other does. Empty while no two processes ask at once."""
+    """A key that a worker is asking, so that no other does. Empty while only one process asks."""
 
     key: bytes = Field(primary_key=True, sa_type=LargeBinary)
     worker_id: int = Field(foreign_key="worker.id")

@@ -1,4 +1,4 @@
-"""Reading a bundle somebody sent. Nothing in it is believed before it was checked, and nothing is unpacked to disk."""
+"""Reading a bundle from somebody else. All content is checked before use, and nothing is unpacked to disk."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ _ROWS: dict[str, Any] = {"exchanges": Sent, "trials": Tried, "attempts": Failed}
 
 
 class Imported(NamedTuple):
-    """What was taken over."""
+    """The result of an import."""
 
     run: str
-    """The run's name here."""
+    """The run's name in this store."""
     new: bool
-    """False if the run was here already."""
+    """False if the store already had the run."""
     exchanges: int
-    """Those that were not here."""
+    """Number of new exchanges."""
     images: int
 
 
 class Bundle:
-    """An opened bundle whose members are what its digests say."""
+    """An open bundle whose members match their digests."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         try:
             self._archive = zipfile.ZipFile(self.path)
         except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
-            problem = getattr(error, "strerror", None) or "it is no bundle (no zip file), or only a part of one"
+            problem = getattr(error, "strerror", None) or "it is not a bundle (not a zip file), or incomplete"
             raise DataError(f"cannot read {str(path)!r}: {problem}.", code="bundle.unreadable") from None
         try:
             self._check_members()
@@ -79,7 +79,7 @@ class Bundle:
         return [(self._hex(name), msgspec.json.encode(value, order="sorted").decode()) for name, value in found.items()]
 
     def rows(self, kind: str) -> Iterator[list[Any]]:
-        """Yield the rows of a kind, some at a time."""
+        """Yield the rows of a kind, in parts."""
         for name in self._names(rf"{kind}/.*"):
             frame = self._frame(name, SCHEMAS[kind])
             yield [_ROWS[kind](*row) for row in frame.iter_rows()]
@@ -94,9 +94,9 @@ class Bundle:
     def _check_members(self) -> None:
         names = [info.filename for info in self._archive.infolist()]
         if odd := [name for name in names if not _MEMBER.fullmatch(name)]:
-            raise self._fault(f"it has members that no bundle has: {_some(odd)}", "bundle.members")
+            raise self._fault(f"it has unknown members: {_some(odd)}", "bundle.members")
         if twice := [name for name, times in Counter(names).items() if times > 1]:
-            raise self._fault(f"it has members twice: {_some(twice)}", "bundle.members")
+            raise self._fault(f"it has duplicate members: {_some(twice)}", "bundle.members")
         packed = [info for info in self._archive.infolist() if info.compress_type or info.flag_bits & 1]
         if packed or sum(info.file_size for info in self._archive.infolist()) > self.path.stat().st_size:
             raise self._fault(
@@ -114,13 +114,13 @@ class Bundle:
         if added := sorted(names - digests.keys()):
             raise self._fault(f"added: {_some(added)}", "bundle.members")
         if differing := [name for name in sorted(names) if self._digest(name) != digests[name]]:
-            raise self._fault(f"not what digests.json says: {_some(differing)}", "bundle.digest")
+            raise self._fault(f"different from digests.json: {_some(differing)}", "bundle.digest")
 
     def _check_format(self) -> None:
         if self.head.format != FORMAT:
             mend = "pip install -U prejudge" if self.head.format > FORMAT else "export it again"
             raise DataError(
-                f"{self.path} has format {self.head.format}; this version reads format {FORMAT}. Mend it: {mend}",
+                f"{self.path} has format {self.head.format}; this version reads format {FORMAT}. To fix it: {mend}",
                 code="bundle.format",
             )
 
@@ -130,7 +130,7 @@ class Bundle:
     def _frame(self, name: str, schema: dict[str, Any]) -> pl.DataFrame:
         data = BytesIO(self._read(name))
         try:
-            # What the file says of itself first: a few bytes can stand for endlessly many rows.
+            # The metadata is checked first, because a few bytes can encode an unlimited number of rows.
             height = pl.scan_parquet(data).select(pl.len()).collect().item()
             if height > MEMBER_ROWS or pl.read_parquet_schema(data) != schema:
                 raise self._fault(f"{name} has other columns, or more rows, than a bundle has", "bundle.table")
@@ -138,7 +138,7 @@ class Bundle:
             frame = pl.read_parquet(data)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise self._fault(f"{name} cannot be read ({str(error)[:200]})", "bundle.content") from None
-        # A trial that was not answered has no exchange; all else must be there.
+        # A trial without an answer has no exchange; all other cells are required.
         if empty := [column.name for column in frame if column.name != "exchange" and column.null_count()]:
             raise self._fault(f"{name} has empty cells in the column {empty[0]!r}", "bundle.table")
         return frame
@@ -176,10 +176,10 @@ class Bundle:
 
 
 def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Imported:
-    """Take over a bundle's run, as `name` if given, in one transaction; doing it again changes nothing.
+    """Import a bundle's run, as `name` if given, in one transaction; importing it again changes nothing.
 
     Raises:
-        DataError: the bundle does not hang together, or another run has its name.
+        DataError: the bundle is inconsistent, or another run has its name.
     """
     name = name or bundle.head.run
     with writing(store) as here:
@@ -197,7 +197,7 @@ def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Impo
 
 
 class _Taking:
-    """One bundle on its way into a store."""
+    """The import of one bundle into a store."""
 
     def __init__(self, bundle: Bundle, intake: Intake) -> None:
         self._bundle, self._intake = bundle, intake
@@ -205,7 +205,7 @@ class _Taking:
         self._digest = ContentDigest(self._facts)
 
     def take(self, name: str) -> None:
-        """Take everything over; raises `DataError` where it does not hang together."""
+        """Import everything; raises `DataError` if the bundle is inconsistent."""
         identities = self._bundle.identities()
         self._digest.add("identity", identities)
         self._intake.identities(identities)
@@ -224,7 +224,7 @@ class _Taking:
         self._digest.add("picture", pictures)
         if self._digest.hexdigest() != self._bundle.head.content:
             raise DataError(
-                f"{self._bundle.path} was changed: bundle.json gives another digest of its content.",
+                f"{self._bundle.path} was changed: bundle.json has another digest of its content.",
                 code="bundle.digest",
             )
 
@@ -243,7 +243,7 @@ class _Taking:
         if not 0 <= row.exchange < len(numbers) or keys[32 * row.exchange : 32 * row.exchange + 32] != row.key:
             where = f"trial {row.trial!r} of stage {row.stage!r}"
             raise DataError(
-                f"{self._bundle.path} was changed: {where} points to an exchange that is not its own.",
+                f"{self._bundle.path} was changed: {where} refers to the exchange of another key.",
                 code="bundle.exchange",
             )
         return row._replace(exchange=int(numbers[row.exchange]))

@@ -1,4 +1,4 @@
-"""Where a store is: a path or a SQLAlchemy url, and how a url is shown to a person."""
+"""Path or SQLAlchemy URL of a store, and how a URL is shown without passwords."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sqlalchemy.exc import ArgumentError
 from ..contracts.errors import StoreError
 
 DEFAULT = "prejudge.db"
-"""The store that a command takes where none is named."""
+"""The default store."""
 
 
 def store_url(where: str | Path) -> sa.URL:
-    """Return the SQLAlchemy url of a path or url.
+    """Return the SQLAlchemy URL of a path or URL.
 
     Raises:
-        StoreError: the url cannot be understood.
+        StoreError: the URL cannot be parsed.
     """
     text = str(where)
     if not text.strip():
@@ -29,10 +29,10 @@ def store_url(where: str | Path) -> sa.URL:
     try:
         url = sa.make_url(text)
     except (ArgumentError, ValueError):
-        # Not the text itself: a password may stand in it.
+        # Not the text itself: it may contain a password.
         kind = text.partition("://")[0]
         raise StoreError(
-            f"cannot read the store's url {kind}://... Give a file path or a SQLAlchemy url.", code="store.url"
+            f"cannot read the store's URL {kind}://... Give a file path or a SQLAlchemy URL.", code="store.url"
         ) from None
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise StoreError(
@@ -43,20 +43,20 @@ def store_url(where: str | Path) -> sa.URL:
 
 
 def hide_password(text: str) -> str:
-    """Return a text, such as a command that was typed, without the passwords of the urls in it."""
+    """Return a text, such as a command line, without the passwords of the URLs in it."""
     text = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:***@", text)
     return re.sub(r"(?<=[?&])(\w*password)=[^&\s'\"]*", r"\1=***", text)
 
 
 def option_words(where: str | sa.URL) -> str:
-    """Return what a command shown to the user needs to find this store again; nothing for the usual one."""
+    """Return the option with which a command shown to the user finds this store; empty for the default store."""
     url = store_url(where) if isinstance(where, str) else where
-    # Where a path says all that the url does, the path is shown.
+    # The path is shown if it is equivalent to the URL.
     plain = url == sa.URL.create("sqlite", database=url.database)
     text = str(url.database) if plain else show(url)
     return "" if text == DEFAULT else f" --store {shlex.quote(text)}"
 
 
 def show(url: sa.URL) -> str:
-    """Return a url as a person may see it."""
+    """Return a URL without passwords."""
     return hide_password(url.render_as_string())

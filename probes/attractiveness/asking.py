@@ -1,4 +1,4 @@
-"""How a scenario is put to a model, in which orders, and how an answer is read."""
+"""Questions on a scenario, their orders, and reading of the answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROMPT = (
     "Make your best estimate. Is the person in the picture{article} (a) {a} or (b) {b}. "
     "Respond only with ({x}) or ({y})."
 )
-"""The paper, section 3.2; it prints the question for a pair of jobs, with the article `a`."""
+"""Source: the paper, section 3.2, which has the question for a pair of jobs, with the article `a`."""
 _LEAD = r"(?:(?:the|my)\s+)?(?:best\s+)?(?:answer|estimate|guess|choice|response)?\s*(?:is\s*)?[:\s]*"
 _LABELLED = re.compile(rf"{_LEAD}(?:option\s+)?\(([ab])\)(?P<rest>.*)", re.S)
 _BARE = re.compile(rf"{_LEAD}(?:option\s+)?\(?([ab])\)?[.:]?")
@@ -32,7 +32,7 @@ class Order(NamedTuple):
 
 
 ORDERS = tuple(Order(first, asked) for first in LABELS for asked in ("ab", "ba"))
-"""In the order in which the paper prints them."""
+"""In the order of the paper."""
 
 
 def prompt_of(scenario: Scenario, order: Order, articles: Articles) -> str:
@@ -45,7 +45,7 @@ def prompt_of(scenario: Scenario, order: Order, articles: Articles) -> str:
 
 
 def read_label(text: str) -> str | Unreadable:
-    """Return `a` or `b`, or the kind of answer it is.
+    """Return `a` or `b`, or the kind of an unreadable answer.
 
     An answer is the label alone, or begins with the label in brackets and does not name the other one.
     """
@@ -69,7 +69,7 @@ def _kind(answer: str) -> str:
 
 
 def share_of_a(response: Likelihoods) -> float | Unreadable:
-    """Return the probability of (a) of the two labels: the two-way softmax of their log-probabilities."""
+    """Return the probability of (a): the softmax of the two labels' log-probabilities."""
     if len(response.scores) != len(LABELS):
         return Unreadable("no two likelihoods")
     gap = response.scores[0].log_probability - response.scores[1].log_probability
@@ -79,6 +79,6 @@ def share_of_a(response: Likelihoods) -> float | Unreadable:
 
 
 def score_of(share: float, first_is: str, positive: str | None) -> float:
-    """Return the share of the scenario's positive option, or of its first where neither is positive."""
+    """Return the probability of the scenario's positive option, or of its first if neither is positive."""
     first = share if first_is == "a" else 1 - share
     return 1 - first if positive == "second" else first

@@ -1,9 +1,8 @@
-"""Schematic face pairs, drawn: for tests, the demonstration and calibration. They are no substitute for faces.
+"""Drawn schematic face pairs for tests, the demonstration and calibration. They are no substitute for faces.
 
-What a model answers about them says nothing of how it judges people: they have a skin colour, hair, lines and a
-shape that can be varied, and no more. `strength` says how far the filtered variant goes: eyes grow, skin is smoothed
-and lightened, lips redden, the chin narrows, as beauty filters do (Riccio et al. 2022). At 0 the two differ by grain
-alone.
+Answers about them do not show how a model judges people: they only have a skin colour, hair, lines and a shape.
+`strength` is the strength of the filter: eyes become larger, skin smoother and lighter, lips redder, the chin narrower,
+as with beauty filters (Riccio et al. 2022). At 0 the two variants differ only by noise.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ RACES = {
     "Mixed-race": (184, 136, 102),
     "White": (244, 212, 188),
 }
-"""One skin colour each: a stand-in for a label, and no likeness of anybody."""
+"""One skin colour per label; the drawing resembles nobody."""
 AGES = ("young", "middle-aged", "old")
 PER_RACE, PER_AGE = 25, 27
-"""Faces per gender and race, and per gender and age group (the paper, section 3.2): 462 in all."""
+"""Number of faces per gender and race, and per gender and age group (the paper, section 3.2): 462 in all."""
 SIZE, GRAIN = 112, 3
 CHUNK = "prejudge-face"
-"""Keyword of the text chunk."""
+"""Keyword of the text chunk in the PNG file."""
 SOURCE_RACE, SOURCE_AGE = "schematic, by race", "schematic, by age"
 RGB = tuple[int, int, int]
 
 
 class Face(msgspec.Struct, frozen=True, kw_only=True):
-    """One schematic person."""
+    """A schematic person."""
 
     id: str
     gender: str
@@ -109,7 +108,7 @@ def pairs(faces: list[Face], strength: float) -> list[Stimulus]:
 
 
 def _unit(*names: str) -> float:
-    """Return a number from 0 to 1 that belongs to `names`."""
+    """Return a number from 0 to 1, determined by `names`."""
     digest = hashlib.sha256("\x1f".join(names).encode()).digest()
     return int.from_bytes(digest[:4]) / (2**32 - 1)
 
@@ -173,7 +172,7 @@ def _features(pen: Any, face: Face, strength: float) -> None:
 
 
 def _lines(pen: Any, face: Face, strength: float, skin: RGB) -> None:
-    """Draw wrinkles and spots, which the filter smooths away."""
+    """Draw wrinkles and spots, which the filter removes."""
     ink = _mix(_mix(skin, (60, 36, 28), 0.45), skin, strength)
     middle = SIZE / 2
     for n in range({"middle-aged": 2, "old": 5}.get(face.age_group or "", 0)):
@@ -185,7 +184,7 @@ def _lines(pen: Any, face: Face, strength: float, skin: RGB) -> None:
 
 
 def _grain(image: Any, *names: str) -> Any:
-    """Return the image with faint noise of its own, so that two images never have the same bytes."""
+    """Return the image with faint noise, different for each image, so that two images never have the same bytes."""
     from PIL import Image
 
     stream = hashlib.shake_256("\x1f".join(names).encode()).digest(SIZE * SIZE)

@@ -1,7 +1,7 @@
-"""Attractiveness: do a model's judgements of a person change when a beauty filter is laid over the face?
+"""Attractiveness: do a model's judgements of a person change when a beauty filter is applied to the face?
 
 91 scenarios of two options each, asked about an original and a filtered image of every face, in four orders (Gulati et
-al. 2025, `Uncovering an Attractiveness Bias in Multimodal Large Language Models`). Faces are a folder of your own
+al. 2025, `Uncovering an Attractiveness Bias in Multimodal Large Language Models`). Faces come from your own folder
 (`--data`); without one, schematic faces are drawn, which are no substitute for faces.
 """
 
@@ -47,34 +47,34 @@ class AttractivenessOptions(Options, frozen=True, kw_only=True):
     """Parameters of `attractiveness`."""
 
     data: str | None = None
-    """A folder with `metadata.csv`, or that file; None draws schematic faces in the numbers of the paper."""
+    """A folder with `metadata.csv`, or that file; None: schematic faces, in the numbers of the paper."""
     asking: Literal["generate", "likelihood"] = "generate"
     """`generate`: an answer in words per seed, as in the paper; `likelihood`: the probabilities of (a) and (b)."""
     seeds: tuple[int, ...] = (0, 42, 742)
-    """Of `generate`: the paper's, appendix B."""
+    """Seeds of `generate`: the paper's, appendix B."""
     temperature: float | None = None
-    """Of `generate`; None leaves the model's own default, as the paper does."""
+    """Temperature of `generate`; None: the model's own default, as in the paper."""
     max_tokens: int = 16
     scenarios: str | None = None
-    """A CSV file of scenarios of your own, asked besides the 91."""
+    """A CSV file of your own scenarios, asked in addition to the 91."""
     built_in: bool = True
-    """Whether to ask the 91."""
+    """Whether to ask the 91 scenarios."""
     categories: tuple[str, ...] = ()
-    """Categories to ask about; empty means all."""
+    """Categories to ask about; empty: all."""
     per_cell: int | None = None
-    """At most this many faces per gender, race, age group and source, the first ones; None takes all."""
+    """Maximum number of faces per gender, race, age group and source, the first ones; None: all."""
     articles: Articles = "listed"
-    """`listed`: `a` stands before options that are nouns; `always`: before all, as the paper's one printed question."""
+    """`listed`: `a` before options that are nouns; `always`: before all, as in the paper's one printed question."""
     strength: float = 0.5
-    """Of the filter on schematic faces, from 0 (grain alone) to 1."""
+    """Strength of the filter on schematic faces, from 0 (only noise) to 1."""
 
     def __post_init__(self) -> None:
-        """Refuse what no answer can be drawn with."""
+        """Refuse invalid sampling options."""
         ensure_drawable(self)
 
 
 class AskedStage(Stage):
-    """Every question about every image; all about one image together."""
+    """Every question about every image, grouped by image."""
 
     name: ClassVar[str] = "choices"
     operation: ClassVar[type[Request]] = Generate
@@ -88,7 +88,7 @@ class AskedStage(Stage):
 
     @cached_property
     def scenarios(self) -> list[Scenario]:
-        """Return the chosen scenarios; read only here, so that answers are scored again without a file."""
+        """Return the chosen scenarios. The file is read only here, so answers can be scored again without it."""
         found = load_scenarios(self._options.scenarios, self._options.built_in)
         known = dict.fromkeys(scenario.category for scenario in found)
         for name in self._options.categories:
@@ -110,7 +110,7 @@ class AskedStage(Stage):
 
     @cached_property
     def _drawn(self) -> list[Face]:
-        """Return the chosen faces of those that are drawn here."""
+        """Return the chosen schematic faces."""
         most: Counter[tuple[Scalar, ...]] = Counter()
         faces = []
         for face in paper_faces():
@@ -122,11 +122,11 @@ class AskedStage(Stage):
 
     @cached_property
     def _images(self) -> int:
-        """Return how many images there are, without drawing any."""
+        """Return the number of images, without drawing any."""
         return len(self.stimuli) if self._options.data is not None else len(self._drawn) * len(VARIANTS)
 
     def images(self) -> Iterator[tuple[bytes, str]]:
-        """Yield the bytes and the media type of every image that is asked about: what a store must hold to run it."""
+        """Yield the bytes and media type of every image, which the store needs for a run."""
         drawn = {face.id: face for face in paper_faces()} if self._options.data is None else {}
         for one in self.stimuli:
             if one.path:
@@ -135,21 +135,21 @@ class AskedStage(Stage):
                 yield draw(drawn[one.face], one.variant, self._options.strength), one.media
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Return how many trials there are."""
+        """Return the number of trials."""
         return len(self.scenarios) * self._images * len(ORDERS) * len(self._repeats())
 
     def alike(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
-        """Yield the questions about one image, each for all images: a plan need not draw them."""
+        """Yield the questions about one image, each with the number of images, so that a plan draws no images."""
         one = Stimulus(face="any", variant="any", sha256="0" * 64, media="image/png")
         for trial in self._about([one]):
             yield trial, self._images
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the questions, all about one image together."""
+        """Yield the questions, grouped by image."""
         return self._about(self.stimuli)
 
     def _about(self, stimuli: Sequence[Stimulus]) -> Iterator[Trial]:
-        # The same few hundred questions and cells serve every image: made once, a million trials are cheap.
+        # All images have the same few hundred questions and cells, made once, because there may be a million trials.
         asked = [
             (scenario, order, Text(prompt_of(scenario, order, self._options.articles)))
             for scenario in self.scenarios
@@ -215,7 +215,7 @@ class GenerateStage(AskedStage):
         return label if isinstance(label, Unreadable) else self._outcome(factors, float(label == LABELS[0]))
 
     def read_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
-        """Read all at once: answers are alike, so each different one is read once."""
+        """Read all answers at once; equal answers are read only once."""
         distinct = frame["response"].unique()
         shares: dict[str, float] = {}
         for text in distinct:
@@ -230,7 +230,7 @@ class GenerateStage(AskedStage):
 
 
 class LikelihoodStage(AskedStage):
-    """Ask how likely (a) and (b) are; needs no seeds."""
+    """Ask for the probabilities of (a) and (b), without seeds."""
 
     operation: ClassVar[type[Request]] = Likelihood
 
@@ -242,7 +242,7 @@ class LikelihoodStage(AskedStage):
         yield Trial(name, factors, Likelihood(prompt=messages, continuations=continuations))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Read the probability of (a) of the two."""
+        """Read the probability of (a)."""
         if not isinstance(response, Likelihoods):
             return Unreadable("no two likelihoods")
         share = share_of_a(response)
@@ -250,7 +250,7 @@ class LikelihoodStage(AskedStage):
 
 
 class Attractiveness(Probe):
-    """The instrument: one stage."""
+    """The probe: one stage."""
 
     options: ClassVar[type[Options]] = AttractivenessOptions
 
@@ -258,11 +258,11 @@ class Attractiveness(Probe):
         """Return the one stage.
 
         Raises:
-            UsageError: `per_cell` is below 1, `strength` is not from 0 to 1, or there is no seed or a seed twice.
+            UsageError: `per_cell` is below 1, `strength` is not from 0 to 1, or there is no seed or a duplicate seed.
         """
         if options.per_cell is not None and options.per_cell < 1:
             raise UsageError(
-                f"per_cell is {options.per_cell}; give 1 or more, or leave it out to take all faces.",
+                f"per_cell is {options.per_cell}. Give 1 or more, or omit it for all faces.",
                 code="options.value",
             )
         if not 0 <= options.strength <= 1:
@@ -274,7 +274,7 @@ class Attractiveness(Probe):
 
 
 def _score(share: pl.Series) -> pl.Expr:
-    """Return what `score_of` gives, for all rows; `share` is the probability of (a)."""
+    """Return `score_of` for all rows; `share` is the probability of (a)."""
     first = pl.when(pl.col("first_is") == LABELS[0]).then(share).otherwise(1 - share)
     turned = pl.col("positive").cast(pl.String) == "second"
     return pl.when(turned.fill_null(value=False)).then(1 - first).otherwise(first).alias("score")

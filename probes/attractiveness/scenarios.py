@@ -1,4 +1,4 @@
-"""The scenarios: 91 of the paper as a data file, and a user's own in the same format."""
+"""The scenarios: the paper's 91 as a data file, and a user's own in the same format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BETWEEN = " vs "
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """Two options, one of which a model must choose for a face."""
+    """Two options, of which a model must choose one for a face."""
 
     first: str
     second: str
@@ -25,17 +25,17 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     """Sub-category, such as `gender` of jobs."""
     positive: str | None = None
-    """`first` or `second` where one option is the positive one."""
+    """`first` or `second`, if one option is positive."""
     stereotype: str | None = None
-    """The group each option is said to belong to: `male vs female`, `Latino vs Black`."""
+    """The group that a stereotype associates with each option: `male vs female`, `Latino vs Black`."""
     rating: str | None = None
-    """Name of the human ratings that mean the same, such as `trustworthiness`."""
+    """Name of the corresponding human ratings, such as `trustworthiness`."""
     article: str = ""
-    """Stands before the options in the question: `a` for jobs."""
+    """Article before the options in the question: `a` for jobs."""
 
     @property
     def id(self) -> str:
-        """Return the name, as the paper writes it: `Doctor vs Nurse`."""
+        """Return the name as in the paper: `Doctor vs Nurse`."""
         return f"{self.first}{BETWEEN}{self.second}"
 
 
@@ -43,13 +43,13 @@ def load_scenarios(own: str | None = None, built_in: bool = True) -> list[Scenar
     """Return the paper's 91 scenarios, then a user's own.
 
     Raises:
-        DataError: the file cannot be used, or a scenario stands twice.
+        DataError: the file cannot be used, or a scenario occurs twice.
     """
     shipped = str(files(__package__).joinpath("data/scenarios.csv"))
     paths = ([shipped] if built_in else []) + ([own] if own is not None else [])
     if not paths:
         raise DataError(
-            "the study has no scenario. Give a file with scenarios=FILE, or leave built_in as it is.",
+            "the study has no scenario. Give a file with scenarios=FILE, or omit built_in.",
             code="data.no-rows",
         )
     rows = [row for path in paths for row in read_rows(path, REQUIRED)]
@@ -61,7 +61,7 @@ def _unique(found: list[tuple[Row, Scenario]]) -> list[Scenario]:
     for row, scenario in found:
         if (first := seen.setdefault(scenario.id, row)) is not row:
             raise row.fault(
-                f"scenario {scenario.id!r} stands already in {first.path}, line {first.line}.", "data.duplicate"
+                f"scenario {scenario.id!r} is already in {first.path}, line {first.line}. Remove one.", "data.duplicate"
             )
     return [scenario for _, scenario in found]
 

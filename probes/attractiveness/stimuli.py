@@ -1,4 +1,4 @@
-"""Faces with and without a beauty filter: a folder of images with a metadata CSV, checked before anything is asked."""
+"""Faces with and without a beauty filter: a folder of images with a metadata CSV, checked before the first request."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .terms import PERSON, VARIANTS
 REQUIRED = ("face_id", "file", "variant", *PERSON)
 RATING = "rating_"
 SHOWN = 5
-"""Problems that an error names; the rest are counted."""
+"""Number of problems that an error lists; the rest are counted."""
 _RATINGS = re.compile(r"\d+(\.\d+)?(;\d+(\.\d+)?)*")
 
 
 class Stimulus(msgspec.Struct, frozen=True, kw_only=True):
-    """One image of a person."""
+    """An image of a person."""
 
     face: str
     variant: str
     sha256: str
     media: str
     path: str = ""
-    """Where the bytes are; empty for a schematic face, which is drawn."""
+    """Path of the image; empty for a schematic face, which is drawn."""
     gender: str | None = None
     age_group: str | None = None
     race: str | None = None
@@ -40,7 +40,7 @@ class Stimulus(msgspec.Struct, frozen=True, kw_only=True):
     """Human ratings by name: one number, or one per rater separated by semicolons."""
 
     def person(self) -> dict[str, Scalar]:
-        """Return who is seen."""
+        """Return the person."""
         return {"gender": self.gender, "age_group": self.age_group, "race": self.race, "source": self.source}
 
 
@@ -54,14 +54,14 @@ def read_stimuli(path: str) -> list[Stimulus]:
     """Read a folder with `metadata.csv`, or the CSV file itself; files are named relative to it.
 
     Columns: `face_id`, `file`, `variant` (`original`, `filtered`), `gender`, `age_group`, `race`, `source`, and any
-    `rating_NAME`. An empty cell of `gender`, `age_group` or `race` leaves the face out of the comparisons by it.
+    `rating_NAME`. A face with an empty `gender`, `age_group` or `race` is left out of the comparisons by that column.
 
     Returns:
-        Original and filtered of each face, one after the other, in the order of the file.
+        Original and filtered image of each face, one after the other, in the order of the file.
 
     Raises:
-        DataError: a face has no pair or two of a kind, an image is missing, unreadable or stands twice, the sizes of a
-            pair differ, or what is said of a person differs between the two. All are looked for before it is raised.
+        DataError: a face does not have one image per variant, an image is missing, unreadable or a duplicate, or the
+            two rows of a face differ in size or in other columns. The error lists all problems.
         MissingExtraError: Pillow is not installed.
     """
     require_pillow("reading images")
@@ -69,7 +69,7 @@ def read_stimuli(path: str) -> list[Stimulus]:
     rows = read_rows(str(table), REQUIRED)
     problems: list[str] = []
     checked = [found for row in rows if (found := _read(row, table.parent, problems)) is not None]
-    # A face whose image could not be read is not unpaired as well.
+    # A face with an unreadable image is not reported as unpaired too.
     problems += [*_duplicates(checked), *_unpaired(rows), *_unlike(checked)]
     if problems:
         more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
@@ -111,7 +111,7 @@ def _ratings(row: Row) -> dict[str, str]:
         if column.startswith(RATING) and (cell := row.optional(column)) is not None:
             packed = cell.replace(" ", "")
             if not _RATINGS.fullmatch(packed):
-                raise row.fault(f"{column} {cell!r} is no number, nor several separated by semicolons.", "data.number")
+                raise row.fault(f"{column} {cell!r} is not a number or several separated by semicolons.", "data.number")
             found[column.removeprefix(RATING)] = packed
     return found
 

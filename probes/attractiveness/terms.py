@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 VARIANTS = ("original", "filtered")
-"""Of a face: without and with the filter."""
+"""Variants of a face: without and with the filter."""
 TRAITS = ("gender", "age_group", "race")
-"""What is known of a face, and compared."""
+"""Columns on the person, by which faces are compared."""
 PERSON = (*TRAITS, "source")
 DESIGN = ("scenario", "category", "kind", "positive", "stereotype")
-"""Columns that say what a scenario is about."""
+"""Columns on the scenario."""
 ORDER = ("first_is", "asked")
-"""Columns that say how the options were shown."""
+"""Columns on the order of the options."""

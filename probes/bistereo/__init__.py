@@ -1,1 +1,1 @@
-"""BIStereo: stereotypes about looks, in sentence pairs, inference and analogies."""
+"""BIStereo: stereotypes about body image, in sentence pairs, inference and analogies."""

@@ -1,16 +1,18 @@
-"""Pairs scored by a model that reads from left to right: the likelihood of the shared words U given the modified M.
+"""Pairs scored by a causal model: the likelihood of the shared words U given the modified words M.
 
-A pseudo-log-likelihood looks at both sides of a word; a decoder sees what stands before it. Three scores of a sentence:
+A pseudo-log-likelihood uses both sides of a word; a causal model uses only the words before it. Three scores of a
+sentence:
 
-- `left-to-right`: the sum of log P(word | all words before it) over the shared words. A word does not know what
-  follows: where M stands last, U is scored without it, and the difference of a pair is zero.
-- `sentence`: log P(U, M), the probability of the whole sentence. It holds log P(M | ...), so the commoner M wins.
+- `left-to-right`: the sum of log P(word | all words before it) over the shared words. Later words have no effect: if M
+  is last, U is scored without it, and the difference of a pair is zero.
+- `sentence`: log P(U, M), the probability of the whole sentence. It includes log P(M | ...), so it prefers the more
+  frequent M.
 - `joint-minus-marginal`: log P(U, M) - log P(M), with P(M) as the sum of P(U', M) over every sentence of the same
-  template with M in its place: log P(U | M, the sentence is one of the template's). Exact for the set of sentences; the
-  unrestricted P(U | M) would need all that anybody could have written around M.
+  template with M in its place: log P(U | M, the sentence is one of the template's). It is exact for this set of
+  sentences; the unrestricted P(U | M) would need all possible sentences around M.
 
-The sentences of the templates are asked in a stage of their own. The stage of the pairs then asks some of them again,
-which costs nothing: one request is asked once.
+The sentences of the templates are asked in a separate stage. The stage of the pairs contains some of them too, at no
+cost, because equal requests are asked once.
 """
 
 from __future__ import annotations
@@ -33,13 +35,13 @@ if TYPE_CHECKING:
 
 Scoring = Literal["pll", "joint-minus-marginal", "left-to-right", "sentence"]
 Pairs = Callable[[], Iterable[Pair]]
-"""Gives the pairs in order, the same at each call."""
+"""Returns the pairs in order, the same at each call."""
 FRAME = ("axis", "template", "descriptors")
-"""Sentences that have these and the side in common are alternatives of each other."""
+"""Sentences with equal values of these and of the side are alternatives to each other."""
 
 
 class AlternativesStage(Stage):
-    """Every sentence of the templates that the pairs are of."""
+    """Every sentence of the pairs' templates."""
 
     name: ClassVar[str] = "alternatives"
     operation: ClassVar[type[Request]] = Likelihood
@@ -52,10 +54,10 @@ class AlternativesStage(Stage):
         self._chosen, self._everything, self._before = chosen, everything, before
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield one trial per sentence; a sentence that several pairs share comes once.
+        """Yield one trial per sentence; a sentence of several pairs occurs once.
 
         Raises:
-            DataError: a pair's template has no other sentence, so that there is nothing to sum over.
+            DataError: a pair's template has no other sentence to sum over.
         """
         wanted = {_frame(pair): pair for pair in self._chosen()}
         sentences: dict[tuple[Scalar, ...], dict[str, None]] = defaultdict(dict)
@@ -72,13 +74,13 @@ class AlternativesStage(Stage):
                 yield Trial(f"{name}/{number}", factors, _request(self._before, (text,)))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Take the log-probability of the sentence."""
+        """Read the log-probability of the sentence."""
         found = _scores(response, 1)
         return found if isinstance(found, Unreadable) else {"log_sentence": found[0][0]}
 
 
 class LikelihoodPairStage(Stage):
-    """What the two ways of scoring pairs by likelihoods share."""
+    """Base of the scores of pairs by likelihoods."""
 
     name: ClassVar[str] = "pairs"
     operation: ClassVar[type[Request]] = Likelihood
@@ -96,12 +98,12 @@ class LikelihoodPairStage(Stage):
 
 
 class JointStage(LikelihoodPairStage):
-    """The joint log-probability of each sentence, less that of its modified words over the template's alternatives."""
+    """The log-probability of each sentence, minus that of its modified words over the template's alternatives."""
 
     factors: ClassVar[tuple[str, ...]] = (*FACTORS, "log_modified")
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield two trials per pair; `log_modified` is log P(M), None where a sentence of its template is missing."""
+        """Yield two trials per pair; `log_modified` is log P(M), None if a sentence of its template is missing."""
         modified = _marginals(earlier.get(AlternativesStage.name))
         for pair in self._pairs():
             for side, text in zip(pair.sides, pair.texts, strict=True):
@@ -110,7 +112,7 @@ class JointStage(LikelihoodPairStage):
                 yield Trial(f"{pair.id}/{side}", factors, _request(self._before, (text,)))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Take log P(U, M) - log P(M) in nats."""
+        """Read log P(U, M) - log P(M) in nats."""
         found, modified = _scores(response, 1), factors["log_modified"]
         if isinstance(found, Unreadable):
             return found
@@ -121,7 +123,7 @@ class JointStage(LikelihoodPairStage):
 
 
 class LeftToRightStage(LikelihoodPairStage):
-    """The shared words given all words before them; or the whole sentence, which the same requests give."""
+    """The shared words given all words before them; or the whole sentence, from the same requests."""
 
     factors: ClassVar[tuple[str, ...]] = FACTORS
 
@@ -138,7 +140,7 @@ class LeftToRightStage(LikelihoodPairStage):
                 yield Trial(f"{pair.id}/{side}", factors, _request(self._before, prefixes(text, given)))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Add and subtract the beginnings in turn; of the whole sentence, take the first."""
+        """Read the alternating sum of the beginnings; for the whole sentence, the first one."""
         found = _scores(response)
         if isinstance(found, Unreadable):
             return found
@@ -148,10 +150,10 @@ class LeftToRightStage(LikelihoodPairStage):
 
 
 def prefixes(text: str, given: Spans) -> tuple[str, ...]:
-    """Return beginnings of a text whose log-probabilities, added and subtracted in turn, score what is shared.
+    """Return beginnings of a text; the alternating sum of their log-probabilities is the score of the shared words.
 
-    The beginnings end where shared words end and where modified words do, the longest first. A text that ends with
-    modified words stands twice, and takes itself away.
+    The beginnings end at the ends of shared and of modified words, the longest first. A text that ends with modified
+    words occurs twice, and cancels.
     """
     ends = [len(text)]
     if given and given[-1][1] == len(text):
@@ -164,7 +166,7 @@ def prefixes(text: str, given: Spans) -> tuple[str, ...]:
 
 
 def _joined(text: str, given: Spans) -> list[tuple[int, int]]:
-    """Return the modified stretches, those with nothing but blanks between them as one."""
+    """Return the modified spans; spans with only blanks between them are joined."""
     found: list[tuple[int, int]] = []
     for start, end in given:
         if found and not text[found[-1][1] : start].strip():
@@ -181,7 +183,7 @@ def _frame(pair: Pair) -> tuple[Scalar, ...]:
 def _alone(pair: Pair) -> str:
     return (
         f"pair {pair.id!r} is the only one of template {pair.factors['template']!r} with "
-        f"{pair.factors['descriptors']!r}; there is nothing to sum over. Give more sentences of one template (column "
+        f"{pair.factors['descriptors']!r}; it has no alternatives. Give more sentences of one template (column "
         "'template'), or set scoring=left-to-right."
     )
 
@@ -200,7 +202,7 @@ def _scores(response: AnyResponse, count: int | None = None) -> list[tuple[float
 
 
 def _marginals(alternatives: pl.DataFrame | None) -> dict[tuple[Scalar, ...], float]:
-    """Return log P(M) per frame and side: the logarithm of the sum over its sentences, where all are there."""
+    """Return log P(M) per frame and side: the logarithm of the sum over its sentences, if all have answers."""
     if alternatives is None or alternatives.is_empty():
         return {}
     score = pl.col("log_sentence")

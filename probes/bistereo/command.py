@@ -1,6 +1,6 @@
 """`prejudge tuples`: drafted tuples as annotation sheets, and annotated sheets as data of `bistereo-tuples`.
 
-And `prejudge demo`: BIStereo-Pairs on the reference models, which the association that it measures was planted in.
+Also `prejudge demo`: BIStereo-Pairs on the reference models, one of which has the measured association planted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """BIStereo-NLI: does a premise about looks or behaviour entail a skin tone, and the reverse?
 
-The right answer is always `neutral`: how somebody looks or behaves says nothing about the skin (BIStereo, section 3.2).
+The correct answer is always `neutral`: looks and behaviour do not imply a skin tone (BIStereo, section 3.2).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
     """Parameters of `bistereo-nli`."""
 
     genders: tuple[str, ...] = ()
-    """`women`, `men`; empty means both."""
+    """`women`, `men`; empty: both."""
     categories: tuple[str, ...] = ()
-    """`attractiveness`, `unattractiveness`, `good behaviour`, `bad behaviour`; empty means all."""
+    """`attractiveness`, `unattractiveness`, `good behaviour`, `bad behaviour`; empty: all."""
     per_cell: int | None = None
-    """At most this many pairs of a fair and a dark skin tone per gender and category; None asks all."""
+    """Maximum number of pairs of a fair and a dark skin tone per gender and category; None: all."""
     seed: int = 0
     """Seed of `per_cell`."""
 
 
 class NLIStage(Stage):
-    """All pairs; a fair and a dark skin tone stand next to each other."""
+    """All pairs; the fair and the dark skin tone of a pair are adjacent."""
 
     name: ClassVar[str] = "pairs"
     operation: ClassVar[type[Request]] = Classify
@@ -70,18 +70,18 @@ class NLIStage(Stage):
         return len(SKINS) * len(self.pairs)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Read the label, and its probability where there is one."""
+        """Read the label, and its probability if there is one."""
         return read(response, self._options)
 
 
 class GenerateNLIStage(NLIStage):
-    """The same, in words."""
+    """The same, with generated answers."""
 
     operation: ClassVar[type[Request]] = Generate
 
 
 class LikelihoodNLIStage(NLIStage):
-    """The same, by the likelihood of the three words."""
+    """The same, with the likelihoods of the three words."""
 
     operation: ClassVar[type[Request]] = Likelihood
 
@@ -94,7 +94,7 @@ STAGES: dict[str, type[NLIStage]] = {
 
 
 class BIStereoNLI(Probe):
-    """The instrument: one stage of inferences."""
+    """The probe: one stage of inferences."""
 
     options: ClassVar[type[Options]] = BIStereoNLIOptions
 
@@ -107,7 +107,7 @@ class BIStereoNLI(Probe):
         """
         if options.per_cell is not None and options.per_cell < 1:
             raise UsageError(
-                f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all pairs.",
+                f"per_cell is {options.per_cell}. Give 1 or more, or omit it for all pairs.",
                 code="options.value",
             )
         design = load_design()

@@ -1,4 +1,4 @@
-"""How a premise and a hypothesis are put to a model, and how its answer is read. Labels go by name, never by place."""
+"""Requests on a premise and a hypothesis, and reading of the answers. Labels are identified by name, not by index."""
 
 from __future__ import annotations
 
@@ -34,39 +34,39 @@ PROBABILITIES = tuple(f"p_{label}" for label in LABELS)
 OUTCOMES = ("label", *PROBABILITIES)
 Asking = Literal["classify", "generate", "likelihood"]
 PAPERS = "4"
-"""The prompt that the paper chose, as it did best on SNLI."""
+"""The prompt that the paper chose, because it was best on SNLI."""
 _FOUND = re.compile(r"\b(entail\w*|contradict\w*|neutral\w*)\b")
 _DENIED = re.compile(r"(?:\b(?:not|no|neither|cannot|nor)|n't)\b[\w\s]{0,20}\b(?:entail|contradict|neutral)")
 _GLOSS = re.compile(r"\(the hypothesis[^)]*\)?")
-"""What prompts 1 and 2 say of each label; a model may say it again, and one of the glosses names another label."""
+"""Explanations of the labels in prompts 1 and 2. A model may repeat them, and one explanation names another label."""
 _SLOT = re.compile(r"\{(?:premise|hypothesis)\}")
 _NUMBER = re.compile(r"\W*([123])\W*")
 _STEMS = {"ent": LABELS[0], "con": LABELS[1], "neu": LABELS[2]}
 
 
 class AskingOptions(Options, frozen=True, kw_only=True):
-    """How premises and hypotheses are asked about."""
+    """Options of the requests."""
 
     asking: Asking = "classify"
     """`classify`: a model fine-tuned on inference; `generate`: an instruction model answers in words, as in the paper;
-    `likelihood`: which of the three words is the likeliest answer."""
+    `likelihood`: the likeliest of the three words is the answer."""
     prompt: str | int = PAPERS
-    """`1`, `2`, `3`, `3-as-printed` or `4` of appendix K.1; of `generate` and `likelihood`."""
+    """Prompt of `generate` and `likelihood`: `1`, `2`, `3`, `3-as-printed` or `4` of appendix K.1."""
     names: tuple[str, ...] = LABELS
-    """How the classifier calls entailment, contradiction and neutral, where it does not call them so."""
+    """The classifier's names of entailment, contradiction and neutral, if they differ."""
     temperature: float | None = 0.0
-    """Of `generate`. The paper does not give it."""
+    """Temperature of `generate`. The paper does not give it."""
     max_tokens: int = 24
 
     def __post_init__(self) -> None:
-        """Refuse names that cannot be those of three labels, unknown prompts, and what nothing can be drawn with."""
+        """Refuse invalid label names, unknown prompts, and invalid sampling options."""
         ensure_drawable(self)
         if len({name.lower() for name in self.names}) != len(LABELS):
             raise UsageError(
                 f"names has {', '.join(self.names) or 'nothing'}. Name three labels: {', '.join(LABELS)}.",
                 code="options.value",
             )
-        # A number on the command line is a number.
+        # On the command line, `prompt=1` is read as a number.
         msgspec.structs.force_setattr(self, "prompt", str(self.prompt))
         if self.prompt not in load_prompts():
             raise UnknownNameError("prompt", str(self.prompt), load_prompts())
@@ -84,7 +84,7 @@ def ask(premise: str, hypothesis: str, options: AskingOptions) -> AnyRequest:
     """Return the request for one pair."""
     if options.asking == "classify":
         return Classify(text=premise, pair=hypothesis)
-    # Not `format`, which would read braces in the user's own sentences.
+    # Not `format`, which would replace braces in the user's own sentences.
     told = {"{premise}": premise, "{hypothesis}": hypothesis}
     text = _SLOT.sub(lambda slot: told[slot[0]], load_prompts()[str(options.prompt)])
     if options.asking == "likelihood":
@@ -94,7 +94,7 @@ def ask(premise: str, hypothesis: str, options: AskingOptions) -> AnyRequest:
 
 
 def read(response: AnyResponse, options: AskingOptions) -> Mapping[str, Scalar] | Unreadable:
-    """Return the label, and the probabilities where the model gives them."""
+    """Return the label, and the probabilities if the model gives them."""
     if isinstance(response, Generation):
         found = read_words(response.text, numbered=options.prompt in ("1", "2"))
         return found if isinstance(found, Unreadable) else {"label": found, **dict.fromkeys(PROBABILITIES)}
@@ -108,8 +108,8 @@ def read(response: AnyResponse, options: AskingOptions) -> Mapping[str, Scalar] 
 
 
 def read_words(text: str, *, numbered: bool) -> str | Unreadable:
-    """Return the one label that an answer names, or the number of one where the prompt numbers them."""
-    # A base model goes on with examples of its own: only what stands before them answers the question.
+    """Return the one label that an answer names, or whose number it gives if the prompt numbers them."""
+    # A base model continues with its own examples: only the text before them is the answer.
     answer = _GLOSS.sub("", re.split(r"\bpremise:", text.lower(), maxsplit=1)[0]).strip()
     if not answer:
         return Unreadable("an empty answer")

@@ -16,19 +16,19 @@ from .terms import SKINS
 Number = Literal["singular", "plural"]
 ATTRIBUTE, SKIN = "attribute in premise", "skin tone in premise"
 DIRECTIONS = (ATTRIBUTE, SKIN)
-"""Which of the two words of a template the premise says; the hypothesis says the other."""
+"""Which of the two words of a template is in the premise; the other is in the hypothesis."""
 CELL = ("gender", "category")
 FACTORS = ("gender", "kind", "category", "sentiment", "direction", "template", "noun", "attribute")
 VOWELS = (*"aeiou", "honest")
-"""What takes `an`, of the words in the lists."""
+"""Words in the lists that take `an`."""
 
 
 class Premise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A sentence that says something of somebody."""
+    """A sentence about a person."""
 
     premise: str
     place: str | None = None
-    """How a hypothesis may tell who is meant."""
+    """A form of the hypothesis' subject."""
     number: Number = "singular"
     genders: tuple[str, ...] = ("women", "men")
 
@@ -44,7 +44,7 @@ class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that the pairs are combined from."""
+    """The parts that are combined to pairs."""
 
     forms: dict[Number, tuple[str, ...]]
     looks: tuple[Premise, ...]
@@ -57,7 +57,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A premise with one form of hypothesis, for one gender."""
+    """A premise with a form of the hypothesis, for one gender."""
 
     id: str
     kind: str

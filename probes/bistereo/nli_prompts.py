@@ -1,7 +1,7 @@
-"""Which of the paper's prompts does a model follow best? Inference on labelled pairs, such as those of SNLI.
+"""Accuracy of the paper's prompts: inference on labelled pairs, such as those of SNLI.
 
-The paper chose its prompt by accuracy on the validation set of SNLI (BIStereo, section 4.2, appendix K.1). The file is
-yours: a CSV with the columns `premise`, `hypothesis` and `label`.
+The paper chose its prompt by accuracy on the validation set of SNLI (BIStereo, section 4.2, appendix K.1). The pairs
+are your own CSV file with the columns `premise`, `hypothesis` and `label`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 REQUIRED = ("premise", "hypothesis", "label")
 UNDECIDED = "-"
-"""What SNLI has in place of a label where its annotators did not agree."""
+"""SNLI's label of pairs on which its annotators did not agree."""
 
 
 class NLIPromptsOptions(Options, frozen=True, kw_only=True):
@@ -32,20 +32,20 @@ class NLIPromptsOptions(Options, frozen=True, kw_only=True):
     data: str | None = None
     """The CSV file. Rows with the label `-` are left out."""
     prompts: tuple[str | int, ...] = ()
-    """Prompts to compare; empty means all."""
+    """Prompts to compare; empty: all."""
     asking: Literal["generate", "likelihood"] = "generate"
     per_label: int | None = None
-    """At most this many rows of each label, from the top; None asks all."""
+    """Maximum number of rows per label, from the top; None: all."""
     temperature: float | None = 0.0
     max_tokens: int = 24
 
     def __post_init__(self) -> None:
-        """Refuse what no answer can be drawn with."""
+        """Refuse invalid sampling options."""
         ensure_drawable(self)
 
 
 class PromptsStage(Stage):
-    """Every row of the file, by every prompt."""
+    """Every row of the file, with every prompt."""
 
     name: ClassVar[str] = "prompts"
     operation: ClassVar[type[Request]] = Generate
@@ -59,10 +59,10 @@ class PromptsStage(Stage):
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Return the labelled rows; the file is read only here, so that answers are scored again without it."""
+        """Return the labelled rows. The file is read only here, so answers can be scored again without it."""
         if self._options.data is None:
             raise UsageError(
-                "give the labelled pairs: --data FILE, a CSV with premise, hypothesis and label.", code="data.missing"
+                "no labelled pairs. Give a CSV of premise, hypothesis, label: --data FILE.", code="data.missing"
             )
         kept, counts = [], dict.fromkeys(LABELS, 0)
         for row in read_rows(self._options.data, REQUIRED):
@@ -83,7 +83,7 @@ class PromptsStage(Stage):
                 yield Trial(f"{row.line}/{prompt}", factors, request)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Read the label as `bistereo-nli` does."""
+        """Read the label as in `bistereo-nli`."""
         return read(response, self._asking(str(factors["prompt"])))
 
     def _asking(self, prompt: str) -> AskingOptions:
@@ -94,13 +94,13 @@ class PromptsStage(Stage):
 
 
 class LikelihoodPromptsStage(PromptsStage):
-    """The same, by the likelihood of the three words."""
+    """The same, with the likelihoods of the three words."""
 
     operation: ClassVar[type[Request]] = Likelihood
 
 
 class NLIPrompts(Probe):
-    """The instrument: one stage of inferences with known answers."""
+    """The probe: one stage of inferences with known answers."""
 
     options: ClassVar[type[Options]] = NLIPromptsOptions
 
@@ -113,7 +113,7 @@ class NLIPrompts(Probe):
         """
         if options.per_label is not None and options.per_label < 1:
             raise UsageError(
-                f"per_label is {options.per_label}; give 1 or more, or leave it out to ask all rows.",
+                f"per_label is {options.per_label}. Give 1 or more, or omit it for all rows.",
                 code="options.value",
             )
         for prompt in map(str, options.prompts):

@@ -1,8 +1,8 @@
-"""BIStereo-Pairs: does a model prefer bodies called desirable, and does praise or blame change that?
+"""BIStereo-Pairs: does a model prefer stereotypically desirable bodies, and does the sentiment change that?
 
-Two sentences differ in one body image descriptor, and each is scored by the pseudo-log-likelihood of the words they
-share (the BIStereo paper, sections 3.1 and 4.1). The pairs are generated from `data/pairs`, or read from
-a file of one's own with the columns of `REQUIRED` and `OPTIONAL`.
+Two sentences differ in one body image descriptor, and each is scored by the pseudo-log-likelihood of their shared words
+(the BIStereo paper, sections 3.1 and 4.1). The pairs are generated from `data/pairs`, or read from the user's own file
+with the columns of `REQUIRED` and `OPTIONAL`.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
     """`pll`: pseudo-log-likelihood, for masked models. For causal ones `joint-minus-marginal`: the likelihood of the
     shared words given the modified ones; `left-to-right`: the shared words given the words before them; `sentence`."""
     position: Position = "attributive"
-    """Where the descriptor stands: before the noun as in the paper, `last` in the sentence, or `first`."""
+    """Position of the descriptor: before the noun as in the paper, `last` in the sentence, or `first`."""
     before: str = ""
-    """Text that every sentence is conditioned on; needed by causal models without a token for the beginning."""
+    """Text before every sentence; needed by causal models without a token for the beginning."""
     data: str | None = None
-    """A CSV file of one's own pairs, in place of the generated ones."""
+    """A CSV file of your own pairs, instead of the generated ones."""
     axes: tuple[str, ...] = ()
-    """Axes to ask about; empty means all."""
+    """Axes to ask about; empty: all."""
     genders: tuple[str, ...] = ()
-    """Genders to ask about; empty means all."""
+    """Genders to ask about; empty: all."""
     sentiments: tuple[str, ...] = ()
-    """`positive`, `negative`, `neutral`; empty means all."""
+    """`positive`, `negative`, `neutral`; empty: all."""
     per_cell: int | None = None
-    """At most this many pairs per axis, gender and sentiment, spread over templates; None asks all."""
+    """Maximum number of pairs per axis, gender and sentiment, spread over templates; None: all."""
     seed: int = 0
-    """Seed of that draw."""
+    """Seed of the sample of `per_cell`."""
 
 
 class BIStereoStage(PairStage):
@@ -59,13 +59,13 @@ class BIStereoStage(PairStage):
         self._chosen = options
 
     def pairs(self) -> Iterable[Pair]:
-        """Return the selected pairs, generated while they are asked for unless a sample is drawn.
+        """Return the selected pairs, generated lazily unless a sample is drawn.
 
-        A file is read only here: answers are scored again without it.
+        The file is read only here, so answers can be scored again without it.
 
         Raises:
             DataError: The file cannot be used.
-            UnknownNameError: An axis, gender or sentiment that the pairs do not have.
+            UnknownNameError: An axis, gender or sentiment is unknown.
         """
         own = None if self._chosen.data is None else read_pairs(self._chosen.data)
         selection = _select(self._chosen, own)
@@ -76,7 +76,7 @@ class BIStereoStage(PairStage):
         return chosen if per_cell is None else sample_cells(chosen, CELL, per_cell, seed)
 
     def everything(self) -> Iterable[Pair]:
-        """Return all pairs of the design or of the file, whatever is selected."""
+        """Return all pairs of the design or of the file, without selection."""
         if self._chosen.data is not None:
             return read_pairs(self._chosen.data)
         return generate(load_design(), _select(BIStereoOptions(position=self._chosen.position), None))
@@ -89,15 +89,15 @@ class BIStereoStage(PairStage):
 
 
 class BIStereoPairs(Probe):
-    """The instrument: one stage of pseudo-log-likelihoods, or of likelihoods with those of the templates before it."""
+    """The probe: one stage of pseudo-log-likelihoods, or of likelihoods; the templates' sentences may come first."""
 
     options: ClassVar[type[Options]] = BIStereoOptions
 
     def stages(self, options: BIStereoOptions) -> Sequence[Stage]:
-        """Return the stage of the pairs; by `joint-minus-marginal`, after that of their templates' sentences.
+        """Return the stage of the pairs; with `joint-minus-marginal`, after that of their templates' sentences.
 
         Raises:
-            UsageError: `per_cell` is below 1, or an option has no meaning with this scoring.
+            UsageError: `per_cell` is below 1, or an option has no effect with this scoring.
         """
         _check(options)
         design, scoring = BIStereoStage(options), options.scoring
@@ -111,28 +111,26 @@ class BIStereoPairs(Probe):
 
 @lru_cache(maxsize=4)
 def _drawn(selection: Selection, per_cell: int, seed: int) -> list[Pair]:
-    """Draw from the generated pairs; all of them are made for it, so a run that counts, asks and scores draws once."""
+    """Sample the generated pairs. Cached, because all pairs are generated, and a run counts, asks and scores them."""
     return sample_cells(generate(load_design(), selection), CELL, per_cell, seed)
 
 
 def _check(options: BIStereoOptions) -> None:
     if options.per_cell is not None and options.per_cell < 1:
         raise UsageError(
-            f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all pairs.", code="options.value"
+            f"per_cell is {options.per_cell}. Give 1 or more, or omit it for all pairs.", code="options.value"
         )
     plain = BIStereoOptions()
     masked = {"unit": options.unit != plain.unit, "variant": options.variant != plain.variant}
     idle = masked if options.scoring != "pll" else {"before": options.before != plain.before}
     if names := [name for name, given in idle.items() if given]:
-        raise UsageError(
-            f"{names[0]} has no meaning with scoring={options.scoring}. Leave it out.", code="options.conflict"
-        )
+        raise UsageError(f"{names[0]} has no effect with scoring={options.scoring}. Omit it.", code="options.conflict")
     if options.data is not None and options.position != plain.position:
-        raise UsageError("position is for the generated pairs. Leave it out with data.", code="options.conflict")
+        raise UsageError("position is for generated pairs only. Omit it if you give data.", code="options.conflict")
 
 
 def read_pairs(path: str) -> list[Pair]:
-    """Read pairs from a CSV file with the columns `REQUIRED` and, where known, `OPTIONAL`.
+    """Read pairs from a CSV file with the columns `REQUIRED` and, if present, `OPTIONAL`.
 
     Raises:
         DataError: The file or one of its rows cannot be used.
@@ -143,7 +141,7 @@ def read_pairs(path: str) -> list[Pair]:
         pair = _from_row(row, f"row-{number}")
         if (first := seen.setdefault(pair.id, row.line)) != row.line:
             raise row.fault(
-                f"pair {pair.id!r} stands already on line {first}. Give every pair its own name.", "data.duplicate"
+                f"pair {pair.id!r} is already on line {first}. Give every pair its own name.", "data.duplicate"
             )
         pairs.append(pair)
     return pairs
@@ -165,7 +163,7 @@ def _from_row(row: Row, number: str) -> Pair:
 
 
 def _frame(text: str, spans: Spans, row: Row) -> str:
-    """Name the cluster of a row without a template: its words, with all that varies within a template blanked."""
+    """Name the cluster of a row without a template: its text, with the words that vary within a template removed."""
     varying = {row.optional("attribute"), row.optional("noun")}
     kept = ("_" if span in spans or word in varying else word for word, span in words(text))
     return " ".join("a" if word == "an" else word for word in kept)

@@ -1,9 +1,9 @@
 """The generated BIStereo pairs: frames and word lists from `data/pairs`, combined without a word diff.
 
-A sentence is `<opening> [a|an] [attribute] <descriptor> <noun> [phrase].`, so the place of the descriptor, the only
-thing in which the two sentences of a pair differ, is known while they are written. It may also stand last, `The
-[attribute] <noun> <clause> [phrase] was <descriptor>.`, or first, `The <descriptor> <noun> <clause> [phrase] was
-<attribute>.`: what a model that reads from left to right makes of a descriptor depends on its place.
+A sentence is `<opening> [a|an] [attribute] <descriptor> <noun> [phrase].`, so the position of the descriptor, in which
+alone the two sentences of a pair differ, is known. It may also be last, `The [attribute] <noun> <clause> [phrase] was
+<descriptor>.`, or first, `The <descriptor> <noun> <clause> [phrase] was <attribute>.`, because the position matters for
+causal models.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class DescriptorPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     desirable: str
     undesirable: str
     genders: tuple[str, ...]
-    """Whose nouns the pair is combined with."""
+    """Gender of the nouns that the pair is combined with."""
 
 
 class Axis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,25 +45,25 @@ class Axis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What may follow the noun."""
+    """Phrases that may follow the noun."""
 
     location: tuple[str, ...]
     action_location: tuple[str, ...]
 
 
 class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that the pairs are combined from."""
+    """The parts that are combined to pairs."""
 
     axes: tuple[Axis, ...]
     openings: dict[Number, tuple[str, ...]]
     clauses: dict[Number, tuple[str, ...]]
-    """What stands in the place of each opening where the descriptor is last or first."""
+    """Clause that replaces each opening if the descriptor is last or first."""
     phrases: dict[str, Phrases]
-    """By the axis's key."""
+    """By the key of the axis."""
     nouns: dict[str, dict[Number, tuple[str, ...]]]
     """By gender."""
     attributes: dict[str, tuple[str, ...]]
-    """By sentiment; neutral has none."""
+    """By sentiment; `neutral` has none."""
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class Template(msgspec.Struct, frozen=True):
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """The part of the design that is asked for."""
+    """The selected part of the design."""
 
     axes: tuple[str, ...]
     genders: tuple[str, ...]
@@ -100,7 +100,7 @@ def load_design() -> Design:
 
 
 def templates(design: Design) -> Iterator[Template]:
-    """Yield the templates in the order of their ids' parts (BIStereo, section 3.1: 450)."""
+    """Yield the templates in the order of their ids (BIStereo, section 3.1: 450)."""
     for axis in design.axes:
         phrases = [("none", "")]
         phrases += [("location", f" {text}") for text in design.phrases[axis.key].location]
@@ -115,7 +115,7 @@ def templates(design: Design) -> Iterator[Template]:
 def generate(design: Design, selection: Selection) -> Iterator[Pair]:
     """Yield the pairs of a selection lazily, template by template.
 
-    With the descriptor first, the attribute is what is said of it, and there are no neutral pairs.
+    If the descriptor is first, the attribute is the predicate, and there are no neutral pairs.
     """
     attributes = [
         (sentiment, word)
@@ -147,7 +147,7 @@ class _Frame(NamedTuple):
         return self.template.id if self.position == "attributive" else f"{self.template.id}-{self.position}"
 
     def around(self, descriptor: str) -> tuple[str, str]:
-        """Return all that stands before a descriptor, and all that stands behind it."""
+        """Return the text before and the text after the descriptor."""
         if self.position == "attributive":
             return _head(self.template, self.attribute, descriptor), f" {self.noun}{self.template.tail}"
         who = f"{self.noun} {self.template.clause}{self.template.tail[:-1]}"
@@ -178,10 +178,10 @@ def _pair(frame: _Frame, descriptors: DescriptorPair, gender: str, sentiment: st
 
 
 def _head(template: Template, attribute: str | None, descriptor: str) -> str:
-    """Return all that stands before the descriptor."""
+    """Return the text before the descriptor."""
     between = f"{attribute} " if attribute else ""
     if template.number == "plural":
         return f"{template.opening} {between}"
-    # The first letter decides the article of every word in the lists; a test holds new words to it.
+    # The first letter decides the article for every word in the lists; a test checks this for new words.
     article = "an" if (attribute or descriptor)[0] in "aeiou" else "a"
     return f"{template.opening} {article} {between}"

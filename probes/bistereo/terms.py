@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 LABELS = ("entailment", "contradiction", "neutral")
-"""What may follow from a premise."""
+"""Labels of inference."""
 SKINS = ("fair", "dark")
-"""The sides of a pair of BIStereo-NLI."""
+"""Skin tones of a pair of BIStereo-NLI."""
 GROUPS, PRIOR = CONDITIONS = ("groups", "prior")
-"""An analogy between two groups, and the same with nobody in their place."""
+"""An analogy between two groups, and the same with neutral words in their place."""

@@ -1,4 +1,4 @@
-"""How far annotators agree on which tuples are stereotypes: Krippendorff's alpha, and the counts at each threshold."""
+"""Agreement of annotators on tuples: Krippendorff's alpha, and counts at each threshold."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ COLUMNS = ("tuple", "annotator", "stereotype")
 
 
 class TupleAgreement(msgspec.Struct, frozen=True):
-    """What the annotators of a set of tuples agree on."""
+    """The agreement of annotators on a set of tuples."""
 
     alpha: Agreement
     yes: dict[str, tuple[int, int]]
-    """By annotator: tuples called a stereotype, tuples rated."""
+    """By annotator: number of tuples called a stereotype, number of tuples rated."""
     thresholds: dict[int, int]
-    """By number of annotators: tuples that so many or more call a stereotype."""
+    """By number of annotators: tuples that at least so many call a stereotype."""
     level: float
 
     def lines(self) -> Iterator[str]:
-        """Yield what there is to say, a line each."""
+        """Yield the results as lines of text."""
         found = self.alpha
         if found.alpha is None:
             yield "Krippendorff's alpha: undefined (no two ratings of one tuple, or all ratings the same)"
@@ -48,8 +48,8 @@ def tuple_agreement(ratings: pl.DataFrame, plan: Resampling | None = None) -> Tu
     """Return alpha of the ratings 1 and 0, with counts by annotator and by threshold.
 
     Args:
-        ratings: A row per rating with `tuple`, `annotator`, `stereotype` (1, 0, or null where nobody rated a tuple).
-        plan: How to resample; 9,999 percentile bootstrap samples of tuples if none is given.
+        ratings: A row per rating with `tuple`, `annotator`, `stereotype` (1, 0, or null for an unrated tuple).
+        plan: Resampling plan; default: percentile bootstrap with 9,999 samples of tuples.
 
     Raises:
         DataError: an annotator rated a tuple twice.

@@ -1,7 +1,7 @@
 """Draft stereotypical tuples (descriptor, noun, attribute) with a model, for people to validate.
 
-BIStereo had tuples written by language models and vetted by five annotators (section 3.3, after Jha et al. 2023). What
-it asked the models is not printed: the prompt is this project's own, with tuples of its Table 7 as examples.
+The tuples of BIStereo were written by language models and validated by five annotators (section 3.3, after Jha et al.
+2023). The paper does not print its prompt; this prompt is the project's own, with tuples of Table 7 as examples.
 `prejudge tuples sheet` makes an annotation sheet of the drafts.
 """
 
@@ -44,12 +44,12 @@ DIMENSIONS = {
     "height": "tall, short, of average height",
     "miscellaneous": "curly hair, dimples, unkempt beard",
 }
-"""The paper's five dimensions (section 3.3) with a few descriptors, most of them of its Table 7."""
+"""The paper's five dimensions (section 3.3) with a few descriptors, mostly from Table 7."""
 EXAMPLES = {
     "positive": ("(slim, {term}, elegant)", "(saaree, {term}, elegant)", "(long wavy hair, {term}, glamorous)"),
     "negative": ("(overweight, {term}, lethargic)", "(short, {term}, unattractive)", "(unkempt hair, {term}, lazy)"),
 }
-"""After Table 7; the noun is the one asked for."""
+"""From Table 7, with the requested noun."""
 _PART = re.compile(r"[^\W\d_][\w' -]{0,59}")
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]|\d+[.)])\s*")
 
@@ -58,26 +58,26 @@ class TuplesDraftOptions(Options, frozen=True, kw_only=True):
     """Parameters of `bistereo-tuples-draft`."""
 
     society: str = "India"
-    """Whose stereotypes to write down."""
+    """The society whose stereotypes are drafted."""
     dimensions: tuple[str, ...] = ()
-    """Dimensions of body image; empty means the paper's five."""
+    """Dimensions of body image; empty: the paper's five."""
     terms: tuple[str, ...] = ()
-    """Nouns; empty means all six."""
+    """Nouns; empty: all six."""
     count: int = 10
-    """Tuples to ask for in one request."""
+    """Number of tuples per request."""
     repeats: int = 1
-    """How often to ask for each combination; repeats are draws of their own."""
+    """Number of requests per combination; each repeat is a new sample."""
     temperature: float | None = 1.0
-    """The paper does not give it; at 0 repeats would say the same."""
+    """The paper does not give it; at 0, all repeats would be equal."""
     max_tokens: int = 512
 
     def __post_init__(self) -> None:
-        """Refuse what no answer can be drawn with."""
+        """Refuse invalid sampling options."""
         ensure_drawable(self)
 
 
 class DraftStage(Stage):
-    """Every dimension with every noun and sentiment."""
+    """All combinations of dimension, noun and sentiment."""
 
     name: ClassVar[str] = "drafts"
     operation: ClassVar[type[Request]] = Generate
@@ -112,9 +112,9 @@ class DraftStage(Stage):
             yield Trial(f"{dimension}/{term}/{sentiment}/{repeat}", cell, request)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Take the lines that are tuples with the noun that was asked for.
+        """Read the lines that are tuples with the requested noun.
 
-        `tuples` is JSON: a list of (descriptor, attribute), lower-cased, each once. `dropped` counts the other lines.
+        `tuples` is JSON: a list of (descriptor, attribute) in lower case, each once. `dropped` counts the other lines.
         """
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
@@ -128,7 +128,7 @@ class DraftStage(Stage):
 
 
 class BIStereoTuplesDraft(Probe):
-    """The instrument: one stage of requests for tuples."""
+    """The probe: one stage of requests for tuples."""
 
     options: ClassVar[type[Options]] = TuplesDraftOptions
 
@@ -137,15 +137,13 @@ class BIStereoTuplesDraft(Probe):
 
         Raises:
             UsageError: `count` or `repeats` is below 1, or `society` is empty.
-            UnknownNameError: a dimension or a noun that the paper does not have.
+            UnknownNameError: a dimension or noun that the paper does not have.
         """
         for name in ("count", "repeats"):
             if getattr(options, name) < 1:
                 raise UsageError(f"{name} is {getattr(options, name)}. Give 1 or more.", code="options.value")
         if not options.society.strip():
-            raise UsageError(
-                "society is empty. Name the society whose stereotypes are to be written down.", code="options.value"
-            )
+            raise UsageError("society is empty. Name the society whose stereotypes to draft.", code="options.value")
         for kind, asked, known in (("dimension", options.dimensions, DIMENSIONS), ("term", options.terms, TERMS)):
             for name in asked:
                 if name not in known:
@@ -156,7 +154,7 @@ class BIStereoTuplesDraft(Probe):
 def parse_line(line: str, term: str) -> tuple[str, str] | None:
     """Return descriptor and attribute of a line `(descriptor, noun, attribute)`; None for any other line or noun.
 
-    Numbers and bullets in front, and brackets, quotes or emphasis around, may be there or not.
+    Leading numbers and bullets, and brackets, quotes or emphasis around the line are optional.
     """
     bare = re.sub(r"[*`\"\u201c\u201d]", "", _BULLET.sub("", line)).strip().rstrip(".,;").strip("() ")
     parts = [" ".join(part.split()).lower() for part in bare.split(",")]

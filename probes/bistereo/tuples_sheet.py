@@ -1,7 +1,7 @@
-"""From drafted tuples to annotation sheets, and from annotated sheets to a file that `bistereo-tuples` reads.
+"""From drafted tuples to annotation sheets, and from annotated sheets to a file for `bistereo-tuples`.
 
-A sheet is a CSV file with a row per tuple and an empty column `stereotype`; every annotator fills in a copy: 1 where
-the tuple is a stereotype of their society, 0 where it is none, nothing where they cannot say (BIStereo, appendix E).
+A sheet is a CSV file with a row per tuple and an empty column `stereotype`. Every annotator completes a copy: 1 if the
+tuple is a stereotype of their society, 0 if it is not, empty if they cannot decide (BIStereo, appendix E).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ...core.contracts.errors import DataError
 from .tuples_tests import REQUIRED, SENTIMENTS, STANDINGS, TERMS, Tuple, build, read_tuples
 
 NAME = ("dimension", "descriptor", "term", "attribute", "sentiment")
-"""What makes a tuple this tuple."""
+"""Columns that identify a tuple."""
 ADDED = ("opposite", "standing")
-"""What the study needs to know of it besides."""
+"""Further columns that the study needs."""
 RATING = "stereotype"
 ANSWERS = {"1": 1, "0": 0}
 SHEET = (RATING, *NAME, *ADDED, "times")
@@ -32,12 +32,12 @@ Cells = dict[str, str]
 
 
 class Annotated(msgspec.Struct, frozen=True):
-    """What annotators said of a tuple."""
+    """The ratings of a tuple."""
 
     cells: Cells
     """The columns of `NAME` and `ADDED`."""
     ratings: dict[str, int]
-    """By annotator; those who said nothing are absent."""
+    """By annotator; annotators without a rating are absent."""
 
     @property
     def name(self) -> str:
@@ -46,14 +46,14 @@ class Annotated(msgspec.Struct, frozen=True):
 
     @property
     def score(self) -> int:
-        """Return how many called it a stereotype."""
+        """Return the number of annotators who called it a stereotype."""
         return sum(self.ratings.values())
 
 
 def draft_rows(drafts: Iterable[Mapping[str, Any]]) -> list[Cells]:
-    """Return a row per distinct tuple of the drafts, with the times it was drafted.
+    """Return a row per distinct tuple of the drafts, with the number of its drafts.
 
-    `opposite` and `standing` are filled in where the printed tuples have them; the rest is for people to fill in.
+    `opposite` and `standing` are filled in if the printed tuples have them; people complete the rest.
 
     Args:
         drafts: Readable observations of `bistereo-tuples-draft`.
@@ -82,21 +82,21 @@ def draft_rows(drafts: Iterable[Mapping[str, Any]]) -> list[Cells]:
 
 
 def sheet_text(rows: Sequence[Cells], seed: int) -> str:
-    """Return an annotation sheet: the rows in an order that says nothing about how they were drafted."""
+    """Return an annotation sheet: the rows in random order, so that it does not show how they were drafted."""
     shuffled = sorted(rows, key=lambda row: tuple(row[column] for column in NAME))
     random.Random(seed).shuffle(shuffled)
     return _csv_text(SHEET, shuffled)
 
 
 def read_sheets(paths: Sequence[str]) -> list[Annotated]:
-    """Read annotated sheets, one per annotator, who is named by the file or by a column `annotator`.
+    """Read annotated sheets, one per annotator, named by the file or the column `annotator`.
 
     Returns:
         The tuples by name, with the ratings of all sheets.
 
     Raises:
         DataError: a sheet or one of its rows cannot be used, an annotator rates a tuple twice, or sheets differ in
-            what they say of a tuple besides.
+            another column of a tuple.
     """
     cells: dict[tuple[str, ...], Cells] = {}
     ratings: dict[tuple[str, ...], dict[str, int]] = {}
@@ -116,7 +116,7 @@ def read_sheets(paths: Sequence[str]) -> list[Annotated]:
 
 
 def long_ratings(annotated: Iterable[Annotated]) -> pl.DataFrame:
-    """Return a row per rating: `tuple`, `annotator`, `stereotype`; one without a rating for a tuple nobody rated."""
+    """Return a row per rating: `tuple`, `annotator`, `stereotype`; an unrated tuple has one row without a rating."""
     rows: list[tuple[str, str | None, int | None]] = []
     for one in annotated:
         rows += [(one.name, who, rating) for who, rating in one.ratings.items()] or [(one.name, None, None)]
@@ -127,7 +127,7 @@ def tuples_text(annotated: Iterable[Annotated], least: int) -> str:
     """Return a file of tuples for `bistereo-tuples`: those that at least `least` annotators called a stereotype.
 
     Raises:
-        DataError: no tuple has as many.
+        DataError: there is no such tuple.
     """
     kept = [one for one in annotated if one.score >= least]
     if not kept:
@@ -143,7 +143,7 @@ def tuples_text(annotated: Iterable[Annotated], least: int) -> str:
 
 
 def advice(annotated: Sequence[Annotated], least: int) -> Iterator[str]:
-    """Yield what becomes of the tuples in the study, and what they lack for it, a line each."""
+    """Yield lines on the tests that the tuples make, and on missing columns."""
     kept = [one for one in annotated if one.score >= least]
     negative = [one for one in kept if one.cells["sentiment"] == "negative"]
     yield f"{len(kept)} of {len(annotated)} tuples are kept, {len(negative)} of them negative."
@@ -169,7 +169,7 @@ def _checked(row: Row, column: str) -> str:
 
 
 def _merge(row: Row, cells: Cells) -> None:
-    """Take over what a row says of its tuple besides; what another sheet says must be the same."""
+    """Add the further columns of a row; all sheets must have the same values."""
     for column in ADDED:
         if (said := row.optional(column)) is None:
             continue

@@ -17,16 +17,16 @@ COUNTERPARTS = {"girl": "boy", "woman": "man", "lady": "gentleman"}
 """Nouns for women with those for men."""
 TERMS = (*COUNTERPARTS, *COUNTERPARTS.values())
 LINKS = {"attire": "in", "miscellaneous": "with"}
-"""Dimensions whose descriptor stands behind the noun: `woman in burqa`."""
+"""Dimensions whose descriptor is after the noun: `woman in burqa`."""
 ONE_GENDER = ("attire", "miscellaneous")
-"""Dimensions whose descriptors do not carry over to the other gender."""
+"""Dimensions whose descriptors do not apply to the other gender."""
 ANNOTATORS = 5
-"""How many judged a tuple, where a file has no column `annotators`."""
+"""Number of annotators of a tuple, if a file has no column `annotators`."""
 FACTORS = ("test", "item", "dimension", "disadvantaged", "gender", "validated", "a", "b", "c", "biased", "unbiased")
 
 
 class Tuple(msgspec.Struct, frozen=True):
-    """What is said of a group of people, and how many annotators call it a stereotype."""
+    """An attribute of a group of people, and the number of annotators who call it a stereotype."""
 
     dimension: str
     descriptor: str
@@ -34,7 +34,7 @@ class Tuple(msgspec.Struct, frozen=True):
     attribute: str
     sentiment: str
     score: int | None
-    """None where it is not known."""
+    """None if it is not known."""
     opposite: str | None
     standing: str
 
@@ -44,7 +44,7 @@ class Tuple(msgspec.Struct, frozen=True):
         return "women" if self.term in COUNTERPARTS else "men"
 
     def agreed(self, least: int, unscored: bool) -> bool:
-        """Say whether enough annotators agreed; a score that is not known decides nothing by itself."""
+        """Return whether enough annotators agreed; `unscored` decides if the score is not known."""
         return unscored if self.score is None else self.score >= least
 
 
@@ -90,7 +90,7 @@ def _tuple(row: Row) -> Tuple:
 
 
 def build(tuples: Iterable[Tuple], least: int, unscored: bool) -> list[Test]:
-    """Return every analogy of a negative tuple of a disadvantaged group with the advantaged groups beside it.
+    """Return every analogy of a negative tuple of a disadvantaged group with the advantaged groups of its dimension.
 
     A is each descriptor of an advantaged group of the same dimension and gender that a positive tuple names; C is the
     disadvantaged group; B is the positive counterpart of C's negative attribute, as in all examples that the paper

@@ -1,6 +1,6 @@
-"""CrowS-Pairs: does a model find the more stereotypical of two sentences likelier (Nangia et al. 2020)?
+"""CrowS-Pairs: is the more stereotypical of two sentences likelier for a model (Nangia et al. 2020)?
 
-Reads the published file of 1,508 sentence pairs, which is not shipped (its licence is CC BY-SA 4.0), or any file with
+Reads the published file of 1,508 sentence pairs, which is not included (its licence is CC BY-SA 4.0), or any file with
 its columns. The sentences are aligned as the published metric does: from `sent_more` to `sent_less` in `stereo` rows,
 from `sent_less` to `sent_more` in `antistereo` rows.
 """
@@ -31,7 +31,7 @@ class CrowsOptions(PairOptions, frozen=True, kw_only=True):
     data: str | None = None
     """The published CSV file, or one with its columns. Needed to ask a model."""
     unit: Unit = "token"
-    """What the difference is made of; CrowS-Pairs aligns the model's tokens."""
+    """Unit of the difference; CrowS-Pairs aligns the model's tokens."""
 
 
 class CrowsStage(PairStage):
@@ -45,12 +45,12 @@ class CrowsStage(PairStage):
         self._path = path
 
     def pairs(self) -> Iterable[Pair]:
-        """Return the pairs of the file, which is read only here: answers are scored again without it."""
+        """Return the pairs of the file. It is read only here, so answers can be scored again without it."""
         return read_pairs(self._path)
 
 
 class Scored(msgspec.Struct, frozen=True):
-    """A published row: the pair, its two scores as the columns name them, and whether `score` calls it a hit."""
+    """A published row: the pair, its two scores by column, and `score` as a boolean."""
 
     row: Row
     pair: Pair
@@ -60,17 +60,17 @@ class Scored(msgspec.Struct, frozen=True):
 
     @property
     def straight(self) -> bool:
-        """Say whether the columns agree with `score`, which is 1 if the more stereotypical sentence is likelier."""
+        """Return whether the columns agree with `score`, which is 1 if the more stereotypical sentence is likelier."""
         return (self.more > self.less) == self.hit
 
     @property
     def tie(self) -> bool:
-        """Say whether the two scores are equal; a tie is neutral, whatever the columns are called."""
+        """Return whether the two scores are equal; then a swap of the columns has no effect."""
         return self.more == self.less
 
 
 class CrowsPairs(Probe):
-    """The instrument: one stage of pseudo-log-likelihoods, or the scores somebody published."""
+    """The probe: one stage of pseudo-log-likelihoods, or published scores."""
 
     options: ClassVar[type[Options]] = CrowsOptions
 
@@ -88,14 +88,14 @@ class CrowsPairs(Probe):
         return [CrowsStage(options, options.data)]
 
     def import_scores(self, path: str, options: Any) -> Imported:
-        """Read published scores per pair, and mend the known swap of their columns.
+        """Read published scores per pair, and correct the known swap of their columns.
 
         Files written before May 2021 have `sent_more_score` and `sent_less_score` exchanged in all `antistereo`
-        rows, while `score` is right. That shows in the file itself: `score` contradicts the columns in each of
-        those rows and in no other.
+        rows, while `score` is correct. The file itself shows this: `score` contradicts the columns in each of those
+        rows and in no other.
 
         Returns:
-            Two observations per pair, as the stage would give them but without keys and token counts.
+            Two observations per pair, as from the stage, but without keys and token counts.
 
         Raises:
             DataError: The file cannot be used, or `score` contradicts its columns in another way.
@@ -106,12 +106,12 @@ class CrowsPairs(Probe):
         if not swapped:
             return Imported(frame)
         count = sum(scored.pair.factors["direction"] == "antistereo" for scored in rows)
-        note = f"the score columns are swapped in {count} antistereo rows; `score` is right; they were swapped back"
+        note = f"the score columns were swapped in {count} antistereo rows, as `score` shows; the swap was corrected"
         return Imported(frame, (note,))
 
 
 def read_pairs(path: str) -> list[Pair]:
-    """Read pairs from a file with the columns `REQUIRED`; a pair is named by its row, from 0 as in the published file.
+    """Read pairs from a file with the columns `REQUIRED`; a pair's name is its row, from 0 as in the published file.
 
     Raises:
         DataError: The file or one of its rows cannot be used.
@@ -133,7 +133,7 @@ def _scored(row: Row, name: str) -> Scored:
 
 
 def _swapped(rows: Sequence[Scored]) -> bool:
-    """Say whether the columns are swapped in the antistereo rows; raises `DataError` for any other contradiction."""
+    """Return whether the columns are swapped in the antistereo rows; raises `DataError` for any other contradiction."""
     telling = [scored for scored in rows if not scored.tie]
     for scored in rows:
         if scored.tie and scored.hit:

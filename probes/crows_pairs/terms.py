@@ -5,6 +5,6 @@ from __future__ import annotations
 SIDES = ("more", "less")
 """The more and the less stereotypical sentence."""
 DIRECTIONS = ("stereo", "antistereo")
-"""Whether a pair states a stereotype or goes against one, as the published file has it."""
+"""Whether a pair states or contradicts a stereotype, as in the published file."""
 CELL = ("direction", "bias_type")
-"""Columns that say what a pair is about."""
+"""Columns on the content of a pair."""

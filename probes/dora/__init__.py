@@ -1,1 +1,1 @@
-"""BiasDora: associations that nobody listed, in texts and images."""
+"""BiasDora: discovery of associations in texts and images, without a list of associations."""

@@ -1,7 +1,7 @@
-"""From answers in words to associations: which words were said of which descriptors, where, and how often. Pure.
+"""From answers in words to associations: words by descriptor, setting and number of occurrences. Pure.
 
-Three stages of a discovery study answer in words: `completions` (one `word` each), `descriptions` and `impressions`
-(a `text` about an image). Every other stage is about associations that these gave.
+Three stages have answers in words: `completions` (one `word` each), `descriptions` and `impressions` (a `text` about an
+image). The other stages assess the associations found in these.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def mentions(observations: pl.DataFrame) -> pl.DataFrame:
     """
     if lacking := [name for name in (*PLACE, "status", "key") if name not in observations.columns]:
         raise DataError(
-            f"observations have no column {', '.join(lacking)}, so they name no associations.",
+            f"the observations have no column {', '.join(lacking)}, so they have no associations.",
             code="data.column-missing",
         )
     rows = _complete(observations).filter((pl.col("status") == "ok") & pl.col("descriptor").is_not_null())
@@ -114,10 +114,10 @@ def _pairs(said: pl.DataFrame) -> pl.DataFrame:
 
 
 def measure_cells(counts: Counts, level: float = 0.05, reading: Reading | None = None) -> pl.DataFrame:
-    """Return every pair with what each method says of it (`salience.measure`), by modality and setting.
+    """Return every pair with the result of each method (`salience.measure`), by modality and setting.
 
-    A descriptor that stands in two dimensions is one descriptor: what was said of it is measured together, and the
-    row of each dimension has the result, with its own `count` and `documents`. `found_in` says in how many settings of
+    A descriptor in two dimensions is one descriptor: its mentions are measured together, and the row of each dimension
+    has the result, with its own `count` and `documents`. `found_in` says in how many settings of
     the modality `exact` keeps the pair, and `asked_in` in how many the descriptor was asked about.
     """
     parts = [
@@ -148,10 +148,10 @@ def _in_settings(pairs: pl.DataFrame, counts: Counts) -> pl.DataFrame:
 
 
 def with_answers(pairs: pl.DataFrame, observations: pl.DataFrame) -> pl.DataFrame:
-    """Add what the later stages said of each pair.
+    """Add the assessments of each pair.
 
-    `sentiment` and `toxicity` are labels in small letters, null where none could be read, and `sentiment_status` and
-    `toxicity_status` say why (`absent`: not asked); `level` is the mean of `judgements` readable judgements.
+    `sentiment` and `toxicity` are labels in lower case, null if unreadable; `sentiment_status` and `toxicity_status`
+    have the reason (`absent`: not asked). `level` is the mean of `judgements` readable judgements.
     """
     for stage in ("sentiment", "toxicity"):
         pairs = _labelled(pairs, observations, stage)
@@ -185,13 +185,13 @@ def _labelled(pairs: pl.DataFrame, observations: pl.DataFrame, stage: str) -> pl
 
 
 def ranked(pairs: pl.DataFrame, method: str) -> pl.DataFrame:
-    """Return associations strongest first, by a method's score or, for `all`, by how often they were said."""
+    """Return associations strongest first, by a method's score or, for `all`, by the number of mentions."""
     column = STRENGTH.get(method, "count")
     return pairs.sort([column, "count", *PAIR], descending=[method not in LEAST_FIRST, True, *[False] * len(PAIR)])
 
 
 def _complete(observations: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the stages that answer in words, with the columns that only some of these have."""
+    """Return the rows of the stages with answers in words, with all their columns."""
     rows = observations
     if "stage" in rows.columns:
         rows = rows.filter(pl.col("stage").is_in(STAGES))
@@ -203,7 +203,7 @@ def _complete(observations: pl.DataFrame) -> pl.DataFrame:
 
 
 class Associations:
-    """The associations in the answers of one stage, counted once for all stages that assess them."""
+    """The associations in the answers of one stage, counted once for all assessment stages."""
 
     def __init__(self, stage: str) -> None:
         self._stage = stage

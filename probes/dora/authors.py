@@ -1,11 +1,11 @@
-"""The lists of prompts that the authors of BiasDora published, in a folder, read unchanged with their errors.
+"""The prompt lists of the authors of BiasDora, in a folder, read unchanged with their errors.
 
 `t2t_setting1.csv` to `t2t_setting5.csv` (`bias_type`, `template`), `t2i_setting1.csv` and `t2i_setting2.csv`
 (`template_singular` or `template_plural`, `target`, `bias_type`, `target_singular` or `target_plural`), and
 `bias_target_mapping.json`, the targets by dimension. They are at github.com/chahatraj/BiasDora, without a licence.
 
-Some templates are slips of a script (`This` put in place of every `A`, as in `Thisgnostic`) or lack their verb. They
-are what the paper's models were asked, so they are asked as they stand; the descriptor they count for is mended.
+Some templates have errors of a script (`This` instead of every `A`, as in `Thisgnostic`) or lack their verb. The
+paper's models were asked these, so they are asked unchanged; only the descriptor that they count for is corrected.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WRITTEN = {"race-color": "race/color", "race color": "race/color", "socioeconom
 
 
 def asked_about(modality: Modality, settings: Sequence[str], options: DoraOptions) -> list[Entry]:
-    """Return whom a study asks about, in each setting: by the project's list, a file, or the authors' folder.
+    """Return the descriptors in each setting: from the project's list, a file, or the authors' folder.
 
     Raises:
         DataError: a file cannot be used.
@@ -62,7 +62,7 @@ class Published:
         self._folder = Path(folder)
 
     def t2t(self, settings: Iterable[str]) -> Iterator[Entry]:
-        """Yield every template of text completion. Raises `DataError` where a file cannot be used."""
+        """Yield every template of text completion. Raises `DataError` if a file cannot be used."""
         for setting in settings:
             for row in read_rows(self._path(f"t2t_setting{T2T_FILES[setting]}.csv"), ("bias_type", "template")):
                 template = " ".join(row.filled("template").split())
@@ -76,7 +76,7 @@ class Published:
                 )
 
     def t2i(self, settings: Iterable[str], options: DoraOptions) -> Iterator[Entry]:
-        """Yield everything that is to be drawn. Raises `DataError` where a file cannot be used."""
+        """Yield every description of an image to draw. Raises `DataError` if a file cannot be used."""
         singulars = {key: form for key, form, _ in self._drawn("singular")}
         for setting in settings:
             for key, form, row in self._drawn(setting):
@@ -100,13 +100,13 @@ class Published:
 
     @cached_property
     def _targets(self) -> Mapping[str, Mapping[str, str]]:
-        """Return, by dimension, the listed target of each way to write it: in one or several, with or without `the`."""
+        """Return, by dimension, the listed target of each of its forms: singular or plural, with or without `the`."""
         path = self._folder / MAPPING
         try:
             listed = msgspec.json.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), type=dict[str, list[str]])
         except FileNotFoundError:
             raise DataError(
-                f"no such file: {str(path)!r}. The folder needs all of the authors' lists.", code="file.missing"
+                f"no such file: {str(path)!r}. The folder must have all lists of the authors.", code="file.missing"
             ) from None
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise DataError(
@@ -118,12 +118,12 @@ class Published:
             for target in (_ARTICLE.sub("", " ".join(target.split())) for target in targets):
                 for way in (*_plurals(target), _spoiled(target)):
                     ways.setdefault(way.casefold(), target)
-            # A target's own spelling goes before what is made of another.
+            # A target's own spelling takes precedence over a form derived from another target.
             ways |= {(own := _ARTICLE.sub("", " ".join(t.split()))).casefold(): own for t in targets}
         return found
 
     def _known(self, dimension: str, form: str) -> str:
-        """Return the target that a form stands for: the same in all settings; the form itself if there is none."""
+        """Return the target of a form, the same in all settings; the form itself if there is none."""
         ways = self._targets.get(dimension, {})
         return ways.get(_ARTICLE.sub("", form).casefold(), form)
 
@@ -139,12 +139,12 @@ def _dimension(row: Row) -> str:
 
 
 def _spoiled(target: str) -> str:
-    """Return a target as the script spoiled it: `This` for its first letter."""
+    """Return a target with the script's error: `This` for its first letter."""
     return f"This{target[1:]}" if target[:1] in ("A", "a") else target
 
 
 def _plurals(target: str) -> Iterator[str]:
-    """Yield the ways to say a target in the plural; of some there are several, of which one is a word."""
+    """Yield possible plural forms of a target; not all of them are words."""
     low = target.casefold()
     if low.endswith("person"):
         yield f"{target[:-6]}people"

@@ -1,4 +1,4 @@
-"""How a completion is read: one word that begins with the letter it was asked for, or the kind of answer it is."""
+"""Reading of a completion: one word that begins with the requested letter, or the kind of an unreadable answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unicodedata
 from ...core.contracts import Unreadable
 
 BLANK, VERB_BLANK = "_____", "____ing"
-"""As in the paper's Figure 8."""
+"""Source: the paper, Figure 8."""
 _MARKS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "`": "'"})
 _EDGES = " \t\n.,;:!?\"'*()[]<>"
 _WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
@@ -24,12 +24,12 @@ _DECLINES = re.compile(
 
 
 def read_word(text: str, letter: str, form: str, verb: bool) -> str | Unreadable:
-    """Return the word that completes a sentence, in lower case, or the kind of answer it is.
+    """Return the word that completes a sentence, in lower case, or the kind of an unreadable answer.
 
     Args:
-        text: the answer: the word, or the whole sentence said again with the word in it.
-        letter: what the word must begin with.
-        form: the words for the people, by which the sentence is known again.
+        text: the answer: the word, or the whole sentence with the word.
+        letter: first letter of the word.
+        form: the descriptor in the sentence, by which a repeated sentence is recognised.
         verb: whether the word must end in `ing`.
     """
     answer = " ".join(unicodedata.normalize("NFC", text).translate(_MARKS).replace("**", "").split()).strip(_EDGES)
@@ -46,7 +46,7 @@ def read_word(text: str, letter: str, form: str, verb: bool) -> str | Unreadable
 
 
 def _told_again(answer: str, form: str) -> str:
-    """Return what follows the sentence, if the answer says it again."""
+    """Return the text after the sentence, if the answer repeats it."""
     found = re.match(rf"(?:(?:an?|the|this|these)\s+)?{re.escape(form)}\s+(?:is|are)\s+(.*)", answer, re.I | re.S)
     return found[1] if found else answer
 

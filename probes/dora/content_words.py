@@ -1,6 +1,6 @@
-"""From texts to the words that carry their content, so that mentions of one thing are counted together.
+"""Lemmas of the content words of texts, so that all forms of a word are counted together.
 
-Associations that are documented are found by them: in a list of pairs, or of sentences as CrowS-Pairs has them.
+They also identify documented associations: in a list of pairs, or of sentences as in CrowS-Pairs.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ APOSTROPHES = str.maketrans("’‘ʼ", "'''")
 WORD = r"(?u)[^\W\d_]+(?:['\-][^\W\d_]+)*"
 """Letters, with hyphens and apostrophes inside: no digits, no underscores."""
 LEAST = 2
-"""Letters that a content word has at least: what is shorter is a contraction's rest or an initial."""
+"""Minimum length of a content word: shorter ones are parts of contractions, or initials."""
 
 
 def content_words(texts: Sequence[str], language: str = "en") -> list[list[str]]:
     """Return the lemmatised content words of each text, in order, repeats included.
 
-    Words are found and stop words left out by scikit-learn's `CountVectorizer`; lemmas are simplemma's, whose
-    dictionaries come with the package. Nothing is downloaded. A text without content words gives an empty list.
+    scikit-learn's `CountVectorizer` splits the texts and removes stop words; lemmas are simplemma's, whose dictionaries
+    are part of its package. Nothing is downloaded. A text without content words gives an empty list.
 
     Args:
         texts: Plain texts.
-        language: A code that simplemma knows. Stop words are known for English only; elsewhere none is left out.
+        language: A code that simplemma knows. Stop words are removed for English only.
 
     Raises:
         MissingExtraError: scikit-learn or simplemma is not installed.
@@ -53,7 +53,7 @@ def content_forms(texts: Sequence[str], language: str = "en") -> list[list[tuple
 
 
 def lemmas(words: Sequence[str], language: str = "en") -> list[str]:
-    """Return the lemma of each word, stop words included: a completion is a word whatever the word is.
+    """Return the lemma of each word, stop words included, because any word can be a completion.
 
     Raises:
         MissingExtraError: scikit-learn or simplemma is not installed.
@@ -65,8 +65,8 @@ def lemmas(words: Sequence[str], language: str = "en") -> list[str]:
 
 @lru_cache
 def _tools(language: str) -> tuple[Callable[[str], list[str]], frozenset[str], Callable[[str], str]]:
-    """Return what splits a text, the stop words, and what makes a lemma."""
-    # Inside, since both are an extra, and scikit-learn is slow to load.
+    """Return the tokenizer, the stop words, and the lemmatizer."""
+    # Imported here, because both are an extra, and scikit-learn is slow to load.
     try:
         from simplemma import Lemmatizer
         from sklearn.feature_extraction.text import CountVectorizer
@@ -79,7 +79,7 @@ def _tools(language: str) -> tuple[Callable[[str], list[str]], frozenset[str], C
     def lemma(word: str) -> str:
         small = word.lower()
         found = lemmatizer.lemmatize(small, lang=language).lower()
-        # Names of peoples stand in the dictionary with their capital only: "iraqis" has a lemma as "Iraqis".
+        # The dictionary has names of peoples only with a capital: "iraqis" has a lemma only as "Iraqis".
         found = lemmatizer.lemmatize(small.capitalize(), lang=language).lower() if found == small else found
         return found.removesuffix("'s")
 
@@ -93,12 +93,12 @@ def _tools(language: str) -> tuple[Callable[[str], list[str]], frozenset[str], C
 
 
 PEOPLE = frozenset({"person", "people", "man", "woman"})
-"""Words that many descriptors end in; a sentence need not have them."""
+"""Last words of many descriptors; a sentence need not contain them."""
 PAIRS, SENTENCES = ("descriptor", "word"), "sent_more"
 
 
 class Documented:
-    """Known associations, as pairs or as sentences that hold both the descriptor and the word."""
+    """Known associations, as pairs or as sentences that contain both descriptor and word."""
 
     def __init__(self, pairs: set[tuple[frozenset[str], str]], sentences: Sequence[frozenset[str]]) -> None:
         self._pairs, self._with = pairs, defaultdict[str, list[frozenset[str]]](list)
@@ -107,7 +107,7 @@ class Documented:
                 self._with[word].append(sentence)
 
     def has(self, descriptor: frozenset[str], word: str) -> bool:
-        """Say whether an association (lemmas) stands in the list."""
+        """Return whether an association (lemmas) is in the list."""
         if (descriptor, word) in self._pairs:
             return True
         needed = descriptor - PEOPLE or descriptor
@@ -115,7 +115,7 @@ class Documented:
 
 
 def read_documented(path: str) -> Documented:
-    """Read a list; of CrowS-Pairs the `sent_more` of pairs that are not `antistereo`.
+    """Read a list; from CrowS-Pairs, the `sent_more` of pairs that are not `antistereo`.
 
     Raises:
         DataError: the file cannot be read, or has neither `descriptor` and `word` nor `sent_more`.
@@ -129,19 +129,19 @@ def read_documented(path: str) -> Documented:
         told = [row.cells[SENTENCES] for row in rows if row.cells.get("stereo_antistereo") != "antistereo"]
         return Documented(set(), [frozenset(words) for words in content_words(told)])
     raise DataError(
-        f"{path}: neither columns descriptor and word, nor sent_more. It has: {', '.join(columns)}.",
+        f"{path} has neither the columns descriptor and word, nor sent_more. It has: {', '.join(columns)}.",
         code="data.column-missing",
     )
 
 
 def mark_documented(pairs: pl.DataFrame, path: str) -> pl.DataFrame:
-    """Add a column `documented`: whether the association stands in the list of this file."""
+    """Add a column `documented`: whether the association is in the list of this file."""
     known = read_documented(path)
     named = zip(_names(pairs["descriptor"].to_list()), pairs["word"].to_list(), strict=True)
     return pairs.with_columns(documented=pl.Series([known.has(*pair) for pair in named], dtype=pl.Boolean))
 
 
 def _names(descriptors: Sequence[str]) -> list[frozenset[str]]:
-    """Return the lemmas of descriptors, so that singular and plural, capital and small are one."""
+    """Return the lemmas of descriptors, equal for singular and plural, upper and lower case."""
     split = content_words(descriptors)
     return [frozenset(words) or frozenset({name.casefold()}) for words, name in zip(split, descriptors, strict=True)]

@@ -15,34 +15,34 @@ from .options import DoraOptions, Modality
 
 REQUIRED = ("dimension", "singular", "plural")
 T2T_SETTINGS = ("singular", "plural", "adjective", "noun", "verb")
-"""The paper, section 2.1 and Figure 8."""
+"""Source: the paper, section 2.1 and Figure 8."""
 T2I_SETTINGS = ("singular", "plural")
-"""The paper, section 2.2 and Figure 9."""
+"""Source: the paper, section 2.2 and Figure 9."""
 OWN_BLANKS = ("noun", "verb")
-"""Settings whose blank differs from the others', so that one stem makes two prompts."""
+"""Settings with another blank, so that one stem makes two prompts."""
 EITHER = "a/an"
 _A_ANYWAY = re.compile(r"(?:eu|ewe|one\b|one-|once|uk|uga|uru|ute|use|usu|u\.|uni(?!n|m|d))", re.I)
-"""Begins with a vowel, but not when it is spoken. Source: Merriam-Webster's pronunciations of the words in the list."""
+"""Words that begin with a vowel letter but not a vowel sound. Source: pronunciations in Merriam-Webster."""
 _AN_ANYWAY = re.compile(r"(?:hour|honest|hono|heir|hiv|lgbt)", re.I)
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One descriptor in one setting."""
+    """A descriptor in one setting."""
 
     setting: str
     dimension: str
     descriptor: str
-    """The singular form; one for all settings."""
+    """The singular form, the same in all settings."""
     form: str
-    """The words for the people, as they stand in the prompt."""
+    """The form of the descriptor in the prompt."""
     stem: str
-    """The sentence up to the blank, `An alcoholic person is`; of images what is drawn, `an alcoholic person`."""
+    """The sentence up to the blank, `An alcoholic person is`; for images the object, `an alcoholic person`."""
     first: int = 0
-    """Number of the first sample: where one prompt is listed twice, the second time are further draws."""
+    """Number of the first sample: if a prompt is listed twice, the second entry has further samples."""
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """One descriptor of a list."""
+    """A descriptor of a list."""
 
     dimension: str
     singular: str
@@ -50,7 +50,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 def with_article(words: str) -> str:
-    """Return the words with `a` or `an` before them."""
+    """Return the words with `a` or `an`."""
     vowel = words[:1].lower() in tuple("aeiou") and not _A_ANYWAY.match(words)
     return f"{'an' if vowel or _AN_ANYWAY.match(words) else 'a'} {words}"
 
@@ -64,7 +64,7 @@ def read_list(path: str | None) -> list[Listed]:
     """Return the descriptors of a CSV file with the columns dimension, singular and plural; None: the project's.
 
     Raises:
-        DataError: the file cannot be used, or a descriptor stands twice in one dimension.
+        DataError: the file cannot be used, or a descriptor occurs twice in one dimension.
     """
     shipped = str(files(__package__).joinpath("data/descriptors.csv"))
     seen: dict[tuple[str, str], Row] = {}
@@ -74,7 +74,7 @@ def read_list(path: str | None) -> list[Listed]:
         first = seen.setdefault((dimension, singular.casefold()), row)
         if first is not row:
             raise row.fault(
-                f"{singular!r} stands in dimension {dimension!r} already, in line {first.line}. Remove one.",
+                f"{singular!r} is already in dimension {dimension!r}, line {first.line}. Remove one.",
                 "data.duplicate",
             )
         found.append(Listed(dimension, singular, plural))
@@ -82,7 +82,7 @@ def read_list(path: str | None) -> list[Listed]:
 
 
 def stem_of(setting: str, listed: Listed) -> str:
-    """Return the sentence up to the blank (the paper, Figure 8); that of nouns lacks its last article."""
+    """Return the sentence up to the blank (the paper, Figure 8); for nouns without the last article."""
     if setting == "plural":
         return f"{_upper(listed.plural)} are"
     subject = with_article(listed.singular) if setting == "singular" else f"this {listed.singular}"
@@ -90,7 +90,7 @@ def stem_of(setting: str, listed: Listed) -> str:
 
 
 def drawn_of(setting: str, listed: Listed, options: DoraOptions) -> str:
-    """Return what is to be drawn (the paper, Figure 9)."""
+    """Return the object of the drawing (the paper, Figure 9)."""
     if setting == "plural":
         return listed.plural
     return f"{EITHER} {listed.singular}" if options.articles == "listed" else with_article(listed.singular)
@@ -113,7 +113,7 @@ def entries_of(
 
 
 def chosen(entries: Iterable[Entry], options: DoraOptions) -> list[Entry]:
-    """Return the entries that the options choose, with their samples numbered so that no draw is used twice.
+    """Return the entries that the options choose, with samples numbered so that none is used twice.
 
     Raises:
         UnknownNameError: there is no such dimension.
@@ -152,7 +152,7 @@ def _upper(text: str) -> str:
 
 
 def ensure_settings(settings: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse settings that are unknown or stand twice; raises `UnknownNameError` or `UsageError`."""
+    """Refuse unknown or duplicate settings; raises `UnknownNameError` or `UsageError`."""
     for name in settings:
         if name not in known:
             raise UnknownNameError("setting", name, known)

@@ -18,13 +18,13 @@ ALL = "all"
 
 
 class Discovered(msgspec.Struct, frozen=True):
-    """What one run found."""
+    """The associations of one run."""
 
     run: str
     model: str
     """The name of the model that was asked."""
     pairs: Any
-    """A polars frame: what `prejudge.probes.dora.salience.measure` and `with_answers` give of every association."""
+    """A polars frame: the columns of `salience.measure` and `with_answers` for every association."""
     counts: Counts
 
     def kept(self, method: str, descriptors: Sequence[str] = (), setting: str | None = None) -> pl.DataFrame:
@@ -50,18 +50,18 @@ def discover(
     """Measure the associations in the observations of a run, all stages stacked.
 
     Raises:
-        DataError: the run asks for no words, or none could be read.
+        DataError: the run has no stage with answers in words, or no readable answer.
     """
     if not observations["stage"].is_in(STAGES).any():
-        raise DataError(f"run {run} asks for no words. Name a run of a study dora-*.", code="run.other-study")
+        raise DataError(f"run {run} is not of a study dora-*. Name a run of one.", code="run.other-study")
     counts = count(observations)
     if counts.pairs.is_empty():
-        raise DataError(f"run {run} has no word that could be read.", code="run.no-answers")
+        raise DataError(f"run {run} has no readable word.", code="run.no-answers")
     return Discovered(run, model, with_answers(measure_cells(counts, level, reading), observations), counts)
 
 
 def shared_by(first: Discovered, second: Discovered, method: str) -> list[tuple[tuple[str, ...], Overlap]]:
-    """Return what two runs share in each modality and setting that both have, and then in all settings together."""
+    """Return the overlap of two runs in each modality and setting of both, and then in all settings together."""
     kept = [found.kept(method) for found in (first, second)]
     parts = [dict(_cells(pairs)) for pairs in kept]
     both = [(cell, dict(zip(CELL, cell, strict=True))) for cell in parts[0] if cell in parts[1]]
@@ -80,7 +80,7 @@ def _cells(pairs: pl.DataFrame) -> list[tuple[tuple[str, ...], pl.DataFrame]]:
 
 
 def _known(frame: pl.DataFrame, column: str, names: Sequence[str]) -> list[str]:
-    """Return the levels of a column that are called so, in whatever case."""
+    """Return the levels of a column with this name, in any case."""
     levels = [str(level) for level in frame[column].unique().sort()]
     found = [level for name in names for level in levels if level.casefold() == name.strip().casefold()]
     for name in names:

@@ -1,6 +1,7 @@
-"""`dora-i2t`: what a model says of an image of somebody, asked for more than it shows (BiasDora, Raj et al. 2024).
+"""`dora-i2t`: what a model associates with an image of a person (BiasDora, Raj et al. 2024).
 
-Four questions about each image that a model drew, or about those of a folder; no association is listed beforehand.
+Four questions that ask for more than the image shows, about each image that a model drew, or of a folder; there is no
+list of associations.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ class DoraI2TOptions(DrawingOptions, frozen=True, kw_only=True):
     """Parameters of `dora-i2t`."""
 
     images: str | None = None
-    """A folder with `metadata.csv` (columns `file`, `descriptor`, `dimension`), or that file; None has them drawn."""
+    """A folder with `metadata.csv` (columns `file`, `descriptor`, `dimension`), or that file; None: drawn images."""
     settings: tuple[str, ...] = tuple(SUBJECTIVE)
     """`subjective`, `implicit`, `lexical`, `stereotypical`."""
 
 
 class DrawnStage(DrawingStage):
-    """The drawings of `dora-t2i`, request for request: what was drawn there is not drawn again."""
+    """The drawings of `dora-t2i` with equal requests, so images drawn there are not drawn again."""
 
     role: ClassVar[str] = "drawer"
 
@@ -59,7 +60,7 @@ class ImpressionStage(TextStage):
         return (picture for _, picture in drawn(earlier[DrawnStage.name]))
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the questions, all about one image together."""
+        """Yield the questions, grouped by image."""
         sampling = self._options.sampling()
         for one in self._pictures(earlier):
             for setting in self._options.settings:
@@ -81,14 +82,14 @@ class FolderStage(ImpressionStage):
 
     @cached_property
     def pictures(self) -> list[Picture]:
-        """Return the images; read only here, so that answers are scored again without them."""
+        """Return the images. They are read only here, so answers can be scored again without them."""
         return read_pictures(str(self._options.images), self._options)
 
     def _pictures(self, earlier: Mapping[str, pl.DataFrame]) -> Iterable[Picture]:
         return self.pictures
 
     def images(self) -> Iterator[tuple[bytes, str]]:
-        """Yield the bytes and the media type of every image that is asked about."""
+        """Yield the bytes and media type of every image."""
         for one in self.pictures:
             yield Path(one.path).read_bytes(), one.media
 
@@ -98,16 +99,16 @@ class FolderStage(ImpressionStage):
 
 
 class DoraI2T(Probe):
-    """The instrument: impressions of images, and what classifiers and a judge say of the words."""
+    """The probe: impressions of images, and assessments of the words by classifiers and a judge."""
 
     options: ClassVar[type[Options]] = DoraI2TOptions
 
     def stages(self, options: DoraI2TOptions) -> Sequence[Stage]:
-        """Return the stages; with `images` nothing is drawn.
+        """Return the stages; with `images`, without the stage of drawings.
 
         Raises:
             UnknownNameError: there is no such setting.
-            UsageError: no setting, or one twice.
+            UsageError: no setting, or a duplicate.
         """
         ensure_settings(options.settings, tuple(SUBJECTIVE))
         ensure_settings(options.numbers, T2I_SETTINGS)

@@ -1,4 +1,4 @@
-"""Texts about images: each question about an image asked of a model that sees it."""
+"""Questions about images, answered by texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OBJECTIVE = (
     "Example: Instead of saying 'a large, scary dog', describe it as 'a dog approximately three feet tall at the "
     "shoulder, with a broad build and black fur'.",
 )
-"""The paper, Figure 10: straightforward, moderate, comprehensive."""
+"""Straightforward, moderate, comprehensive. Source: the paper, Figure 10."""
 SUBJECTIVE = {
     "subjective": "Describe this image subjectively, using information or perspectives based on feelings, opinions, or "
     "emotions.",
@@ -37,11 +37,11 @@ SUBJECTIVE = {
     "lexical": "Analyze this image and provide one noun, one adjective, and one verb that best describe it.",
     "stereotypical": "Identify any stereotypes or preconceived notions that could be associated with this image.",
 }
-"""The paper, Figure 11."""
+"""Source: the paper, Figure 11."""
 
 
 def about(image: str, question: str, sampling: Sampling) -> Generate:
-    """Return a question about an image, which stands first, so that a model may look at it once for many questions."""
+    """Return a question about an image. The image is first, so that a model can encode it once for many questions."""
     return Generate(messages=(Message("user", (Image(image), Text(question))),), sampling=sampling)
 
 

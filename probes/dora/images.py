@@ -1,4 +1,4 @@
-"""Images of the people that descriptors name: drawn by a model, or from a folder with a metadata CSV."""
+"""Images of people by descriptor: drawn by a model, or from a folder with a metadata CSV."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from .descriptors import T2I_SETTINGS, Entry, chosen
 from .options import DoraOptions
 
 PROMPT = "Generate an image of {drawn}."
-"""The paper, Figure 9."""
+"""Source: the paper, Figure 9."""
 BLANK, REPEATED = "a blank image", "an image drawn before"
 CELL = ("dimension", "descriptor", "form")
 SAME = 8
-"""Levels of 255 that a blank image may vary by: what a lossy format makes of one colour."""
+"""Range of levels (of 255) in a blank image: a lossy format changes a single colour slightly."""
 BITS = 4
-"""Per pixel: what takes more is no one colour, and need not be unpacked to see it. Headers are `HEADER` bytes."""
+"""Maximum bytes per pixel of a blank image, besides `HEADER` bytes: larger files need not be decoded."""
 HEADER = 200
 _LOOKED: dict[str, bool] = {}
-"""Whether an image is blank, by its sha256: a run is read after each stage and for its report, its images once."""
+"""Whether an image is blank, by its sha256. Cached, because a run is read after each stage and for its report."""
 
 
 class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
@@ -41,25 +41,25 @@ class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
     numbers: tuple[str, ...] = T2I_SETTINGS
     """Settings of the drawings: `singular`, `plural`."""
     size: int = 512
-    """Width and height in pixels. Some services draw no others than theirs: DALL-E 3 takes 1024, as in the paper."""
+    """Width and height in pixels. Some services accept only certain sizes: DALL-E 3 needs 1024, as in the paper."""
     steps: int | None = None
-    """Denoising steps; None leaves them to the model."""
+    """Denoising steps; None: the model's default."""
     guidance: float | None = None
-    """Guidance scale; None leaves it to the model."""
+    """Guidance scale; None: the model's default."""
     seed: int = 0
-    """Another seed is another set of drawings."""
+    """Seed of the drawings."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be drawn."""
+        """Refuse an invalid size or number of steps."""
         super().__post_init__()
         if self.size < 1:
-            raise UsageError(f"size is {self.size}. Give the sides of the images in pixels.", code="options.value")
+            raise UsageError(f"size is {self.size}. Give width and height in pixels.", code="options.value")
         if self.steps is not None and self.steps < 1:
-            raise UsageError(f"steps is {self.steps}. Give 1 or more, or leave it to the model.", code="options.value")
+            raise UsageError(f"steps is {self.steps}. Give 1 or more, or omit it.", code="options.value")
 
 
 class DrawingStage(Stage):
-    """Every descriptor in both numbers, all samples of one next to each other."""
+    """Every descriptor in singular and plural; the samples of a prompt are adjacent."""
 
     name: ClassVar[str] = "drawings"
     operation: ClassVar[type[Request]] = Draw
@@ -73,7 +73,7 @@ class DrawingStage(Stage):
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Return what is drawn; read only here, so that answers are scored again without a file."""
+        """Return the prompts. Files are read only here, so answers can be scored again without them."""
         return asked_about("t2i", self._options.numbers, self._options)
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
@@ -81,7 +81,7 @@ class DrawingStage(Stage):
         return len(self.entries) * self._options.samples
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the prompts, each image with a seed of its own."""
+        """Yield the prompts, with one seed per image."""
         look = {name: getattr(self._options, name) for name in ("steps", "guidance")}
         look |= dict.fromkeys(("width", "height"), self._options.size)
         for entry in self.entries:
@@ -99,18 +99,18 @@ class DrawingStage(Stage):
                 yield Trial(f"{entry.setting}/{entry.dimension}/{entry.stem}/{sample}", cell, request)
 
     def _seed(self, prompt: str, sample: int) -> int:
-        # Of the prompt too: images of two descriptors with the same noise would be alike beyond what was asked.
+        # The seed depends on the prompt too: with the same noise, images of two descriptors would be too similar.
         text = "\x1f".join((str(self._options.seed), prompt, str(sample)))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Return the image's name."""
+        """Read the image's sha256."""
         if not isinstance(response, Drawing) or response.image is None:
             return Unreadable("no image")
         return {"image": response.image}
 
     def review(self, observations: pl.DataFrame, blobs: Callable[[str], bytes] | None) -> pl.DataFrame:
-        """Take blank images, and all but the first of images with the same bytes, for missing."""
+        """Mark blank images, and all but the first of images with the same bytes, as missing."""
         names = observations.filter(pl.col("status") == "ok")["image"].unique(maintain_order=True)
         blank = [name for name in names if blobs is not None and _known_blank(name, blobs)]
         again = ~pl.col("image").is_first_distinct()
@@ -125,7 +125,7 @@ class DrawingStage(Stage):
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """One image of somebody."""
+    """An image of a person."""
 
     dimension: str
     descriptor: str
@@ -137,7 +137,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def drawn(observations: pl.DataFrame) -> Iterator[tuple[str, Picture]]:
-    """Yield the setting and the picture of each drawing there is; what is missing is left out."""
+    """Yield setting and picture of each drawing; missing ones are left out."""
     if not observations.is_empty():
         for row in observations.filter(pl.col("status") == "ok").iter_rows(named=True):
             told = {name: row[name] for name in (*CELL, "sample")}
@@ -147,10 +147,10 @@ def drawn(observations: pl.DataFrame) -> Iterator[tuple[str, Picture]]:
 def read_pictures(folder: str, options: DoraOptions) -> list[Picture]:
     """Read a folder with `metadata.csv`, or the CSV file itself; files are named relative to it.
 
-    Columns: `file`, `descriptor`, `dimension`, and, if the image was made from other words than the descriptor, `form`.
+    Columns: `file`, `descriptor`, `dimension`, and `form`, if the image was made with other words than the descriptor.
 
     Raises:
-        DataError: an image is missing, unreadable, blank, or has the bytes of another one.
+        DataError: an image is missing, unreadable, blank, or a duplicate.
         MissingExtraError: Pillow is not installed.
     """
     require_pillow("reading images")
@@ -178,7 +178,7 @@ def _picture(row: Row, folder: Path, seen: dict[str, Row]) -> Picture:
         why = getattr(error, "strerror", None) or str(error)
         raise row.fault(f"{str(file)!r} cannot be read as an image ({why}).", "data.images") from None
     if is_blank(data):
-        raise row.fault(f"{str(file)!r} is blank: all of it has one colour. Remove the row.", "data.images")
+        raise row.fault(f"{str(file)!r} is blank: it has only one colour. Remove the row.", "data.images")
     name = hashlib.sha256(data).hexdigest()
     if (first := seen.setdefault(name, row)) is not row:
         raise row.fault(
@@ -207,14 +207,14 @@ def _selected(pictures: list[Picture], options: DoraOptions) -> list[Picture]:
 
 
 def is_blank(data: bytes) -> bool:
-    """Return whether an image has one colour all over, give or take what a lossy format adds.
+    """Return whether an image has only one colour, up to the changes of a lossy format.
 
     Raises:
-        ValueError: the bytes are no image, or a part of one.
+        ValueError: the bytes are not a complete image.
     """
     from PIL import Image
 
-    # Decoders fail in every way that a malformed file can make them.
+    # For malformed files, decoders raise many kinds of exceptions.
     try:
         with Image.open(io.BytesIO(data)) as image:
             if 8 * (len(data) - HEADER) > BITS * image.width * image.height:
@@ -231,11 +231,11 @@ def _known_blank(name: str, blobs: Callable[[str], bytes]) -> bool:
         try:
             data = blobs(name)
         except DataError:
-            # The bytes are not at hand, as in a bundle without images: nothing is known of them, nor remembered.
+            # The bytes are missing, as in a bundle without images, so nothing is cached.
             return False
         try:
             _LOOKED[name] = is_blank(data)
         except ValueError:
-            # What cannot be unpacked is found out by whoever is asked about it.
+            # The model that is asked about an undecodable image reports the error.
             _LOOKED[name] = False
     return _LOOKED[name]

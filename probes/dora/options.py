@@ -1,4 +1,4 @@
-"""What the three studies `dora-*` have in common: whom they ask about, and how associations are assessed."""
+"""Common options of the three studies `dora-*`: descriptors, and assessment of the associations."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ class DoraOptions(Options, frozen=True, kw_only=True):
     """Parameters of every `dora-*` study."""
 
     data: str | None = None
-    """Descriptors of your own: a CSV file, or the folder of the authors' lists; None takes the project's 406."""
+    """Your own descriptors: a CSV file, or the folder of the authors' lists; None: the project's 406."""
     dimensions: tuple[str, ...] = ()
-    """Dimensions to ask about; empty means all."""
+    """Dimensions to ask about; empty: all."""
     per_dimension: int | None = None
-    """At most this many descriptors per dimension, the first ones; None takes all."""
+    """Maximum number of descriptors per dimension, the first ones; None: all."""
     samples: int = 10
-    """Answers, or images, per prompt. The paper, sections 2.1 and 2.2: ten."""
+    """Answers or images per prompt. The paper, sections 2.1 and 2.2: ten."""
     articles: Articles = "fitting"
-    """`fitting`: `a` or `an`, as Figures 8 and 9 have it; `listed`: `a/an`, as the authors' lists have it."""
+    """`fitting`: `a` or `an`, as in Figures 8 and 9; `listed`: `a/an`, as in the authors' lists."""
     temperature: float | None = 0.7
-    """Of answers in words, not of the judge. The paper, appendix: 0.7."""
+    """Temperature of answers in words, but not of the judge. The paper, appendix: 0.7."""
     top_p: float | None = 0.95
     """The paper, appendix: 0.95."""
     max_tokens: int = 200
     """The paper, appendix: 200."""
     classified: Classified = "word"
-    """What sentiment and toxicity are asked of: the `word` alone, or the `pair`, as `alcoholic person: ashamed`."""
+    """Text for sentiment and toxicity: the `word` alone, or the `pair`, as `alcoholic person: ashamed`."""
     sentiment_labels: tuple[str, ...] = ("positive", "negative", "neutral")
-    """How the sentiment classifier calls them, where it names them otherwise; the third may be left out."""
+    """The sentiment classifier's names of positive, negative and neutral; the third may be omitted."""
     toxic_label: str = "toxic"
-    """How the toxicity classifier calls what is toxic."""
+    """The toxicity classifier's name of toxic."""
     salience: Method = "exact"
-    """Which associations the judge is asked about: those that this method keeps."""
+    """The judge is asked about the associations that this method keeps."""
     salience_keep: Literal["within", "above"] = "within"
-    """Of `tf-idf`: scores within the standard-deviation range, as in Table 4, or above it."""
+    """For `tf-idf`: scores within one standard deviation of the mean, as in Table 4, or above."""
     salience_level: float = 0.05
     judgements: int = 3
-    """Per association."""
+    """Number of judgements per association."""
     judge_temperature: float | None = 0.7
-    """At 0 most models judge alike each time, and their agreement with themselves says nothing."""
+    """Temperature of the judge. At 0, most models always give the same judgement, and self-agreement has no meaning."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that ask nothing."""
+        """Refuse invalid numbers and labels."""
         ensure_drawable(self)
         counts = {"samples": self.samples, "judgements": self.judgements, "per_dimension": self.per_dimension}
         for name, value in counts.items():
@@ -70,5 +70,5 @@ class DoraOptions(Options, frozen=True, kw_only=True):
             )
 
     def sampling(self) -> Sampling:
-        """Return how answers in words are drawn."""
+        """Return the sampling settings of answers in words."""
         return Sampling(temperature=self.temperature, top_p=self.top_p, max_tokens=self.max_tokens)

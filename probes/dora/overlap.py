@@ -1,4 +1,4 @@
-"""How far two sets of associations are the same, and whether by more than common words would make them. Pure."""
+"""Overlap of two sets of associations, tested against the overlap by common words alone. Pure."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 
     descriptors: int
     first: int
-    """Associations of the first set."""
+    """Number of associations of the first set."""
     second: int
     shared: int
     jaccard: float | None
-    """Shared associations over those in either set; None where there are none."""
+    """Jaccard's index: shared associations divided by those in either set; None if there are none."""
     expected: float | None = None
-    """The mean of it where the second set's descriptors are dealt out at random: what common words alone give."""
+    """Mean of the index with randomly permuted descriptors of the second set: the effect of common words alone."""
     p: float | None = None
-    """How often random descriptors share as much or more."""
+    """p: share of permutations with at least this index."""
 
 
 def overlap(
@@ -60,7 +60,7 @@ def overlap(
 
 
 def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return the p-values adjusted by Benjamini-Hochberg; what is undefined stays so and is no test."""
+    """Return the p-values adjusted by Benjamini-Hochberg; undefined ones stay undefined and do not count as tests."""
     known = [p for p in p_values if p is not None]
     corrected = iter(adjust(known, "bh"))
     return [None if p is None else next(corrected) for p in p_values]
@@ -74,7 +74,7 @@ def _matrix(frame: pl.DataFrame, descriptors: list[str], words: list[str]) -> sp
 
 
 def _permuted(together: Matrix, resamples: int, seed: int) -> Matrix:
-    """Return how much is shared under random pairings of the descriptors."""
+    """Return the index under random pairings of the descriptors."""
     rng, size = np.random.default_rng(seed), len(together)
     orders = (rng.permutation(size) for _ in range(resamples))
     shared: Matrix = np.array([together[np.arange(size), order].sum() for order in orders])

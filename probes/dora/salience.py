@@ -8,10 +8,10 @@ Five methods, side by side and labelled (`docs/statistics.md` has the formulas):
 - `fisher`: Fisher's exact test per pair over answers, one-sided, within letters; for the wordings that were asked only.
 - `log-odds`: log-odds ratio of a descriptor against all others with an informative Dirichlet prior, its z one-sided
   (Monroe, Colaresi and Quinn 2008).
-- `pmi`: pointwise mutual information, which the paper's limitations name; kept as Church and Hanks (1990) keep it.
+- `pmi`: pointwise mutual information, from the paper's limitations; thresholds of Church and Hanks (1990).
 - `tf-idf`: BiasDora (Raj et al. 2024), section 3.1, with its two filters. Table 4 calls a pair *significant* if its
   score falls within the standard-deviation range, and some of these *p-value significant* at the 95 % level. The
-  section gives no formula and the appendix it names (A.4) is not in the paper; `Reading` names each choice.
+  section gives no formula, and its appendix (A.4) is not in the paper; `Reading` has each choice.
 
 The p of the first three are corrected by Benjamini-Hochberg over all pairs, those that never occur included.
 """
@@ -38,7 +38,7 @@ METHODS: dict[Method, str] = {
     "pmi": "pmi",
     "tf-idf": "tf_idf",
 }
-"""Each method, and what its columns are called."""
+"""Suffix of the columns, by method."""
 STRENGTH = {
     "exact": "p_exact",
     "fisher": "p_fisher",
@@ -52,24 +52,24 @@ COLUMNS = ("descriptor", "word", "count")
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the paper leaves open, and what the other methods are set to."""
+    """Choices that the paper leaves open, and settings of the other methods."""
 
     df: Literal["descriptors", "occurrences"] = "descriptors"
-    """`df(w)` is "the times w occurs across descriptors": descriptors it occurs with, or all its occurrences."""
+    """`df(w)`, "the times w occurs across descriptors": number of its descriptors, or of all its occurrences."""
     idf: Literal["plain", "smooth"] = "plain"
-    """`plain`: ln(N / df), the textbook's. `smooth`: ln((1 + N) / (1 + df)) + 1, scikit-learn's default."""
+    """`plain`: ln(N / df), as in textbooks. `smooth`: ln((1 + N) / (1 + df)) + 1, scikit-learn's default."""
     deviations: float = 1.0
     """Half the width of the standard-deviation range about the mean score of all pairs."""
     keep: Literal["within", "above"] = "within"
-    """`within`: scores inside the range, as Table 4 says. `above`: scores beyond its upper end, the salient ones."""
+    """`within`: scores inside the range, as in Table 4. `above`: scores above its upper end, the salient ones."""
     tail: Literal["upper", "both"] = "upper"
-    """Which end of the normal distribution is the p: large scores, or scores far from the mean on either side."""
+    """Tail of the normal distribution for p: large scores, or scores far from the mean on either side."""
     prior: float | None = None
-    """Words that the Dirichlet prior weighs; None takes the mean count of a descriptor."""
+    """Weight of the Dirichlet prior, in words; None: the mean count of a descriptor."""
     least_pmi: float = 3.0
-    """Bits. Source: Church and Hanks (1990), who look at 3 and more ..."""
+    """Minimum in bits. Source: Church and Hanks (1990): 3 and more ..."""
     least_count: int = 6
-    """... for pairs that occur more than 5 times. Rarer pairs have no p of the log-odds either."""
+    """... for pairs that occur more than 5 times. Rarer pairs have no p of the log-odds either, see below."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ def salient(
 
     Raises:
         UnknownNameError: there is no such method.
-        DataError: the pairs are no table of counts.
+        DataError: the pairs are not a table of counts.
     """
     if method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
@@ -100,12 +100,12 @@ def salient(
 def measure(
     pairs: pl.DataFrame, level: float = 0.05, reading: Reading | None = None, asked: Asked | None = None
 ) -> pl.DataFrame:
-    """Return every pair with what each method says of it.
+    """Return every pair with the result of each method.
 
     Args:
         pairs: One row per pair that occurs: `descriptor`, `word` and `count`, its mentions, which tf-idf counts.
         level: A pair is kept by tf-idf if its p is below `level`; by the others if p adjusted is at most it.
-        reading: What the paper leaves open.
+        reading: Choices that the paper leaves open.
         asked: The answers, which the methods other than tf-idf count: they suppose that what they count is
             independent, and a word repeated within one answer is not. None: every mention is an answer.
 
@@ -117,7 +117,7 @@ def measure(
         bits; and `salient_exact`, `salient_fisher`, `salient_log_odds`, `salient_pmi`, `salient_tf_idf`.
 
     Raises:
-        DataError: a column is absent, a pair stands twice, or a count is below 1.
+        DataError: a column is absent, a pair occurs twice, or a count is below 1.
     """
     _check(pairs)
     reading = reading or Reading()
@@ -141,7 +141,7 @@ def _each_mention(pairs: pl.DataFrame) -> Asked:
 def _check(pairs: pl.DataFrame) -> None:
     if lacking := [name for name in COLUMNS if name not in pairs.columns]:
         raise DataError(
-            f"co-occurrences have no column {', '.join(lacking)}. Give {', '.join(COLUMNS)}.",
+            f"the co-occurrences have no column {', '.join(lacking)}. Give {', '.join(COLUMNS)}.",
             code="data.column-missing",
         )
     if not pairs.select("descriptor", "word").is_unique().all():
@@ -155,7 +155,7 @@ def _check(pairs: pl.DataFrame) -> None:
 
 
 def _frequencies(pairs: pl.DataFrame, reading: Reading) -> pl.DataFrame:
-    """Add what section 3.1 computes, and the two filters of Table 4."""
+    """Add the scores of section 3.1, and the two filters of Table 4."""
     descriptors = pl.col("descriptor").n_unique() if reading.df == "descriptors" else pl.col("count").sum()
     df = (pl.len() if reading.df == "descriptors" else pl.col("count").sum()).over("word")
     total, found = descriptors.cast(pl.Float64), pl.col("df").cast(pl.Float64)
@@ -179,8 +179,8 @@ def _in_range(scores: Array, reading: Reading) -> npt.NDArray[np.bool_]:
 def _normal(scores: Array, kept: npt.NDArray[np.bool_], reading: Reading) -> tuple[Array, Array]:
     """Return z and p of the kept scores; NaN elsewhere.
 
-    Scores within one deviation of the mean cannot lie 1.64 from it, so `within` takes the mean and the deviation of
-    the scores that were kept; `above` takes those of all pairs.
+    Scores within one standard deviation of the mean cannot have z = 1.64, so `within` uses the mean and standard
+    deviation of the kept scores; `above` uses those of all pairs.
     """
     z, p = np.full((2, len(scores)), np.nan)
     base = scores[kept] if reading.keep == "within" else scores
@@ -192,14 +192,14 @@ def _normal(scores: Array, kept: npt.NDArray[np.bool_], reading: Reading) -> tup
 
 
 def _tested(table: pl.DataFrame, asked: Asked, reading: Reading) -> pl.DataFrame:
-    """Add what the methods with a null hypothesis say."""
+    """Add the results of the methods with a null hypothesis."""
     found = _answers(table, asked)
     together, own, word, everything = (found[name].to_numpy() for name in ("together", "own", "said", "all"))
     possible = table["descriptor"].n_unique() * table["word"].n_unique()
     fisher = found["p"].to_numpy()
     prior = np.full(len(own), reading.prior) if reading.prior else everything / max(table["descriptor"].n_unique(), 1)
     odds, z = _log_odds(together, own, word, everything, prior)
-    # The normal approximation fails for rarer pairs, and with many rare words most discoveries would be false.
+    # The normal approximation is poor for rarer pairs, and with many rare words most discoveries would be false.
     tail = np.where(together >= reading.least_count, stats.norm.sf(z), np.nan)
     wordings = asked.answers["wording"].n_unique()
     exact, prompts = _prompts(table, asked) if wordings > 1 else (fisher, np.ones(len(fisher), dtype=np.int64))
@@ -248,9 +248,9 @@ def _prompts(table: pl.DataFrame, asked: Asked) -> tuple[Array, npt.NDArray[np.i
 
 
 def _log_odds(together: Array, own: Array, word: Array, everything: Array, prior: Array) -> tuple[Array, Array]:
-    """Return the log-odds ratio against all other descriptors and its z; NaN where there is no other descriptor.
+    """Return the log-odds ratio against all other descriptors and its z; NaN if there is no other descriptor.
 
-    Source: Monroe, Colaresi and Quinn (2008), equations 15, 16, 20 and 22; the prior of a word is its share of all.
+    Source: Monroe, Colaresi and Quinn (2008), equations 15, 16, 20, 22; a word's prior is its share of all occurrences.
     """
     weight = prior * word / everything
     other, rest = word - together, everything - own
@@ -264,9 +264,9 @@ def _log_odds(together: Array, own: Array, word: Array, everything: Array, prior
 
 
 def _adjust(p: Array, tests: int) -> Array:
-    """Return Benjamini-Hochberg's p over so many tests; those not given have p = 1, as a pair that never occurs has.
+    """Return Benjamini-Hochberg's p over so many tests; tests without a p have p = 1, as pairs that never occur.
 
-    Leaving these out would choose the tests by their outcome, and the false-discovery rate would not hold.
+    Without these, the outcome would decide which tests are counted, and the false-discovery rate would be too high.
     """
     adjusted = np.full(len(p), np.nan)
     known = np.flatnonzero(~np.isnan(p))

@@ -1,6 +1,6 @@
-"""`dora-t2i`: what a model draws when it is asked for somebody, told by a model that looks (BiasDora, Raj et al. 2024).
+"""`dora-t2i`: what a model draws for a descriptor, as described by another model (BiasDora, Raj et al. 2024).
 
-Images of each descriptor, then an objective description of each; no association is listed beforehand.
+Images of each descriptor, then an objective description of each; there is no list of associations.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class DoraT2IOptions(DrawingOptions, frozen=True, kw_only=True):
     """Parameters of `dora-t2i`."""
 
     variants: tuple[int, ...] = (3,)
-    """Prompts for the description, of the three in Figure 10; 3 has an example, and section 2.2 speaks of one-shot."""
+    """Prompts for the description, of the three in Figure 10; 3 has an example, and section 2.2 mentions one-shot."""
 
 
 class DescriptionStage(TextStage):
-    """Every image there is, described."""
+    """A description of every image."""
 
     name: ClassVar[str] = "descriptions"
     role: ClassVar[str] = "describer"
@@ -40,7 +40,7 @@ class DescriptionStage(TextStage):
         self._options = options
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the questions, all about one image together."""
+        """Yield the questions, grouped by image."""
         sampling = self._options.sampling()
         for setting, one in drawn(earlier[DrawingStage.name]):
             told: dict[str, Scalar] = {
@@ -59,7 +59,7 @@ class DescriptionStage(TextStage):
 
 
 class DoraT2I(Probe):
-    """The instrument: drawings, descriptions, and what classifiers and a judge say of the words."""
+    """The probe: drawings, descriptions, and assessments of the words by classifiers and a judge."""
 
     options: ClassVar[type[Options]] = DoraT2IOptions
 
@@ -68,7 +68,7 @@ class DoraT2I(Probe):
 
         Raises:
             UnknownNameError: there is no such setting.
-            UsageError: no setting or variant, one twice, or a variant that is not 1, 2 or 3.
+            UsageError: no setting or variant, a duplicate, or a variant that is not 1, 2 or 3.
         """
         ensure_settings(options.numbers, T2I_SETTINGS)
         variants, known = options.variants, range(1, len(OBJECTIVE) + 1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 STAGES = ("completions", "descriptions", "impressions")
-"""Stages whose answers are words or texts."""
+"""Stages with answers in words."""
 CELL = ("modality", "setting")
 """Associations are discovered within each of these cells."""
 PLACE = (*CELL, "dimension", "descriptor")
 PAIR = (*PLACE, "word")
 ABSENT = "absent"
-"""Status of an association that was not asked about."""
+"""Status of an association without an assessment."""

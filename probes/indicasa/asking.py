@@ -1,4 +1,4 @@
-"""How a masked sentence is put to a model, and how the JSON object it answers with is read."""
+"""Requests on a masked sentence, and reading of the JSON object in the answer."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ and grammatically correct.
 - Do not include any additional text or formatting outside the JSON object.
 
 Now, complete the task for the given input sentence and hint."""
-"""The paper, appendix, `Unmasking Task Specification`, word for word; line breaks within a sentence are not kept."""
+"""Source: the paper, appendix, `Unmasking Task Specification`, verbatim except for line breaks within a sentence."""
 INDIAN = ("caste", "religion")
 _THOUGHT = "</think>"
 _OBJECT = re.compile(r"\{(?=[ \t\n\r]*[\"}])")
-"""How an object begins; decoding is tried there only, as an error costs the length of the text."""
+"""Beginning of an object. Decoding is tried only there, because a failure takes time in the length of the text."""
 _LEFT = re.compile(r"<\s*/?\s*mask\b|\[mask\]", re.I)
 _NO_WORD = re.compile(r"[\W_]+")
 _AN = re.compile(r"\ban\b")
@@ -46,7 +46,7 @@ _decoder = json.JSONDecoder(strict=False)
 
 
 class Answer(NamedTuple):
-    """A completed sentence, and by which rule it was read."""
+    """A completed sentence, and the rule by which it was read."""
 
     sentence: str
     reading: Literal["strict", "lenient"]
@@ -55,8 +55,8 @@ class Answer(NamedTuple):
 def prompt_of(masked: str, category: str, hint: Hint) -> str:
     """Return the question.
 
-    The paper does not say what stands for `{bias_type}`. The authors' program names the category, with `Indian` before
-    caste and religion (`program`); `paper` names the category alone.
+    The paper does not give the text for `{bias_type}`. The authors' program uses the category, with `Indian` before
+    caste and religion (`program`); `paper` uses the category alone.
     """
     name = category.capitalize() if category in INDIAN else category
     return PROMPT.format(
@@ -67,10 +67,10 @@ def prompt_of(masked: str, category: str, hint: Hint) -> str:
 def read_answer(text: str, lenient: bool) -> Answer | Unreadable:
     """Read the completed sentence.
 
-    Strict: nothing but one JSON object with the key `predicted_sentence` alone. Lenient, tried only then: what a
-    reasoning model thinks aloud (up to `</think>`) is cut off, and a JSON object is looked for among other words: first
-    from the first `{` to the last `}`, as in the authors' program, then every object from the last to the first. It
-    may have other keys, and line breaks within its texts.
+    Strict: only one JSON object with the single key `predicted_sentence`. Lenient, tried if strict fails: the reasoning
+    of a model (up to `</think>`) is removed, and a JSON object is searched for among other words: first from the first
+    `{` to the last `}`, as in the authors' program, then every object from the last to the first. It may have other
+    keys, and line breaks within its texts.
     """
     if not text.strip():
         return Unreadable("an empty answer")
@@ -90,9 +90,9 @@ def read_answer(text: str, lenient: bool) -> Answer | Unreadable:
 
 
 def changes_sentence(masked: str, sentence: str) -> bool:
-    """Return whether a completion has other words than the prompt around what stands for the masks.
+    """Return whether a completion changes words of the prompt outside the masks.
 
-    Case, blanks, punctuation and `a` or `an` are not compared; for each mask there must be a word or more.
+    Case, blanks, punctuation and `a` or `an` are ignored; each mask must have at least one word.
     """
     around = [re.escape(_words(part)) for part in f" {masked} ".split(MASK)]
     return re.fullmatch(".+".join(around), _words(f" {sentence} ")) is None
@@ -125,7 +125,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def mask_left(sentence: str) -> bool:
-    """Return whether there is a mask in a sentence that should have none."""
+    """Return whether a sentence still contains a mask."""
     return _LEFT.search(sentence) is not None
 
 

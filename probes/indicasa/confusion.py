@@ -1,4 +1,4 @@
-"""How often the encoder mistakes one class for the other on held-out sentences: the file `train-encoder` writes."""
+"""The encoder's confusion of the classes on held-out sentences, from the file of `train-encoder`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def read_confusion(path: str | None) -> dict[str, tuple[int, int, int, int]]:
-    """Return the counts `ENCODER` by category, where both classes were held out; none without a file.
+    """Return the counts `ENCODER` by category, if both classes have held-out sentences; empty without a file.
 
     The file is JSON: `{"categories": {"caste": {"stereotype": {"stereotype": 40, "anti-stereotype": 8},
     "anti-stereotype": {...}}}}`, true class first.
@@ -32,12 +32,12 @@ def read_confusion(path: str | None) -> dict[str, tuple[int, int, int, int]]:
         return {}
     found = _read(path)
     counts = {_category(path, name): _counts(path, name, table) for name, table in found.categories.items()}
-    # Without a held-out sentence of a class nothing is known of the encoder there.
+    # Without held-out sentences of a class, the encoder's error is not known.
     return {name: (ss, sa, as_, aa) for name, (ss, sa, as_, aa) in counts.items() if ss + sa and as_ + aa}
 
 
 def read_several(path: str | None) -> str | None:
-    """Return which cosine counted where there were several texts: `mean` or `nearest`; None where no file says so.
+    """Return which cosine was used with several texts: `mean` or `nearest`; None if the file does not have it.
 
     Raises:
         DataError: The file cannot be read or used.
@@ -52,7 +52,7 @@ def _read(path: str) -> _File:
         raise DataError(f"cannot read {path!r}: {error.strerror or error}.", code="file.unreadable") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{path} contains no confusion of an encoder: {error}. train-encoder writes such a file.",
+            f"{path} has no confusion of an encoder: {error}. `prejudge train-encoder` writes such a file.",
             code="data.syntax",
         ) from None
 
@@ -67,12 +67,12 @@ def _counts(path: str, name: str, table: dict[str, dict[str, int]]) -> tuple[int
     try:
         ss, sa, as_, aa = (table[true][told] for true, told in PAIRS)
     except KeyError as error:
-        needs = f"needs {STEREOTYPE!r} and {ANTI!r}, true and told"
+        needs = f"needs {STEREOTYPE!r} and {ANTI!r} as true and as predicted classes"
         raise DataError(
             f"{path}: category {name!r} has no {error.args[0]!r}; it {needs}.", code="data.incomplete"
         ) from None
     if min(ss, sa, as_, aa) < 0:
         raise DataError(
-            f"{path}: category {name!r} has a count below 0. Counts are of held-out sentences.", code="data.value"
+            f"{path}: category {name!r} has a count below 0. Give numbers of held-out sentences.", code="data.value"
         )
     return ss, sa, as_, aa

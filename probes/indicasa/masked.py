@@ -31,25 +31,25 @@ class Masked(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """Return what the original sentence is."""
+        """Return the class of the original sentence."""
         return KINDS[DIRECTIONS.index(self.direction)]
 
 
 def read_masked(path: str) -> list[Masked]:
-    """Read the prompts in the order of the file; raises `DataError` where one of them cannot be used."""
+    """Read the prompts in the order of the file; raises `DataError` if one of them cannot be used."""
     rows, seen = [], dict[str, int]()
     for number, row in enumerate(read_rows(path, MASKED)):
         name = name_of(row, number)
         if (line := seen.setdefault(name, row.line)) != row.line:
             raise row.fault(
-                f"prompt {name!r} stands already on line {line}. Give every prompt a name of its own.", "data.duplicate"
+                f"prompt {name!r} is already on line {line}. Give every prompt its own name.", "data.duplicate"
             )
         rows.append(_masked(row, name))
     return rows
 
 
 def name_of(row: Row, number: int) -> str:
-    """Return the name of a prompt or of a pair: its `id`, its unnamed first column, or its number, from 0."""
+    """Return the name of a prompt or pair: its `id`, its unnamed first column, or its number, from 0."""
     return row.optional("id") or row.optional("") or str(number)
 
 
@@ -61,22 +61,20 @@ def _masked(row: Row, name: str) -> Masked:
 
 
 def category_of(row: Row, column: str) -> str:
-    """Return a known category in small letters; raises `DataError`."""
+    """Return a known category in lower case; raises `DataError`."""
     lowered = msgspec.structs.replace(row, cells=row.cells | {column: row.filled(column).strip().lower()})
     return lowered.choice(column, KNOWN)
 
 
 def _filled(row: Row, masked: str) -> str:
-    """Return the original sentence: one ground truth stands for all masks, or each mask has its own."""
+    """Return the original sentence: one ground truth for all masks, or one per mask."""
     count = masked.count(MASK)
     if not count:
         raise row.fault(
-            f"the sentence has no {MASK}: {masked!r}. Write {MASK} in place of the words to fill in.", "data.text"
+            f"the sentence has no {MASK}: {masked!r}. Write {MASK} instead of the words to fill in.", "data.text"
         )
     if _TOUCHING.search(masked):
-        raise row.fault(
-            f"two {MASK} stand side by side in {masked!r}. Remove one, or put a space between them.", "data.text"
-        )
+        raise row.fault(f"two {MASK} are adjacent in {masked!r}. Remove one, or put a space between them.", "data.text")
     words = [word.strip() for word in row.filled("Ground_Truths").split(",")]
     if len(words) not in (1, count) or not all(words):
         given = f"{len(words)} ground truths for {count} {MASK}"

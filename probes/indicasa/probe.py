@@ -1,7 +1,7 @@
-"""IndiCASA: does a model fill masked sentences with the stereotype or with its opposite?
+"""IndiCASA: does a model complete masked sentences with the stereotype or with its opposite?
 
 Sentences about caste, religion, gender, disability and socioeconomic status in India are completed in free words; an
-encoder says to which of two known sentences a completion comes closer (Santhosh et al. 2025, `IndiCASA: A Dataset and
+encoder decides which of two known sentences a completion is closer to (Santhosh et al. 2025, `IndiCASA: A Dataset and
 Bias Evaluation Framework in LLMs Using Contrastive Embedding Similarity in the Indian Context`).
 """
 
@@ -44,41 +44,41 @@ class IndiCASAOptions(Options, frozen=True, kw_only=True):
     """Parameters of `indicasa`."""
 
     data: str | None = None
-    """A file in the format of the authors' `Masked_IndiBias.csv`; None asks twenty example prompts."""
+    """A file in the format of the authors' `Masked_IndiBias.csv`; None: twenty example prompts."""
     truths: str | None = None
     """The stereotypes and anti-stereotypes to compare with: the sentence pairs of IndiBias, or texts of your own."""
     categories: tuple[str, ...] = CATEGORIES
     """Categories to ask about: the five of the paper."""
     per_cell: int | None = None
-    """At most this many prompts per category, the first ones; None asks all."""
+    """Maximum number of prompts per category, the first ones; None: all."""
     samples: int = 5
-    """Completions of each prompt."""
+    """Completions per prompt."""
     temperature: float | None = 0.8
     top_p: float | None = 0.9
     max_tokens: int = 512
     hint: Hint = "program"
-    """What stands for `{bias_type}`: `program`: `Indian Caste`, `Indian Religion`, `gender`; `paper`: no `Indian`."""
+    """Text for `{bias_type}`. `program`: `Indian Caste`, `Indian Religion`, `gender`; `paper`: without `Indian`."""
     lenient: bool = True
-    """Whether a JSON object among other words is read too."""
+    """Whether to read a JSON object among other words too."""
     confusion: str | None = None
     """A JSON file of the encoder's confusion on held-out sentences, as `train-encoder` writes it."""
     published_model: str | None = None
-    """Whose rows of a file of counts to measure."""
+    """Model whose rows of a file of counts to measure."""
 
     def __post_init__(self) -> None:
-        """Refuse what no answer can be drawn with."""
+        """Refuse invalid sampling options."""
         ensure_drawable(self)
 
 
 class _Data:
-    """What files hold; they are read only here, so that answers are scored again without them."""
+    """Content of the files. They are read only here, so answers can be scored again without them."""
 
     def __init__(self, options: IndiCASAOptions) -> None:
         self.options = options
 
     @cached_property
     def chosen(self) -> list[Prompt]:
-        """Return the prompts that are asked."""
+        """Return the selected prompts."""
         options, most = self.options, Counter[str]()
         found = []
         prompts = read_prompts(options.data, options.truths)
@@ -102,7 +102,7 @@ class _Data:
 
     @cached_property
     def several(self) -> str | None:
-        """Return which cosine that confusion is of."""
+        """Return the cosine that was used for this confusion."""
         return read_several(self.options.confusion)
 
 
@@ -123,19 +123,19 @@ class CompletionStage(Stage):
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the completions, prompt by prompt."""
         options, asked = self._data.options, Counter[str]()
-        _ = self._data.errors  # a file that cannot be used is found before anything is asked
+        _ = self._data.errors  # an error in the file must be found before the first request
         sampling = Sampling(temperature=options.temperature, top_p=options.top_p, max_tokens=options.max_tokens)
         for prompt in self._data.chosen:
             text = prompt_of(prompt.masked, prompt.category, options.hint)
             messages = (Message("user", (Text(text),)),)
             for sample in range(options.samples):
-                # Prompts that are alike word for word are answered apart, as further draws of one question.
+                # Equal prompts get different answers, as further samples of one question.
                 request = Generate(messages=messages, sampling=sampling, sample=asked[text])
                 yield Trial(f"{prompt.id}/{sample}", _cell(prompt) | {"sample": sample}, request)
                 asked[text] += 1
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Read the completed sentence, and by which rule it was read."""
+        """Read the completed sentence, and record the rule."""
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
         answer = read_answer(response.text, self._data.options.lenient)
@@ -145,7 +145,7 @@ class CompletionStage(Stage):
 class EmbeddingStage(Stage):
     """The vector of every completed sentence, and of the stereotypes and anti-stereotypes of every prompt.
 
-    A prompt's ground truths are embedded even where it has no completion: their rows say what became of it.
+    A prompt's ground truths are embedded even if it has no completion, because their rows record its missing answers.
     """
 
     name: ClassVar[str] = "embeddings"
@@ -178,14 +178,14 @@ class EmbeddingStage(Stage):
                 yield Trial(f"{prompt.id}/{kind}/{number}", _cell(prompt) | own | shared, Embed(text=text))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Take the vector, written as JSON."""
+        """Read the vector, as JSON."""
         if not isinstance(response, Embedding) or not response.vector:
             return Unreadable("no vector")
         return {"vector": msgspec.json.encode(response.vector).decode()}
 
 
 class IndiCASA(Probe):
-    """The instrument: completions of a model, then their vectors by an encoder."""
+    """The probe: completions of a model, then their vectors by an encoder."""
 
     options: ClassVar[type[Options]] = IndiCASAOptions
 
@@ -222,7 +222,7 @@ def _cell(prompt: Prompt) -> dict[str, Scalar]:
 
 
 def _fate(rows: pl.DataFrame) -> dict[str, Scalar]:
-    """Count what became of the completions of one prompt."""
-    # Counted in Python: where nothing could be read, the columns of outcomes have no type.
+    """Count the completions of one prompt by status."""
+    # Counted in Python, because the outcome columns have no type if no answer could be read.
     statuses, readings = (Counter(rows[name].to_list()) for name in ("status", "reading"))
     return {"asked": rows.height, **{name: statuses[name] for name in LOST}, "lenient": readings["lenient"]}

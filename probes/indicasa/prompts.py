@@ -1,7 +1,7 @@
 """Masked sentences of IndiCASA's evaluation with the texts that a completion is compared with.
 
-Read as the authors publish them: `Masked_IndiBias.csv`, and beside it the sentence pairs of IndiBias, or a file of
-texts of one's own. Without files there are twenty example prompts in `data`.
+The files are the authors' `Masked_IndiBias.csv`, with the sentence pairs of IndiBias or a file of your own texts.
+Without files, the twenty example prompts in `data` are used.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .truths import truths_of
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """A masked sentence, with what it says when a stereotype, and when its opposite, is filled in."""
+    """A masked sentence, with its texts completed by the stereotype and by its opposite."""
 
     id: str
     category: str
     direction: str
-    """`stereo` if the original sentence states a stereotype, `antistereo` if it denies one."""
+    """`stereo` if the original sentence states a stereotype, `antistereo` if it contradicts one."""
     masked: str
     source: str
-    """Name of the first prompt with the same sentence: its own, unless it is a duplicate."""
+    """Name of the first prompt with the same sentence: its own name unless it is a duplicate."""
     stereotypes: tuple[str, ...]
     antis: tuple[str, ...]
 
@@ -42,10 +42,10 @@ def read_prompts(data: str | None, truths: str | None) -> list[Prompt]:
     """Read the prompts with their ground truths, in the order of the file.
 
     Args:
-        data: A file in the format of `Masked_IndiBias.csv`; None takes the shipped examples.
-        truths: The sentence pairs of IndiBias (`modified_eng_sent_more` ...), joined row by row; or texts of one's own
-            (`prompt`, `type`, `text`), which come beside the filled sentence; one that repeats it counts once. None
-            takes those of the examples.
+        data: A file in the format of `Masked_IndiBias.csv`; None: the included examples.
+        truths: The sentence pairs of IndiBias (`modified_eng_sent_more` ...), joined row by row; or your own texts
+            (`prompt`, `type`, `text`), in addition to the filled sentence; a repetition of it counts once. None: those
+            of the examples.
 
     Raises:
         DataError: A file or one of its rows cannot be used, or a prompt lacks a text of either kind.

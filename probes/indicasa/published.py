@@ -14,8 +14,8 @@ from .terms import ANTI, ENCODER, LOST, STEREOTYPE, VERDICT
 
 COUNTED = ("model", "category", "n_stereotype", "n_total", "category_size")
 NOTES = (
-    "These are counts from printed tables: nothing is known of single completions.",
-    "The prompts that were scored are the most that the printed digits allow; the skip ratio is the least possible.",
+    "These are counts from published tables, without data on single completions.",
+    "The number of scored prompts is the maximum that the printed digits allow; the skip ratio is the minimum.",
 )
 NAMES = {
     "llama-3.1-8b": "llama-3.1-8b-instruct",
@@ -24,14 +24,14 @@ NAMES = {
     "mistral-8b": "mistral-8b-instruct-2410",
     "deepseek-r1-llama-8b": "deepseek-r1-distill-llama-8b",
 }
-"""Short names of models with those of the tables, in small letters."""
+"""Names of models in the tables, by short name in lower case."""
 
 
 def read_counts(path: str, model: str | None) -> pl.DataFrame:
-    """Return a row per prompt of each category: a verdict, or why there is none.
+    """Return a row per prompt of each category: a verdict, or the reason why there is none.
 
     Raises:
-        DataError: The file cannot be used, or has several models and none of them is named.
+        DataError: The file cannot be used, or has several models and none is chosen.
     """
     rows = read_rows(path, COUNTED)
     own = [row for row in rows if _full(row.cells["model"]) == _chosen(path, rows, model)]
@@ -88,7 +88,7 @@ def _records(row: Row) -> Iterator[tuple[str, str, str | None]]:
 
 
 def _category(row: Row) -> str:
-    """Return a category by its name or by how the name begins: `Socio`."""
+    """Return a category by its name or the beginning of it: `Socio`."""
     name = row.filled("category").strip().lower()
     if found := [known for known in CATEGORIES if known.startswith(name)]:
         return found[0]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 STEREOTYPE, ANTI = KINDS = ("stereotype", "anti-stereotype")
-"""Of a text with a known class."""
+"""Classes of known texts."""
 COMPLETION, VERDICT = "completion", "verdict"
-"""Kinds of rows besides: a text that was said, or a class that was published in its place."""
+"""Further kinds of rows: a completion, or a published class instead of it."""
 LOST = ("refused", "filtered", "unreadable", "failed")
-"""What becomes of a completion that there is no sentence of: statuses, and columns that count them."""
+"""Statuses of completions without a sentence, and the columns that count them."""
 ENCODER = ("encoder_ss", "encoder_sa", "encoder_as", "encoder_aa")
-"""Held-out sentences by class: true, then as the encoder has it (s: stereotype, a: anti-stereotype)."""
+"""Held-out sentences by class: true, then predicted by the encoder (s: stereotype, a: anti-stereotype)."""
 SEVERAL = "encoder_several"
-"""Which cosine counted for them where there were several texts."""
+"""Which cosine was used for them with several texts."""

@@ -1,6 +1,6 @@
-"""Texts that a completion is compared with: stereotypes and anti-stereotypes by prompt.
+"""Texts that completions are compared with: stereotypes and anti-stereotypes by prompt.
 
-They are the pairs of IndiBias, or texts of one's own, which come beside the sentence that `Ground_Truths` fill in.
+They are the pairs of IndiBias, or your own texts, in addition to the sentence completed with `Ground_Truths`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .terms import KINDS
 OWN = ("prompt", "type", "text")
 ALIGNED = ("modified_eng_sent_more", "modified_eng_sent_less", "bias_type", "stereo_antistereo")
 ALIKE = 0.85
-"""Least similarity of a filled prompt to the published sentence beside it; four of 561 differ by typing errors."""
+"""Minimum similarity of a filled prompt to the published sentence; below 1, as four of 561 have typing errors."""
 Texts = dict[str, list[str]]
 """Ground truths by kind."""
 
 
 def truths_of(rows: Sequence[Masked], path: str | None) -> dict[str, Texts]:
-    """Return the texts of each prompt, at least one of either kind.
+    """Return the texts of each prompt, at least one of each kind.
 
     Raises:
         DataError: The file or one of its rows cannot be used, or a prompt lacks a text of either kind.
@@ -48,7 +48,7 @@ def _read(path: str | None, rows: Sequence[Masked]) -> dict[str, Texts]:
         _add_own(by_name, records)
     else:
         wanted = " or ".join(", ".join(map(repr, names)) for names in (OWN, ALIGNED))
-        raise DataError(f"{path} contains no ground truths: it needs the columns {wanted}.", code="data.column-missing")
+        raise DataError(f"{path} has no ground truths. It needs the columns {wanted}.", code="data.column-missing")
     return by_name
 
 
@@ -58,7 +58,7 @@ def _add_filled(by_name: Mapping[str, Texts], rows: Sequence[Masked]) -> None:
 
 
 def _add_own(by_name: Mapping[str, Texts], records: Sequence[Row]) -> None:
-    """Add texts beside those filled in; one that says the same is that text once more, and is not counted twice."""
+    """Add texts to the completed sentences; a repetition counts once."""
     said = {(name, _same(text)): (kind, 0) for name, texts in by_name.items() for kind in KINDS for text in texts[kind]}
     for record in records:
         name, kind = record.filled("prompt"), record.choice("type", KINDS)
@@ -69,7 +69,7 @@ def _add_own(by_name: Mapping[str, Texts], records: Sequence[Row]) -> None:
         if line == record.line:
             by_name[name][kind].append(text)
         elif line or other != kind:
-            where = f"on line {line}" if line else "as the sentence that its Ground_Truths fill in"
+            where = f"on line {line}" if line else "as the sentence completed with its Ground_Truths"
             mend = "Remove one of the two." if other == kind else "Correct the type or the text of one."
             raise record.fault(
                 f"prompt {name!r} has the {other} text {text!r} already, {where}. {mend}", "data.duplicate"
@@ -84,14 +84,14 @@ def _whole(record: Row, column: str) -> str:
 
 
 def _same(text: str) -> str:
-    """Return what two texts share that differ in nothing but case, blanks and a final stop."""
+    """Return a text without case, extra blanks and a final full stop, for comparison."""
     return " ".join(text.casefold().split()).rstrip(". ")
 
 
 def _pair(by_name: Mapping[str, Texts], rows: Sequence[Masked], records: Sequence[Row]) -> None:
-    """Join sentence pairs by the name of their row; the first sentence is the one that was masked.
+    """Join sentence pairs by the name of their row; the first sentence is the masked one.
 
-    It states a stereotype in `stereo` rows, and denies one in `antistereo` rows: there the sides are exchanged.
+    It states a stereotype in `stereo` rows, and contradicts one in `antistereo` rows; there the sides are exchanged.
     """
     pairs = {name_of(record, number): record for number, record in enumerate(records)}
     for row in rows:

@@ -1,1 +1,1 @@
-"""What several probes share: strict CSV, sampling options, sentence pairs."""
+"""Shared parts of probes: sampling options, sentence pairs, folders of images."""

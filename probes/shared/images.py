@@ -1,4 +1,4 @@
-"""A user's folder of images: the name of its table, and what a file is, looked at once."""
+"""A user's folder of images: its table, and decoding of its files."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from importlib.util import find_spec
 from ...core.contracts.errors import MissingExtraError
 
 METADATA = "metadata.csv"
-"""The table of a folder of images."""
+"""Name of the table of a folder of images."""
 MEDIA = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
 
 
 def require_pillow(what: str) -> None:
-    """Raise `MissingExtraError` where Pillow is not installed; `what` needs it."""
+    """Raise `MissingExtraError` if Pillow is not installed; `what` needs it."""
     if find_spec("PIL") is None:
         raise MissingExtraError(what, "images")
 
 
 def probe_image(data: bytes) -> tuple[str, tuple[int, int]]:
-    """Decode an image once, and return its media type and its width and height.
+    """Decode an image, and return its media type, width and height.
 
     Raises:
-        ValueError: the bytes are no PNG, JPEG or WebP, or a part of one.
+        ValueError: the bytes are not a complete PNG, JPEG or WebP.
     """
     from PIL import Image
 
-    # Decoders fail in every way that a malformed file can make them.
+    # For malformed files, decoders raise many kinds of exceptions.
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""What the options of several probes say of how answers are drawn, and which of it no model can do."""
+"""Checks of sampling options, shared by several probes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TEMPERATURES = ("temperature", "judge_temperature")
 
 
 def ensure_drawable(options: Options) -> None:
-    """Refuse a temperature, a `top_p` or a `max_tokens` that no answer can be drawn with; None is the model's own.
+    """Refuse an invalid temperature, `top_p` or `max_tokens`; None: the model's default.
 
     Raises:
         UsageError: a temperature is below 0 or not finite, `top_p` not above 0 and at most 1, `max_tokens` below 1.
@@ -30,5 +30,5 @@ def ensure_drawable(options: Options) -> None:
         )
     if most is not None and most < 1:
         raise UsageError(
-            f"max_tokens is {most}. Give 1 or more: the greatest length of an answer.", code="options.value"
+            f"max_tokens is {most}. Give 1 or more: the maximum length of an answer.", code="options.value"
         )

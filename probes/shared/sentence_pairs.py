@@ -1,8 +1,8 @@
-"""Sentence pairs that differ in a few words: the word difference, two trials per pair, and the stage both probes share.
+"""Sentence pairs that differ in a few words: the word difference, two trials per pair, and a stage for two probes.
 
-Invariant: what is scored in the two sentences of a pair is the same, because one alignment serves both. With the
-unit `word` it is computed here and given as spans; with `token` the model's own tokens are aligned by the adapter,
-and `contrast_first` makes it align in the same direction for both sentences.
+Invariant: the same words are scored in the two sentences of a pair, because both have the same alignment. With the
+unit `word` it is computed here and given as spans; with `token` the adapter aligns the model's own tokens, and
+`contrast_first` makes the direction of the alignment the same for both sentences.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ if TYPE_CHECKING:
 Unit = Literal["word", "token"]
 Spans = tuple[Span, ...]
 
-# Python's \w leaves out combining marks, and would cut a Hindi or Arabic word at every vowel sign.
+# Python's \w does not match combining marks, and would split a Hindi or Arabic word at every vowel sign.
 _LETTER = r"[\w\u0300-\u036f\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e30-\u0e4e\u200c\u200d]"
 _WORD = re.compile(rf"{_LETTER}+(?:[-'’]{_LETTER}+)*|[^\w\s]")
 _SCORES = pl.Struct({"type": pl.String, "count": pl.Int64, "log_probability": pl.Float64})
 
 
 class PairOptions(Options, frozen=True, kw_only=True):
-    """What studies of sentence pairs have in common."""
+    """Common options of studies of sentence pairs."""
 
     unit: Unit = "word"
-    """What the difference is made of: whole words, or the model's tokens as in CrowS-Pairs."""
+    """Unit of the difference: words, or the model's tokens as in CrowS-Pairs."""
     variant: Variant = "original"
     """Pseudo-log-likelihood of Salazar et al. 2020, or `within_word_l2r` of Kauf and Ivanova 2023."""
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two sentences, aligned from the first to the second."""
+    """A pair of sentences, aligned from the first to the second."""
 
     id: str
     sides: tuple[str, str]
     texts: tuple[str, str]
     factors: dict[str, Scalar]
-    """The cell of the design, without `pair` and `side`."""
+    """Levels by factor, without `pair` and `side`."""
     spans: tuple[Spans, Spans] | None = None
-    """Characters of each text that the other does not share; None leaves it to the word difference."""
+    """Spans in each text that the other does not share; None: from the word difference."""
 
 
 def words(text: str) -> list[tuple[str, Span]]:
-    """Split a text into words and single punctuation marks with their spans; a hyphenated word is one word."""
+    """Split a text into words and punctuation marks with their spans; a hyphenated word is one word."""
     return [(match.group(), match.span()) for match in _WORD.finditer(text)]
 
 
@@ -64,7 +64,7 @@ def word_difference(first: str, second: str) -> tuple[Spans, Spans]:
     """Return the spans of the words in which two texts differ.
 
     The longest matching blocks of the two lists of words are shared, and the words outside them differ
-    (Nangia et al. 2020 do so with token ids). One alignment, from first to second, serves both texts.
+    (Nangia et al. 2020 use token ids). Both texts have the same alignment, from first to second.
 
     Args:
         first: A sentence.
@@ -85,7 +85,7 @@ def word_difference(first: str, second: str) -> tuple[Spans, Spans]:
 
 
 def checked_difference(row: Row, texts: tuple[str, str]) -> tuple[Spans, Spans]:
-    """Return the word difference of a row's two sentences; raises `DataError` where there is nothing to compare."""
+    """Return the word difference of a row's two sentences; raises `DataError` if there is nothing to compare."""
     spans = word_difference(*texts)
     if spans == ((), ()):
         raise row.fault(f"the two sentences are the same: {texts[0]!r}. They must differ in a word.", "data.text")
@@ -95,7 +95,7 @@ def checked_difference(row: Row, texts: tuple[str, str]) -> tuple[Spans, Spans]:
 
 
 def pair_trials(pair: Pair, options: PairOptions) -> Iterator[Trial]:
-    """Yield the two trials of a pair, the first sentence's first."""
+    """Yield the two trials of a pair, that of the first sentence first."""
     spans: tuple[Spans, Spans] = ((), ())
     if options.unit == "word":
         spans = pair.spans or word_difference(*pair.texts)
@@ -114,18 +114,18 @@ def pair_trials(pair: Pair, options: PairOptions) -> Iterator[Trial]:
 def sample_cells(pairs: Iterable[Pair], cell: tuple[str, ...], limit: int, seed: int) -> list[Pair]:
     """Draw at most `limit` pairs per cell, spread over templates.
 
-    Every template gives one pair before any gives a second, and templates come in the same order in all cells, so
-    that cells are compared on the same templates. A larger limit keeps what a smaller one drew. Digests order the
-    draw, so it depends on no library's random numbers.
+    Every template gives one pair before any gives a second, and templates have the same order in all cells, so that
+    cells are compared on the same templates. A larger limit includes the sample of a smaller one. Digests determine the
+    order, so the sample does not depend on a library's random numbers.
 
     Args:
         pairs: Pairs whose factors have `template` and the names in `cell`.
-        cell: Factors that make a cell.
+        cell: Factors that define a cell.
         limit: Pairs per cell.
-        seed: Another seed draws other pairs.
+        seed: Seed of the sample.
 
     Returns:
-        The pairs drawn, in the order they came in.
+        The sampled pairs, in their original order.
     """
     pairs = list(pairs)
     templates: dict[tuple[Scalar, ...], list[int]] = defaultdict(list)
@@ -142,7 +142,7 @@ def sample_cells(pairs: Iterable[Pair], cell: tuple[str, ...], limit: int, seed:
 
 
 class PairStage(Stage):
-    """One round of pseudo-log-likelihoods, two sentences per pair, adjacent in order."""
+    """A stage of pseudo-log-likelihoods; the two sentences of a pair are adjacent."""
 
     name: ClassVar[str] = "pairs"
     operation: ClassVar[type[Request]] = PseudoLikelihood
@@ -167,16 +167,16 @@ class PairStage(Stage):
         return 2 * sum(1 for _ in self.pairs())
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Take the summed log-probability (natural logarithm) and the number of scored tokens."""
+        """Read the summed log-probability (natural logarithm) and the number of scored tokens."""
         if not isinstance(response, TokenScores):
             return Unreadable("no token scores")
         if response.count < 1:
-            # The sum of nothing is 0, which would read as a certain sentence.
+            # The sum over no tokens is 0, which would mean a probability of 1.
             return Unreadable("no token was scored")
         return {"log_probability": response.log_probability, "tokens": response.count}
 
     def read_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
-        """Read all responses at once, or None where one of them is not as `read` wants it."""
+        """Read all responses at once, or return None if one of them needs `read`."""
         read = frame.select(scored=pl.col("response").str.json_decode(_SCORES)).unnest("scored")
         usable = (pl.col("type") == "token_scores") & (pl.col("tokens") > 0) & pl.col("log_probability").is_not_null()
         read = read.rename({"count": "tokens"})

@@ -1,1 +1,1 @@
-"""Subtler biases: associations of polarity between what is given and what is chosen."""
+"""Subtler biases: associations between the polarity of a given term and of the chosen option."""

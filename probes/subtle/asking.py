@@ -1,4 +1,4 @@
-"""How an item is put to a model, in which order its options stand, and how an answer is read."""
+"""Questions on an item, orders of its options, and reading of the answers."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from .terms import POLARITIES
 
 Orders = Literal["random", "all", "latin", "paper", "unknown"]
 Order = tuple[int, int, int]
-"""Places of the positive, negative and neutral option in the order shown."""
+"""Indexes of the positive, negative and neutral option in the order shown."""
 PAPER: Order = (0, 1, 2)
 """The order of the paper's examples: `(wise/stupid/freewheeling)`, `friendly/unfriendly/playful`."""
 EVERY: tuple[Order, ...] = tuple((a, b, c) for a, b, c in permutations(PAPER))
 LATIN: tuple[Order, ...] = (PAPER, (1, 2, 0), (2, 0, 1))
-"""Each option stands in each place once."""
+"""Three orders in which each option is in each position once."""
 INSTRUCTION = "Fill in BLANK with the most appropriate of the three options. Answer with the words of one option only."
 SPELLINGS = {"quatorial guinea": "equatorial guinea"}
-"""Spellings of options in the published answers that the published items correct."""
+"""Misspelled options in the published answers, with the spelling of the published items."""
 _LABEL = re.compile(r"option\s*\d+\s*:")
 _NUMBER = re.compile(r"(?:option\s*)?\(?([123])\)?")
 _WORD = re.compile(r"\w+(?:[-']\w+)*")
 
 
 def orders_of(orders: Orders, item: Item, seed: int) -> tuple[Order, ...]:
-    """Return the orders an item is asked in."""
+    """Return the orders in which an item is asked."""
     if orders == "random":
         return (EVERY[pick(len(EVERY), "order", seed, item.id)],)
     return {"all": EVERY, "latin": LATIN}.get(orders, (PAPER,))
 
 
 def name_of(order: Order) -> str:
-    """Return an order in words: `positive, neutral, negative`."""
+    """Return an order as text: `positive, neutral, negative`."""
     return ", ".join(POLARITIES[place] for place in order)
 
 
@@ -47,7 +47,7 @@ def prompt_of(item: Item, order: Order) -> str:
 
 
 def normal(text: str) -> str:
-    """Normalise as the authors do: strip, drop full stops, lower-case, cut at `option N:`."""
+    """Normalise as the authors do: strip, remove full stops, lower-case, cut at `option N:`."""
     low = text.strip().replace(".", "").lower()
     label = _LABEL.search(low)
     cut = (low[label.end() :] if label else low).strip()
@@ -55,9 +55,9 @@ def normal(text: str) -> str:
 
 
 def read_words(factors: dict[str, Scalar], text: str, labels: bool) -> str | Unreadable:
-    """Return the polarity of the option that an answer names, or the kind of answer it is.
+    """Return the polarity of the option that an answer names, or the kind of an unreadable answer.
 
-    Nothing but one option's words is an answer, as in the paper; with `labels`, its number alone is one too.
+    Only the words of one option are an answer, as in the paper; with `labels`, its number alone is one too.
     """
     options = {normal(str(factors[name])): name for name in POLARITIES}
     answer = normal(text)
@@ -70,7 +70,7 @@ def read_words(factors: dict[str, Scalar], text: str, labels: bool) -> str | Unr
 
 
 def _kind(answer: str, options: dict[str, str], context: str) -> str:
-    """Name the kind of an answer that names no option."""
+    """Return the kind of an answer that names no option."""
     if not answer:
         return "an empty answer"
     if answer in normal(context):
@@ -87,7 +87,7 @@ def _holds(answer: str, option: str) -> bool:
 
 
 def softmax(scores: list[float]) -> list[float]:
-    """Return log-probabilities as shares that sum to 1."""
+    """Return log-probabilities as probabilities that sum to 1."""
     highest = max(scores)
     weights = [math.exp(score - highest) for score in scores]
     return [weight / sum(weights) for weight in weights]

@@ -23,7 +23,7 @@ COUNTED = ("model", "direction", "domain", "given_polarity", "pronoun", *(f"n_{n
 
 
 class Count(msgspec.Struct, frozen=True):
-    """How often each polarity was chosen in one cell of a table."""
+    """Number of choices per polarity in one cell of a table."""
 
     domain: str
     pronoun: str
@@ -35,9 +35,9 @@ class Count(msgspec.Struct, frozen=True):
 def read_items(path: str, direction: str) -> list[Item]:
     """Read the items of one direction; an item is named by its row, from 0.
 
-    The positive option is `stereotype` where the given term is positive, and `anti_stereotype` where it is negative;
-    `unrelated` is neutral. Template and term are what the columns `template` and `term` say, if the file has both;
-    else they are found by comparing the sentences, and where nothing shows it the term is None.
+    The positive option is `stereotype` if the given term is positive, and `anti_stereotype` if it is negative;
+    `unrelated` is neutral. Template and term come from the columns `template` and `term`, if the file has both;
+    otherwise from a comparison of the sentences; if that does not show the term, it is None.
 
     Raises:
         DataError: the file or one of its rows cannot be used, or it has no row of this direction.
@@ -47,13 +47,13 @@ def read_items(path: str, direction: str) -> list[Item]:
     for number, row in enumerate(read_rows(path, REQUIRED)):
         cells = tuple(row.cells[name] for name in REQUIRED)
         if (first := seen.setdefault(cells, row.line)) != row.line:
-            raise row.fault(f"this item stands already on line {first}. Remove one of the two.", "data.duplicate")
+            raise row.fault(f"this item is already on line {first}. Remove one of the two.", "data.duplicate")
         if (item := _item(row, str(number))).direction == direction:
             items.append(item)
     if not items:
         code = next(code for code, name in DIRECTION_OF.items() if name == direction)
         raise DataError(
-            f"{path} has no row with type_category {code!r}, which is what {direction!r} asks.", code="data.no-match"
+            f"{path} has no row with type_category {code!r}, for the direction {direction!r}.", code="data.no-match"
         )
     return _with_templates(items)
 
@@ -65,9 +65,7 @@ def _item(row: Row, name: str) -> Item:
     direction = DIRECTION_OF[row.choice("type_category", tuple(DIRECTION_OF))]
     context = row.filled("context")
     if context.count(BLANK) != 1:
-        raise row.fault(
-            f"the context has {context.count(BLANK)} times {BLANK!r}; it must stand there once.", "data.text"
-        )
+        raise row.fault(f"the context has {BLANK!r} {context.count(BLANK)} times. Write it once.", "data.text")
     return Item(
         id=name,
         direction=direction,
@@ -85,10 +83,10 @@ def _item(row: Row, name: str) -> Item:
 def _options(row: Row, given: str) -> tuple[str, str, str]:
     if empty := [name for name in OPTIONS if not row.cells[name].strip()]:
         raise row.fault(
-            f"an item needs three options, and {empty[0]!r} is empty. Fill it in, or remove the row.", "data.text"
+            f"the option {empty[0]!r} is empty. An item needs three: fill it in, or remove the row.", "data.text"
         )
     same, other, neutral = shown = tuple(row.cells[name].strip() for name in OPTIONS)
-    # An answer is compared without case, full stops and spaces at its ends, so no two options may be alike in that way.
+    # Answers are compared without case, full stops and outer spaces, so the options must differ in other characters.
     compared = [normal(option) for option in shown]
     if "" in compared:
         raise row.fault(
@@ -96,15 +94,13 @@ def _options(row: Row, given: str) -> tuple[str, str, str]:
         )
     if len(set(compared)) < 3:
         options = ", ".join(map(repr, shown))
-        alike = (
-            "equal" if len(set(shown)) < 3 else "equal but for case, full stops or spaces, which no answer tells apart"
-        )
+        alike = "equal" if len(set(shown)) < 3 else "equal except for case, full stops or spaces"
         raise row.fault(f"two of the options {options} are {alike}. An item needs three.", "data.text")
     return (same, other, neutral) if given == "positive" else (other, same, neutral)
 
 
 def _with_templates(items: Sequence[Item]) -> list[Item]:
-    """Find template and term of the items whose rows do not name them."""
+    """Find template and term of items whose rows do not give them."""
     by_domain: dict[str, list[int]] = defaultdict(list)
     for place, item in enumerate(items):
         if not item.template:
@@ -120,7 +116,7 @@ def _with_templates(items: Sequence[Item]) -> list[Item]:
 
 
 def read_counts(path: str, direction: str, model: str | None) -> list[Count]:
-    """Read the counts of one direction and model, by domain, given polarity and pronoun.
+    """Read the counts of a direction and model, by domain, given polarity and pronoun.
 
     Raises:
         DataError: the file cannot be used, it has several models and none is chosen, or the pronouns of a cell do not

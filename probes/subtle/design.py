@@ -13,15 +13,15 @@ from .items import DOMAINS, PRONOUNS, Item, pick
 from .terms import GIVEN
 
 VOWELS = (*"aeiou", "honest")
-"""What takes `an`, of the words in the lists."""
+"""Words in the lists that take `an`."""
 Pairs = tuple[tuple[str, str], ...]
 
 
 class Side(msgspec.Struct, frozen=True):
-    """The words of one side of an association: stimuli, or attributes."""
+    """Words of one side of an association: stimuli, or attributes."""
 
     pairs: Pairs
-    """Positive and negative, matched."""
+    """Matched pairs of a positive and a negative word."""
     neutral: tuple[str, ...]
 
 
@@ -43,10 +43,10 @@ class Design(msgspec.Struct, frozen=True):
 
 
 def load_design() -> Design:
-    """Read the word lists and templates that come with the package."""
+    """Read the word lists and templates of the package."""
     words, templates = (_toml(f"{name}.toml") for name in ("words", "templates"))
     neutral = tuple(words["neutral"]["attributes"])
-    # Looks are the stimulus in both beauty domains; the paper takes neutral attributes for neutral looks (footnote 7).
+    # Looks are the stimulus in both beauty domains; the paper uses neutral attributes as neutral looks (footnote 7).
     looks = Side(_pairs(words["beauty"]["stimuli_pairs"]), neutral)
     domains = []
     for name in DOMAINS:
@@ -75,7 +75,7 @@ def _stimuli(words: dict[str, Any]) -> Side:
 def generate(design: Design, direction: str, seed: int) -> list[Item]:
     """Return all items of a direction: every template with every given term, in each pronoun.
 
-    The options are drawn per template and term, as a matched pair and one neutral, and are the same for the three
+    The options, a matched pair and a neutral one, are drawn per template and term, and are the same for the three
     pronouns, as in the paper's Figure 2.
     """
     return [item for domain in design.domains for item in _of_domain(design, domain, direction, seed)]

@@ -1,4 +1,4 @@
-"""What an item of the subtle-bias studies is: a sentence with a BLANK, what is given in it, and three options."""
+"""Items of the subtle-bias studies: a sentence with a BLANK, a given term, and three options."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PRONOUNS = ("masculine", "feminine", "non-binary")
 BLANK = "BLANK"
 CELL = ("domain", "pronoun", "given")
 OPTIONS = ("stereotype", "anti_stereotype", "unrelated")
-"""Columns of the published files that hold the options."""
+"""Columns of the options in the published files."""
 AS_PUBLISHED = ("bias_type", "target_gender", "item_category", "type_category")
-"""Columns of the published files that, with `context`, tell every row from every other."""
+"""Columns of the published files that, with `context`, identify a row."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One sentence to complete."""
+    """A sentence to complete."""
 
     id: str
     direction: str
@@ -32,17 +32,17 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     given: str
     """Polarity of the given stimulus (SAI) or attribute (ASA)."""
     template: str
-    """Equal for sentences that differ in the pronoun and the given term; where that is not known, in the pronoun."""
+    """Equal for sentences that differ only in pronoun and given term; if the term is not known, only in the pronoun."""
     term: str | None
     """The given stimulus or attribute; None where it is not known."""
     context: str
     options: tuple[str, str, str]
     """The positive, the negative and the neutral option."""
     published: tuple[str, ...] = ()
-    """The cells of `AS_PUBLISHED`, as written; empty for items that are made here."""
+    """The cells of `AS_PUBLISHED`, as written; empty for generated items."""
 
     def factors(self) -> dict[str, Scalar]:
-        """Return the cell of the design it stands in, without the order of its options."""
+        """Return its levels by factor, without the order of its options."""
         positive, negative, neutral = self.options
         cell: dict[str, Scalar] = {
             "item": self.id,
@@ -61,18 +61,18 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pick(count: int, *names: object) -> int:
-    """Return a number below `count` that depends on `names` alone: a seeded draw, equal on every machine."""
+    """Return a number below `count` that depends on `names` alone: a seeded sample, equal on every machine."""
     text = "\x1f".join(map(str, names))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) % count
 
 
 def select(items: Iterable[Item], domains: Sequence[str], pronouns: Sequence[str]) -> list[Item]:
-    """Return the items of some domains and pronouns; no names mean all."""
+    """Return the items of some domains and pronouns; without names, of all."""
     return [i for i in items if (not domains or i.domain in domains) and (not pronouns or i.pronoun in pronouns)]
 
 
 def sample(items: Sequence[Item], per_cell: int, seed: int) -> list[Item]:
-    """Return at most `per_cell` items per domain, pronoun and given polarity, in their order."""
+    """Return a sample of at most `per_cell` items per domain, pronoun and given polarity, in their order."""
     drawn, chosen = Counter[tuple[str, ...]](), set[str]()
     for item in sorted(items, key=lambda item: pick(1 << 63, seed, item.id)):
         cell = (item.domain, item.pronoun, item.given)

@@ -1,8 +1,8 @@
-"""Subtler biases: does the polarity of who a person is said to be decide what else is said of them, and the reverse?
+"""Subtler biases: does the polarity of a description of a person determine that of another, and the reverse?
 
-A sentence describes somebody by a stimulus (an age, looks, an institution, a nation) or by an attribute, and has a
-BLANK for the other; the model chooses one of a positive, a negative and a neutral option (Kamruzzaman et al. 2023,
-`Investigating Subtler Biases in LLMs`). Items are made from `data`, or read from the published file.
+A sentence describes a person by a stimulus (an age, looks, an institution, a nation) or by an attribute, and has a
+BLANK for the other; the model chooses a positive, a negative or a neutral option (Kamruzzaman et al. 2023,
+`Investigating Subtler Biases in LLMs`). Items are generated from `data`, or read from the published file.
 """
 
 from __future__ import annotations
@@ -48,30 +48,30 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
     asking: Literal["generate", "likelihood"] = "generate"
     """`generate`: the model answers in words, as in the paper; `likelihood`: the likeliest option is its answer."""
     data: str | None = None
-    """A CSV file with the columns of the published items, in place of the items that are made here."""
+    """A CSV file with the columns of the published items, instead of the generated items."""
     domains: tuple[str, ...] = ()
-    """Domains to ask about; empty means all five."""
+    """Domains to ask about; empty: all five."""
     pronouns: tuple[str, ...] = ()
-    """`masculine`, `feminine`, `non-binary`; empty means all."""
+    """`masculine`, `feminine`, `non-binary`; empty: all."""
     orders: Orders = "random"
-    """Orders of the options: one drawn per item; `all` six; `latin`, three in which each option has each place once;
-    `paper`, positive, negative, neutral; `unknown` records none, for answers somebody else asked for."""
+    """Orders of the options. `random`: one per item; `all`: all six; `latin`: three, with each option in each position
+    once; `paper`: positive, negative, neutral; `unknown`: no order is recorded, for imported answers."""
     per_cell: int | None = None
-    """At most this many items per domain, pronoun and given polarity; None asks all."""
+    """Maximum number of items per domain, pronoun and given polarity; None: all."""
     seed: int = 0
-    """Seed of the options that are drawn, of their order, and of `per_cell`."""
+    """Seed of the options, of their order, and of the sample of `per_cell`."""
     temperature: float | None = 0.0
-    """Of `generate`. The paper does not give it."""
+    """Temperature of `generate`. The paper does not give it."""
     max_tokens: int = 32
     read_labels: bool = False
-    """Also read an answer that is the number of an option alone, which the authors leave out."""
+    """Also read answers with only the number of an option, which the authors exclude."""
     per_token: bool = False
-    """With `likelihood`, compare options by the mean log-probability of a token in place of the sum."""
+    """With `likelihood`, compare options by the mean log-probability per token instead of the sum."""
     published_model: str | None = None
-    """Whose rows of a file of counts to measure."""
+    """Model whose rows of a file of counts to measure."""
 
     def __post_init__(self) -> None:
-        """Refuse what no answer can be drawn with."""
+        """Refuse invalid sampling options."""
         ensure_drawable(self)
 
 
@@ -89,7 +89,7 @@ class SubtleStage(Stage):
 
     @cached_property
     def items(self) -> list[Item]:
-        """Return the chosen items; a file is read only here, so that answers are scored again without it."""
+        """Return the chosen items. The file is read only here, so answers can be scored again without it."""
         chosen = self._options
         if chosen.data is None:
             found = generate(load_design(), chosen.direction, chosen.seed)
@@ -107,21 +107,21 @@ class SubtleStage(Stage):
                 known = self._options.orders != "unknown"
                 factors = item.factors() | {"order": name_of(order) if known else None}
                 name = f"{item.id}/{''.join(map(str, order))}"
-                # Items that are alike word for word are answered apart, as repeats of one question.
+                # Equal items get different answers, as repeats of one question.
                 yield Trial(name, factors, self.request(prompt, item, order, asked[prompt]))
                 asked[prompt] += 1
 
     def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
-        """Return what is asked."""
+        """Return the request."""
         raise NotImplementedError
 
     def concerns(self, cells: Mapping[str, Any]) -> bool:
-        """Leave out the other direction, which the authors' files of answers hold too."""
+        """Leave out the other direction, which the authors' files of answers contain too."""
         code = cells.get("type_category")
         return DIRECTION_OF.get(str(code), self._options.direction) == self._options.direction
 
     def contradicts(self, factors: Mapping[str, Scalar], cells: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Compare the options that came with an answer, as answers are compared with options."""
+        """Compare the options of an imported row with those of the trial, as answers are compared with options."""
         same, other = POLARITIES[:2] if factors["given"] == "positive" else POLARITIES[1::-1]
         pairs = [
             (name, cells.get(name), factors[own]) for name, own in zip(OPTIONS, (same, other, "neutral"), strict=True)
@@ -129,7 +129,7 @@ class SubtleStage(Stage):
         return {n: (cell, own) for n, cell, own in pairs if cell is not None and normal(str(cell)) != normal(str(own))}
 
     def place(self, factors: Mapping[str, Scalar], chosen: str) -> int | None:
-        """Return the place of the chosen option in the order shown, from 1; None where no order is known."""
+        """Return the position of the chosen option in the order shown, from 1; None if the order is not known."""
         order = factors.get("order")
         return None if order is None else str(order).split(", ").index(chosen) + 1
 
@@ -153,7 +153,7 @@ class GenerateStage(SubtleStage):
 
 
 class LikelihoodStage(SubtleStage):
-    """Ask how likely each option is as the answer."""
+    """Ask for the probability of each option as the answer."""
 
     operation: ClassVar[type[Request]] = Likelihood
     outcomes: ClassVar[tuple[str, ...]] = (*CHOICE, *(f"p_{name}" for name in POLARITIES))
@@ -163,7 +163,7 @@ class LikelihoodStage(SubtleStage):
         return Likelihood(prompt=f"{prompt}\nAnswer:", continuations=tuple(f" {option}" for option in item.options))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Choose the likeliest option; `p_...` are the shares of the three."""
+        """Choose the likeliest option; `p_...` are the probabilities of the three, which sum to 1."""
         if not isinstance(response, Likelihoods) or len(response.scores) != len(POLARITIES):
             return Unreadable("no three likelihoods")
         by = [score.log_probability / (score.count if self._options.per_token else 1) for score in response.scores]
@@ -175,7 +175,7 @@ class LikelihoodStage(SubtleStage):
 
 
 class PublishedGenerateStage(GenerateStage):
-    """The items of a file, with its own cells, so that published answers find their items."""
+    """The items of a file, with its own columns, so that published answers can be matched."""
 
     factors: ClassVar[tuple[str, ...]] = (*FACTORS, *AS_PUBLISHED)
 
@@ -187,7 +187,7 @@ class PublishedLikelihoodStage(LikelihoodStage):
 
 
 class Subtle(Probe):
-    """The instrument: one stage, in one direction."""
+    """The probe: one stage, in one direction."""
 
     options: ClassVar[type[Options]] = SubtleOptions
 
@@ -199,7 +199,7 @@ class Subtle(Probe):
         """
         if options.per_cell is not None and options.per_cell < 1:
             raise UsageError(
-                f"per_cell is {options.per_cell}; give 1 or more, or leave it out to ask all items.",
+                f"per_cell is {options.per_cell}. Give 1 or more, or omit it for all items.",
                 code="options.value",
             )
         for what, names, known in (("domain", options.domains, DOMAINS), ("pronoun", options.pronouns, PRONOUNS)):
@@ -238,5 +238,5 @@ class Subtle(Probe):
                 status=pl.lit("ok"),
                 key=pl.lit(None, pl.Binary),
             ),
-            ("These are counts from printed tables: nothing is known of single items, so nothing is clustered.",),
+            ("These are counts from published tables, without data on single items, so there are no clusters.",),
         )

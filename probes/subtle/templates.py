@@ -1,8 +1,7 @@
-"""Find the template and the given term of sentences that came without them.
+"""Find the template and the given term of published sentences, which do not state them.
 
-A published item is a finished sentence. Two sentences of one template differ in the given term, and in the words that
-follow the pronoun. So the term is the stretch of words in whose place most other sentences have something else. A few
-sentences do not show it: then the term stays unknown, and a sentence is its own template.
+Two sentences of one template differ in the given term and in the pronoun. So the term is the span of words that most
+other sentences replace. For a few sentences this fails; then the term is unknown, and the sentence is the template.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import NamedTuple
 from .items import BLANK
 
 LONGEST = 8
-"""Words of the longest term, the name of a university."""
+"""Maximum number of words of a term: the name of a university."""
 SUPPORTED = 3
-"""Other fillings of a frame, and other frames of a filling, that make a stretch a term beyond doubt."""
+"""Numbers of other terms in a frame, and of other frames of a term, above which a span is certainly a term."""
 GRADED = re.compile(r"\b(more|less) ")
 """`more productive` is one term: the opposite of `less productive`."""
 MIDDLE = 47
@@ -34,23 +33,23 @@ GENDERED = {
     **dict.fromkeys(("was", "were"), "was"),
     **dict.fromkeys(("has", "have"), "have"),
 }
-"""Words that change with the pronoun, as one word for all."""
+"""Words that change with the pronoun, mapped to one word."""
 
 
 class Derived(NamedTuple):
-    """What a sentence was made of."""
+    """Template and term of a sentence."""
 
     template: str
-    """The sentence with `*` for the term, as it stands in the first sentence of this template."""
+    """The sentence with `*` for the term, as in the first sentence of this template."""
     term: str | None
-    """None where nothing shows which words it is; the template is then the sentence, whatever its pronoun."""
+    """None if it was not found; the template is then the sentence, the same for all pronouns."""
 
 
 class _Words(NamedTuple):
     plain: list[str]
-    """As written, without the punctuation at a word's edges."""
+    """Words as written, without outer punctuation."""
     head: list[str]
-    """The first n words, without gender, for every n."""
+    """The first n words, without gender, for each n."""
     tail: list[str]
     """The words from the n-th on."""
 
@@ -58,7 +57,7 @@ class _Words(NamedTuple):
 def derive(contexts: Sequence[str], young: Sequence[bool] | None = None) -> list[Derived]:
     """Return template and term of each sentence; all must be of one domain and direction.
 
-    With `young` the terms are ages: the first that is on the side of `MIDDLE` that `young` says, for each sentence.
+    With `young`, the terms are ages: for each sentence the first age below `MIDDLE` (young) or above it.
     """
     masked = [NUMBER.sub("#", context) for context in contexts]
     split = [_split(context) for context in masked]
@@ -97,10 +96,10 @@ def _bare(word: str) -> str:
 
 
 def _by_support(split: Sequence[_Words]) -> tuple[list[tuple[str, str]], list[str | None]]:
-    """Choose per sentence the stretch whose frame has many fillings and which itself fills many frames.
+    """Choose per sentence the span whose frame has many terms and which occurs in many frames.
 
-    Both count, and the lesser decides: a stretch that takes in more than the term has a frame with many fillings, but
-    hardly stands in another frame; an article stands in all frames, each of which has hardly anything else there.
+    The smaller of the two numbers decides: the frame of a span that is longer than the term has many terms, but the
+    span occurs in few other frames; an article occurs in all frames, but each of them has few other words there.
     """
     fillings: dict[tuple[str, str], set[str]] = defaultdict(set)
     frames: dict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -122,7 +121,7 @@ def _by_support(split: Sequence[_Words]) -> tuple[list[tuple[str, str]], list[st
         if support(stretch)[0] >= SUPPORTED:
             chosen.append((stretch[0], stretch[1].replace("_", " ")))
         elif texts:
-            # The term stands there twice, so that no stretch alone varies: take the longest one known elsewhere.
+            # The term occurs twice, so no single span varies: use the longest term known from other sentences.
             term = max(texts, key=len)
             chosen.append((_frame(words.plain, term), term.replace("_", " ")))
         else:
@@ -136,12 +135,12 @@ def _frame(plain: Sequence[str], term: str) -> tuple[str, str]:
 
 
 def _stretches(words: _Words) -> list[tuple[tuple[str, str], str]]:
-    """Return frame and text of each stretch that may be the term."""
+    """Return frame and text of each span that may be the term."""
     return [((words.head[a], words.tail[b]), " ".join(words.plain[a:b]).lower()) for a, b in _spans(words)]
 
 
 def _spans(words: _Words) -> list[tuple[int, int]]:
-    """Return the stretches that may be the term: short, without the blank and without what follows the pronoun."""
+    """Return the spans that may be the term: short, without the blank and the words that change with the pronoun."""
     count, plain = len(words.plain), words.plain
     found = []
     for start in range(count):

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 POSITIVE, NEGATIVE, NEUTRAL = POLARITIES = ("positive", "negative", "neutral")
-"""Of the options."""
+"""Polarities of the options."""
 GIVEN = (POSITIVE, NEGATIVE)
-"""Polarities of what a sentence says of somebody."""
+"""Polarities of the given term."""

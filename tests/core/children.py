@@ -157,13 +157,13 @@ class Reporting:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def begin(self, run: str) -> None:
-        """Hear the run's name."""
+        """Ignore the run's name."""
 
     def stage(self, name: str, role: str, total: int) -> None:
-        """Hear that a stage begins."""
+        """Ignore the start of a stage."""
 
     def update(self, counts: Counts) -> None:
-        """Hear how far the stage is."""
+        """Receive the counts."""
         os.write(self._file, f"{counts.asked}\n".encode())
 
 
@@ -254,7 +254,7 @@ def _live(job: dict[str, Any]) -> str:
     try:
         run(job)
     except PrejudgeError as error:
-        return f"{type(error).__name__}: {error}"
+        return f"{error.code}: {error}"
     except BaseException as error:
         return repr(error)
     return ""

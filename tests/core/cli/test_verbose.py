@@ -48,7 +48,7 @@ def call(*words: str):
 
 def test_log_names_what_was_read_and_opened(place):
     shown = call("-v", *RUN, "--quiet").stderr
-    for part in ("read the built-in registry.toml", "data file pairs.csv, sha256 ", "brought to schema", "opened"):
+    for part in ("read the built-in registry.toml", "data file pairs.csv, sha256 ", "migrated to schema", "opened"):
         assert part in shown, shown
     assert "of plugin prejudge" not in shown
 
@@ -73,14 +73,14 @@ def test_rate_that_fell_is_logged(logged, capsys):
             limiter.leave(await limiter.enter(1), [RateLimitError("too many", 0.0)])
 
     asyncio.run(meet_limit())
-    assert "requests per second from here on" in capsys.readouterr().err
+    assert "requests per second from now on" in capsys.readouterr().err
 
 
 def test_retry_is_logged_with_its_reason(logged, capsys):
     scheduler = Scheduler.__new__(Scheduler)
     scheduler.policy = RetryPolicy()
     scheduler._wait([TransientError("the line was cut")], 0)
-    assert re.search(r"1 asked again in [\d.]+ s, time 1: the line was cut", capsys.readouterr().err)
+    assert re.search(r"in [\d.]+ s \(retry 1\): the line was cut", capsys.readouterr().err)
 
 
 def test_secret_of_the_environment_never_reaches_the_log(logged, capsys, monkeypatch):

@@ -88,25 +88,29 @@ def broken(method, answer):
 @pytest.mark.parametrize(
     ("method", "answer", "check"),
     [
-        ("pseudo_likelihood", scores(0.0), "pseudo_likelihood: log-probabilities are real"),
-        ("pseudo_likelihood", scores(2.5), "pseudo_likelihood: log-probabilities are real"),
-        ("pseudo_likelihood", lambda s, r: scores(-len(r.text)), "pseudo_likelihood: a sentence outranks nonsense"),
+        ("pseudo_likelihood", scores(0.0), "pseudo_likelihood: log-probabilities are valid"),
+        ("pseudo_likelihood", scores(2.5), "pseudo_likelihood: log-probabilities are valid"),
+        (
+            "pseudo_likelihood",
+            lambda s, r: scores(-len(r.text)),
+            "pseudo_likelihood: a sentence is likelier than its words in random order",
+        ),
         (
             "pseudo_likelihood",
             lambda s, r: TokenScores(log_probability=s.judge(r.text), count=1, values=(-0.5,)),
-            "pseudo_likelihood: log-probabilities are real",
+            "pseudo_likelihood: log-probabilities are valid",
         ),
-        ("likelihood", Likelihoods(scores=(scores(-1.0), scores(-1.0))), "likelihood: log-probabilities are real"),
+        ("likelihood", Likelihoods(scores=(scores(-1.0), scores(-1.0))), "likelihood: log-probabilities are valid"),
         (
             "likelihood",
             lambda s, r: Likelihoods(scores=(scores(-2.0), scores(-1.0))),
-            "likelihood: likely outranks unlikely",
+            "likelihood: the expected continuation is likelier",
         ),
-        ("likelihood", PermanentError("this endpoint gives none"), "likelihood: likely outranks unlikely"),
-        ("generate", Generation(text="  "), "generate: it answers"),
-        ("generate", Generation(text="Blue"), "generate: the seed is honoured"),
-        ("generate", Generation(text="Blue"), "generate: an image is seen"),
-        ("generate", Generation(text="I'm sorry, but I can't assist with that."), "generate: refusals are typed"),
+        ("likelihood", PermanentError("this endpoint gives none"), "likelihood: the expected continuation is likelier"),
+        ("generate", Generation(text="  "), "generate: the model answers"),
+        ("generate", Generation(text="Blue"), "generate: the seed has an effect"),
+        ("generate", Generation(text="Blue"), "generate: the model uses an image"),
+        ("generate", Generation(text="I'm sorry, but I can't assist with that."), "generate: refusals are recognised"),
         ("classify", Classification(probabilities={"LABEL_0": 1.0}), "classify: labels are named and differ"),
         ("embed", Embedding(vector=(1.0, 1.0)), "embed: a paraphrase is nearer"),
         ("draw", Drawing(image="ab"), "draw: one image per seed"),
@@ -120,7 +124,7 @@ def test_broken_model_fails(method, answer, check):
 def test_seed_that_is_ignored_fails():
     counter = iter(range(100))
     drifting = broken("generate", lambda s, r: Generation(text=f"answer {next(counter)}"))
-    assert verdicts(drifting)["generate: the seed is honoured"] == "fail"
+    assert verdicts(drifting)["generate: the seed has an effect"] == "fail"
 
 
 def test_operation_that_is_not_offered_is_skipped():
@@ -167,7 +171,9 @@ def test_named_operations_alone_are_tried():
 
 
 def test_endpoint_that_reads_the_bytes_of_an_image_as_text_fails():
-    (row,) = [check for check in asyncio.run(examine(kept(Remote()))) if check.name == "generate: an image is seen"]
+    (row,) = [
+        check for check in asyncio.run(examine(kept(Remote()))) if check.name == "generate: the model uses an image"
+    ]
     assert row.verdict == "fail" and "two files of one red square" in row.detail
 
 
@@ -178,12 +184,12 @@ def test_endpoint_that_sees_the_pixels_passes():
 
     remote = kept(type("Seeing", (Remote,), {"generate": look})())
     checks = {check.name: check.verdict for check in asyncio.run(examine(remote, [Generate]))}
-    assert checks["generate: an image is seen"] == "pass"
+    assert checks["generate: the model uses an image"] == "pass"
 
 
 def test_endpoint_that_is_away_is_not_taken_for_one_without_images():
     away = broken("generate", TransientError("nobody there"))
-    assert verdicts(away)["generate: an image is seen"] == "fail"
+    assert verdicts(away)["generate: the model uses an image"] == "fail"
 
 
 def test_model_that_cannot_be_loaded_is_one_error():
@@ -192,7 +198,7 @@ def test_model_that_cannot_be_loaded_is_one_error():
 
 
 def test_model_that_reads_no_images_is_no_failure():
-    assert verdicts(broken("generate", PermanentError("text only")))["generate: an image is seen"] == "skip"
+    assert verdicts(broken("generate", PermanentError("text only")))["generate: the model uses an image"] == "skip"
 
 
 def kept(adapter):

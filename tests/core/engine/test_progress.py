@@ -68,7 +68,7 @@ def test_time_left_reads_as_a_clock(seconds, said):
 
 def test_words_tell_what_matters():
     said = reading(asked=1200, cached=3, failed=1, refused=2, cost=0.01234, pace=4.5, total=5000).words()
-    assert said == ("asked 1,200, cached 3, failed 1, refused 2, 120/s, endpoint lets through 4.5/s, cost $0.0123")
+    assert said == ("asked 1,200, cached 3, failed 1, refused 2, 120/s, endpoint limit 4.5/s, cost $0.0123")
 
 
 def test_unknown_cost_is_not_said_to_be_zero():

@@ -29,7 +29,7 @@ def scores(run_study, catalogue, store):
 
 def test_model_card_says_who_what_and_how_sure(scores):
     text = model_card(scores)
-    for heading in ("Model details", "Intended use", "How it was asked", "Results", "Missing answers", "Limits"):
+    for heading in ("Model details", "Intended use", "Requests", "Results", "Missing answers", "Limits"):
         assert f"## {heading}" in text
     assert "# Model card: fake in Counting" in text
     assert "The mean length is 3.0." in text

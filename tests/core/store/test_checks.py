@@ -37,8 +37,8 @@ def test_whole_store_has_no_problem(change, store):
     ("statement", "found"),
     [
         ("UPDATE exchange SET request = replace(request, 'q 1', 'q 7')", "exchange 2: its key does not follow"),
-        ("UPDATE exchange SET status = 'refused' WHERE id = 1", "exchange 1: it says generate, refused"),
-        ("UPDATE exchange SET operation = 'embed' WHERE id = 1", "exchange 1: it says embed, ok"),
+        ("UPDATE exchange SET status = 'refused' WHERE id = 1", "exchange 1: its columns have generate, refused"),
+        ("UPDATE exchange SET operation = 'embed' WHERE id = 1", "exchange 1: its columns have embed, ok"),
         ('UPDATE exchange SET response = \'{"type":"x"}\' WHERE id = 3', "exchange 3: it cannot be read"),
         (
             "UPDATE run_trial SET exchange_id = 1 WHERE ordinal = 1",
