@@ -297,14 +297,17 @@ def _tested(neutral: float, joint: Joint, found: Inference, options: TestingOpti
     ways, clusters, recipe, sums = found.ways[0], int(found.clusters[0, 0]), joint.recipe, joint.sums
     if recipe is not None and recipe.deviations is not None:
         about = np.stack([sums[..., 0], recipe.deviations(sums)], axis=-1)
-        return tested(f"sign-flip permutation ({ways})", flip_test(about, options.plan)[0, 0], clusters, options)
-    if recipe is not None and recipe.swaps:
+        p, name = flip_test(about, options.plan)[0, 0], "sign-flip permutation"
+    elif recipe is not None and recipe.swaps:
         p = swap_test(sums, lambda totals: joint.value(totals)[..., None], options.plan)[0, 0]
-        return tested(f"permutation of the two sides ({ways})", p, clusters, options)
-    if recipe is not None and recipe.levels is not None:
+        name = "permutation of the two sides"
+    elif recipe is not None and recipe.levels is not None:
         p = label_test(sums[:, 0], lambda totals: joint.value(totals)[..., None], options.plan)[0]
-        return tested(f"permutation of the groups ({ways})", p, clusters, options)
-    return _studentised(neutral, joint, ways)
+        name = "permutation of the groups"
+    else:
+        return _studentised(neutral, joint, ways)
+    whole = tested(f"{name} ({ways})", p, clusters, options)
+    return whole and {**whole, "statistic": number(joint.value(joint.totals)[0])}
 
 
 def _studentised(neutral: float, joint: Joint, ways: str) -> dict[str, Any]:

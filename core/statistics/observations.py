@@ -7,7 +7,7 @@ of the first side that is not ok. Nothing is filled in. Units are pairs in the c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -96,6 +96,15 @@ def require_columns(observations: pl.DataFrame, columns: set[str]) -> None:
             f"the observations have no column {', '.join(map(repr, absent))}; they have: {there}.",
             code="data.column-missing",
         )
+
+
+def require_known(observations: pl.DataFrame, known: Mapping[str, Sequence[str]]) -> None:
+    """Raise `DataError` that names a value which is none of those known of its column."""
+    for column, names in known.items():
+        if unknown := sorted(set(observations[column].drop_nulls().unique().to_list()) - set(names), key=str):
+            raise DataError(
+                f"unknown {column} {unknown[0]!r}. Use {', '.join(map(repr, names))}.", code="data.unknown-value"
+            )
 
 
 def missing_by_status(pairs: pl.DataFrame) -> dict[str, int]:

@@ -58,7 +58,7 @@ def metric_case(instrument: Instrument, name: str) -> MetricContract:
 
 
 SILENT = {
-    *("attractiveness", "attractiveness-likelihood", "subtle", "crows-pairs"),
+    *("attractiveness", "attractiveness-likelihood", "subtle"),
     *("bistereo-nli-prompts", "bistereo-tuples"),
 }
 """Instruments whose metrics do not yet say that an interval rests on few clusters. Nobody joins them."""

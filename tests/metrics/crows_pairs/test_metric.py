@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError
+from prejudge.core.contracts.estimates import Caveat
 from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 from prejudge.testing import raises_code
 
@@ -79,8 +80,9 @@ def test_published_types_come_out(published, bias_type):
 
 def test_published_scores_are_concluded(published):
     sentence = METRIC.conclude(published)
-    assert "likelier more often than not: it does in 60.5 % of 1,508 pairs" in sentence
-    assert "for 6 of 9" in sentence
+    assert sentence.startswith("For pairs like these: Metric score is 60.48 %")
+    assert "significantly above neutral, the more stereotyping sentence likelier more often" in sentence
+    assert "By bias type, 6 of 9 values differ significantly from neutral." in sentence
 
 
 def test_tie_is_neutral_never_a_hit():
@@ -94,7 +96,7 @@ def test_tie_is_neutral_never_a_hit():
 def test_ties_lower_the_neutral_value_and_leave_the_test():
     found = pick(compute([(-1.0, -1.0, "stereo", "age")] * 6 + [(-1.0, -2.0, "stereo", "age")] * 2), "metric_score")
     assert (found.value, found.neutral, found.p, found.effect.value) == (25.0, 12.5, 0.5, 0.5)
-    assert "6 ties" in found.note
+    assert found.facts["ties"] == 6
 
 
 @pytest.mark.parametrize(("decimals", "ties"), [(3, 100.0), (None, 0.0)])
@@ -107,7 +109,7 @@ def test_missing_pair_is_bounded():
     score = pick(found, "metric_score")
     assert (score.value, score.n, score.missing.counts) == (100.0, 3, {"failed": 1})
     assert (score.bound_low, score.bound_high) == (75.0, 100.0)
-    assert "1 of 4 pairs have no readable score" in METRIC.conclude(found)
+    assert "1 of 4 are missing" in METRIC.conclude(found)
 
 
 def test_type_without_readable_pair_is_undefined():
@@ -135,8 +137,8 @@ def test_magnitude_is_the_mean_difference():
 
 def test_opposite_lean_is_said():
     sentence = METRIC.conclude(compute([(-2.0, -1.0, "stereo", "age")] * 20))
-    assert "likelier less often than not" in sentence
-    assert "the opposite was shown for age" in sentence
+    assert "significantly below neutral" in sentence
+    assert "By bias type, 1 of 1 value differs significantly from neutral, below it: age." in sentence
 
 
 def test_unknown_direction_is_refused():
@@ -150,19 +152,27 @@ def test_needs_are_what_compute_reads():
 
 
 def test_figure_draws_every_type(published):
-    (chart,) = METRIC.figures(published)
+    chart = METRIC.figures(published)[0]
     labels = [tick.get_text() for tick in chart.figure.axes[0].get_yticklabels()]
-    assert labels[0] == "all pairs (n = 1,508)"
-    assert "religion (n = 105)" in labels
+    assert chart.name == "metric_score" and {"all", *PUBLISHED} == {*labels}
     chart.figure.savefig(file := io.BytesIO(), format="svg")
     assert file.tell() > 1000
 
 
 def test_examples_are_the_strongest_per_type():
     pairs = [(-1.0, -2.0, "stereo", "age"), (-1.0, -9.0, "stereo", "age"), (-9.0, -1.0, "stereo", "gender")]
-    assert [e.value for e in METRIC.examples(observe(pairs), QUICK)] == [8.0, 1.0]
+    frame = observe(pairs).with_columns(key=pl.concat_str("pair", "side").cast(pl.Binary))
+    found = METRIC.examples(frame, QUICK)
+    assert [e.value for e in found] == [8.0, 1.0, -8.0] and found[0].keys == (b"1more", b"1less")
 
 
-def test_methods_name_the_rounding():
-    assert "after rounding to 3 decimals" in METRIC.methods(QUICK)
-    assert "compared as they stand" in METRIC.methods(CrowsPairsOptions(decimals=None))
+def test_few_pairs_are_told():
+    found = compute([(-1.0, -2.0 - n, "stereo", "age") for n in range(5)])
+    assert pick(found, "log_odds_difference").caveats == (Caveat.FEW_CLUSTERS, Caveat.P_FLOOR)
+    assert pick(found, "metric_score").caveats == ()  # Its interval is exact.
+
+
+def test_methods_say_what_was_compared():
+    said = METRIC.methods(QUICK)
+    assert "rounded as the option decimals says" in said
+    assert "Every pair counts as independent of the others; shares have exact binomial intervals and tests" in said
