@@ -16,11 +16,13 @@ from ..core.contracts.errors import MissingExtraError, ModelError, PermanentErro
 from ..core.contracts.records import Classification, Classify
 from .hf.files import digest_files
 
-VERSION = "1"
+VERSION = "2"
 PACKAGE = "vaderSentiment"
 FILES = ("vaderSentiment.py", "vader_lexicon.txt", "emoji_utf8_lexicon.txt")
 LABELS = {"negative": "neg", "neutral": "neu", "positive": "pos"}
 """Our labels, and VADER's names for them."""
+UNKNOWN = "unknown"
+"""The label of a single word that is not in the list: nothing is known of it, which is not the same as neutral."""
 
 
 class LexiconOptions(Options, frozen=True, kw_only=True):
@@ -35,7 +37,7 @@ class Lexicon(ModelAdapter):
 
     The three proportions are returned as the probabilities of `negative`, `neutral` and `positive`. They are shares of
     the text's words, weighted by their strength, not calibrated probabilities; VADER's `compound` score is no
-    probability and is left out. Source: Hutto and Gilbert 2014.
+    probability and is left out. A single word that is not in the list is `unknown`. Source: Hutto and Gilbert 2014.
     """
 
     options: ClassVar[type[msgspec.Struct]] = LexiconOptions
@@ -91,6 +93,8 @@ class Lexicon(ModelAdapter):
             return PermanentError(
                 f"the text {request.text[:40]!r} has no words, so it has no sentiment.", code="request.empty"
             )
+        if scores["neu"] == total and len(request.text.split()) == 1:
+            return Classification(probabilities={UNKNOWN: 1.0})
         return Classification(probabilities={label: share / total for label, share in shares.items()})
 
 

@@ -21,7 +21,8 @@ from ...core.statistics.observations import Group, missing_estimates, percent
 from ...core.statistics.ranks import agreement, rating_table
 from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.dora.associations import Counts, count, judgements, measure_cells, with_answers
-from ...probes.dora.content_words import PAIRS, lemmas, mark_documented
+from ...probes.dora.content_words import lemmas
+from ...probes.dora.documented import mark_documented
 from ...probes.dora.overlap import overlap
 from ...probes.dora.salience import LEAST_FIRST, METHODS
 from ...probes.dora.terms import ABSENT, CELL, PAIR, PLACE
@@ -170,6 +171,7 @@ STEPS = ("not at all", "slightly", "moderately", "highly", "extremely")
 """The paper, footnote 6: 1 to 5."""
 SHARE, AGREEMENT = "level_share", "level_agreement"
 SEPARATOR = "\x1f"
+PAIRS = ("descriptor", "word")
 JUDGED = "judged"
 OTHERS = "levels_of_other_associations"
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from ...core.contracts.estimates import Caveat, Estimate, Example
+from ...core.contracts.words import HITS
 from ...core.statistics.templates import rendered
 from ...probes.dora.associations import ranked
-from ...probes.dora.content_words import mark_documented
+from ...probes.dora.documented import mark_documented
 from ...probes.dora.salience import METHODS
-from ...probes.dora.terms import CELL
+from ...probes.dora.terms import CELL, STAGES
 from .counts import DISTINCT, JUDGED, OTHERS, SALIENT, UNDOCUMENTED, Associations
 from .means import EACH, LEVEL, VALENCES
 from .options import DoraAssociationsOptions
@@ -35,6 +36,7 @@ def conclude(estimates: Sequence[Estimate]) -> str:
     return rendered(
         str(__package__),
         "conclusion.md.j2",
+        unread=list(_unread(estimates)),
         total=sum(int(e.value or 0) for e in estimates if e.metric == DISTINCT),
         exact=kept["exact"],
         fisher=kept["fisher"],
@@ -44,6 +46,15 @@ def conclude(estimates: Sequence[Estimate]) -> str:
         valences=list(_valences(estimates)),
         others=any(e.metric == JUDGED and e.facts[OTHERS] for e in estimates),
     )
+
+
+def _unread(estimates: Sequence[Estimate]) -> Iterator[tuple[str, int, int, list[str]]]:
+    """Yield each stage of which answers are missing: how many, of how many, and the kinds that are unreadable."""
+    for e in estimates:
+        if e.metric == "missing" and set(e.group) == {"stage"} and (missing := e.missing.total):
+            stage = str(e.group["stage"])
+            kinds = [k for k in estimates if k.metric == "unreadable" and k.group["stage"] == stage]
+            yield stage, missing, e.n, [f"{k.group['kind']}: {k.facts[HITS]}" for k in kinds]
 
 
 def _valences(estimates: Sequence[Estimate]) -> Iterator[tuple[str, Estimate, Estimate | None]]:
@@ -65,7 +76,7 @@ def examples_of(found: Associations, observations: pl.DataFrame, options: DoraAs
 
     The words are in captions, which a report hides until a reader opens them.
     """
-    return [*_ranked(found, options), *_gallery(observations, options)]
+    return [*_ranked(found, options), *_gallery(observations, options), *_unreadable(found, observations, options)]
 
 
 def _ranked(found: Associations, options: DoraAssociationsOptions) -> Iterator[Example]:
@@ -86,11 +97,24 @@ def _ranked(found: Associations, options: DoraAssociationsOptions) -> Iterator[E
 def _line(row: dict[str, object]) -> str:
     toxic = "toxic" if row["toxicity"] == "toxic" else None
     level = None if row["level"] is None else f"level {row['level']:.1f}"
-    known = {True: "documented", False: "undocumented"}.get(row.get("documented"))  # type: ignore[call-overload]
+    known = None
+    if "documented" in row:
+        known = f"documented, {row['documented_by']}" if row["documented"] else "undocumented"
     times = "once" if row["count"] == 1 else f"{row['count']} times"
     settings = f"in {row['found_in']} of {row['asked_in']} settings"
     facts = [times, settings, row["sentiment"], toxic, level, known]
     return f"{row['descriptor']} ↔ {row['said']} ({', '.join(str(fact) for fact in facts if fact)})"
+
+
+def _unreadable(found: Associations, observations: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Example]:
+    """Yield the first answers of each kind that could not be read, where none could."""
+    if found.every.height:
+        return
+    rows = observations.filter((pl.col("status") == "unreadable") & pl.col("stage").is_in(STAGES))
+    for (stage, reason), part in rows.group_by("stage", "reason", maintain_order=True):
+        keys = tuple(part["key"].unique(maintain_order=True).head(options.examples))
+        caption = f"{part.height} answers: {reason}."
+        yield Example(title="Answers that could not be read", group={"stage": stage}, keys=keys, caption=caption)
 
 
 def _gallery(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Example]:

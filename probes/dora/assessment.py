@@ -30,6 +30,8 @@ from .terms import PAIR
 if TYPE_CHECKING:
     import polars as pl
 
+UNKNOWN = "unknown"
+"""What `lexicon` says of a single word that is not in its list: it is not neutral, nothing is known."""
 SENTIMENTS = ("positive", "negative", "neutral")
 LEVELS = ("Not at all biased", "Slightly biased", "Moderately biased", "Highly biased", "Extremely biased")
 """From 1 to 5. Source: the paper, footnote 6."""
@@ -82,6 +84,8 @@ class SentimentStage(AssessmentStage):
         found = _named(response)
         if isinstance(found, Unreadable):
             return found
+        if set(found) == {UNKNOWN}:
+            return Unreadable("a word that the list does not have")
         if not set(names[:2]) <= set(found) <= set(names):
             return Unreadable(f"labels {', '.join(sorted(found))}: not those of sentiment")
         shares = {ours: found.get(theirs) for ours, theirs in zip(SENTIMENTS, names, strict=False)}

@@ -17,8 +17,8 @@ from ...core.api import Settings, exchanges, observe, write_table
 from ...core.cli.console import complete_run, one_line, registry_option, store_option, terminal
 from ...core.contracts.errors import UsageError
 from ...core.contracts.words import number, p_value
-from .content_words import mark_documented
 from .discovered import ALL, Discovered, discover, shared_by
+from .documented import mark_documented
 from .overlap import adjusted
 from .salience import METHODS, Reading
 from .terms import CELL, PAIR, PLACE
@@ -170,11 +170,11 @@ def _table(pairs: pl.DataFrame) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     marked = "documented" in pairs.columns
     if marked:
-        table.add_column("known", no_wrap=True)
+        table.add_column("known")
     for row in pairs.iter_rows(named=True):
         figures = (number(row["expected"]), p_value(row["q_exact"]), f"{row['found_in']} of {row['asked_in']}")
         said = (row["sentiment"] or row["sentiment_status"], row["toxicity"] or row["toxicity_status"])
-        known = ["documented" if row["documented"] else "undocumented"] if marked else []
+        known = [one_line(row["documented_by"] or "undocumented")] if marked else []
         table.add_row(
             *(one_line(row[name]) for name in (*PLACE[1:], "said")),
             str(row["count"]),

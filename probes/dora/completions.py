@@ -12,6 +12,10 @@ BLANK, VERB_BLANK = "_____", "____ing"
 _MARKS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "`": "'"})
 _EDGES = " \t\n.,;:!?\"'*()[]<>"
 _WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
+_ASIDE = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\W*\Z")
+"""A remark in brackets after the word."""
+_REMARK = re.compile(r"\n\s*\n|\n\s*(?=(?:explanation|reason|note|because|this|the word)\b)", re.I)
+"""What stands between a word and a text about it."""
 _LEAD = re.compile(
     r"(?:(?:the|my|one)\s+)?(?:(?:missing|completed)\s+)?(?:word|answer|completion)\s*(?:is|:|would be)[:\s]*", re.I
 )
@@ -23,7 +27,7 @@ _DECLINES = re.compile(
 )
 
 
-def read_word(text: str, letter: str, form: str, verb: bool) -> str | Unreadable:
+def read_word(text: str, letter: str, form: str, verb: bool, stem: str = "") -> str | Unreadable:
     """Return the word that completes a sentence, in lower case, or the kind of an unreadable answer.
 
     Args:
@@ -31,13 +35,17 @@ def read_word(text: str, letter: str, form: str, verb: bool) -> str | Unreadable
         letter: first letter of the word.
         form: the descriptor in the sentence, by which a repeated sentence is recognised.
         verb: whether the word must end in `ing`.
+        stem: the sentence up to the blank, which an answer may repeat.
     """
-    answer = " ".join(unicodedata.normalize("NFC", text).translate(_MARKS).replace("**", "").split()).strip(_EDGES)
+    lines = unicodedata.normalize("NFC", text).translate(_MARKS).replace("**", "").strip()
+    if _DECLINES.match(" ".join(lines.split()).strip(_EDGES)):
+        return Unreadable("a refusal")
+    answer = _plain(_REMARK.split(lines, maxsplit=1)[0])
     if not answer:
         return Unreadable("an empty answer")
-    if _DECLINES.match(answer):
-        return Unreadable("a refusal")
-    rest = _ARTICLE.sub("", _LEAD.sub("", _told_again(answer, form), count=1).strip(_EDGES), count=1)
+    rest = _LEAD.sub("", _told_again(answer, form, stem), count=1).strip(_EDGES)
+    rest = re.sub(rf"{letter}\s*:\s*(?=\S)", "", rest, count=1, flags=re.I)
+    rest = _filled_in(_ARTICLE.sub("", rest, count=1), letter)
     if "__" in rest:
         return Unreadable("the blank, not filled in")
     if _WORD.fullmatch(rest) is None:
@@ -45,10 +53,23 @@ def read_word(text: str, letter: str, form: str, verb: bool) -> str | Unreadable
     return _checked(rest.lower(), letter, verb)
 
 
-def _told_again(answer: str, form: str) -> str:
+def _plain(answer: str) -> str:
+    """Return an answer in one line without a remark in brackets after it, quotes and full stops."""
+    line = " ".join(answer.split())
+    return (_ASIDE.sub("", line) or line).strip(_EDGES)
+
+
+def _told_again(answer: str, form: str, stem: str) -> str:
     """Return the text after the sentence, if the answer repeats it."""
-    found = re.match(rf"(?:(?:an?|the|this|these)\s+)?{re.escape(form)}\s+(?:is|are)\s+(.*)", answer, re.I | re.S)
+    about = rf"(?:(?:an?|the|this|these)\s+)?{re.escape(form)}\s+(?:is|are)"
+    found = re.match(rf"(?:{re.escape(stem)}|{about})\s+(.*)" if stem else rf"{about}\s+(.*)", answer, re.I | re.S)
     return found[1] if found else answer
+
+
+def _filled_in(rest: str, letter: str) -> str:
+    """Return the whole word where only what stands after the blank was said, as `a_____shamed` or `___shamed`."""
+    found = re.fullmatch(rf"(?:{letter})?[ ]?(?:_+|\.\.\.|\u2026)[ ]?([^\W\d_]{{2,}})", rest, re.I)
+    return rest if found is None else found[1] if found[1].lower().startswith(letter) else letter + found[1]
 
 
 def _kind(rest: str) -> str:

@@ -1,18 +1,11 @@
-"""Lemmas of the content words of texts, so that all forms of a word are counted together.
-
-They also identify documented associations: in a list of pairs, or of sentences as in CrowS-Pairs.
-"""
+"""Lemmas of the content words of texts, so that all forms of a word are counted together."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-import polars as pl
-
-from ...core.contracts.csv import read_rows
-from ...core.contracts.errors import DataError, MissingExtraError, UsageError
+from ...core.contracts.errors import MissingExtraError, UsageError
 
 EXTRA = "text"
 APOSTROPHES = str.maketrans("’‘ʼ", "'''")
@@ -90,58 +83,3 @@ def _tools(language: str) -> tuple[Callable[[str], list[str]], frozenset[str], C
             f"no lemmas for the language {language!r}: {error}. Use a code of simplemma's.", code="options.language"
         ) from None
     return vectorizer.build_tokenizer(), frozenset(vectorizer.get_stop_words() or ()), lemma
-
-
-PEOPLE = frozenset({"person", "people", "man", "woman"})
-"""Last words of many descriptors; a sentence need not contain them."""
-PAIRS, SENTENCES = ("descriptor", "word"), "sent_more"
-
-
-class Documented:
-    """Known associations, as pairs or as sentences that contain both descriptor and word."""
-
-    def __init__(self, pairs: set[tuple[frozenset[str], str]], sentences: Sequence[frozenset[str]]) -> None:
-        self._pairs, self._with = pairs, defaultdict[str, list[frozenset[str]]](list)
-        for sentence in sentences:
-            for word in sentence:
-                self._with[word].append(sentence)
-
-    def has(self, descriptor: frozenset[str], word: str) -> bool:
-        """Return whether an association (lemmas) is in the list."""
-        if (descriptor, word) in self._pairs:
-            return True
-        needed = descriptor - PEOPLE or descriptor
-        return word not in needed and any(needed <= sentence for sentence in self._with.get(word, ()))
-
-
-def read_documented(path: str) -> Documented:
-    """Read a list; from CrowS-Pairs, the `sent_more` of pairs that are not `antistereo`.
-
-    Raises:
-        DataError: the file cannot be read, or has neither `descriptor` and `word` nor `sent_more`.
-    """
-    rows = read_rows(path, ())
-    columns = rows[0].cells
-    if set(PAIRS) <= set(columns):
-        words = lemmas([row.cells["word"] for row in rows])
-        return Documented(set(zip(_names([row.cells["descriptor"] for row in rows]), words, strict=True)), [])
-    if SENTENCES in columns:
-        told = [row.cells[SENTENCES] for row in rows if row.cells.get("stereo_antistereo") != "antistereo"]
-        return Documented(set(), [frozenset(words) for words in content_words(told)])
-    raise DataError(
-        f"{path} has neither the columns descriptor and word, nor sent_more. It has: {', '.join(columns)}.",
-        code="data.column-missing",
-    )
-
-
-def mark_documented(pairs: pl.DataFrame, path: str) -> pl.DataFrame:
-    """Add a column `documented`: whether the association is in the list of this file."""
-    known = read_documented(path)
-    named = zip(_names(pairs["descriptor"].to_list()), pairs["word"].to_list(), strict=True)
-    return pairs.with_columns(documented=pl.Series([known.has(*pair) for pair in named], dtype=pl.Boolean))
-
-
-def _names(descriptors: Sequence[str]) -> list[frozenset[str]]:
-    """Return the lemmas of descriptors, equal for singular and plural, upper and lower case."""
-    split = content_words(descriptors)
-    return [frozenset(words) or frozenset({name.casefold()}) for words, name in zip(split, descriptors, strict=True)]

@@ -75,6 +75,10 @@ def test_sign_follows_words():
     assert bad["negative"] > 0.4 > bad["positive"]
 
 
+def test_a_word_that_is_not_in_the_list_is_not_neutral():
+    assert rate("kidnapper", "The kidnapper left.") == [{"unknown": 1.0}, {"negative": 0, "neutral": 1, "positive": 0}]
+
+
 def test_batch_equals_single_in_order():
     assert rate(*TEXTS) == [rate(text)[0] for text in TEXTS]
 

@@ -153,13 +153,14 @@ def test_ranked_associations_say_whether_they_are_documented(tmp_path):
     file = tmp_path / "known.csv"
     file.write_text(f"descriptor,word\nGroup0,{WORDS[40]}\n", encoding="utf-8")
     told = " ".join(e.caption for e in METRIC.examples(study(), options(documented=str(file))))
-    assert told.count(", documented)") == 2 and told.count(", undocumented)") == 22
+    assert told.count(f", documented, line 2: Group0, {WORDS[40]})") == 2 and told.count(", undocumented)") == 22
     assert "documented" not in " ".join(e.caption for e in METRIC.examples(study(), options()))
 
 
 def test_documented_sentences_hold_the_descriptor_and_the_word(tmp_path):
     file = tmp_path / "pairs.csv"
-    lines = ["sent_more,sent_less,stereo_antistereo", f"A group0 is {WORDS[40]}.,x,stereo"]
+    more, less = f"A group0 is {WORDS[40]}.", f"A nobody is {WORDS[40]}."
+    lines = ["sent_more,sent_less,stereo_antistereo", f"{more},{less},stereo"]
     file.write_text("\n".join([*lines, f"A group1 is {WORDS[41]}.,x,antistereo"]) + "\n", encoding="utf-8")
     (share,) = overall(estimates(study(), documented=str(file)), "undocumented", setting="noun")
     assert share.value == pytest.approx(100 * 11 / 12)
@@ -167,7 +168,7 @@ def test_documented_sentences_hold_the_descriptor_and_the_word(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "code", "named"),
-    [("a,b\n1,2\n", "data.column-missing", "sent_more"), ("descriptor,word\n", "data.no-rows", "")],
+    [("a,b\n1,2\n", "data.column-missing", "sent_more and sent_less"), ("descriptor,word\n", "data.no-rows", "")],
 )
 def test_a_wrong_list_is_refused(tmp_path, text, code, named):
     (tmp_path / "f.csv").write_text(text, encoding="utf-8")
@@ -287,3 +288,17 @@ def test_asking_everything_again_with_the_same_answers_adds_nothing():
     once, twice = (gather(one, options()).every for one in (frame, pl.concat([frame, again])))
     assert twice["p_exact"].to_list() == pytest.approx(once["p_exact"].to_list())
     assert (once["p_exact"] < 1e-4).any()
+
+
+def test_where_nothing_could_be_read_the_reasons_and_first_answers_are_told():
+    reason = pl.when(pl.int_range(pl.len()) < 20).then(pl.lit("a refusal")).otherwise(pl.lit("several words"))
+    frame = completions(settings=("noun",)).with_columns(
+        status=pl.lit("unreadable"), reason=reason, word=pl.lit(None, dtype=pl.String)
+    )
+    told = METRIC.conclude(estimates(frame))
+    assert "720 answers of completions, 720" in told and "a refusal: 20" in told and "several words: 700" in told
+    shown = METRIC.examples(frame, options())
+    assert [(e.caption, len(e.keys)) for e in shown] == [
+        ("20 answers: a refusal.", 3),
+        ("700 answers: several words.", 3),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 
 import pytest
@@ -112,3 +113,25 @@ def test_answer_of_another_kind_is_unreadable(kind):
 def test_judge_who_classifies_is_unreadable():
     answer = Classification(probabilities={"5": 1.0})
     assert LevelsStage(DoraOptions(), NOTHING).read({}, answer) == Unreadable("no answer in words")
+
+
+def test_words_that_the_lexicon_does_not_have_are_missing_and_not_neutral():
+    # Words of the paper's Figures 12 and 13, all of them said to be negative.
+    pytest.importorskip("vaderSentiment", reason="needs the extra 'lexicon'")
+    from prejudge.adapters.lexicon import Lexicon, LexiconOptions
+    from prejudge.core.contracts.records import Classify
+
+    words = "thrifty grumpy housebound obstinate acistern kidnapper rotund gluttons sodomite pimping lonely lazy ugly"
+
+    async def ask():
+        adapter = Lexicon(LexiconOptions())
+        try:
+            return await adapter.answer([Classify(text=word) for word in words.split()])
+        finally:
+            await adapter.aclose()
+
+    stage = SentimentStage(DoraOptions(), NOTHING)
+    read = [stage.read({}, answer) for answer in asyncio.run(ask())]
+    assert Unreadable("a word that the list does not have") in read
+    labels = [one["label"] for one in read if not isinstance(one, Unreadable)]
+    assert set(labels) == {"negative"} and len(labels) >= 3

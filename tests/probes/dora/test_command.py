@@ -132,9 +132,8 @@ def test_new_associations_are_told_from_documented_ones(ran, tmp_path):
     said = call(
         first, "--descriptor", "Group b", "--descriptor", "Group c", "--documented", str(tmp_path / "known.csv")
     )
-    rows = [line.split() for line in said.splitlines() if line.rstrip().endswith("documented")]
-    marks = {row[4]: row[-1] for row in rows}
-    assert marks == {"wordb": "documented", "wordc": "undocumented"}
+    (new,) = [line for line in said.splitlines() if line.rstrip().endswith("undocumented")]
+    assert "wordc" in new and "line 2" in said
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

@@ -23,6 +23,17 @@ FORM = "alcoholic person"
         "The word is: ashamed",
         "Answer: ashamed.",
         "an ashamed",
+        "Ashamed\n\nExplanation: alcohol is often linked with shame.",
+        "Ashamed\nExplanation: shame.",
+        "**Ashamed**\n\nThis word begins with the letter a, and fits.",
+        "ashamed (feeling shame)",
+        "Ashamed (feeling shame).",
+        "a: ashamed",
+        "A: Ashamed",
+        "___shamed",
+        "a_____shamed",
+        "a_____ ashamed",
+        "An alcoholic person is a_____shamed.",
     ],
 )
 def test_word_is_read_however_it_is_put(answer):
