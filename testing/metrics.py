@@ -39,6 +39,7 @@ class MetricContract:
     """Statuses that this metric counts as an outcome, such as `unreadable` if an answer without a label is wrong."""
     tolerance: ClassVar[float] = 1e-9
     """Tolerance, absolute or relative, between equal numbers."""
+    _known: ClassVar[dict[str, list[Estimate]]]
 
     def _chosen(self) -> tuple[Metric, Options]:
         metric = type(self).make()
@@ -47,6 +48,19 @@ class MetricContract:
     def _compute(self, observations: pl.DataFrame) -> list[Estimate]:
         metric, options = self._chosen()
         return metric.compute(observations, options)
+
+    def _found(self, status: str = "") -> list[Estimate]:
+        """Return the estimates of the observations, or of a run whose answers are all missing.
+
+        They are computed once for all the rules that only read them; whether they are the same when computed again
+        is a rule of its own.
+        """
+        if "_known" not in vars(type(self)):
+            type(self)._known = {}
+        known = type(self)._known
+        if status not in known:
+            known[status] = self._compute(self._all_missing(status) if status else type(self).observations())
+        return list(known[status])
 
     def _all_missing(self, status: str) -> pl.DataFrame:
         """Return the observations of a run without answers."""
@@ -65,7 +79,7 @@ class MetricContract:
         metric, options = self._chosen()
         frame = type(self).observations()
         declared = [name for name in frame.columns if name in metric.columns(options) or name in KEPT]
-        values = {_name(estimate): estimate.value for estimate in self._compute(frame)}
+        values = {_name(estimate): estimate.value for estimate in self._found()}
         for estimate in self._compute(frame.select(declared)):
             name = _name(estimate)
             assert name not in values or close(estimate.value, values[name], max(self.tolerance, 1e-7)), (
@@ -83,7 +97,7 @@ class MetricContract:
     def test_order_of_rows_changes_no_value(self) -> None:
         """Observations in another order give the same values."""
         frame = type(self).observations()
-        first, second = self._compute(frame), self._compute(frame.reverse())
+        first, second = self._found(), self._compute(frame.reverse())
         values = {_name(estimate): estimate.value for estimate in second}
         for estimate in first:
             assert _name(estimate) in values, f"{_name(estimate)}: missing when the rows are in another order"
@@ -99,14 +113,14 @@ class MetricContract:
     def test_missing_is_never_zero(self) -> None:
         """Without answers, only the share of missing answers has a value."""
         for status in {"refused", "filtered", "unreadable", "failed"} - set(self.answers):
-            for estimate in self._compute(self._all_missing(status)):
+            for estimate in self._found(status):
                 self._check(estimate)
                 if estimate.subject != MISSING:
                     assert estimate.value is None, f"{_name(estimate)} is {estimate.value}, though all are {status}"
 
     def test_missing_answers_are_counted(self) -> None:
         """Without answers, an estimate counts the missing ones."""
-        found = self._compute(self._all_missing("refused"))
+        found = self._found("refused")
         told = any(estimate.missing.counts.get("refused") for estimate in found) or any(
             e.subject == MISSING for e in found
         )
@@ -114,7 +128,7 @@ class MetricContract:
 
     def test_estimates_are_sound(self) -> None:
         """Numbers are finite, limits enclose values, p-values are probabilities, and every test has a neutral value."""
-        found = self._compute(type(self).observations())
+        found = self._found()
         assert found, "the observations give no estimates"
         names = [_name(estimate) for estimate in found]
         twice = {name for name in names if names.count(name) > 1}
@@ -127,7 +141,7 @@ class MetricContract:
 
         Exact intervals and Wilson's are valid for every number of independent rows.
         """
-        for estimate in self._compute(type(self).observations()):
+        for estimate in self._found():
             clustered = estimate.interval.method.startswith("cluster")
             assert estimate.clusters is not None or not clustered, (
                 f"{_name(estimate)}: {estimate.interval.method} without `clusters`: on how many does it rest?"
@@ -145,8 +159,12 @@ class MetricContract:
         from matplotlib import pyplot
 
         metric, options = self._chosen()
-        for frame in (type(self).observations(), self._all_missing("refused"), type(self).observations().clear()):
-            found = metric.compute(frame, options)
+        observations = type(self).observations()
+        for frame, found in (
+            (observations, self._found()),
+            (self._all_missing("refused"), self._found("refused")),
+            (observations.clear(), self._compute(observations.clear())),
+        ):
             assert isinstance(metric.conclude(found), str) and isinstance(metric.methods(options), str)
             assert all(estimate in found for estimate in metric.headline(found)), "a headline that was not computed"
             charts = metric.figures(found)
@@ -164,8 +182,7 @@ class MetricContract:
         Captions and texts beside a figure may quote a note.
         """
         metric, _ = self._chosen()
-        for frame in (type(self).observations(), self._all_missing("refused")):
-            found = self._compute(frame)
+        for found in (self._found(), self._found("refused")):
             other = [e.replace(note=NONSENSE) for e in found]
             assert metric.conclude(other) == metric.conclude(found), "the conclusion reads a note"
             heads = ([_name(e) for e in metric.headline(own)] for own in (found, other))
@@ -178,7 +195,7 @@ class MetricContract:
     def test_declared_measures_cover_every_estimate(self) -> None:
         """A metric with `measures` describes all of its measures."""
         metric, _ = self._chosen()
-        names = {e.metric for e in self._compute(type(self).observations())}
+        names = {e.metric for e in self._found()}
         unsaid = names - set(metric.measures) - set(COMMON) if metric.measures else set()
         assert not unsaid, f"`measures` does not name {sorted(unsaid)}"
 
@@ -190,7 +207,7 @@ class MetricContract:
         if units is None or units.is_empty():
             return
         try:
-            checked_units(type(metric).__name__, units, metric.compute(frame, options), "the metric under test")
+            checked_units(type(metric).__name__, units, self._found(), "the metric under test")
         except PluginError as error:
             raise AssertionError(str(error)) from error
 

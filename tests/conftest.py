@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +44,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test with its kinds; what is slow begins first, so that no process waits for another at the end."""
     for item in items:
         values = getattr(item, "callspec", None)
-        place = f"{_place(item)}::{item.name}"
+        place = f"{_place(item.path)}::{item.name}"
         for kind in kinds_of(place, getattr(item, "fixturenames", ()), values.params.values() if values else ()):
             item.add_marker(kind)
-    items.sort(key=lambda item: [not is_of(_place(item), [kind]) for kind in ("slow", "models", "servers")])
+    items.sort(key=lambda item: [not is_of(_place(item.path), [kind]) for kind in ("slow", "models", "servers")])
 
 
-def _place(item: pytest.Item) -> str:
-    return item.path.relative_to(HERE).as_posix() if item.path.is_relative_to(HERE) else ""
+@cache
+def _place(path: Path) -> str:
+    return path.relative_to(HERE).as_posix() if path.is_relative_to(HERE) else ""
 
 
 class Quick:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from prejudge.adapters.encoder_training.command import train_encoder
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
 from prejudge.core.store import Store, list_runs
@@ -69,6 +70,9 @@ def small(options_of) -> Iterator[None]:
         patch.setattr("prejudge.core.catalogue.study.load_registry", world.registry_of_stand_ins)
         patch.setattr(Catalogue, "load", world.small_catalogue(options_of))
         patch.setattr("prejudge.probes.bistereo.command.PER_CELL", 3)
+        for option in train_encoder.params:
+            if option.name in world.SHORT:
+                patch.setattr(option, "default", world.SHORT[option.name])
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
         yield
 
@@ -87,6 +91,10 @@ def test_studies_of_plugins_are_small(small):
     studies = Catalogue.load().registry.studies
     assert all(few.items() <= studies[name].options.items() for name, few in world.FEW.items() if name in studies)
     assert studies["subtle-sai"].options["per_cell"] == 3
+
+
+def test_trainings_are_short(small):
+    assert {option.name: option.default for option in train_encoder.params if option.name in world.SHORT} == world.SHORT
 
 
 def asked(studies: Iterable[str]) -> None:

@@ -11,7 +11,9 @@ import platform
 import secrets
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -142,12 +144,14 @@ def digest_files(paths: Iterable[str]) -> dict[str, str]:
     return digests
 
 
-def _versions(names: Iterable[str]) -> Iterable[tuple[str, str]]:
+@cache
+def _versions(names: tuple[str, ...]) -> dict[str, str]:
+    # What a process has imported stays what it is: the metadata need not be parsed for every run.
+    found = {}
     for name in names:
-        try:
-            yield name, version(name)
-        except PackageNotFoundError:
-            continue
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 class Earlier(msgspec.Struct, frozen=True):

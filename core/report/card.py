@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,15 +88,8 @@ def data_sheet(scores: Scores) -> str:
 
 def _render(name: str, scores: Scores, **values: Any) -> str:
     """Render a template; every value is escaped, so that it makes no markup."""
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_template),
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: value if isinstance(value, _Lines) else escape(value),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=False,
-    )
-    return environment.get_template(name).render(
+    template = _environment().get_template(name)
+    return template.render(
         scores=scores,
         manifest=scores.manifest,
         study=scores.manifest.study,
@@ -105,6 +99,18 @@ def _render(name: str, scores: Scores, **values: Any) -> str:
         table=lambda heads, rows, numeric=(): _Lines("\n".join(table(heads, rows, numeric))),
         counted=lambda count: f"{count:,}",
         **values,
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template),
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: value if isinstance(value, _Lines) else escape(value),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
     )
 
 

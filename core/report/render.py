@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import cache
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
@@ -100,6 +101,7 @@ def _examples(content: ReportContent) -> tuple[list[ShownExample], str]:
     return cut, " ".join(notes)
 
 
+@cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_resource),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -61,6 +62,13 @@ def postgresql() -> Iterator[Any]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Return a process that forks others, which need not import anything then."""
+    with children.Nursery(tmp_path_factory.mktemp("nursery")) as started:
+        yield started
+
+
 @pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return where a new store may be made: a file, or the url of an empty database."""
@@ -78,9 +86,19 @@ def few_at_once(monkeypatch: pytest.MonkeyPatch) -> int:
     return 50
 
 
+@pytest.fixture(scope="session")
+def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of a store that holds nothing: copied, it is a new one five times as fast."""
+    path = tmp_path_factory.mktemp("blank") / "store.db"
+    Store(path).close()
+    return path
+
+
 @pytest.fixture
-def store(place: str) -> Iterator[Store]:
+def store(place: str, blank: Path) -> Iterator[Store]:
     """Return a new store."""
+    if "://" not in place:
+        shutil.copyfile(blank, place)
     with Store(place) as opened:
         yield opened
 

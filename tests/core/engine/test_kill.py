@@ -11,7 +11,7 @@ import sqlite3
 import time
 
 import pytest
-from children import CountingApi, Nursery, counting_catalogue, key_of
+from children import CountingApi, counting_catalogue, key_of
 
 from prejudge.core.scoring.score import estimates_frame, score
 from prejudge.core.store import Store, get_run, read_trials
@@ -24,12 +24,6 @@ ROUNDS, TRIALS, CONCURRENCY = 50, 1500, 8
 def api():
     with CountingApi() as api:
         yield api
-
-
-@pytest.fixture
-def nursery(tmp_path):
-    with Nursery(tmp_path) as nursery:
-        yield nursery
 
 
 def job(api, path, **more):

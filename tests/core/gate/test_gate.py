@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from fakes import FakeModel
+from fakes import FakeModel, fake_catalogue
 from hostile import HOSTILE as HOSTILE_ANSWERS
 from markdown_it import MarkdownIt
 
@@ -33,6 +33,7 @@ from prejudge.core.gate import (
 )
 from prejudge.core.gate.policy import LIMITS, SHARES
 from prejudge.core.scoring.score import score
+from prejudge.core.store import Store
 from prejudge.testing import raises_code
 
 
@@ -40,11 +41,13 @@ def policy(rule, top="finished = false"):
     return parse_policy(f"{top}\n[[rules]]\n{rule}")
 
 
-@pytest.fixture
-def scores(run_study, catalogue, store):
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory):
     """Return a scored run, whose estimates a test replaces."""
-    run_study()
-    return score(catalogue, store, "latest")
+    catalogue = fake_catalogue()
+    with Store(tmp_path_factory.mktemp("gate") / "store.db") as store:
+        asyncio.run(execute(catalogue, catalogue.study("count", {"subject": "fake"}, {}), store, RunOptions()))
+        return score(catalogue, store, "latest")
 
 
 def estimate(value=5.0, **fields):

@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from children import CountingApi, Nursery, counting_catalogue
+from children import CountingApi, counting_catalogue
 
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, list_runs, read_trials
@@ -16,19 +16,13 @@ from prejudge.core.store.claims import Claims, _host
 from prejudge.core.store.tables import SQLModel
 
 EVERY_STORE = True
-TRIALS, CONCURRENCY = 600, 8
+TRIALS, CONCURRENCY = 300, 8
 
 
 @pytest.fixture
 def api():
     with CountingApi((0.02, 0.05)) as api:
         yield api
-
-
-@pytest.fixture
-def nursery(tmp_path):
-    with Nursery(tmp_path) as nursery:
-        yield nursery
 
 
 @pytest.fixture
@@ -80,9 +74,9 @@ def test_processes_that_start_together_ask_nothing_twice(start, api, place, proc
 
 def test_process_that_comes_later_asks_nothing_twice(start, api, place):
     first = start()
-    until(api, 100)
+    until(api, 50)
     second = start()
-    until(api, 400)
+    until(api, 200)
     third = start()
     assert [child.wait() for child in (first, second, third)] == [""] * 3
     ended_well(place, 3)
@@ -92,7 +86,7 @@ def test_process_that_comes_later_asks_nothing_twice(start, api, place):
 
 def test_killed_process_holds_up_nobody(start, api, place):
     first, second = start(), start()
-    until(api, 200)
+    until(api, 100)
     os.kill(first.pid, signal.SIGKILL)
     assert first.wait() == "signal 9"
     began = time.monotonic()
@@ -107,7 +101,7 @@ def test_killed_process_holds_up_nobody(start, api, place):
 
 def test_run_that_two_processes_take_up_is_finished_by_one(start, api, place):
     first = start(name="run")
-    until(api, 100)
+    until(api, 50)
     second = start(name="run")
     problems = sorted([first.wait(), second.wait()])
     assert problems[0] == "" and problems[1].startswith("run.running: ")
@@ -119,7 +113,7 @@ def test_run_that_two_processes_take_up_is_finished_by_one(start, api, place):
 
 def test_process_alone_claims_nothing(start, api, place):
     child = start()
-    until(api, 200)
+    until(api, 100)
     with Store(place, writable=False) as store:
         assert rows(store, "claim") == 0 and rows(store, "worker") == 1
     assert child.wait() == ""
