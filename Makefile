@@ -101,4 +101,4 @@ $(LINK):
 
 $(PAGES):
 	mkdir -p $@
-	ln -sfn $(addprefix ../../../,core adapters probes metrics testing __init__.py __init__.pyi py.typed) $@
+	ln -sfn $(addprefix ../../../,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)) $(wildcard __init__.py*) py.typed) $@

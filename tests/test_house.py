@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-WHOLE = ("__init__.py", "__init__.pyi", "py.typed", "registry.toml", "adapters", "core", "testing")
+from .package_parts import ROOT, link_package
+
 ROOMS = ("probes", "metrics")
 STUDIES = sorted(path.parent.name for path in (ROOT / "probes").glob("*/plugin.py"))
 OTHERS = {"subtle": "bistereo-tuples"}
@@ -44,14 +44,12 @@ print(json.dumps({
 
 def house(place: Path, without: str = "") -> Path:
     """Make the package of links to this one's folders, less those of a study."""
-    package = place / "prejudge"
+    package = link_package(place, *ROOMS)
     for room in ROOMS:
-        (package / room).mkdir(parents=True)
+        (package / room).mkdir()
         for inside in (ROOT / room).iterdir():
             if inside.name not in (without, "__pycache__"):
                 (package / room / inside.name).symlink_to(inside)
-    for name in WHOLE:
-        (package / name).symlink_to(ROOT / name)
     return place
 
 

@@ -6,21 +6,18 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("core", "adapters", "probes", "metrics", "testing")
+from .package_parts import FILES, PARTS, ROOT
 
 
 def tracked() -> set[str]:
     """Return the files of the package that git tracks, as paths in the wheel."""
     out = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     files = [name for name in out.splitlines() if (ROOT / name).is_file()]
-    inside = [name for name in files if name.split("/")[0] in PACKAGES]
-    modules = [name for name in files if "/" not in name and name.endswith((".py", ".pyi"))]
-    return {f"prejudge/{name}" for name in [*inside, *modules, "py.typed", "registry.toml"]}
+    inside = [name for name in files if name.split("/")[0] in PARTS]
+    return {f"prejudge/{name}" for name in [*inside, *FILES]}
 
 
 @pytest.fixture(scope="module")

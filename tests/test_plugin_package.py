@@ -18,10 +18,11 @@ import pytest
 
 from prejudge.core.scaffold import KINDS, Names, write_package
 
-ROOT = Path(__file__).resolve().parents[1]
+from .package_parts import FILES, PARTS, ROOT
+
 SAMPLE = ROOT / "tests" / "plugin_package"
-PARTS = ("core", "adapters", "probes", "metrics", "testing")
-FILES = ("pyproject.toml", "registry.toml", "README.md", "LICENSE", "__init__.py", "__init__.pyi", "py.typed")
+BUILT_WITH = ("pyproject.toml", "README.md", "LICENSE")
+"""What a build of the package reads besides it."""
 BROKEN = {
     "import-error": "import no_such_module\n",
     "wrong-hook": "import prejudge\n\n@prejudge.hookimpl\ndef prejudge_probs():\n    return []\n",
@@ -36,26 +37,34 @@ BROKEN = {
     ),
 }
 
+ENDED = "ended with "
+OWN_TESTS = f"""
+import os, sys, pytest
+print()
+for folder in sys.argv[1:]:
+    os.chdir(folder)
+    code = pytest.main(["-q", "-p", "no:cacheprovider"])
+    print("{ENDED}" + str(int(code)), flush=True)
+"""
+"""Runs pytest in each of some folders."""
+
 
 def copy_of_the_package(target: Path) -> Path:
     for part in PARTS:
         shutil.copytree(ROOT / part, target / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in FILES:
+    for name in (*FILES, *BUILT_WITH):
         shutil.copy(ROOT / name, target / name)
     return target
 
 
-def broken_package(folder: Path, name: str) -> Path:
+def write_broken_package(site: Path, name: str) -> None:
+    """Write what pip would leave of a package; that packages are built and installed, the others show."""
     module = name.replace("-", "_")
-    folder.mkdir(parents=True)
-    (folder / f"{module}.py").write_text(BROKEN[name])
-    (folder / "pyproject.toml").write_text(
-        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
-        f'[project]\nname = "{name}"\nversion = "1"\n'
-        f'[project.entry-points.prejudge]\n{module} = "{module}"\n'
-        f'[tool.setuptools]\npy-modules = ["{module}"]\n'
-    )
-    return folder
+    (site / f"{module}.py").write_text(BROKEN[name])
+    about = site / f"{module}-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    (about / "entry_points.txt").write_text(f"[prejudge]\n{module} = {module}\n")
 
 
 class Installed:
@@ -66,8 +75,9 @@ class Installed:
         self._listed: dict[tuple[str, ...], str] = {}
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place / "env")], check=True)
         site = sysconfig.get_path("purelib", vars={"base": str(place / "env"), "platbase": str(place / "env")})
+        self.site = Path(site)
         # What prejudge and its plugins depend on; a folder that is added so runs no hooks of editable installs.
-        (Path(site) / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+        (self.site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
         self.python = place / "env" / "bin" / "python"
 
     def install(self, *folders: Path) -> None:
@@ -104,8 +114,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     shutil.copytree(SAMPLE, place / "sample", ignore=shutil.ignore_patterns("__pycache__"))
     for kind in KINDS:
         write_package(Names(kind, f"new-{kind}"), place / f"new-{kind}")
-    broken = [broken_package(place / "broken" / name, name) for name in BROKEN]
-    found.install(source, place / "sample", *(place / f"new-{kind}" for kind in KINDS), *broken)
+    for name in BROKEN:
+        write_broken_package(found.site, name)
+    found.install(source, place / "sample", *(place / f"new-{kind}" for kind in KINDS))
     return found
 
 
@@ -159,12 +170,21 @@ def test_thing_that_breaks_its_contract_is_named_when_it_is_used(installed):
     assert done.returncode == 2 and "'wrong-contract:wrong_contract'" in done.stderr and "Metric" in done.stderr
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_new_package_passes_its_own_tests(installed, kind):
+@pytest.fixture(scope="module")
+def own_tests(installed) -> dict[str, tuple[int, str]]:
+    """Return, by kind, how the tests of a new package end and what they say; one process imports torch for all."""
     pytest.importorskip("torch", reason="the new packages try the reference models")
-    done = installed.run("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=installed.place / f"new-{kind}")
+    done = installed.run("-c", OWN_TESTS, *(str(installed.place / f"new-{kind}") for kind in KINDS))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert " passed" in done.stdout and "skipped" not in done.stdout
+    said = [part.partition("\n") for part in done.stdout.split(ENDED)]
+    return {kind: (int(said[i + 1][0]), said[i][2]) for i, kind in enumerate(KINDS)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_package_passes_its_own_tests(own_tests, kind):
+    code, said = own_tests[kind]
+    assert code == 0, said
+    assert " passed" in said and "skipped" not in said
 
 
 def test_study_of_a_new_probe_comes_with_its_package(installed):

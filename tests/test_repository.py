@@ -15,7 +15,8 @@ import yaml
 
 from prejudge.core.contracts.version import VERSION
 
-ROOT = Path(__file__).resolve().parents[1]
+from .package_parts import PARTS, ROOT
+
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 YAML = [*FORMS, ROOT / ".github/workflows/ci.yml", ROOT / ".pre-commit-config.yaml", ROOT / "CITATION.cff"]
 NEEDED = ("registry.toml", "py.typed", "LICENSE", "README.md", "pyproject.toml", "core/report/report.html")
@@ -93,5 +94,5 @@ def test_source_distribution_has_what_a_build_needs(tmp_path):
     subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    package = [name for name in tracked if name.split("/")[0] in ("core", "adapters", "probes", "metrics", "testing")]
+    package = [name for name in tracked if name.split("/")[0] in PARTS]
     assert {*package, *(name for name in NEEDED if name in tracked)} <= inside

@@ -15,7 +15,7 @@ import pytest
 import prejudge
 from prejudge.core.cli.main import COMMANDS, plugin_commands
 
-ROOT = Path(__file__).resolve().parents[1]
+from .package_parts import ROOT, link_package
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +24,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if find_spec(module) is None:
             pytest.skip(f"needs {module}: pip install 'prejudge[docs]'")
     source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
-    (source / "prejudge").mkdir()
     # Only what the package is: an environment in the root would be searched for modules, too, for two minutes.
-    for name in ("core", "adapters", "probes", "metrics", "testing", "__init__.py", "__init__.pyi"):
-        (source / "prejudge" / name).symlink_to(ROOT / name)
+    link_package(source)
     environment = {**os.environ, "PREJUDGE_SOURCE": str(source), "PREJUDGE_PLUGINS": "none", "NO_MKDOCS_2_WARNING": "1"}
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(built)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,22 @@ from prejudge.core.contracts.errors import ModelError
 from prejudge.core.contracts.records import PseudoLikelihood, TokenScores
 
 from .checkpoints import write_causal, write_classifier, write_masked
+from .pool import POOL
 
 Answers = list[TokenScores | ModelError]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pool() -> Iterator[None]:
+    """Close the shared adapters in the end."""
+    yield
+    POOL.close()
+
+
+@pytest.fixture(autouse=True)
+def pooled(pool: None, request: pytest.FixtureRequest) -> None:
+    """Let the test share adapters, or not."""
+    POOL.begin(request.fixturenames)
 
 
 @pytest.fixture(scope="session")
@@ -49,17 +62,11 @@ def tiny_bert(tiny_masked: Callable[[str], Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def ask_masked() -> Callable[..., Answers]:
-    """Return `ask(folder, requests, **options)`: load, answer on the CPU, close."""
-
-    async def once(folder: Path, requests: Sequence[PseudoLikelihood], options: dict[str, Any]) -> Answers:
-        adapter = HFMasked(HFMaskedOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options}))
-        try:
-            return list(await adapter.answer(requests))
-        finally:
-            await adapter.aclose()
+    """Return `ask(folder, requests, **options)`: answer on the CPU."""
 
     def ask(folder: Path, requests: Sequence[PseudoLikelihood], **options: Any) -> Answers:
-        return asyncio.run(once(folder, requests, options))
+        chosen = HFMaskedOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options})
+        return POOL.ask(HFMasked, chosen, requests)
 
     return ask
 
@@ -107,17 +114,11 @@ def tiny_llama(make_causal: Callable[..., Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def ask_causal() -> Callable[..., list[Any]]:
-    """Return `ask(folder, requests, **options)`: load, answer on the CPU, close."""
+    """Return `ask(folder, requests, **options)`: answer on the CPU."""
     from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
 
-    async def once(folder: Path, requests: Sequence[Any], options: dict[str, Any]) -> list[Any]:
-        adapter = HFCausal(HFCausalOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options}))
-        try:
-            return list(await adapter.answer(requests))
-        finally:
-            await adapter.aclose()
-
     def ask(folder: Path, requests: Sequence[Any], **options: Any) -> list[Any]:
-        return asyncio.run(once(folder, requests, options))
+        chosen = HFCausalOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options})
+        return POOL.ask(HFCausal, chosen, requests)
 
     return ask

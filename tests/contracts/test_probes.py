@@ -20,6 +20,8 @@ METRIC_RULES = [name for name in dir(MetricContract) if name.startswith("test_")
 ANSWERS = {"bistereo-nli-prompts": ("unreadable",)}
 """An answer without a label is a wrong one."""
 _SEEN: dict[str, dict[str, pl.DataFrame]] = {}
+_CASES: dict[tuple[str, str], type[MetricContract]] = {}
+"""One class per metric, so that its rules share what they read."""
 
 
 def answers(instrument: Instrument) -> Any:
@@ -41,6 +43,12 @@ def observed(instrument: Instrument) -> dict[str, pl.DataFrame]:
 
 
 def metric_case(instrument: Instrument, name: str) -> MetricContract:
+    if (instrument.id, name) not in _CASES:
+        _CASES[instrument.id, name] = new_case(instrument, name)
+    return _CASES[instrument.id, name]()
+
+
+def new_case(instrument: Instrument, name: str) -> type[MetricContract]:
     kind = CATALOGUE.plugins.load("metric", name)
     probe = CATALOGUE.plugins.load("probe", instrument.probe)()
     stages = probe.stages(build_options(instrument.probe, probe.options, instrument.options))
@@ -54,7 +62,7 @@ def metric_case(instrument: Instrument, name: str) -> MetricContract:
         "outcomes": tuple(outcomes),
         "answers": ANSWERS.get(name, ()),
     }
-    return type("Case", (MetricContract,), members)()
+    return type("Case", (MetricContract,), members)
 
 
 SILENT = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import io
 
@@ -15,14 +14,20 @@ from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import ModelLoadError
 from prejudge.core.contracts.records import Draw
 
+from ..pool import POOL
+
 Image = pytest.importorskip("PIL.Image")
 
 
 ASK = Draw(prompt="a photo of a person", width=16, height=16, steps=2, seed=3)
 
 
+def chosen(folder, **options):
+    return DiffusersOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options})
+
+
 def build(folder, **options):
-    return Diffusers(DiffusersOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options}))
+    return Diffusers(chosen(folder, **options))
 
 
 def draw(folder, *requests, **options):
@@ -35,15 +40,7 @@ def draw(folder, *requests, **options):
         kept[name] = data
         return name
 
-    async def once():
-        adapter = build(folder, **options)
-        adapter.bind(Services(keep=keep))
-        try:
-            return list(await adapter.answer(requests))
-        finally:
-            await adapter.aclose()
-
-    return asyncio.run(once()), kept
+    return POOL.ask(Diffusers, chosen(folder, **options), requests, Services(keep=keep)), kept
 
 
 def pixels(folder, request, **options):

@@ -8,6 +8,7 @@ import math
 import struct
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import Any
 
@@ -51,9 +52,9 @@ def sentence(descriptor: str, attribute: str, place: str = "") -> PseudoLikeliho
     return PseudoLikelihood(text=text, given=((len(head), len(head) + len(descriptor)),))
 
 
-def differences(attribute: str, **settings: Any) -> list[float]:
+def differences(attribute: str, numbers: Sequence[int] = SEEDS, **settings: Any) -> list[float]:
     """Return the log-odds of tall over short in many templates."""
-    places = [f" at place {number}" for number in SEEDS]
+    places = [f" at place {number}" for number in numbers]
     tall = ask([sentence("tall", attribute, place) for place in places], **settings)
     short = ask([sentence("short", attribute, place) for place in places], **settings)
     return [a.log_probability - b.log_probability for a, b in zip(tall, short, strict=True)]
@@ -349,7 +350,7 @@ def test_word_has_one_lean_in_every_template():
 
 
 def test_leans_of_words_have_the_spread_that_is_set():
-    found = [differences("cute", noise=0.0, spread=0.0, word_spread=0.5, seed=seed)[0] for seed in range(150)]
+    found = [differences("cute", [0], noise=0.0, spread=0.0, word_spread=0.5, seed=seed)[0] for seed in range(150)]
     assert fmean(found) == pytest.approx(0.0, abs=3 * 0.5 / 150**0.5)
     assert stdev(found) == pytest.approx(0.5, rel=0.12)
 

@@ -24,7 +24,8 @@ from prejudge.testing import raises_code
 from ...command import call
 
 PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
-SEVERAL = ["--set", "per_cell=100", "--set", "trisentbias.resamples=99"]
+TRIALS = 1800
+SEVERAL = ["--set", "per_cell=50", "--set", "trisentbias.resamples=99"]
 """Enough trials that a run of them can be stopped in between."""
 
 # No test here looks at a figure.
@@ -189,7 +190,7 @@ def test_verify_finds_a_changed_answer(prejudge, tmp_path):
 
 
 def test_interrupted_run_keeps_answers_and_says_how_to_resume(prejudge, tmp_path):
-    words = ["run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=300"]
+    words = ["run", "bistereo-pairs", "--model", "reference-masked-fair", *SEVERAL]
     process = subprocess.Popen(
         [*PREJUDGE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -202,7 +203,7 @@ def test_interrupted_run_keeps_answers_and_says_how_to_resume(prejudge, tmp_path
     with Store(tmp_path / "prejudge.db") as store, store.engine.connect() as connection:
         count = connection.exec_driver_sql("SELECT count(*) FROM exchange").scalar_one()
         assert connection.exec_driver_sql("SELECT state FROM run").scalar_one() == "interrupted"
-    assert kept <= count < 10_800
+    assert kept <= count < TRIALS
 
 
 def test_killed_run_is_resumed_without_asking_again(prejudge, tmp_path):
@@ -214,10 +215,10 @@ def test_killed_run_is_resumed_without_asking_again(prejudge, tmp_path):
     with Store(tmp_path / "prejudge.db") as store:
         kept = statistics(store)["Exchange"]
         assert get_run(store, "latest").state == "running"
-    assert 0 < kept < 3600
+    assert 0 < kept < TRIALS
     resumed = prejudge("resume")
     assert resumed.returncode == 0, resumed.stderr
-    assert f"asked {3600 - kept:,}, cached {kept:,}" in resumed.stderr
+    assert f"asked {TRIALS - kept:,}, cached {kept:,}" in resumed.stderr
     assert "0 problems" in prejudge("cache", "verify").stdout
     undisturbed = prejudge(*words, "--store", "other.db", "--runs", "other")
     assert undisturbed.returncode == 0

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from prejudge.core.contracts import errors
 
-ROOT = Path(__file__).parents[3]
-FOLDERS = ("core", "adapters", "probes", "metrics", "testing")
+from ...package_parts import PARTS, ROOT
+
 CODE = re.compile(r"[a-z]+(-[a-z]+)*\.[a-z]+(-[a-z]+)*")
 ROW = re.compile(r"^\| `([a-z.*-]+)` \| (.*?) \| (.*?) \|$", re.MULTILINE)
 CLASSES = {name: kind for name, kind in vars(errors).items() if name.endswith("Error")}
@@ -23,7 +22,7 @@ DERIVED = {"UnknownNameError", "MissingExtraError", "ReplayMissError", "BudgetEr
 @cache
 def nodes() -> list[tuple[str, ast.AST]]:
     """Return the parts of the package's modules that may hold a code, with the path of each."""
-    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    paths = [path for folder in PARTS for path in sorted((ROOT / folder).rglob("*.py"))]
     kinds = (ast.Call, ast.keyword, ast.Assign, ast.Constant)
     return [
         (path.relative_to(ROOT).as_posix(), node)

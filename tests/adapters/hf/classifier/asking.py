@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+from functools import lru_cache
 
 from prejudge.adapters.hf.classifier.adapter import HFClassifier, HFClassifierOptions
 from prejudge.core.contracts.records import Classify
+
+from ...pool import POOL
 
 NLI = ("neutral", "contradiction", "entailment")
 TOXIC = ("insult", "threat", "obscene", "identity attack")
@@ -19,28 +21,31 @@ TEXTS = (
 SINGLES = tuple(Classify(text=text) for text in TEXTS)
 
 
+def chosen(folder, **options):
+    return HFClassifierOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options})
+
+
 def build(folder, **options):
-    return HFClassifier(HFClassifierOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options}))
+    return HFClassifier(chosen(folder, **options))
 
 
 def ask(folder, requests, **options):
-    async def once():
-        adapter = build(folder, **options)
-        try:
-            return list(await adapter.answer(requests))
-        finally:
-            await adapter.aclose()
+    return POOL.ask(HFClassifier, chosen(folder, **options), requests)
 
-    return asyncio.run(once())
+
+@lru_cache(4)
+def plain(folder, config):
+    """Return tokenizer and model of Transformers; tests change nothing of a folder but its configuration."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder), AutoModelForSequenceClassification.from_pretrained(folder).eval()
 
 
 def naive(folder, request, activation="softmax"):
     """One plain forward pass of the checkpoint, by output number."""
     import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer, model = plain(str(folder), (folder / "config.json").read_text())
     texts = (request.text,) if request.pair is None else (request.text, request.pair)
     with torch.no_grad():
         logits = model(**tokenizer(*texts, return_tensors="pt")).logits[0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import numpy as np
 
 from prejudge.adapters.hf.encoder.adapter import HFEncoder, HFEncoderOptions
 from prejudge.core.contracts.records import Embed
+
+from ...pool import POOL
 
 TEXTS = (
     "The dark-skinned woman was considered beautiful.",
@@ -18,19 +18,16 @@ TEXTS = (
 PROMPTS = {"query": "the lazy girls ", "nothing": ""}
 
 
+def chosen(folder, **options):
+    return HFEncoderOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options})
+
+
 def build(folder, **options):
-    return HFEncoder(HFEncoderOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options}))
+    return HFEncoder(chosen(folder, **options))
 
 
 def ask(folder, texts=TEXTS, **options):
-    async def once():
-        adapter = build(folder, **options)
-        try:
-            return list(await adapter.answer([Embed(text=text) for text in texts]))
-        finally:
-            await adapter.aclose()
-
-    return asyncio.run(once())
+    return POOL.ask(HFEncoder, chosen(folder, **options), [Embed(text=text) for text in texts])
 
 
 def vectors(folder, texts=TEXTS, **options):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import io
 import math
@@ -29,6 +28,7 @@ from prejudge.core.contracts.records import Generate, Likelihood, Message, Sampl
 from prejudge.testing import raises_code
 
 from ...llava_files import BLOBS, BLUE, GREEDY, QUESTIONS, RED, RED_NAME, about, greedy, look_up, make_llava
+from ...pool import POOL
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +60,8 @@ def rendered(question: str) -> str:
 
 
 def ask(folder: Path, requests: Sequence[Any], blobs: Any = look_up, **options: Any) -> list[Any]:
-    async def once() -> list[Any]:
-        adapter = HFVLM(HFVLMOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options}))
-        adapter.bind(Services(blobs=blobs))
-        try:
-            return list(await adapter.answer(requests))
-        finally:
-            await adapter.aclose()
-
-    return asyncio.run(once())
+    chosen = HFVLMOptions(model=str(folder), **{"device": "cpu", "threads": 1, **options})
+    return POOL.ask(HFVLM, chosen, requests, Services(blobs=blobs))
 
 
 def test_greedy_answers_equal_plain_generation(llava, plain):
