@@ -11,6 +11,7 @@ import prejudge
 from prejudge.probes.bistereo.nli_design import load_design
 
 from ...adapters.checkpoints import write_causal, write_classifier
+from ...command import blank_figure
 
 # No test here looks at a figure.
 pytestmark = pytest.mark.usefixtures("no_figures")
@@ -18,8 +19,7 @@ SMALL = {"per_cell": 40, "bistereo-nli.resamples": 199}
 LABELS = ("entailment", "contradiction", "neutral")
 
 
-@pytest.fixture
-def settings(tmp_path):
+def settings_in(folder):
     """Return settings with models that know all attributes of the study."""
     words = {"desirable": ["fair-skinned"], "undesirable": ["dark-skinned"]}
     for sentiment in ("positive", "negative"):
@@ -29,9 +29,23 @@ def settings(tmp_path):
         f'[models.planted-{strength}]\nadapter = "simulated"\nsettings = {{ strength = {strength}.0, {lists} }}'
         for strength in (0, 1, 3)
     ]
-    registry = tmp_path / "registry.toml"
+    registry = folder / "registry.toml"
     registry.write_text("\n".join(models), "utf-8")
-    return prejudge.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs"), registry=str(registry))
+    return prejudge.Settings(store=str(folder / "s.db"), runs=str(folder / "runs"), registry=str(registry))
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return settings_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Return the settings and the runs by the strength of what is planted."""
+    own = settings_in(tmp_path_factory.mktemp("planted"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
+        return own, {n: prejudge.run("bistereo-nli", f"planted-{n}", own, **SMALL) for n in (0, 1, 3)}
 
 
 def effects(run, metric):
@@ -41,14 +55,14 @@ def effects(run, metric):
 
 
 @pytest.mark.parametrize("metric", ["halo", "horn", "halo_contradiction", "horn_contradiction", "halo_probability"])
-def test_planted_effect_is_found_for_looks_and_behaviour_of_both_genders(settings, metric):
-    whole, groups = effects(prejudge.run("bistereo-nli", "planted-3", settings, **SMALL), metric)
+def test_planted_effect_is_found_for_looks_and_behaviour_of_both_genders(planted, metric):
+    whole, groups = effects(planted[1][3], metric)
     assert whole["value"] > 20 and whole["p_adjusted"] <= 0.05 and groups.height == 4
     assert groups["value"].min() > 20 and groups["p_adjusted"].max() <= 0.05
 
 
-def test_effect_rises_with_what_is_planted_and_is_not_shown_without(settings):
-    runs = [prejudge.run("bistereo-nli", f"planted-{strength}", settings, **SMALL) for strength in (0, 1, 3)]
+def test_effect_rises_with_what_is_planted_and_is_not_shown_without(planted):
+    runs = list(planted[1].values())
     none, some, much = (effects(run, "halo_probability")[0] for run in runs)
     assert none["value"] < some["value"] < much["value"]
     assert none["p_adjusted"] > 0.05 and none["low"] < 0 < none["high"]
@@ -56,8 +70,8 @@ def test_effect_rises_with_what_is_planted_and_is_not_shown_without(settings):
     assert "A halo effect was shown" in runs[2].conclusions["bistereo-nli"]
 
 
-def test_run_can_be_scored_again_by_attribute(settings):
-    run = prejudge.run("bistereo-nli", "planted-1", settings, **SMALL)
+def test_run_can_be_scored_again_by_attribute(planted):
+    settings, run = planted[0], planted[1][1]
     again = prejudge.score(run.name, settings, {"bistereo-nli.cluster": "attribute"})
     first, second = (effects(one, "halo")[0] for one in (run, again))
     assert first["value"] == second["value"] and second["interval"].endswith("(attribute)") and second["clusters"] == 17
