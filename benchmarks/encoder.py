@@ -1,4 +1,4 @@
-"""Time what `prejudge train-encoder` does: embedding, delta-sim, and steps with and without buckets of like length.
+"""Time what `prejudge train-encoder` does: embedding, delta-sim, steps of one context and of several.
 
 Without files: 2,575 made-up sentences in 119 contexts, with lengths like those of IndiCASA, on a BERT of 6 layers, 384
 wide (the size of all-MiniLM-L6-v2), random weights. Delta-sim is also taken pair by pair; both must agree, or the exit
@@ -26,12 +26,11 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from prejudge.adapters.encoder_training.data import Corpus, Floats, read_corpus
-from prejudge.adapters.encoder_training.delta_sim import deltas
+from prejudge.adapters.encoder_training.data import Corpus, Floats, Parts, cut, read_corpus
 from prejudge.adapters.encoder_training.encoder import embed, find_model, open_encoder
-from prejudge.adapters.encoder_training.settings import LossSettings, TrainSettings
-from prejudge.adapters.encoder_training.splits import SPLITS, cut, pack
-from prejudge.adapters.encoder_training.training import train
+from prejudge.adapters.encoder_training.measures import deltas
+from prejudge.adapters.encoder_training.settings import POOLINGS, SPLITS, Recipe
+from prejudge.adapters.encoder_training.training import ContextBatches, rows_of, train
 from prejudge.adapters.hf.encoder.model import Encoder
 
 SENTENCES, CONTEXTS, WORDS = 2575, 119, 2000
@@ -76,64 +75,61 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def by_pairs(vectors: Floats, corpus: Corpus) -> float:
-    """Return delta-sim by equations 1 and 2, in a Python loop over pairs."""
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    """Return delta-sim by equations 1 and 2, in a Python loop over pairs; a sentence and its copy are no pair."""
+    unit, texts = vectors / np.linalg.norm(vectors, axis=1, keepdims=True), corpus.texts
     cosines: dict[bool, list[float]] = {True: [], False: []}
     for context in range(corpus.contexts):
         for one, other in itertools.combinations(np.flatnonzero(corpus.context == context), 2):
-            cosines[bool(corpus.stereotype[one] == corpus.stereotype[other])].append(float(unit[one] @ unit[other]))
-    return float(abs(np.mean(cosines[True]) - np.mean(cosines[False])))
+            alike = bool(corpus.stereotype[one] == corpus.stereotype[other])
+            if not (alike and texts[one] == texts[other]):
+                cosines[alike].append(float(unit[one] @ unit[other]))
+    return float(np.mean(cosines[True]) - np.mean(cosines[False]))
 
 
 def show_steps(corpus: Corpus, encoder: Encoder, steps: int) -> None:
-    """Print steps per second of an epoch of the Trainer, as many of the same batches with and without buckets."""
-    parts = cut(corpus, "sentence", 0)
-    drawn = pack(corpus.context[parts.train], 256, np.random.default_rng(0))[:steps]
-    few = type(parts)(parts.train[np.concatenate(drawn)], parts.tuning[:2], parts.validation)
-    rates = {}
-    for buckets in (True, False):
-        settings = TrainSettings(loss=LossSettings(name="nt-bxent"), buckets=buckets, epochs=1)
+    """Print the seconds of an epoch of the Trainer, with one context per step and with several."""
+    parts = cut(corpus, "context", 42)
+    for batch, label in ((1, "one context"), (64, "about 64 sentences")):
+        sampler = ContextBatches(rows_of(corpus, parts.train), size=batch, batch_size=batch, drop_last=False)
+        drawn = list(itertools.islice(sampler, steps))
+        few = Parts(parts.train[np.concatenate(drawn)], parts.tuning, parts.validation)
         with tempfile.TemporaryDirectory() as folder:
-            call = partial(train, encoder, (corpus, few), settings, Path(folder))
-            fitted, seconds = timed(call)
-        rates[buckets] = fitted.history[-1].steps / seconds
-    print(f"| step of about 256 sentences, buckets | {1 / rates[True]:.2f} | {rates[True]:.3f} steps/s |")
-    print(f"| the same, padded to the longest sentence | {1 / rates[False]:.2f} | {rates[False]:.3f} steps/s |")
-    print(f"\nBuckets are {rates[True] / rates[False]:.2f} times as quick.")
+            call = partial(train, encoder, corpus, few, Recipe(batch=batch, epochs=1), Path(folder))
+            _, seconds = timed(call)
+        print(f"| step of {label} ({len(few.train) / len(drawn):.0f}) | {seconds / len(drawn):.2f} | |")
 
 
 def show_splits(corpus: Corpus, vectors: Floats, count: int) -> None:
     """Print how far delta-sim of an untrained encoder depends on which sentences are held out."""
     for by in SPLITS:
         parts = [cut(corpus, by, seed).validation for seed in range(count)]
-        values = np.array([deltas(vectors[rows], corpus, rows, 0)["overall"].value for rows in parts], dtype=float)
+        values = np.array([deltas(vectors[rows], corpus, rows)["overall"].value for rows in parts], dtype=float)
         low, high = np.quantile(values, [0.025, 0.975])
-        print(
-            f"split by {by}, seeds 0 to {count - 1}: mean {values.mean():.4f}, 95 % of them in {low:.4f} to {high:.4f}"
-        )
+        ends = f"95 % of them in {low:.4f} to {high:.4f}"
+        print(f"split by {by}, seeds 0 to {count - 1}: mean {values.mean():.4f}, {ends}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*")
     parser.add_argument("--model")
+    parser.add_argument("--pooling", choices=POOLINGS, default="own")
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--splits", type=int, default=0)
     given = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         corpus = read_corpus(given.data or [make_data(Path(folder))])
-        encoder = open_encoder(find_model(given.model or make_model(Path(folder))), corpus.texts, "cpu")
-    rows = np.arange(len(corpus.sentences))
+        source = find_model(given.model or make_model(Path(folder)))
+        encoder = open_encoder(source, corpus.texts, "cpu", given.pooling)
     vectors, seconds = timed(lambda: embed(encoder, corpus.texts))
-    found, quick = timed(lambda: deltas(vectors, corpus, rows, 0))
+    found, quick = timed(lambda: deltas(vectors, corpus, np.arange(len(corpus.sentences))))
     slow_value, slow = timed(lambda: by_pairs(vectors, corpus))
-    whole = found["overall"]
+    whole, count = found["overall"], len(vectors)
     print("| step | processor seconds | rate |\n| --- | --- | --- |")
-    print(f"| embed {len(rows):,} sentences | {seconds:.2f} | {len(rows) / seconds:,.0f} sentences/s |")
-    pairs = whole.intra_pairs + whole.inter_pairs
-    print(f"| delta-sim, all categories ({pairs:,} pairs) | {quick:.4f} | |")
-    print(f"| the same pair by pair, overall only | {slow:.4f} | |")
+    print(f"| embed {count:,} sentences | {seconds:.2f} | {count / seconds:,.0f} sentences/s |")
+    print(f"| delta-sim with intervals, all categories ({sum(whole.pairs):,} pairs) | {quick:.4f} | |")
+    print(f"| the same pair by pair, overall only, no interval | {slow:.4f} | |")
     show_steps(corpus, encoder, given.steps)
     print("\nDelta-sim: " + ", ".join(f"{name} {delta.value:.4f}" for name, delta in found.items() if delta.value))
     if given.splits:

@@ -40,7 +40,7 @@ NEEDS = {
     "docs/studies/attractiveness.md": ("PIL",),
     "docs/studies/dora.md": ("PIL", "simplemma", "sklearn", "vaderSentiment"),
     "docs/studies/indicasa.md": ("sentence_transformers",),
-    "docs/train-encoder.md": ("sentence_transformers", "matplotlib"),
+    "docs/train-encoder.md": ("sentence_transformers", "sklearn"),
 }
 """What a page's commands need to be installed besides torch."""
 ANSWERED = {"prejudge cache prune --run": "y\n"}

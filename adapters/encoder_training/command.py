@@ -7,32 +7,28 @@ import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 
 from ...core.cli.console import terminal
 from ...core.contracts.errors import MissingExtraError, UsageError
-from ..shared.torch import require_torch
+from ..shared.torch import choose_device, require_torch
 from .data import Corpus, describe, read_corpus
-from .settings import LOSSES, Cell, LossSettings, Precision, Recipe, Schedule, TrainSettings
-from .splits import SPLITS
+from .settings import GRID, LOSSES, POOLINGS, PRECISIONS, PROGRAM, RECIPES, SCHEDULES, SELECTS, SPLITS, Recipe
 
 if TYPE_CHECKING:
-    from .grid import Job
+    from .runs import Job
 
 NEEDED = ("sentence_transformers", "accelerate", "datasets", "sklearn")
-GRID = {"temperature": (0.1, 0.5, 1.0, 10.0, 20.0, 30.0), "margin": (0.2, 0.3, 0.4, 0.5, 0.6)}
-"""Values of the paper's appendix."""
-DEFAULTS = {"temperature": (0.1,), "margin": (0.5,)}
 F = TypeVar("F", bound=Callable[..., Any])
 POSITIVE, SHARE = click.FloatRange(min=0, min_open=True), click.FloatRange(0, 1, max_open=True)
 COUNT, BETWEEN = click.IntRange(min=1), click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-def _option(name: str, type_: Any, default: Any, words: str = "") -> Callable[[F], F]:
-    return click.option(name, type=type_, default=default, show_default=True, help=words)
+def _option(name: str, type_: Any, words: str, **more: Any) -> Callable[[F], F]:
+    return click.option(name, type=type_, help=words, **more)
 
 
 def _options(name: str, field: str, type_: Any, words: str) -> Callable[[F], F]:
@@ -44,56 +40,66 @@ def _options(name: str, field: str, type_: Any, words: str) -> Callable[[F], F]:
 @click.option("--describe", "only_describe", is_flag=True, help="Show what the data contain, and do not train.")
 @click.option("--model", help="The encoder to start from: a directory, or a name on the Hugging Face hub.")
 @click.option("--out", help="The folder for encoders, results and figures. An interrupted call is resumed from it.")
-@_options("--loss", "losses", click.Choice(LOSSES), "Default: each of the four.")
-@_options("--temperature", "temperature", POSITIVE, "Temperature of nt-xent and nt-bxent. Default: 0.1.")
-@_options("--margin", "margin", BETWEEN, "Margin of pairwise and triplet. Default: 0.5.")
+@_option(
+    "--recipe",
+    click.Choice(list(RECIPES)),
+    "Defaults of the options below: `nested` chooses nothing on the part that is reported; `indicasa-2025` is the"
+    " recipe of the paper's authors.",
+    default="nested",
+    show_default=True,
+)
+@_options("--loss", "losses", click.Choice(list(LOSSES)), "Default: the four of the authors' program.")
+@_options("--temperature", "temperature", POSITIVE, "Of nt-xent (default 0.1) and nt-bxent (default 10).")
+@_options("--margin", "margin", BETWEEN, "Of pairwise and triplet. Default: 0.5.")
 @click.option("--paper-grid", is_flag=True, help="All temperatures and margins of the paper's appendix.")
-@_option("--positive-weight", POSITIVE, 1.0, "Weight of the positive pairs in nt-bxent.")
-@_option("--negative-weight", POSITIVE, 1.0, "Weight of the negative pairs in nt-bxent.")
-@_options("--split", "splits", click.Choice(SPLITS), "Hold out sentences, or whole contexts. Default: each.")
+@_options("--split", "splits", click.Choice(SPLITS), "Hold out whole contexts, or sentences. Default: context.")
+@_options("--seed", "seeds", click.IntRange(min=0), "Of the split and the training. Default: 42, the authors' split.")
 @_option(
     "--select",
-    click.Choice(["inner", "validation"]),
-    "inner",
-    "The data by which training stops and parameters are chosen: a tenth that is not reported, or the validation part.",
+    click.Choice(SELECTS),
+    "The part by which training stops and the epoch is chosen: a tenth that is not reported, or the validation part.",
 )
-@_options("--seed", "seeds", click.IntRange(min=0), "Seed of the split and the training. Default: 0.")
-@_option("--epochs", COUNT, 30, "Maximum number of epochs.")
-@_option("--patience", COUNT, 3, "Stop after so many epochs without improvement.")
-@_option("--batch", click.IntRange(min=2), 256, "Sentences per step, on average: batches are whole contexts.")
-@_option("--learning-rate", POSITIVE, 5e-5)
-@_option(
-    "--schedule", click.Choice(get_args(Schedule)), "constant", "Schedule of the learning rate, over all --epochs."
-)
-@_option("--warmup", SHARE, 0.0, "Share of the steps in which the learning rate rises.")
-@_option(
-    "--precision",
-    click.Choice(get_args(Precision)),
-    "float32",
-    "Precision of training (mixed precision; float16 needs a GPU). Results are computed in float32.",
-)
-@click.option("--no-buckets", is_flag=True, help="Pad each batch as a whole, not sentences of similar length together.")
+@_option("--pooling", click.Choice(POOLINGS), "How token vectors become one: as the model says, by CLS, or their mean.")
+@_option("--epochs", COUNT, "Maximum number of epochs.")
+@_option("--patience", COUNT, "Stop after so many epochs without improvement.")
+@_option("--batch", COUNT, "Sentences per step, on average: batches are whole contexts, 1 is one context per step.")
+@_option("--learning-rate", POSITIVE, "Default: 5e-5.")
+@_option("--schedule", click.Choice(SCHEDULES), "Of the learning rate, over all --epochs. Default: constant.")
+@_option("--warmup", SHARE, "Share of the steps in which the learning rate rises.")
+@_option("--precision", click.Choice(PRECISIONS), "Mixed precision of training; float16 needs a GPU. Default: float32.")
 @_options("--classifier", "heads", click.Choice(["frozen", "unfrozen"]), "Also train a two-layer classifier.")
-@_option("--head-seeds", COUNT, 5, "Number of trainings of each classifier.")
-@_option("--head-epochs", COUNT, 100, "Maximum number of epochs of each classifier.")
-@_options("--beside", "beside", click.Path(exists=True, file_okay=False), "Also draw the results of another --out.")
-@_option("--device", None, "auto", "auto, cpu, cuda or mps.")
+@_option(
+    "--head-split",
+    click.Choice(["encoder", *SPLITS]),
+    "Parts of the classifiers: those of the encoder, or a split of its own for each seed.",
+    default="encoder",
+    show_default=True,
+)
+@_option("--head-seeds", COUNT, "Number of trainings of each classifier.", default=5, show_default=True)
+@_option("--head-epochs", COUNT, "Maximum number of epochs of an unfrozen classifier.", default=20, show_default=True)
+@_option("--device", click.Choice(["auto", "cpu", "cuda", "mps"]), "Default: auto. CUDA_VISIBLE_DEVICES names GPUs.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def train_encoder(data: tuple[str, ...], only_describe: bool, **given: Any) -> None:
     """Fine-tune a sentence encoder on DATA: CSV files with the columns context_id, sentence and type.
 
-    Writes the best encoder of each split and loss with its model card and its confusion on held-out sentences,
-    delta-sim before and after training by category, and figures.
+    Writes each encoder with its model card and its confusion on held-out sentences, delta-sim before and after
+    training by category, and figures.
     """
     corpus = read_corpus(data)
     if only_describe:
-        from .results import describe_table
+        from rich.table import Table
 
-        terminal().print(describe_table(describe(corpus)))
+        rows = describe(corpus)
+        table = Table(*rows[0])
+        for row in rows:
+            table.add_row(*("" if x is None else f"{x:.2f}" if isinstance(x, float) else str(x) for x in row.values()))
+        terminal().print(table)
         return
     job = make_job(corpus, given)
-    for option, losses in unused(given, job.cells):
-        click.echo(f"Note: {option} is not used by {losses}.", err=True)
+    losses = dict.fromkeys(recipe.loss for recipe in job.recipes)
+    for name in GRID:
+        if given[name] and all(LOSSES[loss][0] != name for loss in losses):
+            click.echo(f"Note: --{name} is not used by {', '.join(losses)}.", err=True)
     try:
         _train(job, given)
     except KeyboardInterrupt:
@@ -123,51 +129,42 @@ def make_job(corpus: Corpus, given: dict[str, Any]) -> Job:
             "--classifier runs in one process. Train encoders with torchrun first, then call without it.",
             code="training.processes",
         )
-    from .encoder import check_device, find_model
-    from .grid import Job
+    from .encoder import find_model
+    from .runs import Job
 
-    check_device(given["device"], given["precision"])
-    source, out = find_model(given["model"]), Path(given["out"])
-    return Job(source, corpus, make_cells(given), given["select"], out, given["device"], given["quiet"])
+    recipes, device = make_recipes(given), given["device"] or "auto"
+    if recipes[0].precision == "float16" and (chosen := choose_device(device)) != "cuda":
+        raise UsageError(
+            f"--precision float16 needs a GPU, but the device is {chosen!r}. Give bfloat16 or float32.",
+            code="options.conflict",
+            device=chosen,
+        )
+    return Job(find_model(given["model"]), corpus, recipes, Path(given["out"]), device, given["quiet"])
 
 
-def make_cells(given: dict[str, Any]) -> list[Cell]:
+def make_recipes(given: dict[str, Any]) -> list[Recipe]:
     """Return the trainings of the options: by split, seed, loss, then temperature or margin."""
-    weights = {name: given[name] for name in ("positive_weight", "negative_weight")}
-    known = {name: given[name] for name in msgspec.structs.asdict(Recipe()) if name in given}
+    base = RECIPES[given["recipe"]]
+    own = {name: given[name] for name in base.__struct_fields__ if given.get(name) is not None}
     losses = []
-    for name in dict.fromkeys(given["losses"] or LOSSES):
-        parameter = LossSettings(name=name).parameter
-        values = GRID[parameter] if given["paper_grid"] else given[parameter] or DEFAULTS[parameter]
-        losses += [LossSettings(name=name, **{parameter: value}, **weights) for value in dict.fromkeys(values)]
-    places = itertools.product(dict.fromkeys(given["splits"] or SPLITS), dict.fromkeys(given["seeds"] or (0,)), losses)
-    return [
-        Cell(split, TrainSettings(loss=loss, seed=seed, buckets=not given["no_buckets"], **known))
-        for split, seed, loss in places
-    ]
-
-
-def unused(given: dict[str, Any], cells: list[Cell]) -> list[tuple[str, str]]:
-    """Return the options that no chosen loss uses, with the losses."""
-    losses = {cell.settings.loss.name: cell.settings.loss.parameter for cell in cells}
-    return [(f"--{name}", ", ".join(losses)) for name in GRID if given[name] and name not in losses.values()]
+    for name in given["losses"] or PROGRAM:
+        parameter, default = LOSSES[name]
+        values = GRID[parameter] if given["paper_grid"] else given[parameter] or (default,)
+        losses += [{"loss": name, "value": value} for value in values]
+    places = itertools.product(given["splits"] or (base.split,), given["seeds"] or (base.seed,), losses)
+    replace = msgspec.structs.replace
+    return list(dict.fromkeys(replace(base, **own, **loss, split=split, seed=seed) for split, seed, loss in places))
 
 
 def _train(job: Job, given: dict[str, Any]) -> None:
-    from .grid import is_first_process, run_grid, run_heads
-    from .heads import HeadSettings
-    from .results import overview, read_beside, write_results
+    from rich.markdown import Markdown
 
-    beside = read_beside(given["beside"], job.out)
-    results = run_grid(job)
+    from .runs import is_first_process, run_all, run_heads, write_results
+
+    results = run_all(job)
     if not is_first_process():
         return
-    settings = HeadSettings(
-        seeds=given["head_seeds"], epochs=given["head_epochs"], learning_rate=given["learning_rate"]
-    )
-    whole = write_results(job, results, run_heads(job, tuple(dict.fromkeys(given["heads"])), settings), beside)
-    console = terminal()
-    console.print(*overview(whole))
-    console.print(f"By category: {job.out / 'results.md'}", soft_wrap=True)
-    for split, folder in whole.best.items():
-        console.print(f"Best encoder, split by {split}: {job.out / folder}", soft_wrap=True, highlight=False)
+    kinds = tuple(dict.fromkeys(given["heads"]))
+    heads = run_heads(job, results, kinds, given["head_split"], given["head_seeds"], given["head_epochs"])
+    terminal().print(Markdown(write_results(job, results, heads)))
+    terminal().print(f"Written: {job.out / 'results.md'}", soft_wrap=True)

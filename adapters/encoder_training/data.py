@@ -1,4 +1,4 @@
-"""Sentences with a context and a type, read from CSV files."""
+"""Sentences with a context and a type, read from CSV files, and divided into parts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import polars as pl
 
 from ...core.contracts.csv import Table, read_table
 from ...core.contracts.errors import DataError
+from .settings import SelectOn, SplitBy
 
 STEREOTYPE, ANTI = "stereotype", "anti-stereotype"
 SPELLINGS = {STEREOTYPE: STEREOTYPE, ANTI: ANTI, "anti_stereotype": ANTI, "antistereotype": ANTI}
 RATER, SCALE = "annotator", frozenset("12345")
 KEY = ("file", "category", "context_id")
 """What identifies a context: number 0 of two files is two contexts."""
+HELD_OUT, TUNING = 0.2, 0.125
 Texts = npt.NDArray[np.object_]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -56,9 +58,43 @@ class Corpus(msgspec.Struct, frozen=True, eq=False):
         return 2 * self.context + self.stereotype
 
     @property
+    def wording(self) -> Ints:
+        """Return a number per text, the same for sentences that are word for word the same: [sentences]."""
+        return np.unique(self.texts.astype(str), return_inverse=True)[1].astype(np.int64)
+
+    @property
     def owner(self) -> Ints:
         """Return the index of each context's category: [contexts]."""
         return self.category[np.unique(self.context, return_index=True)[1]]
+
+
+class Parts(msgspec.Struct, frozen=True, eq=False):
+    """Rows of the corpus; validation shares none with the rest, unless it serves for tuning too."""
+
+    train: Ints
+    tuning: Ints
+    """For early stopping and the choice among epochs and trainings."""
+    validation: Ints
+
+    @property
+    def known(self) -> Ints:
+        """Return the rows that are not held out."""
+        return np.setdiff1d(np.concatenate([self.train, self.tuning]), self.validation)
+
+
+def cut(corpus: Corpus, by: SplitBy, seed: int, select: SelectOn = "inner") -> Parts:
+    """Hold out 20 % of each category for validation, and an eighth of the rest (10 % of all) for tuning.
+
+    `context` draws whole contexts, in the order of the files, by scikit-learn's `train_test_split`: with seed 42 the
+    split of Santhosh et al. (2025). `sentence` draws sentences, so that sentences of one context are in both parts.
+    With `select` = `validation` the validation part is the tuning part too.
+
+    Raises:
+        DataError: too few contexts or sentences.
+    """
+    rest, validation = _divide(corpus, np.arange(len(corpus.sentences)), by, HELD_OUT, seed)
+    train, tuning = (rest, validation) if select == "validation" else _divide(corpus, rest, by, TUNING, seed)
+    return Parts(train, tuning, validation)
 
 
 def read_corpus(paths: Sequence[str]) -> Corpus:
@@ -70,13 +106,21 @@ def read_corpus(paths: Sequence[str]) -> Corpus:
         DataError: a file cannot be read or is given twice, a column is missing, a sentence is empty, a type is
             unknown, or a context has sentences of one type only.
     """
-    tables = [read_table(path) for path in paths]
-    digests = _digests(tables)
-    rows = pl.DataFrame([row for table in tables for row in _rows(table)], infer_schema_length=None)
-    if rows.is_empty():
+    digests, found = dict[str, str](), list[dict[str, Any]]()
+    for table in map(read_table, paths):
+        name = Path(table.path).name
+        if name in digests or table.sha256 in digests.values():
+            problem = f"{table.path!r} has the name or the content of a file given before it"
+            raise DataError(
+                f"{problem}. Give each file once, by a name of its own.", code="data.duplicate", path=table.path
+            )
+        digests[name] = table.sha256
+        found += _rows(table)
+    if not found:
         raise DataError(f"no sentences in {', '.join(paths)}: the files have a header only.", code="data.no-rows")
+    rows = pl.DataFrame(found, infer_schema_length=None)
     _check_contexts(rows)
-    keys = list(rows.select(KEY).iter_rows())
+    keys = rows.select(KEY).rows()
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     categories = tuple(rows["category"].unique(maintain_order=True))
     return Corpus(
@@ -101,44 +145,24 @@ def describe(corpus: Corpus) -> list[dict[str, Any]]:
 
 
 def _describe(name: str, rows: pl.DataFrame) -> dict[str, Any]:
-    types = rows["type"]
+    from sklearn.metrics import cohen_kappa_score
+
     unique = rows.group_by(*KEY, pl.col("text").str.strip_chars()).agg(pl.col("type").n_unique())
     pairs = [pair for pair in rows["ratings"].to_list() if len(pair) == 2]
     rated = [pair for pair in pairs if SCALE.issuperset(pair)]
+    # Annotators who use one rating only agree by chance alone, so kappa is undefined.
+    defined = len({rating for pair in rated for rating in pair}) > 1
     return {
         "category": name,
         "contexts": rows.select(KEY).n_unique(),
-        "stereotypes": (types == STEREOTYPE).sum(),
-        "anti-stereotypes": (types == ANTI).sum(),
+        "stereotypes": (rows["type"] == STEREOTYPE).sum(),
+        "anti-stereotypes": (rows["type"] == ANTI).sum(),
         "sentences": len(rows),
         "repeated": len(rows) - len(unique),
         "both types": (unique["type"] > 1).sum(),
         "off the scale": len(pairs) - len(rated),
-        "kappa": _kappa(rated),
+        "kappa": float(cohen_kappa_score(*zip(*rated, strict=True))) if defined else None,
     }
-
-
-def _kappa(rated: Sequence[Sequence[str]]) -> float | None:
-    if len({rating for pair in rated for rating in pair}) < 2:
-        # Annotators who use one rating only agree by chance alone, so kappa is undefined.
-        return None
-    from sklearn.metrics import cohen_kappa_score
-
-    return float(cohen_kappa_score(*zip(*rated, strict=True)))
-
-
-def _digests(tables: Sequence[Table]) -> dict[str, str]:
-    """Return the sha256 of each file by its name."""
-    found: dict[str, str] = {}
-    for table in tables:
-        name = Path(table.path).name
-        if name in found or table.sha256 in found.values():
-            problem = f"{table.path!r} has the name or the content of a file given before it"
-            raise DataError(
-                f"{problem}. Give each file once, by a name of its own.", code="data.duplicate", path=table.path
-            )
-        found[name] = table.sha256
-    return found
 
 
 def _rows(table: Table) -> Iterator[dict[str, Any]]:
@@ -166,10 +190,8 @@ def _rows(table: Table) -> Iterator[dict[str, Any]]:
 
 def _check_contexts(rows: pl.DataFrame) -> None:
     """Refuse a context with sentences of one type only: it has no pair of both types."""
-    kinds = rows.group_by(*KEY, maintain_order=True).agg(
-        pl.col("path", "line", "type").first(), pl.col("type").n_unique().alias("types")
-    )
-    for one in kinds.filter(pl.col("types") == 1).iter_rows(named=True):
+    alone = rows.filter(pl.col("type").n_unique().over(KEY) == 1)
+    for one in alone.head(1).iter_rows(named=True):
         raise DataError(
             f"{one['path']}, line {one['line']}: context {one['context_id']!r} has {one['type']} sentences only. "
             "Add a sentence of the other type, or remove the context.",
@@ -177,3 +199,22 @@ def _check_contexts(rows: pl.DataFrame) -> None:
             path=one["path"],
             line=one["line"],
         )
+
+
+def _divide(corpus: Corpus, rows: Ints, by: SplitBy, share: float, seed: int) -> tuple[Ints, Ints]:
+    from sklearn.model_selection import train_test_split
+
+    units, held = rows if by == "sentence" else corpus.context[rows], []
+    for index, name in enumerate(corpus.categories):
+        own = np.unique(units[corpus.category[rows] == index])
+        try:
+            held.append(train_test_split(own, test_size=share, random_state=seed)[1])
+        except ValueError:
+            hint = ", or split by sentence (--split sentence)" if by == "context" else ""
+            raise DataError(
+                f"category {name!r} has too few {by}s for a split by {by}: {len(own)} to divide. Add {by}s{hint}.",
+                code="training.too-few",
+                category=name,
+            ) from None
+    chosen = np.isin(units, np.concatenate(held))
+    return rows[~chosen], rows[chosen]

@@ -6,32 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ...core.contracts.errors import ModelLoadError, UsageError
+from ...core.contracts.errors import ModelLoadError
 from ..hf.encoder.files import MODULES, EncoderSource, Module, find_encoder
 from ..hf.encoder.model import Encoder, count_tokens, load_encoder
 from ..hf.files import find_source
-from ..shared.torch import choose_device
 from .data import Floats, Texts
-from .settings import Precision
-
-
-def check_device(device: str, precision: Precision) -> None:
-    """Refuse a device that the Trainer cannot use, or cannot use with this precision; raises `UsageError`."""
-    chosen = choose_device(device)
-    kind, _, number = device.partition(":")
-    if number:
-        raise UsageError(
-            f"--device {device} names one device, but the Trainer uses all that are visible. "
-            f"Set CUDA_VISIBLE_DEVICES={number} and give --device {kind}.",
-            code="model.device",
-            device=device,
-        )
-    if precision == "float16" and chosen != "cuda":
-        raise UsageError(
-            f"--precision float16 needs a GPU, but the device is {chosen!r}. Give bfloat16 or float32.",
-            code="options.conflict",
-            device=chosen,
-        )
+from .settings import Pooling
 
 
 def find_model(model: str) -> EncoderSource:
@@ -48,8 +28,10 @@ def find_model(model: str) -> EncoderSource:
     return EncoderSource(source.name, source.digest, (module,), folder, {})
 
 
-def open_encoder(source: EncoderSource, texts: Texts, device: str) -> Encoder:
+def open_encoder(source: EncoderSource, texts: Texts, device: str, pooling: Pooling = "own") -> Encoder:
     """Load an encoder from its files, and check that it can read these texts.
+
+    A pooling other than `own` takes the place of all modules after the Transformer, such as a normalisation.
 
     Raises:
         ModelLoadError: it cannot be loaded, or a text is too long for it.
@@ -60,7 +42,14 @@ def open_encoder(source: EncoderSource, texts: Texts, device: str) -> Encoder:
         if most is not None and length > most:
             problem = f"a sentence has {length} tokens, but {source.name!r} reads {most} at most: {text[:80]!r}"
             raise ModelLoadError(f"{problem}. Shorten it, or choose a model for longer texts.", code="request.too-long")
-    return encoder
+    if pooling == "own":
+        return encoder
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling as Module_
+
+    transformer = encoder.model[0]
+    modules = [transformer, Module_(transformer.get_embedding_dimension(), pooling)]
+    return encoder._replace(model=SentenceTransformer(modules=modules, device=encoder.device))
 
 
 def embed(encoder: Encoder, texts: Texts) -> Floats:

@@ -1,182 +1,118 @@
-"""A classifier of two layers on an encoder: width, half of it, one (384-192-1; Santhosh et al. 2025).
+"""A classifier of two layers on an encoder: width, half of it, one (384-192-1; Santhosh et al. 2025, Table 4).
 
 `frozen` is scikit-learn's MLPClassifier on fixed vectors; `unfrozen` trains the encoder with the layers, by the Trainer
-of sentence-transformers. Both stop early by the loss of the tuning part.
+of sentence-transformers. Both stop early by sentences that are not reported.
 """
 
 from __future__ import annotations
 
-import copy
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
 from ..hf.encoder.model import Encoder
-from .data import Bools, Corpus, Floats, Ints
-from .delta_sim import Ends, draw_contexts
+from .data import Bools, Corpus, Parts, cut
 from .encoder import embed
-from .settings import Criterion, Recipe
-from .splits import Parts, SplitBy
+from .measures import OVERALL
+from .settings import Recipe
 
 Kind = Literal["frozen", "unfrozen"]
-
-Start = Literal["given", "trained"]
-
-
-class HeadSettings(Recipe, frozen=True, kw_only=True):
-    """How classifiers are trained; `learning_rate` is that of the encoder under them."""
-
-    seeds: int = 5
-    """Trainings, which differ in their first weights and the order of sentences, not in the split."""
-    head_rate: float = 1e-3
-    epochs: int = 100
-    patience: int = 5
-    criterion: Criterion = "loss"
-    batch: int = 64
+HeadSplit = Literal["encoder", "context", "sentence"]
+SEEN, UNSEEN = "seen", "unseen"
+HEAD_RATE = 1e-3
 
 
-class F1(msgspec.Struct, frozen=True):
-    """Macro F1 of held-out sentences of one category, or of all (`overall`)."""
+class Heads(msgspec.Struct, frozen=True):
+    """Macro F1 of the classifiers of one kind on one encoder."""
 
-    category: str
-    value: float | None
-    """Mean over seeds."""
-    low: float | None
-    """Lower end of the 95 % percentile interval, contexts resampled, seeds kept together."""
-    high: float | None
-    deviation: float | None
-    """Standard deviation over seeds; None for one."""
-    sentences: int
-
-
-class Classified(msgspec.Struct, frozen=True):
-    """The scores of the classifiers of one kind on one encoder."""
-
-    split: SplitBy
-    encoder: Start
-    trained: str
-    """The training whose split is used, and whose encoder where that is `trained`."""
     kind: Kind
-    settings: HeadSettings
-    rows: tuple[F1, ...]
+    encoder: Literal["vanilla", "contrastive"]
+    split: HeadSplit
+    """`encoder`: the parts of the encoder; else a split of its own for each seed."""
+    scores: list[dict[str, float | None]]
+    """Of each seed: `overall`, by category, and of the sentences that the encoder was trained on (`seen`), or not."""
+
+    def values(self, name: str) -> list[float]:
+        """Return the scores of the seeds, those that are missing left out."""
+        return [value for one in self.scores if (value := one.get(name)) is not None]
 
 
-class HeadData(NamedTuple):
-    """The encoder under a classifier, and its sentences."""
-
-    corpus: Corpus
-    parts: Parts
-    open_encoder: Callable[[], Encoder]
-    """Called once, or once per seed if the encoder is trained too."""
-    folder: Path
-    """For checkpoints."""
-
-
-def predictions(kind: Kind, data: HeadData, settings: HeadSettings) -> Bools:
-    """Train one classifier per seed; return which validation sentences each predicts as stereotypes: [seeds, rows]."""
-    seeds = range(settings.seeds)
-    if kind == "unfrozen":
-        return np.array([_train_unfrozen(data, settings, seed) for seed in seeds])
-    vectors = embed(data.open_encoder(), data.corpus.texts)
-    return np.array([_train_frozen(vectors, data, settings, seed) for seed in seeds])
-
-
-def macro_f1(predicted: Bools, corpus: Corpus, rows: Ints) -> list[F1]:
-    """Return macro F1 overall and by category.
+def classify_types(
+    load: Callable[[], Encoder], corpus: Corpus, heads: Heads, trained: Parts, seeds: int, recipe: Recipe, folder: Path
+) -> Heads:
+    """Train a classifier per seed, and score its validation sentences.
 
     Args:
-        predicted: Which rows each seed predicts as stereotypes: [seeds, rows].
+        load: Loads the encoder; called once, or once per seed if the encoder is trained too.
         corpus: All sentences.
-        rows: The held-out ones.
+        heads: Which classifiers; the scores are added.
+        trained: The parts of the encoder's training.
+        seeds: How many classifiers.
+        recipe: How the unfrozen ones are trained.
+        folder: For checkpoints.
     """
-    parts = {name: corpus.category[rows] == index for index, name in enumerate(corpus.categories)}
-    parts = {"overall": np.ones(len(rows), dtype=bool), **parts}
-    return [_f1(name, predicted[:, own], corpus, rows[own]) for name, own in parts.items()]
+    vectors = embed(load(), corpus.texts) if heads.kind == "frozen" else np.empty((0, 0))
+    for seed in range(seeds):
+        parts = trained if heads.split == "encoder" else cut(corpus, heads.split, seed)
+        rows = parts.validation
+        if heads.kind == "frozen":
+            head = _frozen(vectors.shape[1], seed).fit(vectors[parts.known], corpus.stereotype[parts.known])
+            predicted = head.predict(vectors[rows])
+        else:
+            predicted = _train_unfrozen(load(), corpus, parts, msgspec.structs.replace(recipe, seed=seed), folder)
+        seen = np.isin(rows, trained.known) & (heads.encoder == "contrastive")
+        heads.scores.append(macro_f1(predicted, corpus, rows, seen))
+    return heads
 
 
-def _f1(name: str, predicted: Bools, corpus: Corpus, rows: Ints) -> F1:
+def macro_f1(predicted: Bools, corpus: Corpus, rows: Any, seen: Bools) -> dict[str, float | None]:
+    """Return macro F1 of held-out rows: overall, by category, and of those that the encoder has seen or not."""
     from sklearn.metrics import f1_score
 
-    if not len(rows):
-        return F1(name, None, None, None, None, 0)
-    truth = corpus.stereotype[rows]
-    values = np.array([f1_score(truth, one, average="macro") for one in predicted])
-    low, high = _interval(predicted, truth, np.unique(corpus.context[rows], return_inverse=True)[1])
-    deviation = float(values.std(ddof=1)) if len(values) > 1 else None
-    return F1(name, float(values.mean()), low, high, deviation, len(rows))
+    truth, parts = corpus.stereotype[rows], {OVERALL: np.ones(len(rows), dtype=bool), SEEN: seen, UNSEEN: ~seen}
+    parts |= {name: corpus.category[rows] == index for index, name in enumerate(corpus.categories)}
+    return {
+        name: float(f1_score(truth[own], predicted[own], average="macro")) if own.any() else None
+        for name, own in parts.items()
+    }
 
 
-def _interval(predicted: Bools, truth: Bools, context: Ints) -> Ends:
-    """Resample contexts; f1_score of scikit-learn, one resample at a time, would take minutes."""
-    contexts = int(context.max()) + 1
-    if contexts < 2:
-        return None, None
-    counts = np.zeros((len(predicted), contexts, 2, 2))
-    for seed, one in enumerate(predicted):
-        np.add.at(counts[seed], (context, truth.astype(int), one.astype(int)), 1)
-    tables = np.einsum("rc,scij->rsij", draw_contexts(contexts), counts)
-    right, present = np.diagonal(tables, axis1=-2, axis2=-1), tables.sum(-1) + tables.sum(-2)
-    each = np.divide(2 * right, present, out=np.zeros_like(present), where=present > 0)
-    # A type that does not occur is left out.
-    low, high = np.quantile((each.sum(-1) / (present > 0).sum(-1)).mean(1), [0.025, 0.975])
-    return float(low), float(high)
-
-
-def _train_frozen(vectors: Floats, data: HeadData, settings: HeadSettings, seed: int) -> Bools:
-    """Stop by the tuning part: MLPClassifier's own early stopping holds out sentences that trained the encoder."""
-    from sklearn.metrics import log_loss
+def _frozen(width: int, seed: int) -> Any:
+    """Return a classifier that stops by a tenth of its own training sentences."""
     from sklearn.neural_network import MLPClassifier
 
-    parts, truth = data.parts, data.corpus.stereotype.astype(int)
-    head = MLPClassifier(
-        hidden_layer_sizes=(max(1, vectors.shape[1] // 2),),
-        alpha=0.0,
-        batch_size=min(settings.batch, len(parts.train)),
-        learning_rate_init=settings.head_rate,
-        random_state=seed,
+    return MLPClassifier(
+        (max(1, width // 2),), early_stopping=True, n_iter_no_change=20, batch_size=16, random_state=seed
     )
-    best, kept, since = float("inf"), head, 0
-    for _ in range(settings.epochs):
-        head.partial_fit(vectors[parts.train], truth[parts.train], classes=[0, 1])
-        now = log_loss(truth[parts.tuning], head.predict_proba(vectors[parts.tuning]), labels=[0, 1])
-        if now < best:
-            best, kept, since = now, copy.deepcopy(head), 0
-        elif (since := since + 1) >= settings.patience:
-            break
-    return np.asarray(kept.predict(vectors[parts.validation]) > 0)
 
 
-def _train_unfrozen(data: HeadData, settings: HeadSettings, seed: int) -> Bools:
+def _train_unfrozen(encoder: Encoder, corpus: Corpus, parts: Parts, recipe: Recipe, folder: Path) -> Bools:
     import torch
     from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
     from sentence_transformers.sentence_transformer.modules import Dense
+    from sklearn.metrics import log_loss
 
     from .losses import TypeLoss
-    from .training import TrainingJob, fit, rows_of
+    from .training import fit, rows_of
 
-    encoder = data.open_encoder()
     width = encoder.model.get_embedding_dimension()
-    half = max(1, width // 2)
-    torch.manual_seed(seed)
-    layers = [
-        Dense(width, half, activation_function=torch.nn.ReLU()),
-        Dense(half, 1, activation_function=torch.nn.Identity()),
-    ]
+    half, relu, identity = max(1, width // 2), torch.nn.ReLU(), torch.nn.Identity()
+    torch.manual_seed(recipe.seed)
+    layers = [Dense(width, half, activation_function=relu), Dense(half, 1, activation_function=identity)]
     whole = encoder._replace(model=SentenceTransformer(modules=[*encoder.model, *layers], device=encoder.device))
-    of_head = rf"^model\.({len(encoder.model)}|{len(encoder.model) + 1})\."
-    job = TrainingJob(
-        encoder=whole,
-        loss=TypeLoss(whole.model),
-        train=rows_of(data.corpus, data.parts.train),
-        tuning=rows_of(data.corpus, data.parts.tuning),
-        folder=data.folder / f"seed-{seed}",
-        # Before training a head has random weights, so that it is no epoch 0.
-        arguments={"learning_rate_mapping": {of_head: settings.head_rate}, "eval_on_start": False},
-    )
-    fit(job, msgspec.structs.replace(settings, seed=seed))
-    shutil.rmtree(job.folder, ignore_errors=True)
-    return np.asarray(embed(whole, data.corpus.texts[data.parts.validation])[:, 0] > 0)
+
+    class LossEvaluator(SentenceEvaluator):  # type: ignore[misc]
+        def __call__(self, model: Any, *_: Any, **__: Any) -> dict[str, float]:
+            logits = embed(whole._replace(model=model), corpus.texts[parts.tuning])[:, 0]
+            return {"loss": float(log_loss(corpus.stereotype[parts.tuning], 1 / (1 + np.exp(-logits)), labels=[0, 1]))}
+
+    of_head = {rf"^model\.({len(encoder.model)}|{len(encoder.model) + 1})\.": HEAD_RATE}
+    data = rows_of(corpus, parts.train)
+    fit(whole, TypeLoss(whole.model), data, LossEvaluator(), recipe, folder, learning_rate_mapping=of_head)
+    shutil.rmtree(folder, ignore_errors=True)
+    return np.asarray(embed(whole, corpus.texts[parts.validation])[:, 0] > 0)

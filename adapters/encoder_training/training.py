@@ -1,19 +1,20 @@
 """Train with the Trainer of sentence-transformers: batches of whole contexts, early stopping, the best epoch kept.
 
-Its checkpoints make an interrupted training resumable. The encoder before training counts as epoch 0.
+Its checkpoints make an interrupted training resumable.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from datasets import Dataset
 from sentence_transformers import (
     DefaultBatchSampler,
@@ -21,223 +22,97 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
-from tqdm import tqdm
-from transformers import PrinterCallback, ProgressCallback, TrainerCallback, TrainerState
+from transformers import PrinterCallback, TrainerCallback
 
 from ...core.contracts.errors import DataError
-from ..hf.encoder.files import find_encoder
-from ..hf.encoder.model import Encoder, load_encoder
+from ..hf.encoder.model import Encoder
 from ..shared.torch import quiet_loading
-from .data import Corpus, Ints
-from .delta_sim import delta, pair_sums
+from .data import Corpus, Ints, Parts
 from .encoder import embed
-from .losses import ContrastiveLoss
-from .settings import Epoch, Recipe, TrainSettings
-from .splits import Parts, pack
+from .losses import ContrastiveLoss, contrastive_loss
+from .measures import difference, pair_sums
+from .settings import Criterion, Recipe
 
 STATE = "trainer_state.json"
-CHECKPOINT_CARD = Path(__file__).with_name("checkpoint.md.jinja")
+Say = Callable[[str], None]
 
 
-class TrainingJob(NamedTuple):
-    """An encoder, its loss and its data."""
+class Epoch(NamedTuple):
+    """One epoch of a training."""
 
-    encoder: Encoder
-    """`fit` leaves the best weights in its model."""
-    loss: Any
-    train: Dataset
-    tuning: Dataset | SentenceEvaluator
-    """Data for the criterion `loss`, an evaluator for any other."""
-    folder: Path
-    """For checkpoints."""
-    arguments: Mapping[str, Any] = {}
-    """More arguments of the Trainer, such as learning rates by name of parameter."""
+    epoch: int
+    train: float
+    """Mean loss of the steps."""
+    loss: float
+    """Loss of the tuning part, mean over contexts."""
+    delta_sim: float
+    """Of the tuning part, with its sign."""
+    sums: list[list[float]]
+    """Pair sums of the tuning part's contexts: [contexts, 4]."""
 
 
 class Fitted(NamedTuple):
-    """The history of a training, and its best epoch."""
+    """The history of a training."""
 
-    history: list[Epoch]
+    epochs: list[Epoch]
     best: int
+    """The epoch whose weights are kept."""
     recorded: dict[str, str]
     """Versions and settings that the Trainer recorded for the model card."""
 
 
 def train(
-    encoder: Encoder, data: tuple[Corpus, Parts], settings: TrainSettings, folder: Path, quiet: bool = True
+    encoder: Encoder, corpus: Corpus, parts: Parts, recipe: Recipe, folder: Path, say: Say | None = None
 ) -> Fitted:
-    """Train an encoder with one loss, and leave the weights of its best epoch in it; `folder` is for checkpoints.
+    """Train an encoder, and leave the weights of its best epoch in it; `folder` is for checkpoints.
 
     Raises:
-        DataError: the training part has no pair of a kind, or the loss is not a finite number.
+        DataError: the training or tuning part has no pair of a kind, or the loss is not a finite number.
     """
-    corpus, parts = data
-    _, positive, _, negative = pair_sums(np.ones((len(parts.train), 1)), corpus, parts.train).sum(0)
-    if not positive or not negative:
-        problem = "the training part has no pair of one type, or none of both"
-        raise DataError(f"{problem}. Add sentences to the contexts.", code="training.no-pairs")
-    by_loss = settings.criterion == "loss"
-    job = TrainingJob(
-        encoder=encoder,
-        loss=ContrastiveLoss(encoder.model, settings.loss, settings.buckets),
-        train=rows_of(corpus, parts.train),
-        tuning=rows_of(corpus, parts.tuning) if by_loss else DeltaSimEvaluator(encoder, corpus, parts.tuning),
-        folder=folder,
-        arguments={"batch_sampler": partial(ContextBatches, size=settings.batch)},
-    )
-    return fit(job, settings, quiet)
+    for name, rows in (("training", parts.train), ("tuning", parts.tuning)):
+        if np.isnan(difference(pair_sums(np.ones((len(rows), 1)), corpus, rows).sum(0))):
+            problem = f"the {name} part has no pair of one type, or none of both"
+            raise DataError(f"{problem}. Add sentences to the contexts.", code="training.no-pairs", part=name)
+    evaluator = TypeEvaluator(encoder, corpus, parts.tuning, recipe)
+    loss = ContrastiveLoss(encoder.model, recipe.loss, recipe.value)
+    batches = partial(ContextBatches, size=recipe.batch, reshuffle=recipe.reshuffle)
+    log, recorded = fit(encoder, loss, rows_of(corpus, parts.train), evaluator, recipe, folder, say, batches)
+    losses = {one["step"]: one["loss"] for one in log if "loss" in one}
+    epochs = [
+        Epoch(number, losses[one["step"]], *(one[f"eval_{name}"] for name in Epoch._fields[2:]))
+        for number, one in enumerate((one for one in log if "eval_sums" in one), 1)
+    ]
+    best = max(epochs, key=lambda epoch: rank(recipe.best, epoch._asdict()))
+    return Fitted(epochs, best.epoch, recorded)
 
 
-def fit(job: TrainingJob, recipe: Recipe, quiet: bool = True) -> Fitted:
-    """Train until the last epoch, or until `patience` epochs brought no better one; resume from a checkpoint."""
-    model, card, by_data = job.encoder.model, job.encoder.model.model_card_data, isinstance(job.tuning, Dataset)
+def fit(
+    encoder: Encoder,
+    loss: Any,
+    data: Dataset,
+    evaluator: SentenceEvaluator,
+    recipe: Recipe,
+    folder: Path,
+    say: Say | None = None,
+    batches: Any = None,
+    **more: Any,
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Train until the last epoch or until patience ends, leave the best weights, and return the Trainer's log.
+
+    `more` are further arguments of the Trainer, such as learning rates by name of parameter.
+    """
+    model, card, on_cpu = encoder.model, encoder.model.model_card_data, encoder.device == "cpu"
     # Checkpoints get a card without a look at the hub and without sentences as examples.
-    card.local_files_only, card.widget, card.template_path = True, [{"text": ""}], CHECKPOINT_CARD
-    given = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
-    checkpoint = last_checkpoint(job.folder)
-    trainer = SentenceTransformerTrainer(
-        model=model,
-        args=_arguments(job, recipe, checkpoint is None),
-        train_dataset=job.train,
-        eval_dataset=job.tuning if by_data else None,
-        evaluator=None if by_data else job.tuning,
-        loss=job.loss,
-        callbacks=[Selection(recipe, quiet), *([Bar()] if not quiet and sys.stderr.isatty() else [])],
-    )
-    trainer.remove_callback(PrinterCallback)
-    state = TrainerState() if checkpoint is None else TrainerState.load_from_json(str(checkpoint / STATE))
-    if not is_over(read_history(state, recipe), recipe):
-        with quiet_loading():
-            trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
-        # Ends mixed precision: all later vectors are float32.
-        trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)
-        state = trainer.state
-    history = read_history(state, recipe)
-    best = best_of(history, recipe)
-    model.load_state_dict(_weights(job.folder, best) if best.epoch else given)
-    model.eval()
-    return Fitted(
-        history, best.epoch, {k: f"{v}" for k, v in (card.version | card.non_default_hyperparameters).items()}
-    )
-
-
-def rows_of(corpus: Corpus, rows: Ints) -> Dataset:
-    """Return some sentences as the Trainer reads them; a label is twice the context, plus 1 for a stereotype."""
-    return Dataset.from_dict({"sentence": corpus.texts[rows].tolist(), "label": corpus.labels[rows].tolist()})
-
-
-def read_history(state: TrainerState, recipe: Recipe) -> list[Epoch]:
-    """Return the epochs that the Trainer logged."""
-    name = f"eval_{recipe.criterion}"
-    losses = {log["step"]: log["loss"] for log in state.log_history if "loss" in log}
-    history = []
-    for log in state.log_history:
-        if name in log:
-            epoch, step, value = round(log["epoch"]), log["step"], log[name]
-            tuning = None if math.isnan(value) else value
-            history.append(Epoch(epoch, losses.get(step), tuning, step // epoch if epoch else 0))
-    return history
-
-
-def best_of(history: Sequence[Epoch], recipe: Recipe) -> Epoch:
-    """Return the best epoch, the first of equal ones."""
-    return max(history, key=lambda epoch: recipe.score(epoch.tuning))
-
-
-def is_over(history: Sequence[Epoch], recipe: Recipe) -> bool:
-    """Return whether the last epoch is reached, or the best is `patience` epochs ago."""
-    if not history:
-        return False
-    last = history[-1].epoch
-    return last >= recipe.epochs or last - best_of(history, recipe).epoch >= recipe.patience
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """Return the newest complete checkpoint; the Trainer writes its state last."""
-    there = [path.parent for path in folder.glob(f"checkpoint-*/{STATE}")]
-    return max(there, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-
-
-class ContextBatches(DefaultBatchSampler):  # type: ignore[misc]
-    """Batches of whole contexts in random order.
-
-    GROUP_BY_LABEL of sentence-transformers draws two sentences of each label in turn, which divides contexts.
-    """
-
-    def __init__(self, dataset: Dataset, *, size: int, **given: Any) -> None:
-        super().__init__(dataset, **given)
-        self.contexts, self.size = np.asarray(dataset["label"]) // 2, size
-        # Accelerate, which deals batches to processes, drops those that do not have the size named here.
-        self.batch_size = None
-
-    def __iter__(self) -> Iterator[list[int]]:
-        processes = int(os.environ.get("WORLD_SIZE", "1"))
-        yield from pack(self.contexts, self.size, np.random.default_rng([self.seed, self.epoch]), processes)
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-
-class DeltaSimEvaluator(SentenceEvaluator):  # type: ignore[misc]
-    """Delta-sim of some sentences, all categories pooled: with its sign, and as an absolute value."""
-
-    def __init__(self, encoder: Encoder, corpus: Corpus, rows: Ints) -> None:
-        super().__init__()
-        self.primary_metric = "delta_sim"
-        self.encoder, self.corpus, self.rows = encoder, corpus, rows
-
-    def __call__(self, model: Any, output_path: Any = None, epoch: float = -1, steps: int = -1) -> dict[str, float]:
-        """Return both; NaN where there are no pairs of a kind."""
-        vectors = embed(self.encoder._replace(model=model), self.corpus.texts[self.rows])
-        found = delta(pair_sums(vectors, self.corpus, self.rows), resamples=0).signed
-        # The absolute value would also reward an encoder for sentences of both types being the more similar ones.
-        value = math.nan if found is None else found
-        return {"delta_sim": value, "absolute_delta_sim": abs(value)}
-
-
-class Bar(ProgressCallback):  # type: ignore[misc]
-    """The Trainer's progress bar without its logs, which would stand among the results."""
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Write nothing: `Selection` reports each epoch."""
-
-
-class Selection(TrainerCallback):  # type: ignore[misc]
-    """Stop early where the model before training counts as an epoch, which the Trainer's own callback cannot."""
-
-    def __init__(self, recipe: Recipe, quiet: bool) -> None:
-        self.recipe, self.quiet = recipe, quiet
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Refuse a loss that is not a finite number, and report the criterion."""
-        if not math.isfinite(loss := logs.get("loss", 0.0)):
-            problem = f"training diverged: the loss is {loss}"
-            raise DataError(f"{problem}. Lower --learning-rate, or raise --temperature.", code="training.diverged")
-        if not self.quiet and (name := f"eval_{self.recipe.criterion}") in logs:
-            epoch = f"epoch {round(logs['epoch'])}/{self.recipe.epochs}"
-            tqdm.write(f"  {epoch}: tuning {self.recipe.criterion} {logs[name]:.4f}", file=sys.stderr)
-
-    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Compare the epoch with those before it."""
-        history = read_history(state, self.recipe)
-        if not state.global_step:
-            state.best_metric = history[0].tuning
-        if is_over(history, self.recipe):
-            control.should_training_stop = True
-
-
-def _arguments(job: TrainingJob, recipe: Recipe, fresh: bool) -> SentenceTransformerTrainingArguments:
-    on_cpu = job.encoder.device == "cpu"
-    own = {"eval_on_start": fresh, **job.arguments}
-    return SentenceTransformerTrainingArguments(
-        output_dir=str(job.folder.resolve()),
+    card.local_files_only, card.widget = True, [{"text": ""}]
+    checkpoint = last_checkpoint(folder)
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=str(folder.resolve()),
         seed=recipe.seed,
         num_train_epochs=recipe.epochs,
         per_device_train_batch_size=recipe.batch,
-        per_device_eval_batch_size=recipe.batch,
-        prompts=job.encoder.prompt or None,
+        prompts=encoder.prompt or None,
         learning_rate=recipe.learning_rate,
-        weight_decay=recipe.weight_decay,
+        weight_decay=0.01,
         lr_scheduler_type="constant_with_warmup" if recipe.schedule == "constant" else recipe.schedule,
         warmup_steps=recipe.warmup,
         # The paper clips no gradients.
@@ -252,14 +127,110 @@ def _arguments(job: TrainingJob, recipe: Recipe, fresh: bool) -> SentenceTransfo
         logging_nan_inf_filter=False,
         # Keeps the last checkpoint, to resume, and the best.
         save_total_limit=1,
-        metric_for_best_model=f"eval_{recipe.criterion}",
-        greater_is_better=recipe.criterion != "loss",
+        load_best_model_at_end=True,
+        metric_for_best_model=f"eval_{recipe.best}",
+        greater_is_better=recipe.best != "loss",
         report_to="none",
         disable_tqdm=True,
-        **own,
+        **({"batch_sampler": batches} if batches else {}),
+        **more,
     )
+    watch = Watch(recipe, say or (lambda text: None))
+    trainer = SentenceTransformerTrainer(
+        model=model, args=arguments, train_dataset=data, evaluator=evaluator, loss=loss, callbacks=[watch]
+    )
+    trainer.remove_callback(PrinterCallback)
+    with quiet_loading():
+        trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
+    # Ends mixed precision: all later vectors are float32.
+    trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)
+    model.eval()
+    recorded = card.version | card.non_default_hyperparameters
+    return trainer.state.log_history, {name: f"{value}" for name, value in recorded.items()}
 
 
-def _weights(folder: Path, best: Epoch) -> Any:
-    checkpoint = folder / f"checkpoint-{best.epoch * best.steps}"
-    return load_encoder(find_encoder(str(checkpoint)), "float32", "cpu", None).model.state_dict()
+def rows_of(corpus: Corpus, rows: Ints) -> Dataset:
+    """Return some sentences as the Trainer reads them; a label is twice the context, plus 1 for a stereotype."""
+    return Dataset.from_dict({"sentence": corpus.texts[rows].tolist(), "label": corpus.labels[rows].tolist()})
+
+
+def rank(criterion: Criterion, values: Mapping[str, Any]) -> float:
+    """Return a number that is greater for a better value of the criterion."""
+    value = float(values["loss" if criterion == "loss" else "delta_sim"])
+    return {"loss": -value, "delta_sim": value, "absolute_delta_sim": abs(value)}[criterion]
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Return the newest complete checkpoint; the Trainer writes its state last."""
+    there = [path.parent for path in folder.glob(f"checkpoint-*/{STATE}")]
+    return max(there, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+class ContextBatches(DefaultBatchSampler):  # type: ignore[misc]
+    """Batches of whole contexts, as many in each, in random order.
+
+    GROUP_BY_LABEL of sentence-transformers draws two sentences of each label in turn, which divides contexts. Every
+    epoch has the same number of batches, a multiple of the processes. A context with one sentence has no pair.
+    """
+
+    def __init__(self, dataset: Dataset, *, size: int, reshuffle: bool = True, **given: Any) -> None:
+        super().__init__(dataset, **given)
+        contexts = np.asarray(dataset["label"]) // 2
+        known, sizes = np.unique(contexts, return_counts=True)
+        self.rows = {int(one): np.flatnonzero(contexts == one).tolist() for one in known[sizes > 1]}
+        processes = int(os.environ.get("WORLD_SIZE", "1"))
+        wanted = processes * math.ceil(sum(map(len, self.rows.values())) / size / processes)
+        self.count, self.reshuffle = min(wanted, len(self.rows)), reshuffle
+        # Accelerate, which deals batches to processes, drops those that do not have the size named here.
+        self.batch_size = None
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = list(self.rows)
+        random.Random(f"{self.seed}/{self.epoch}" if self.reshuffle else self.seed).shuffle(order)
+        for batch in np.array_split(order, self.count):
+            yield [row for context in batch for row in self.rows[int(context)]]
+
+    def __len__(self) -> int:
+        return self.count
+
+
+class TypeEvaluator(SentenceEvaluator):  # type: ignore[misc]
+    """Loss and delta-sim of some sentences, all categories pooled, and their pair sums by context."""
+
+    def __init__(self, encoder: Encoder, corpus: Corpus, rows: Ints, recipe: Recipe) -> None:
+        super().__init__()
+        self.primary_metric = "delta_sim"
+        self.encoder, self.corpus, self.rows, self.recipe = encoder, corpus, rows, recipe
+
+    def __call__(self, model: Any, output_path: Any = None, epoch: float = -1, steps: int = -1) -> dict[str, Any]:
+        """Return the values."""
+        corpus, rows, recipe = self.corpus, self.rows, self.recipe
+        vectors = embed(self.encoder._replace(model=model), corpus.texts[rows])
+        sums, wording = pair_sums(vectors, corpus, rows), torch.from_numpy(corpus.wording[rows])
+        labels, equal = torch.from_numpy(corpus.labels[rows]), wording[:, None] == wording[None]
+        loss = contrastive_loss(torch.from_numpy(vectors), labels, equal, recipe.loss, recipe.value)
+        signed = float(difference(sums.sum(0)))
+        found = {"loss": float(loss), "delta_sim": signed, "absolute_delta_sim": abs(signed)}
+        return {**found, "sums": sums[np.unique(corpus.context[rows])].tolist()}
+
+
+class Watch(TrainerCallback):  # type: ignore[misc]
+    """Stop early by another value than the best epoch is chosen by, which the Trainer's own callback cannot."""
+
+    def __init__(self, recipe: Recipe, say: Say) -> None:
+        self.recipe, self.say = recipe, say
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Refuse a loss that is not a finite number."""
+        if not math.isfinite(loss := logs.get("loss", 0.0)):
+            problem = f"training diverged: the loss is {loss}"
+            raise DataError(f"{problem}. Lower --learning-rate, or raise --temperature.", code="training.diverged")
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any, **_: Any) -> None:
+        """Report the epoch, and compare it with those before it."""
+        values = ", ".join(f"{name} {metrics[f'eval_{name}']:.4f}" for name in ("loss", self.recipe.best))
+        self.say(f"  epoch {round(state.epoch)}/{self.recipe.epochs}: tuning {values}")
+        name, sign = f"eval_{self.recipe.stop}", -1 if self.recipe.stop == "loss" else 1
+        found = [sign * log[name] for log in state.log_history if name in log]
+        if len(found) - 1 - int(np.argmax(found)) >= self.recipe.patience:
+            control.should_training_stop = True

@@ -11,6 +11,7 @@ from ..catalogue.published import Published, whose
 from ..catalogue.registry import Registry
 from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts import Estimate
+from ..contracts.csv import Table, read_table
 from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..contracts.records import Scalar
 from ..contracts.words import explained
@@ -142,10 +143,18 @@ def _unjudged(value: Published, study: str, why: str, measured: float | None = N
 
 
 def _of_file(catalogue: Catalogue, study: str, options: ReplicateOptions) -> list[Judged]:
-    """Score a file once per model that has published values, where the probe can be told which to read."""
-    published = catalogue.registry.studies[study].published
+    """Score a file once per model that has published values, where the probe can be told which to read.
+
+    A CSV file with the columns `metric` and `value` is a table of estimates already, such as an exported one.
+    """
+    published, path = catalogue.registry.studies[study].published, str(options.scores)
+    if path.endswith(".csv") and {"metric", "value"} <= set((table := read_table(path)).columns):
+        return _of_estimates(table, study, published, options)
+    # Measures that no metric of the study gives can only be in such a table.
+    metrics = [catalogue.plugins.load("metric", name) for name in catalogue.registry.studies[study].metrics]
+    given = {measure for metric in metrics for measure in metric.measures}
+    published = tuple(value for value in published if not given or value.measure in given) or published
     probe = catalogue.plugins.load("probe", catalogue.registry.studies[study].probe)
-    path = str(options.scores)
     told = MODEL_OPTION in probe.options.__struct_fields__ and MODEL_OPTION not in options.assignments
     if not told:
         resolved = catalogue.study(study, {}, options.assignments)
@@ -162,6 +171,30 @@ def _of_file(catalogue: Catalogue, study: str, options: ReplicateOptions) -> lis
     if not any(one.beside for one in found):
         raise DataError(found[0].why, code="published.file")
     return found
+
+
+def _of_estimates(table: Table, study: str, published: Sequence[Published], options: ReplicateOptions) -> list[Judged]:
+    """Compare a table of estimates: a row each, with `metric`, `value`, perhaps `p` and `model`, and its group."""
+    factors = dict.fromkeys(name for value in published for name in value.group if name in table.columns)
+    levels = {(name, str(level)): level for value in published for name, level in value.group.items()}
+    found = dict[str, list[Estimate]]()
+    for row in table.rows:
+        group = {name: levels.get((name, row.cells[name]), row.cells[name]) for name in factors if row.cells[name]}
+        try:
+            value, p = (float(cell) if (cell := row.cells.get(name, "")) else None for name in ("value", "p"))
+        except ValueError:
+            raise row.fault(f"value or p is not a number: {dict(row.cells)}", "published.row") from None
+        estimate = Estimate.from_flat(metric=row.cells["metric"], group=group, value=value, p=p)
+        found.setdefault(row.cells.get("model", ""), []).append(estimate)
+    judged = []
+    for name, estimates in found.items():
+        own = _models(published, options.model)
+        if options.model is None:
+            own = whose(published, name, imported=False) or own
+        beside = f"{name or 'estimates'} in {table.path}"
+        values = _values(published, _one(own, f"{table.path} is of {name!r}"))
+        judged += [msgspec.structs.replace(_judge(value, study, estimates), beside=beside) for value in values]
+    return judged
 
 
 def _of_run(catalogue: Catalogue, store: Store, run: RunRow, options: ReplicateOptions) -> list[Judged]:

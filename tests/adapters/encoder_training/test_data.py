@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
-from prejudge.adapters.encoder_training.data import describe, read_corpus
+from prejudge.adapters.encoder_training.data import cut, describe, read_corpus
+from prejudge.adapters.encoder_training.settings import SPLITS
 from prejudge.core.contracts.errors import DataError
 
 GOOD = ("0,He is poor.,stereotype", "0,He is rich.,anti_stereotype")
@@ -122,3 +124,46 @@ def test_published_annotators_hardly_agree(shared_data):
     kappas = {row["category"]: round(row["kappa"], 2) for row in describe(corpus)[:-1]}
     assert kappas == {"caste": 0.15, "disability": 0.04, "gender": -0.01, "religion": 0.04, "socioeconomic": 0.03}
     assert describe(corpus)[-1]["repeated"] == 57
+
+
+@pytest.mark.parametrize("by", SPLITS)
+def test_parts_cover_all_and_share_nothing(corpus, by):
+    parts = cut(corpus, by, 3)
+    assert sorted(np.concatenate([parts.train, parts.tuning, parts.validation])) == list(range(96))
+    assert 0.15 <= len(parts.validation) / 96 <= 0.35 and set(corpus.category[parts.validation]) == {0, 1}
+
+
+def test_split_by_context_shares_no_context_and_by_sentence_does(corpus):
+    apart, mixed = cut(corpus, "context", 3), cut(corpus, "sentence", 3)
+    assert not set(corpus.context[apart.known]) & set(corpus.context[apart.validation])
+    assert set(corpus.context[mixed.validation]) & set(corpus.context[mixed.train])
+
+
+def test_seed_decides(corpus):
+    assert list(cut(corpus, "sentence", 1).validation) == list(cut(corpus, "sentence", 1).validation)
+    assert list(cut(corpus, "sentence", 1).validation) != list(cut(corpus, "sentence", 2).validation)
+
+
+def test_validation_can_serve_for_tuning(corpus):
+    parts = cut(corpus, "sentence", 0, "validation")
+    assert list(parts.tuning) == list(parts.validation) and not set(parts.known) & set(parts.validation)
+
+
+def test_split_of_the_authors_is_that_of_a_permutation_of_contexts(shared_data):
+    """What `train_test_split` does, without it: numpy's legacy generator, the first fifth of a permutation."""
+    corpus = read_corpus([str(path) for path in sorted((shared_data / "indicasa").glob("IndiCASA_dataset*.csv"))])
+    parts = cut(corpus, "context", 42, "validation")
+    for index in range(5):
+        contexts = list(dict.fromkeys(corpus.context[corpus.category == index]))
+        held = np.random.RandomState(42).permutation(len(contexts))[: -(-len(contexts) // 5)]
+        own = corpus.category[parts.validation] == index
+        assert set(corpus.context[parts.validation][own]) == {contexts[place] for place in held}
+
+
+@pytest.mark.parametrize(("by", "rows"), [("context", 1), ("sentence", 2)])
+def test_too_few_to_divide_are_refused(write, by, rows):
+    pairs = (f"{place},He is {kind}.,{kind}" for place in range(rows) for kind in ("stereotype", "anti_stereotype"))
+    corpus = read_corpus([write(*pairs)])
+    with pytest.raises(DataError) as caught:
+        cut(corpus, by, 0) if by == "context" else cut(read_corpus([write(*list(GOOD))]), by, 0)
+    assert (caught.value.code, caught.value.fields["category"][:3]) == ("training.too-few", "own")

@@ -48,3 +48,42 @@ def test_counts_give_the_printed_digits_of_a_model(shared_data, tmp_path):
             assert math.floor(value * 10**digits) / 10**digits == pytest.approx(float(text), abs=1e-9)
         least = own.filter(metric="stereotype_probability")
         assert least["missing_unreadable"].item() == int(row["category_size"]) - int(row["n_total"])
+
+
+def table(tmp_path, *rows):
+    path = tmp_path / "scores.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("model", "metric", "loss", "classifier", "encoder", "category", "value"), *rows])
+    return str(path)
+
+
+def test_encoders_are_compared_with_tables_4_to_6(tmp_path):
+    """Digits that were cut and not rounded agree; a reversed sign or another category's value does not."""
+    model = "all-MiniLM-L6-v2"
+    path = table(
+        tmp_path,
+        (model, "delta_sim", "", "", "", "", 0.01579),
+        (model, "delta_sim", "", "", "", "religion", 0.00139),
+        (model, "delta_sim", "", "", "", "disability", -0.0199),
+        (model, "delta_sim", "nt-bxent", "", "", "", 0.4452),
+        (model, "delta_sim", "nt-xent", "", "", "", 0.3),
+        (model, "macro_f1", "", "frozen", "contrastive", "", 0.8351),
+        (model, "macro_f1", "", "frozen", "contrastive", "caste", ""),
+    )
+    result = call(tmp_path, "replicate", "indicasa", "--scores", path)
+    assert result.returncode == 1, result.stdout + result.stderr
+    # One row each for Tables 5 (6 values), 6 (4) and 4 (24) of this encoder; what is not there is not judged.
+    assert "34 published values: 4 reproduced, 2 not reproduced, 28 cannot be judged." in result.stdout
+
+
+def test_table_of_another_name_needs_a_model(tmp_path):
+    path = table(tmp_path, ("model", "delta_sim", "", "", "", "gender", 0.0205))
+    assert "published.model" in call(tmp_path, "--debug", "replicate", "indicasa", "--scores", path).stderr
+    named = call(tmp_path, "replicate", "indicasa", "--scores", path, "--model", "all-MiniLM-L6-v2")
+    assert "34 published values: 1 reproduced, 0 not reproduced, 33 cannot be judged." in named.stdout
+
+
+def test_cell_that_is_no_number_is_named(tmp_path):
+    path = table(tmp_path, ("all-MiniLM-L6-v2", "delta_sim", "", "", "", "gender", "0,0205"))
+    result = call(tmp_path, "replicate", "indicasa", "--scores", path)
+    assert result.returncode == 2 and "line 2" in result.stderr
