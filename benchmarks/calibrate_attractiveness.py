@@ -24,8 +24,11 @@ from scipy import stats
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts import Trial, Unreadable
 from prejudge.core.contracts.adapter import Services
+from prejudge.core.statistics.matched import signed_ranks
 from prejudge.core.statistics.resampling import Resampling, flip_test
-from prejudge.metrics.attractiveness.scores import column_sums, rounded
+from prejudge.metrics.attractiveness.gaps import column_sums
+from prejudge.metrics.attractiveness.kruskal import change_estimate
+from prejudge.metrics.attractiveness.metric import AttractivenessMetricOptions
 from prejudge.probes.attractiveness.probe import AttractivenessOptions, LikelihoodStage
 
 Numbers = npt.NDArray[np.float64]
@@ -33,12 +36,14 @@ SCENARIOS = "first,second,category,kind,positive\nKind,Rude,traits,directed,firs
 FILTER, SEEDS, ORDERS = 0.5, 3, 4
 NOISE, ALPHA = 0.5, 0.05
 PLAN = Resampling(resamples=999)
+OPTIONS = AttractivenessMetricOptions(resamples=999)
 TESTS = (
     "filter: Kruskal-Wallis, images (the paper)",
     "filter: Wilcoxon, faces",
     "filter: sign flip, faces",
     "gender: Kruskal-Wallis, images (the paper)",
     "gender: Kruskal-Wallis, faces",
+    "gender: change of bias, faces",
 )
 HEAD = "| spread | effect | mean gap | " + " | ".join(TESTS) + " |"
 
@@ -67,7 +72,7 @@ class Study:
         self.women = np.array([trial.factors["gender"] == "female" for trial in self._trials[:: 2 * ORDERS]])
 
     def scores(self, world: World, seed: int) -> Numbers:
-        """Return the scores (faces, variants): draws for each order and seed from the odds that the model has."""
+        """Return the scores (faces, variants) in twelfths: draws for each order and seed from the model's odds."""
         settings = SimulatedOptions(
             strength=world.effect / FILTER,
             noise=world.noise,
@@ -80,8 +85,8 @@ class Study:
         model.bind(Services(blobs=self._pictures.__getitem__))
         answers = asyncio.run(model.likelihood_batch([trial.request for trial in self._trials]))
         odds = [self._odds(trial, answer) for trial, answer in zip(self._trials, answers, strict=True)]
-        drawn = np.random.default_rng([seed, 9]).binomial(SEEDS, odds) / SEEDS
-        return rounded(drawn.reshape(-1, 2, ORDERS).mean(axis=2))
+        drawn = np.random.default_rng([seed, 9]).binomial(SEEDS, odds).astype(np.float64)
+        return drawn.reshape(-1, 2, ORDERS).sum(axis=2)
 
     def _odds(self, trial: Trial, answer: Any) -> float:
         read = self._stage.read(trial.factors, answer)
@@ -92,14 +97,15 @@ class Study:
 
 def tested(scores: Numbers, women: npt.NDArray[np.bool_]) -> tuple[float, ...]:
     """Return the p of each test, and the gap."""
-    faces, moved = rounded(scores.mean(axis=1)), rounded(scores[:, 1] - scores[:, 0])
+    faces, moved = scores.sum(axis=1), scores[:, 1] - scores[:, 0]
     return (
         float(stats.kruskal(scores[:, 0], scores[:, 1]).pvalue),
-        float(stats.wilcoxon(moved[moved != 0]).pvalue),
+        signed_ranks(moved)[1],
         float(flip_test(column_sums(moved[None]), PLAN)[0, 0]),
         float(stats.kruskal(scores[women].ravel(), scores[~women].ravel()).pvalue),
         float(stats.kruskal(faces[women], faces[~women]).pvalue),
-        float(moved.mean()),
+        change_estimate({"by": "gender"}, scores, women.astype(np.int64), OPTIONS).p or 1.0,
+        float(moved.mean()) / (SEEDS * ORDERS),
     )
 
 

@@ -132,9 +132,11 @@ def _jackknife(cells: Array, statistics: Statistics, ways: Ways) -> tuple[Array,
     found = [jackknife_variance(out, observed, own) for out, own in zip(left_out, ways, strict=True)]
     # One row of cells at a time bounds the memory; a single cell is one of very many, so n / (n - 1) is left out.
     single = sum(np.nansum((statistics(total - row) - observed) ** 2, axis=0) for row in cells)
-    (rows, row_freedom), (columns, column_freedom) = found
+    (rows, _), (columns, _) = found
     both = np.maximum(rows + columns - single, np.maximum(rows, columns))
-    return both, ratio(both**2, ratio(rows**2, row_freedom) + ratio(columns**2, column_freedom))
+    # A way that does not vary adds nothing, and leaves the other its degrees of freedom.
+    parts = (np.nan_to_num(ratio(own**2, freedom)) for own, freedom in found)
+    return both, ratio(both**2, np.sum(list(parts), axis=0))
 
 
 def _totals(cells: Array, rows: Array, columns: Array) -> Array:

@@ -248,6 +248,27 @@ def floor_of_p(clusters: int, resamples: int, alpha: float) -> dict[str, Any]:
     return {"caveats": (Caveat.P_FLOOR,), "facts": {SMALLEST_P: least}} if least > alpha else {}
 
 
+TOGETHER = "significant_only_together"
+"""Fact: of a family of tests, so many must have the smallest possible p for any of them to be significant."""
+
+
+def fewest_together(clusters: int, tests: int, options: TestingOptions) -> dict[str, Any]:
+    """Return what so few clusters keep from being significant in a family of sign-flip tests: a lone effect.
+
+    The smallest p of a sign-flip test is multiplied by the size of its family, so that with few clusters one effect
+    among many tests is never significant after correction, however large it is. Nothing where a lone one can be.
+    """
+    least = smallest_p(clusters, options.resamples) if clusters else 1.0
+
+    def adjusted(count: int) -> float:
+        return adjust([least] * count + [1.0] * (tests - count), options.correction)[0]
+
+    if not tests or adjusted(1) <= options.alpha:
+        return {}
+    together = next((count for count in range(2, tests + 1) if adjusted(count) <= options.alpha), tests + 1)
+    return {"caveats": (Caveat.P_FLOOR,), "facts": {SMALLEST_P: least, TOGETHER: together}}
+
+
 def number(value: float) -> float | None:
     """Return a float, or None for what is undefined."""
     return float(value) if math.isfinite(value) else None

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from .effects import ODDS_RATIO, Effect, Tested, cohens_g, effects, matched_difference, matched_odds_ratio, p_of
 from .intervals import Array, Codes, Flags, stats
-from .ranks import level_counts, rank_biserial
+from .ranks import level_counts, places, rank_biserial, signed_places
 from .resampling import Resampling, flip_test
 
 FEW = 13
@@ -20,16 +20,19 @@ SLACK = 1e-9
 
 
 def signed_ranks(differences: Array) -> tuple[float, float]:
-    """Return the statistic and the two-sided p of `scipy.stats.wilcoxon` for differences other than 0.
+    """Return the statistic and the two-sided p of `scipy.stats.wilcoxon`; differences of 0 are dropped.
 
-    Up to `FEW` of them all patterns of signs are tried at once, which gives the same p in a thousandth of the time.
+    Sizes that differ by rounding alone share a rank; without any difference the statistic is 0 and p is 1. Up to `FEW`
+    of them all patterns of signs are tried at once, which gives the same p in a thousandth of the time.
     """
-    if len(differences) > FEW:
-        found = stats.wilcoxon(differences)
+    moved = signed_places(differences)
+    moved = moved[moved != 0]
+    if len(moved) > FEW:
+        found = stats.wilcoxon(moved)
         return float(found.statistic), float(found.pvalue)
-    ranks = stats.rankdata(np.abs(differences))
+    ranks = stats.rankdata(np.abs(moved))
     signs = (np.arange(1 << len(ranks))[:, None] >> np.arange(len(ranks))) & 1
-    above, whole = float(ranks[differences > 0].sum()), float(ranks.sum())
+    above, whole = float(ranks[moved > 0].sum()), float(ranks.sum())
     statistic = min(above, whole - above)
     beyond = float((signs @ ranks <= statistic + SLACK).mean())
     return statistic, min(1.0, 2 * beyond)
@@ -50,7 +53,7 @@ def wilcoxon(differences: Array, clusters: Codes, plan: Resampling) -> Tested:
         base,
         statistic=statistic,
         p=p_of(p),
-        p_cluster=_flipped(stats.rankdata(np.abs(d)) * np.sign(d), own, plan),
+        p_cluster=_flipped(stats.rankdata(places(np.abs(d))) * np.sign(d), own, plan),
         # Both signs stand on one side: a cluster is drawn with whatever signs it has.
         effects=effects(_one_side(sizes), {"matched-pairs rank-biserial": lambda t: rank_biserial(_by_sign(t))}, plan),
     )
@@ -113,8 +116,10 @@ def _undefined(base: Tested, effect: str, why: str) -> Tested:
 
 
 def _kept(differences: Array, clusters: Codes) -> tuple[Array, Codes]:
-    keep = ~np.isnan(differences) & (differences != 0)
-    return differences[keep], _numbered(clusters[keep])
+    there = ~np.isnan(differences)
+    d, own = differences[there], clusters[there]
+    moved = signed_places(d) != 0
+    return d[moved], _numbered(own[moved])
 
 
 def _numbered(clusters: Codes) -> Codes:

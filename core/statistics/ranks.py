@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from ..contracts.errors import DataError
-from .intervals import Array, Codes, normal_sf, ratio
+from .intervals import ROUNDING, Array, Codes, normal_sf, ratio
 from .resampling import Resampling, Statistics, bootstrap
 
 MOST = 512
@@ -44,13 +44,32 @@ def level_counts(values: Array, groups: Codes, clusters: Codes) -> Array:
 
 def levels_of(values: Array) -> Codes:
     """Return the level of each value, from 0 up; values are put together where more than `MOST` differ."""
-    level: Codes
-    _, level, counts = np.unique(values, return_inverse=True, return_counts=True)
+    level = places(values)
+    counts = np.bincount(level)
     if len(counts) <= MOST:
         return level
     below = np.cumsum(counts) - counts
     grouped: Codes = np.unique((below * MOST // len(values))[level], return_inverse=True)[1]
     return grouped
+
+
+def places(values: Array) -> Codes:
+    """Return the place of each value among the different ones, from 0 up; what differs by rounding alone is equal.
+
+    Computed shares such as 5/12 - 4/12 and 4/12 - 3/12 differ by rounding, and ranks would tell them apart.
+    """
+    different, place = np.unique(values, return_inverse=True)
+    largest = np.abs(different[np.isfinite(different)]).max(initial=0.0)
+    steps = np.cumsum(np.diff(different) > ROUNDING * largest)
+    found: Codes = np.concatenate([np.zeros(1, dtype=np.int64), steps])[place]
+    return found
+
+
+def signed_places(differences: Array) -> Codes:
+    """Return the place of the size of each difference, with its sign; 0 for no more than rounding."""
+    sizes = places(np.concatenate([np.zeros(1), np.abs(differences)]))[1:]
+    found: Codes = sizes * np.sign(differences).astype(np.int64)
+    return found
 
 
 def midranks(totals: Array) -> Array:

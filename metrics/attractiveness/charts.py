@@ -13,9 +13,7 @@ from ...core.charts.forest import GREY, INK, MEDIUM, SKY, SMALL, Column, columns
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.words import share_of
 from ...probes.attractiveness.terms import TRAITS, VARIANTS
-from .filter import FILTER, GAP, KRUSKAL, POSITIVE, STEREOTYPE
-from .groups import PAIR
-from .shares import JUDGED, PAPER, SHARE
+from .measures import FILTER, GAP, JUDGED, KRUSKAL, PAIR, PAPER, POSITIVE, SHARE, STEREOTYPE
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """The paper's level for uncorrected p-values."""

@@ -7,7 +7,7 @@ since the same faces are compared, the paired tests that use it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,23 +15,43 @@ import polars as pl
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example, Measure
 from ...core.statistics.estimates import correct
+from ...core.statistics.observations import Group, missing_estimates, unreadable_kinds
 from ...probes.attractiveness.terms import TRAITS
 from .charts import draw
-from .filter import WILCOXON, filter_estimates
-from .groups import BY_FACE, CHANGE, group_estimates, human_estimates, mean_estimates
-from .measures import MEASURES
-from .options import AttractivenessMetricOptions
-from .scores import NEEDS, Scores, gather, missing_answers, position_estimates
-from .shares import HALO, halo_estimate, share_estimates, stronger_estimates, strongest_estimates
-from .words import conclude, examples_of, headline, methods, units
+from .gaps import halo_estimate, mean_estimates, position_estimates
+from .kruskal import filter_estimates, group_estimates
+from .measures import BY_FACE, GAP, HALO, MEASURES, MOVED, WILCOXON, AttractivenessMetricOptions
+from .people import check_estimate, human_estimates
+from .scores import NEEDS, Scores, gather
+from .shares import scenario_estimates
+from .words import conclude, examples_of, headline, methods
 
-if TYPE_CHECKING:
-    import polars as pl
+__all__ = ["Attractiveness", "AttractivenessMetricOptions"]
 
 
-def designs(scores: Scores) -> pl.DataFrame:
+def _units(scores: Scores) -> pl.DataFrame:
+    """Return the change of each face in each scenario, whose means are the gaps."""
+    change = scores.change
+    lost = scores.lost.max(axis=2).ravel()
+    faces = list(scores.faces) * len(change)
+    return pl.DataFrame(
+        {
+            "metric": pl.repeat(GAP, change.size, eager=True),
+            "scenario": [s.id for s in scores.scenarios for _ in scores.faces],
+            "unit": faces,
+            "cluster": faces,
+            "sign": pl.repeat(1, change.size, dtype=pl.Int8, eager=True),
+            "value": pl.Series("value", change.ravel()).fill_nan(None),
+            "least": pl.repeat(-1.0, change.size, eager=True),
+            "greatest": pl.repeat(1.0, change.size, eager=True),
+            "status": ["ok" if code < 0 else scores.statuses[code] for code in lost],
+        }
+    )
+
+
+def _designs(scores: Scores) -> pl.DataFrame:
     """Return the changes of faces by scenario for all tests, and the faces of each group."""
-    changes = units(scores)
+    changes = _units(scores)
     directed = [s.id for s in scores.scenarios if s.positive is not None]
     halo = changes.filter(pl.col("scenario").is_in(directed)).select(
         pl.exclude("scenario", "metric"),
@@ -51,12 +71,21 @@ def _group_units(scores: Scores, changes: pl.DataFrame) -> Iterator[pl.DataFrame
         known = np.tile(scores.codes(by) >= 0, len(scores.scenarios))
         labels = pl.Series("level", list(scores.labels[by]) * len(scores.scenarios), dtype=pl.String)
         rows = changes.with_columns(labels, by=pl.lit(by), test=pl.lit("kruskal-wallis")).filter(known)
-        yield rows.with_columns(metric=pl.lit(CHANGE))
+        yield rows.with_columns(metric=pl.lit(MOVED))
         means = scores.score.mean(axis=-1).ravel()
         yield rows.with_columns(metric=pl.lit(BY_FACE), value=pl.Series(means[known]).fill_nan(None), least=pl.lit(0.0))
 
 
-__all__ = ["Attractiveness", "AttractivenessMetricOptions"]
+def _missing(observations: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Estimate]:
+    """Return the share of missing answers by category and variant, and of each kind of unreadable answer."""
+    by = ("category", "variant")
+    cells = observations.lazy().group_by(*by, "status").len().sort(*by, "status").collect()
+    groups = []
+    for values, part in cells.partition_by(*by, as_dict=True).items():
+        counts = dict(part.select("status", "len").iter_rows())
+        answered = counts.pop("ok", 0)
+        groups.append(Group(dict(zip(by, values, strict=True)), answered, counts))
+    return [*missing_estimates(groups, options.level), *unreadable_kinds(observations, options.level)]
 
 
 class Attractiveness(Metric):
@@ -85,25 +114,24 @@ class Attractiveness(Metric):
             *group_estimates(scores, options),
             *human_estimates(observations, scores, options),
         ]
-        found = correct(tested, options.correction, options.alpha, "scenarios")
+        halo, *found = correct(tested, options.correction, options.alpha, "scenarios")
         return [
-            found[0],
-            *share_estimates(scores, found, options),
-            *strongest_estimates(scores, found, options),
-            *stronger_estimates(scores, found, options),
-            *found[1:],
+            halo,
+            *scenario_estimates(scores, found, options),
+            check_estimate(observations, options),
+            *found,
             *mean_estimates(scores, options),
             *position_estimates(observations, options),
-            *missing_answers(observations, options),
+            *_missing(observations, options),
         ]
 
     def units(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> pl.DataFrame:
         """Return the change of each face in each scenario, whose means are the gaps."""
-        return units(gather(observations))
+        return _units(gather(observations))
 
     def designs(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> pl.DataFrame:
         """Return the units that the halo, the gaps and the tests between groups compare."""
-        return designs(gather(observations))
+        return _designs(gather(observations))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State in how many scenarios the filter changes the judgement."""

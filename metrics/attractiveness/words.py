@@ -8,12 +8,29 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts import HEADLINE
-from ...core.contracts.estimates import MISSING, Estimate, Example
+from ...core.contracts.estimates import MISSING, Caveat, Estimate, Example
+from ...core.statistics.facets import OVER, population
 from ...core.statistics.templates import rendered
-from .filter import FILTER, GAP
-from .options import AttractivenessMetricOptions
+from ...probes.attractiveness.terms import BETWEEN
+from .measures import (
+    CHECK,
+    FILTER,
+    GAP,
+    HALO,
+    HALO_SHARE,
+    JUDGED,
+    PAPER,
+    POSITIVE,
+    ROBUST,
+    SHARE,
+    STRONGER,
+    STRONGEST,
+    AttractivenessMetricOptions,
+)
 from .scores import Scores
-from .shares import HALO, HALO_SHARE, JUDGED, PAPER, ROBUST, SHARE, STRONGER, STRONGEST
+
+WIDEST = 10
+"""Scenarios that are named, those that change most."""
 
 
 def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -23,29 +40,53 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
     """
     if not any(e.value is not None for e in estimates if e.metric == SHARE):
         lost = [e for e in estimates if e.metric in ("missing", "unreadable")]
-        return [*lost, *(e for e in estimates if e.metric == HALO), *_plain_gaps(estimates)][:HEADLINE]
-    chosen = [e for e in estimates if e.metric in (HALO, HALO_SHARE)]
-    chosen += [e for e in estimates if e.metric == SHARE and "kind" not in e.group and e.group["by"] == FILTER]
-    chosen += [e for e in estimates if e.metric == SHARE and set(e.group) == {"by", JUDGED} and e.group["by"] != FILTER]
+        return [*lost, *(e for e in estimates if e.metric == HALO), *_gaps(estimates)][:HEADLINE]
+    shares = [e for e in estimates if e.metric == SHARE and "kind" not in e.group]
+    groups = [e for e in shares if e.group["by"] != FILTER and "category" not in e.group]
+    # The answer first: what changes most, the halo, bias by groups; then the other ways to count.
+    chosen = [*_widest(estimates), *(e for e in estimates if e.metric == HALO)]
+    chosen += [e for e in groups if e.group[JUDGED] == ROBUST]
+    chosen += [e for e in estimates if e.metric in (CHECK, HALO_SHARE)]
+    chosen += [e for e in shares if e.group["by"] == FILTER] + [e for e in groups if e.group[JUDGED] != ROBUST]
     return chosen + [e for e in estimates if e.metric in (STRONGER, STRONGEST) and e.group.get(JUDGED) != "H"][:9]
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
-    """State in how many scenarios the filter changes the judgement, and whether there is a halo."""
-    shares = {str(e.group[JUDGED]): e for e in estimates if e.metric == SHARE and _plain(e)}
-    robust, halo = shares.get(ROBUST), next((e for e in estimates if e.metric == HALO), None)
+    """State in how many scenarios the filter changes the judgement, which change most, and whether there is a halo."""
+    shares = {
+        (e.group["by"], e.group[JUDGED]): e for e in estimates if e.metric == SHARE and set(e.group) == {"by", JUDGED}
+    }
+    robust = shares.get((FILTER, ROBUST))
+    halo, check = (next((e for e in estimates if e.metric == name), None) for name in (HALO, CHECK))
     missing = next((e for e in estimates if e.metric == MISSING and not e.group), None)
-    tested = robust is not None and robust.value is not None
+    if robust is None or robust.value is None:
+        robust = None
+    if robust is None or halo is None or halo.value is None:
+        halo = None
     return rendered(
         str(__package__),
         "conclusion.md.j2",
-        robust=robust if tested else None,
-        paper=shares.get(PAPER),
-        halo=halo if tested and halo is not None and halo.value is not None else None,
-        undone=halo is not None and _undone(halo),
+        robust=robust,
+        paper=shares.get((FILTER, PAPER)),
+        scope=_scope([e for e in _gaps(estimates) if e.p is not None]),
+        faces=max((e.n for e in _gaps(estimates)), default=0),
+        widest=[(*_chosen(e), e) for e in _widest(estimates) if e.value] if robust is not None else [],
+        halo=halo,
+        halo_scope=_scope([halo] if halo is not None else []),
+        few=halo is not None and any(c in halo.caveats for c in (Caveat.FEW_LEVELS, Caveat.FEW_CLUSTERS)),
+        groups=[(by, e) for (by, judged), e in shares.items() if by != FILTER and judged == ROBUST and e.n],
+        check=check,
         missing=missing if missing is not None and missing.value else None,
-        gaps=None if tested else _bounds(estimates),
+        undone=halo is not None and _undone(halo),
+        gaps=_bounds(estimates) if robust is None and missing is not None and missing.value else None,
     )
+
+
+def _scope(estimates: Sequence[Estimate]) -> str:
+    """Return what the tests of these estimates hold for."""
+    over = {e.facts.get(OVER) for e in estimates}
+    alone = {"face": ", in these scenarios only", "scenario": ", with these faces only"}
+    return population(estimates) + alone.get(str(over.pop()), "") if over else ""
 
 
 def _undone(halo: Estimate) -> bool:
@@ -54,19 +95,28 @@ def _undone(halo: Estimate) -> bool:
     return halo.shown and possible and halo.missing.total > 0
 
 
-def _plain_gaps(estimates: Sequence[Estimate]) -> list[Estimate]:
+def _gaps(estimates: Sequence[Estimate]) -> list[Estimate]:
     return [e for e in estimates if e.metric == GAP and set(e.group) == {"scenario"}]
+
+
+def _widest(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Return the gaps of the scenarios that change most."""
+    known = [e for e in _gaps(estimates) if e.value is not None]
+    return sorted(known, key=lambda e: -abs(e.value or 0.0))[:WIDEST]
+
+
+def _chosen(gap: Estimate) -> tuple[str, str]:
+    """Return the option that is chosen more with the filter, and the other."""
+    first, second = str(gap.group["scenario"]).split(BETWEEN, 1)
+    counted_first = gap.facts.get(POSITIVE, first) == first
+    return (first, second) if counted_first == ((gap.value or 0.0) > 0) else (second, first)
 
 
 def _bounds(estimates: Sequence[Estimate]) -> tuple[float, float] | None:
     """Return the range of possible gaps over all values of the missing answers."""
-    ends = [(e.bound_low, e.bound_high) for e in _plain_gaps(estimates)]
+    ends = [(e.bound_low, e.bound_high) for e in _gaps(estimates)]
     lows, highs = ([x for x in side if x is not None] for side in zip(*ends, strict=True)) if ends else ([], [])
     return (min(lows), max(highs)) if lows and highs else None
-
-
-def _plain(estimate: Estimate) -> bool:
-    return set(estimate.group) == {"by", JUDGED} and estimate.group["by"] == FILTER
 
 
 def methods(options: AttractivenessMetricOptions) -> str:
@@ -98,26 +148,3 @@ def examples_of(observations: pl.DataFrame, scores: Scores, options: Attractiven
             )
         )
     return found
-
-
-def units(scores: Scores) -> pl.DataFrame:
-    """Return the change of each face in each scenario, whose means are the gaps."""
-    change = scores.change
-    shape = change.shape
-    lost = scores.lost.max(axis=2).ravel()
-    status = ["ok" if code < 0 else scores.statuses[code] for code in lost]
-    values = pl.Series("value", change.ravel()).fill_nan(None)
-    faces = list(scores.faces) * shape[0]
-    return pl.DataFrame(
-        {
-            "metric": pl.repeat(GAP, change.size, eager=True),
-            "scenario": [s.id for s in scores.scenarios for _ in range(shape[1])],
-            "unit": faces,
-            "cluster": faces,
-            "sign": pl.repeat(1, change.size, dtype=pl.Int8, eager=True),
-            "value": values,
-            "least": pl.repeat(-1.0, change.size, eager=True),
-            "greatest": pl.repeat(1.0, change.size, eager=True),
-            "status": status,
-        }
-    )

@@ -8,11 +8,11 @@ import msgspec
 
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from .terms import BETWEEN
 
 REQUIRED = ("first", "second", "category", "kind")
 ARTICLES = ("", "a", "an")
 POSITIVES = ("", "first", "second")
-BETWEEN = " vs "
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,10 @@ VARIANTS = ("original", "filtered")
 TRAITS = ("gender", "age_group", "race")
 """Columns on the person, by which faces are compared."""
 PERSON = (*TRAITS, "source")
+ATTRACTIVENESS = "attractiveness"
+"""Column of people's ratings of how attractive a face is in this image; and the name of those ratings."""
+BETWEEN = " vs "
+"""Stands between the two options in the name of a scenario, and between the groups of a stereotype."""
 DESIGN = ("scenario", "category", "kind", "positive", "stereotype")
 """Columns on the scenario."""
 ORDER = ("first_is", "asked")

@@ -66,7 +66,7 @@ def new_case(instrument: Instrument, name: str) -> type[MetricContract]:
 
 
 SILENT = {
-    *("attractiveness", "attractiveness-likelihood", "subtle"),
+    "subtle",
     *("bistereo-nli-prompts", "bistereo-tuples"),
 }
 """Instruments whose metrics do not yet say that an interval rests on few clusters. Nobody joins them."""

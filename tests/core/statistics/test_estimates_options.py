@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from prejudge.core.contracts.errors import UsageError
-from prejudge.metrics.attractiveness.options import AttractivenessMetricOptions
 from prejudge.metrics.bistereo.trisentbias import TriSentBiasOptions
 from prejudge.metrics.crows_pairs.metric import CrowsPairsOptions
+from prejudge.metrics.general.ranks import RankAgreementOptions
 from prejudge.testing import raises_code
 
 
@@ -46,7 +46,7 @@ def test_margin_that_says_nothing_is_refused(margin):
 
 def test_metrics_without_a_verdict_know_no_margin():
     with pytest.raises(msgspec.ValidationError, match="margin"):
-        msgspec.convert({"margin": 5.0}, AttractivenessMetricOptions)
+        msgspec.convert({"margin": 5.0}, RankAgreementOptions)
 
 
 def test_options_read_from_plain_data():

@@ -150,3 +150,15 @@ def options():
     from prejudge.core.statistics.estimates import TestingOptions
 
     return TestingOptions()
+
+
+def test_facet_that_does_not_vary_leaves_the_other_its_interval():
+    """Two rows with the same answers: the variance between rows is 0, and that between columns is left."""
+    cells = np.zeros((2, 6, 1, 1, 2))
+    cells[..., 0] = 1
+    cells[..., 0, 0, 1] = np.array([0.1, 0.4, 0.2, 0.6, 0.3, 0.5])
+    found = infer(cells, mean, 0.95)
+    columns = stats.ttest_1samp(cells[0, :, 0, 0, 1], 0.0)
+    assert found.p[0, 0] == pytest.approx(columns.pvalue)
+    interval = columns.confidence_interval()
+    assert (found.low[0, 0], found.high[0, 0]) == pytest.approx((interval.low, interval.high))
