@@ -8,9 +8,11 @@ working directory, or named by `--registry`) adds to all of these and overrides 
 
 from __future__ import annotations
 
+import copy
 import logging
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -145,6 +147,12 @@ def parse_registry(text: str, where: str, folder: Path | None = None) -> Registr
     return read_registry(parse_toml(text, where), where, folder)
 
 
+@lru_cache(64)
+def _parsed(text: str) -> dict[str, Any]:
+    # Every catalogue reads the shipped files anew, which takes longer than all else it does.
+    return tomllib.loads(text)
+
+
 def parse_toml(text: str, where: str) -> dict[str, Any]:
     """Read TOML; `where` names it in the error.
 
@@ -152,7 +160,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         DataError: it is not valid.
     """
     try:
-        data = tomllib.loads(text)
+        data = copy.deepcopy(_parsed(text))
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{where} is not valid TOML: {error}.", code="data.syntax") from None
     LOG.info("read %s", where)
