@@ -12,7 +12,6 @@ the designs of plans, and the words, figures and examples of a report.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -123,7 +122,8 @@ class DeclaredMetric(Metric):
             for by in design.groups
             for part in parts(frame, design, by)
             for measure in design.measures
-            if design.given(measure, by) and (not by or concerned(measure, part, design))
+            if design.given(measure, by)
+            and (concerned(measure, part, design) or (not by and (frame.is_empty() or not design.limited(measure))))
         ]
         design, frame = both[0]
         return [*correct(found, options.correction, options.alpha, FAMILY), *_missing(frame, design, options.level)]
@@ -163,10 +163,11 @@ class DeclaredMetric(Metric):
         """State the values of the whole with their uncertainty, and in how many groups a difference was shown."""
         known = [[e for e in by if e.value is not None] for by in self._groupings(estimates)]
         first, *rest = [by for by in known if by] or [[]]
+        first = first + [e for by in rest for e in by if not e.group]
         groups = [
             (", ".join(by[0].group), [e for e in by if e.shown], tested)
             for by in rest
-            if (tested := [e for e in by if e.p_adjusted is not None])
+            if by[0].group and (tested := [e for e in by if e.p_adjusted is not None])
         ]
         told = {"population": population([e for e in first if OVER in e.facts]), "words": self.measures}
         return rendered(str(__package__), "declared.conclusion.md.j2", first=first, groups=groups, **told)
@@ -191,8 +192,10 @@ class DeclaredMetric(Metric):
             named = [measure for measure in means if measure.name == self.shows] if self.shows else [*tested, *means]
             if named and {"key", KEYS} & set(frame.columns):
                 by = next((by for by in design.groups if by), ())
-                groups = parts(frame, design, by)
-                return list(chain.from_iterable(_extremes(named[0], part, options.examples) for part in groups))
+                groups = list(parts(frame, design, by))
+                for measure in named:
+                    if found := [e for part in groups for e in _extremes(measure, part, options.examples)]:
+                        return found
         return []
 
     def _groupings(self, estimates: Sequence[Estimate]) -> list[list[Estimate]]:

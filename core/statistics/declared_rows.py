@@ -100,6 +100,10 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         alone = measure is not None and all(base.independent for base in self.bases(measure))
         return alone or not (self.clusters or self.macro)
 
+    def limited(self, measure: DeclaredMeasure) -> bool:
+        """Return whether a measure is about some rows only."""
+        return any(base.where is not None for base in self.bases(measure))
+
     def given(self, measure: DeclaredMeasure, by: tuple[str, ...]) -> bool:
         """Return whether a measure is given by a grouping."""
         return measure.report and (measure.groups is None or by in measure.groups)

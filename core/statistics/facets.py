@@ -207,7 +207,7 @@ def crossed_designs(
     return crossed.with_columns(ways=pl.lit(f"{row} x {cluster}"))
 
 
-WORDS = {"attribute": "words", "term": "words", "template": "sentences"}
+WORDS = {"attribute": "words", "term": "words", "word": "words", "disadvantaged": "groups"}
 """What the levels of a facet are called; else the facet's own name."""
 
 

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from ..contracts.estimates import Caveat, Estimate
 from .declared_rows import Chosen, Design, Part, choose, table
@@ -293,8 +295,39 @@ def _own_test(measure: SummedMeasure, joint: Joint) -> dict[str, Any]:
 def _tested(neutral: float, joint: Joint, found: Inference, options: TestingOptions) -> dict[str, Any]:
     if len(found.ways) > 1:
         whole = found.tested(0, joint.width - 1 if joint.tested is not joint.value else 0, options)
-        return whole and {**whole, "statistic": float(found.t[0, 0])} if found.t is not None else whole
-    ways, clusters, recipe, sums = found.ways[0], int(found.clusters[0, 0]), joint.recipe, joint.sums
+        if whole and found.t is not None:
+            return {**whole, "statistic": float(found.t[0, 0])}
+        return _unvaried(neutral, joint, found, options)
+    return _permuted(neutral, joint, found.ways[0], options)
+
+
+def _unvaried(neutral: float, joint: Joint, found: Inference, options: TestingOptions) -> dict[str, Any]:
+    """Return a test where all clusters agree, so that no variance says how far the value lies from neutral.
+
+    Permutation one way takes no account of what the other way has in common; where all agree, however, signs of
+    clusters that share nothing are independent, and so many agree by chance with 2^(1 - their number).
+    """
+    recipe, over = joint.recipe, [found.ways.index(way) for way in found.over(0)]
+    if recipe is None or recipe.levels is not None or not over:
+        return {}
+    alone = [joint._replace(sums=joint.sums.sum(axis=1 - way), ways=(found.ways[way],)) for way in over]
+    if not np.isfinite([jackknife(one.sums, lambda totals: joint.tested(totals)[..., None])[0] for one in alone]).all():
+        return {}  # undefined, not alike
+    tests = [test for one in alone if (test := _permuted(neutral, one, one.ways[0], options))]
+    if len(tests) < len(alone) or len(over) < 2:
+        return tests[0] if len(over) < 2 and tests else {}
+    p = max(float(test["p"]) for test in tests)
+    if recipe.deviations is not None:
+        disjoint = maximum_bipartite_matching(csr_array(joint.sums[:, :, 0, 0, 0] > 0))
+        p = max(p, min(1.0, 2.0 ** (1 - int((disjoint >= 0).sum()))))
+    name = f"{tests[0]['test'].partition(' (')[0]} ({' x '.join(found.ways)})"
+    return {**tests[0], **tested(name, p, int(found.levels[0].min()), options)}
+
+
+def _permuted(neutral: float, joint: Joint, ways: str, options: TestingOptions) -> dict[str, Any]:
+    """Return the permutation test of one way of clustering where there is one, else the t test of its jackknife."""
+    recipe, sums = joint.recipe, joint.sums
+    clusters = int((sums[..., 0, :, 0].sum(axis=-1) > 0).sum())
     if recipe is not None and recipe.deviations is not None:
         about = np.stack([sums[..., 0], recipe.deviations(sums)], axis=-1)
         p, name = flip_test(about, options.plan)[0, 0], "sign-flip permutation"

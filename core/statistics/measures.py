@@ -182,9 +182,10 @@ class Share(SummedMeasure, frozen=True, eq=False, kw_only=True):
         def tested(totals: Array) -> Array:
             return self.scale * ratio(totals[..., 0, 1], totals[..., 0, decided])
 
-        size = EffectSize(self.size, self.sized, TURN, of_value=True)
+        reach = TURN if self.size == "Cohen's h" else (-neutral / self.scale, 1 - neutral / self.scale)
+        size = EffectSize(self.size, self.sized, reach, of_value=True)
         if decided:
-            size = EffectSize(self.size, lambda totals: self.sized(tested(totals)), TURN)
+            size = EffectSize(self.size, lambda totals: self.sized(tested(totals)), reach)
         return Recipe(
             inputs=(self.hit,) if self.tie is None else (self.hit, self.tie),
             columns=lambda values: (np.ones(len(values)), values[:, 0], *(1 - values[:, 1:]).T),

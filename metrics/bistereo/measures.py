@@ -95,40 +95,6 @@ NLI: Mapping[str, Measure] = {
         for name in ("entailment", "contradiction", "neutral")
     },
 }
-PROMPTS: Mapping[str, Measure] = {
-    "accuracy": Measure("Accuracy", "Share of pairs whose known label is given.", "%", "a more accurate prompt"),
-    "less_accurate": Measure(
-        "Difference in accuracy",
-        "Accuracy of the best prompt minus that of another, on the same pairs.",
-        "percentage points",
-        "a greater lead of the best prompt",
-    ),
-}
-TUPLES: Mapping[str, Measure] = {
-    "biased_preference": Measure(
-        "Biased preference (raw)",
-        "Share of tests completed with the stereotype, as in the paper.",
-        "%",
-        "more stereotyping",
-    ),
-    "biased_preference_normalised": Measure(
-        "Biased preference (normalised)",
-        "Share of tests in which the two groups make the stereotype likelier than `Person` in their place does.",
-        "%",
-        "more stereotyping",
-    ),
-    "other_answers": Measure("Other answers", "Share of written answers that are neither end.", "%", "fewer ends"),
-    **{
-        f"gender_difference{scoring}{way}": Measure(
-            f"Women minus men{how}",
-            f"Biased preference of women minus that of men on the same items{tested}.",
-            "percentage points",
-            "more stereotyping of women than of men",
-        )
-        for scoring, how in (("", " (raw)"), ("_normalised", " (normalised)"))
-        for way, tested in (("", ", tested by tests"), ("_clustered", ", tested by whole clusters"))
-    },
-}
 DRAFT: Mapping[str, Measure] = {
     "drafted_tuples": Measure(
         "Drafted tuples", "Distinct tuples that the model drafted.", "distinct tuples", "more tuples"

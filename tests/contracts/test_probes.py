@@ -67,7 +67,6 @@ def new_case(instrument: Instrument, name: str) -> type[MetricContract]:
 
 SILENT = {
     "subtle",
-    *("bistereo-nli-prompts", "bistereo-tuples"),
 }
 """Instruments whose metrics do not yet say that an interval rests on few clusters. Nobody joins them."""
 METRICS = [(instrument, name) for instrument in INSTRUMENTS for name in instrument.metrics]

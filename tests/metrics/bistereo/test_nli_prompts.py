@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from prejudge.core.contracts.estimates import Caveat
 from prejudge.metrics.bistereo.nli_prompts import NLIPrompts, NLIPromptsMetricOptions
 
 OPTIONS = NLIPromptsMetricOptions(resamples=199)
@@ -43,7 +44,15 @@ def test_best_prompt_is_compared_on_the_same_pairs():
     found = NLIPrompts().compute(answers(a=20, b=30, c=29), OPTIONS)
     assert one(found, "less_accurate", prompt="a").p == pytest.approx(stats.binomtest(10, 10).pvalue)
     assert one(found, "less_accurate", prompt="c").p_adjusted == 1
-    assert NLIPrompts().conclude(found).startswith("Prompt b is the most accurate (75.0 %, n 40)")
+    said = NLIPrompts().conclude(found)
+    assert said.startswith("For items like these: Accuracy (a) is 50.00 %") and "Accuracy (b) is 75.00 %" in said
+    assert {e.group["than"] for e in found if e.metric == "less_accurate"} == {"b"}
+
+
+def test_few_pairs_are_told():
+    frame = answers(a=4, b=6).filter(pl.col("item").cast(pl.Int64) < 8)
+    found = one(NLIPrompts().compute(frame, OPTIONS), "less_accurate", prompt="a")
+    assert found.value == 25 and found.p == 0.5 and found.caveats == (Caveat.FEW_CLUSTERS,)
 
 
 def test_answer_without_a_label_is_wrong_and_a_refusal_is_missing():

@@ -8,10 +8,12 @@ import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import DataError
+from prejudge.core.contracts.estimates import Caveat
 from prejudge.metrics.bistereo.tuples import BIStereoTuples, BIStereoTuplesMetricOptions
 from prejudge.testing import raises_code
 
 FAST = BIStereoTuplesMetricOptions(resamples=199)
+ALONE = BIStereoTuplesMetricOptions(resamples=199, cluster="disadvantaged")
 
 
 def study(women=0.0, men=0.0, copying=-2.0, items=40, seed=0):
@@ -29,6 +31,7 @@ def study(women=0.0, men=0.0, copying=-2.0, items=40, seed=0):
                         "item": str(item),
                         "dimension": ("height", "attire")[item % 2],
                         "disadvantaged": f"group{item % 10}",
+                        "biased": f"attribute{item // 10 + 4 * (item % 3)}",
                         "gender": gender,
                         "validated": gender == "women" or item % 2 == 0,
                         "condition": condition,
@@ -60,11 +63,21 @@ def one(estimates, metric, **group):
     return found
 
 
-def test_preference_is_the_share_of_validated_tests_with_an_exact_interval():
-    found = one(computed(written(31, 19, 0)), "biased_preference", gender="women")
-    expected = stats.binomtest(31, 50).proportion_ci(0.95, method="exact")
-    assert (found.value, found.n) == (62, 50)
-    assert (found.low, found.high) == pytest.approx((100 * expected.low, 100 * expected.high))
+def test_preference_is_the_share_of_validated_tests_over_groups_and_attributes():
+    frame = written(31, 19, 0)
+    found = one(computed(frame), "biased_preference", gender="women")
+    assert (found.value, found.n, found.clusters) == (62, 50, 10)
+    assert found.interval.method == "crossed jackknife (disadvantaged x attribute)"
+    parts = []
+    for keys in (["disadvantaged"], ["biased"], ["disadvantaged", "biased"]):
+        left = [frame.join(own, on=keys, how="anti") for own in frame.select(keys).unique().partition_by(keys)]
+        shares = np.array([(one["choice"] == "biased").mean() for one in left])
+        n = len(shares)
+        parts.append(((shares - 0.62) ** 2).sum() * ((n - 1) / n if len(keys) == 1 else 1))
+    spread = (found.high - found.low) / 2
+    reach = 100 * np.sqrt(max(parts[0] + parts[1] - parts[2], *parts[:2]))
+    freedom = stats.t.sf(spread / reach, np.arange(1, 60))
+    assert freedom.min() < 0.025 < freedom.max()  # between 1 degree of freedom and 59
 
 
 def test_other_answers_are_counted_as_answers():
@@ -92,10 +105,13 @@ def test_false_positives_are_nominal_where_nothing_is_planted():
 
 
 def test_genders_are_compared_on_the_same_tests():
-    found = computed(study(women=2.0, men=-2.0))
+    found = computed(study(women=0.5, men=-0.5))
     exact, clustered = (one(found, f"gender_difference_normalised{end}") for end in ("", "_clustered"))
-    assert exact.value == clustered.value and exact.value > 80 and exact.n == 40
-    assert exact.test.name.startswith("McNemar, exact") and exact.p < 0.001 and clustered.p < 0.05
+    assert exact.value == clustered.value and exact.value > 30 and exact.n == 40
+    assert exact.test.name.startswith("McNemar, exact") and exact.p < 0.01 and clustered.p < 0.05
+    assert clustered.test.name == "t test, crossed jackknife (disadvantaged x attribute)"
+    alone = one(computed(study(women=0.5, men=-0.5), ALONE), "gender_difference_normalised_clustered")
+    assert alone.test.name == "sign-flip permutation (disadvantaged)" and alone.clusters == 10
     assert exact.effect.name.startswith("matched odds ratio")
 
 
@@ -147,9 +163,13 @@ def test_units_have_the_means_of_the_shares():
 def test_conclusion_figure_and_examples_are_made():
     frame = study(women=2.0)
     found = computed(frame)
-    assert BIStereoTuples().conclude(found).startswith("The groups make the biased end likelier in ")
-    assert BIStereoTuples().conclude(computed(written(3, 5, 2))).startswith("The biased end is preferred in 30.0 %")
-    assert len(BIStereoTuples().figures(found)) == 1 and BIStereoTuples().examples(frame, FAST)
+    said = BIStereoTuples().conclude(found)
+    assert said.startswith("For groups and words like these: Biased preference (normalised) (men) is")
+    assert "Women minus men (normalised), by whole clusters" in said
+    assert "Biased preference (raw) (women) is 30.00 %" in BIStereoTuples().conclude(computed(written(3, 5, 2)))
+    assert len(BIStereoTuples().figures(found)) == 6
+    for asked in (frame, written(3, 5, 2).with_columns(key=pl.col("test").cast(pl.Binary))):
+        assert BIStereoTuples().examples(asked, FAST)
 
 
 def test_nothing_readable_is_undefined_not_zero():
@@ -161,3 +181,45 @@ def test_nothing_readable_is_undefined_not_zero():
 def test_unknown_choice_is_named():
     with raises_code(DataError, "data.unknown-value", "maybe"):
         computed(study().with_columns(choice=pl.lit("maybe")))
+
+
+def synonyms(seed, lean=1.0):
+    """Return tests of women: 8 groups by 8 attributes, 2 of 3 asked, each with 3 synonyms; words lean at random."""
+    rng = np.random.default_rng(seed)
+    groups, attributes = rng.normal(0, lean, 8), rng.normal(0, lean, 8)
+    frame = study(items=192, seed=seed).filter(gender="women")
+    place = pl.col("item").cast(pl.Int64) // 3
+    rows, columns = (place // 8).alias("row"), (place % 8).alias("column")
+    frame = frame.with_columns(rows, columns).filter((pl.col("row") + pl.col("column")) % 3 > 0)
+    odds = groups[frame["row"]] + attributes[frame["column"]]
+    return frame.with_columns(
+        disadvantaged=pl.format("g{}", "row"),
+        biased=pl.format("a{}", "column"),
+        log_biased=pl.lit(-5.0) + pl.Series(odds) * (pl.col("condition") == "groups") + pl.lit(rng.normal(0, 0.05)),
+    )
+
+
+def test_words_that_lean_are_rarely_called_a_stereotype():
+    """A binomial test of tests, whose synonyms answer alike, would claim far more often."""
+    found = []
+    for seed in range(120):
+        frame = synonyms(seed)
+        e, alone = (one(computed(frame, o), "biased_preference_normalised", gender="women") for o in (FAST, ALONE))
+        naive = stats.binomtest(round(e.value * e.n / 100), e.n).pvalue
+        found.append((e.p is not None and e.p <= 0.05, alone.p <= 0.05, naive <= 0.05))
+        assert e.p is None or e.low is None or (e.p < 0.05) == (not e.low <= 50 <= e.high)
+    crossed, groups, naive = np.mean(found, axis=0)
+    assert crossed <= 0.10 < naive and crossed <= groups
+
+
+def test_tests_that_all_agree_are_judged_by_clusters_that_share_nothing():
+    options = BIStereoTuplesMetricOptions(resamples=1999)
+    found = one(computed(study(women=9.0), options), "biased_preference_normalised", gender="women")
+    assert found.value == 100 and found.low is None and Caveat.NO_VARIATION in found.caveats
+    assert found.p == 2.0 ** (1 - 10) and found.verdict == "above"
+
+
+def test_few_groups_are_told():
+    frame = study(copying=0.0).with_columns(disadvantaged=pl.format("g{}", pl.col("item").cast(pl.Int64) % 4))
+    found = one(computed(frame), "biased_preference", gender="women")
+    assert found.caveats == (Caveat.FEW_LEVELS,) and found.clusters == 4
