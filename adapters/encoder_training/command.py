@@ -39,7 +39,7 @@ def _options(name: str, field: str, type_: Any, words: str) -> Callable[[F], F]:
 @click.argument("data", nargs=-1, required=True)
 @click.option("--describe", "only_describe", is_flag=True, help="Show what the data contain, and do not train.")
 @click.option("--model", help="The encoder to start from: a directory, or a name on the Hugging Face hub.")
-@click.option("--out", help="The folder for encoders, results and figures. An interrupted call is resumed from it.")
+@click.option("--out", help="The folder for encoders and results. An interrupted call is resumed from it.")
 @_option(
     "--recipe",
     click.Choice(list(RECIPES)),
@@ -82,8 +82,8 @@ def _options(name: str, field: str, type_: Any, words: str) -> Callable[[F], F]:
 def train_encoder(data: tuple[str, ...], only_describe: bool, **given: Any) -> None:
     """Fine-tune a sentence encoder on DATA: CSV files with the columns context_id, sentence and type.
 
-    Writes each encoder with its model card and its confusion on held-out sentences, delta-sim before and after
-    training by category, and figures.
+    Writes each encoder with its model card and its confusion on held-out sentences, and delta-sim before and after
+    training by category.
     """
     corpus = read_corpus(data)
     if only_describe:

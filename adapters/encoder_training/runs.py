@@ -115,7 +115,8 @@ def run_heads(
         for name in ("vanilla", "contrastive"):
             job.say(f"classifier, {kind}, {name} encoder")
             load, heads = partial(job.load, best, name == "contrastive"), Heads(kind, name, split, [])
-            parts = job.parts(best)
+            # Whatever stopped the encoder, classifiers stop by sentences that are not reported.
+            parts = cut(job.corpus, best.split, best.seed)
             found.append(classify_types(load, job.corpus, heads, parts, seeds, recipe, job.out / "heads"))
     write_json(path, found)
     return found
