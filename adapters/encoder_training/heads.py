@@ -33,7 +33,7 @@ class Heads(msgspec.Struct, frozen=True):
     encoder: Literal["vanilla", "contrastive"]
     split: HeadSplit
     """`encoder`: the parts of the encoder; else a split of its own for each seed."""
-    scores: list[dict[str, float | None]]
+    scores: tuple[dict[str, float | None], ...] = ()
     """Of each seed: `overall`, by category, and of the sentences that the encoder was trained on (`seen`), or not."""
 
     def values(self, name: str) -> list[float]:
@@ -44,18 +44,19 @@ class Heads(msgspec.Struct, frozen=True):
 def classify_types(
     load: Callable[[], Encoder], corpus: Corpus, heads: Heads, trained: Parts, seeds: int, recipe: Recipe, folder: Path
 ) -> Heads:
-    """Train a classifier per seed, and score its validation sentences.
+    """Train a classifier per seed, score its validation sentences, and return the classifiers with their scores.
 
     Args:
         load: Loads the encoder; called once, or once per seed if the encoder is trained too.
         corpus: All sentences.
-        heads: Which classifiers; the scores are added.
+        heads: Which classifiers.
         trained: The parts of the encoder's training.
         seeds: How many classifiers.
         recipe: How the unfrozen ones are trained.
         folder: For checkpoints.
     """
     vectors = embed(load(), corpus.texts) if heads.kind == "frozen" else np.empty((0, 0))
+    scores = []
     for seed in range(seeds):
         parts = trained if heads.split == "encoder" else cut(corpus, heads.split, seed)
         rows = parts.validation
@@ -65,8 +66,8 @@ def classify_types(
         else:
             predicted = _train_unfrozen(load(), corpus, parts, msgspec.structs.replace(recipe, seed=seed), folder)
         seen = np.isin(rows, trained.known) & (heads.encoder == "contrastive")
-        heads.scores.append(macro_f1(predicted, corpus, rows, seen))
-    return heads
+        scores.append(macro_f1(predicted, corpus, rows, seen))
+    return msgspec.structs.replace(heads, scores=tuple(scores))
 
 
 def macro_f1(predicted: Bools, corpus: Corpus, rows: Any, seen: Bools) -> dict[str, float | None]:

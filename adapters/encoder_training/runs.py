@@ -114,7 +114,7 @@ def run_heads(
     for kind in kinds:
         for name in ("vanilla", "contrastive"):
             job.say(f"classifier, {kind}, {name} encoder")
-            load, heads = partial(job.load, best, name == "contrastive"), Heads(kind, name, split, [])
+            load, heads = partial(job.load, best, name == "contrastive"), Heads(kind, name, split)
             # Whatever stopped the encoder, classifiers stop by sentences that are not reported.
             parts = cut(job.corpus, best.split, best.seed)
             found.append(classify_types(load, job.corpus, heads, parts, seeds, recipe, job.out / "heads"))

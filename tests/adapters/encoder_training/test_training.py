@@ -195,7 +195,7 @@ def test_classifier_learns_and_leaves_the_encoder(learned, corpus, parts, tmp_pa
     before = embed(encoder, FIRST)
     recipe = msgspec.structs.replace(RECIPE, best="loss", stop="loss", epochs=6, patience=6, batch=16)
     loads = partial(open_encoder, find_model(str(_saved(encoder, tmp_path))), corpus.texts, "cpu")
-    asked = Heads(kind, "contrastive", "encoder", [])
+    asked = Heads(kind, "contrastive", "encoder")
     found = classify_types(loads, corpus, asked, parts, 1, recipe, tmp_path / "heads")
     assert found.scores[0]["overall"] > 0.8 and found.scores[0]["seen"] is None
     assert not (tmp_path / "heads").exists() and np.array_equal(embed(encoder, FIRST), before)
@@ -205,7 +205,7 @@ def test_classifier_with_a_split_of_its_own_tells_what_the_encoder_has_seen(lear
     """The leak: sentences that the head is judged by have trained the encoder, with their types."""
     encoder, _ = learned
     vanilla, trained = (
-        classify_types(lambda: encoder, corpus, Heads("frozen", name, "sentence", []), parts, 2, RECIPE, tmp_path)
+        classify_types(lambda: encoder, corpus, Heads("frozen", name, "sentence"), parts, 2, RECIPE, tmp_path)
         for name in ("vanilla", "contrastive")
     )
     assert vanilla.values("seen") == [] and len(trained.values("seen")) == len(trained.values("unseen")) == 2
