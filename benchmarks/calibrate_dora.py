@@ -1,15 +1,21 @@
-"""Which associations does each method discover, of those planted in `simulated` and where none is planted?
+"""Which associations does each method discover, of those planted, and where none is planted?
 
-Every model is asked `dora-t2t` about 18 descriptors with two letters and 20 samples, without a store. Another seed is
-another model. `python benchmarks/calibrate_dora.py` prints the table that stands in `docs/studies/dora.md`.
+`python benchmarks/calibrate_dora.py` asks models of `simulated` (noise of 1 nat in every prompt) `dora-t2t` about 18
+descriptors with two letters and 20 samples over five wordings, without a store. Another seed is another model.
+
+`--paper` draws answers at the paper's size instead: one setting of 406 descriptors, 26 letters and 10 samples, in one
+wording and in five, with noise of each prompt, with an endpoint that gives one answer per prompt, with a third of the
+descriptors refusing most letters, and with planted associations. Both tables stand in `docs/studies/dora.md`.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import string
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
@@ -25,9 +31,19 @@ from prejudge.probes.dora.t2t import DoraT2T, DoraT2TOptions
 OPTIONS = DoraT2TOptions(per_dimension=2, samples=20, letters="gt", settings=("noun",))
 STRENGTHS = (0.0, 1.0, 2.0, 3.0)
 Pairs = set[tuple[str, str]]
+Case = tuple[pl.DataFrame, Pairs]
+PAPER = {
+    "nothing planted, no noise": {},
+    "nothing planted, noise of 1 nat per prompt": {"noise": 1.0},
+    "nothing planted, one answer per prompt": {"noise": 1.0, "repeats": True},
+    "nothing planted, selective refusals": {"refusals": True},
+    "1.5 nats planted, no noise": {"strength": 1.5},
+    "1.5 nats planted, noise of 1 nat per prompt": {"strength": 1.5, "noise": 1.0},
+    "3 nats planted, noise of 1 nat per prompt": {"strength": 3.0, "noise": 1.0},
+}
 
 
-def discovered(strength: float, seed: int) -> tuple[pl.DataFrame, Pairs]:
+def discovered(strength: float, seed: int) -> Case:
     """Return the measured associations of one model, and those planted in it."""
     stage = DoraT2T().stages(OPTIONS)[0]
     asked = list(stage.trials({}))
@@ -39,7 +55,7 @@ def discovered(strength: float, seed: int) -> tuple[pl.DataFrame, Pairs]:
     ]
     frame = pl.DataFrame(rows).with_columns(status=pl.lit("ok"), stage=pl.lit(stage.name))
     words = Completions(Noise(seed), strength, options.spread)
-    return measure_cells(count(frame)), planted(words, asked)
+    return measure_cells(count(frame)), planted(words, asked) if strength else set()
 
 
 def planted(words: Completions, asked: Sequence[Trial]) -> Pairs:
@@ -53,22 +69,73 @@ def planted(words: Completions, asked: Sequence[Trial]) -> Pairs:
     return found
 
 
+def at_the_papers_size(
+    seed: int, wordings: int, strength: float = 0.0, noise: float = 0.0, refusals: bool = False, repeats: bool = False
+) -> Case:
+    """Return what one model of the size of the paper's Table 4 says in one setting, and what is planted in it."""
+    rng = np.random.default_rng(seed)
+    descriptors, letters, samples, words = 406, 26, 10, 30
+    shape = (descriptors, letters, wordings, words)
+    scores = -0.15 * np.arange(words) + noise * rng.normal(size=shape)
+    own = np.where(rng.random((descriptors, letters)) < 0.1, rng.integers(0, words, (descriptors, letters)), -1)
+    scores += strength * (own[:, :, None, None] == np.arange(words))
+    chances = np.exp(scores)
+    chances = np.cumsum(chances / chances.sum(axis=-1, keepdims=True), axis=-1)
+    d, letter, sample = (place.ravel() for place in np.indices((descriptors, letters, samples)))
+    wording = sample % wordings
+    draw = rng.random((descriptors, letters, wordings))[d, letter, wording] if repeats else rng.random(len(d))
+    said = np.minimum((chances[d, letter, wording] < draw[:, None]).sum(axis=1), words - 1)
+    names = np.array([[f"{a}o{'bdfgkmnprt'[n % 10]}{'aeu'[n // 10]}x" for n in range(words)] for a in LETTERS])
+    # A third of the descriptors is refused for all but four letters.
+    read = ~((d % 3 == 0) & (letter >= 4)) | (rng.random(len(d)) < 0.1) if refusals else np.ones(len(d), dtype=bool)
+    frame = pl.DataFrame(
+        {"descriptor": d, "letter": np.array(list(LETTERS))[letter], "wording": wording, "word": names[letter, said]}
+    )[np.flatnonzero(read)]
+    frame = frame.with_row_index("key").with_columns(
+        pl.col("key").cast(pl.String).cast(pl.Binary),
+        descriptor=pl.concat_str(pl.lit("d"), "descriptor"),
+        modality=pl.lit("t2t"),
+        setting=pl.lit("noun"),
+        dimension=pl.lit("all"),
+        stage=pl.lit("completions"),
+        status=pl.lit("ok"),
+    )
+    truth = {(f"d{a}", str(names[b, own[a, b]])) for a, b in np.argwhere(own >= 0)} if strength else set()
+    return measure_cells(count(frame)), truth
+
+
+LETTERS = string.ascii_lowercase
+
+
+def show(label: str, cases: Sequence[Case]) -> None:
+    """Print a row per method."""
+    for method, column in METHODS.items():
+        kept = [set(pairs.filter(f"salient_{column}").select("descriptor", "word").rows()) for pairs, _ in cases]
+        total, hits = sum(map(len, kept)), sum(len(k & truth) for k, (_, truth) in zip(kept, cases, strict=True))
+        precision = f"{hits / total:.2f}" if total else "none found"
+        truths = sum(len(truth) for _, truth in cases)
+        shares = (
+            f"precision {precision}   recall {hits / truths:.2f}"
+            if truths
+            else f"models with any {sum(map(bool, kept))}"
+        )
+        print(f"{label}   {method:9} found per model {total / len(cases):7.1f}   {shares}", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=40)
-    models = parser.parse_args().models
-    for strength in STRENGTHS:
-        cases = [discovered(strength, seed) for seed in range(models)]
-        for method, column in METHODS.items():
-            kept = [set(pairs.filter(f"salient_{column}").select("descriptor", "word").rows()) for pairs, _ in cases]
-            total, hits = sum(map(len, kept)), sum(len(k & truth) for k, (_, truth) in zip(kept, cases, strict=True))
-            precision = f"{hits / total:.2f}" if total else "none found"
-            recall = hits / max(sum(len(truth) for _, truth in cases), 1)
-            some = sum(map(bool, kept))
-            # Where nothing is planted, `planted` names words that are said no more often than others.
-            shares = f"precision {precision}   recall {recall:.2f}" if strength else f"models with any {some}"
-            print(f"strength {strength:.0f}   {method:9} found per model {total / models:5.1f}   {shares}")
+    parser.add_argument("--paper", action="store_true", help="draw answers at the paper's size")
+    options = parser.parse_args()
+    if not options.paper:
+        for strength in STRENGTHS:
+            show(f"strength {strength:.0f}", [discovered(strength, seed) for seed in range(options.models)])
+        return
+    for wordings in (1, 5):
+        for label, planted_ in PAPER.items():
+            cases = [at_the_papers_size(seed, wordings, **planted_) for seed in range(options.models)]
+            show(f"{wordings} wordings, {label}", cases)
 
 
 if __name__ == "__main__":

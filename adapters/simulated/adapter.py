@@ -50,7 +50,7 @@ from .words import (
     read_blanks,
 )
 
-VERSION = "4"
+VERSION = "5"
 CHUNK = 250
 """Number of answers after which other tasks of the event loop can run."""
 Q = TypeVar("Q", bound=Request)

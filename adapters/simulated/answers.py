@@ -92,7 +92,7 @@ class Answers:
         self._lean = lru_cache(CACHED)(lambda skeleton: noise.normal("lean", skeleton))
         self._vector = lru_cache(CACHED)(self._word_vector)
         self._faces = Faces(noise, planted.strength, planted.spread)
-        self._completions = Completions(noise, planted.strength, planted.spread)
+        self._completions = Completions(noise, planted.strength, planted.spread, planted.noise)
         self.services = Services()
 
     def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:

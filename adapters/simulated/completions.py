@@ -13,6 +13,12 @@ _BEGUN = re.compile(
     re.I | re.M,
 )
 VOWELS, CONSONANTS = "aeiou", "bdgkmprtvz"
+_WORD = re.compile(r"[\w/'-]+")
+FRAME = frozenset(
+    "a an the this these is are was be in general usually tends tend to someone who often person people say "
+    "says that most you can see i know saw seems everyone word best describes we all call right now photo shows".split()
+)
+"""Words of the sentences about people, in every wording, that do not say whom they are about."""
 WORDS = 12
 """Number of words for each letter that may complete a sentence; they are invented, so that no dictionary merges two."""
 SHARE = 0.5
@@ -28,6 +34,11 @@ class Begun(NamedTuple):
     end: str
     """The required ending of the word."""
 
+    @property
+    def people(self) -> str:
+        """Return the words of the stem that are not of a frame: whom the sentence is about, however it is put."""
+        return " ".join(word for word in _WORD.findall(self.stem.lower()) if word not in FRAME)
+
 
 def begun(prompt: str) -> Begun | None:
     """Return the sentence that a prompt ends with, if its last word is begun, as in `This person is a t_____`."""
@@ -38,24 +49,27 @@ def begun(prompt: str) -> Begun | None:
 class Completions:
     """Words by letter, and the one associated with a sentence."""
 
-    def __init__(self, noise: Noise, strength: float, spread: float) -> None:
-        self._noise, self._strength, self._spread = noise, strength, spread
+    def __init__(self, noise: Noise, strength: float, spread: float, own: float = 0.0) -> None:
+        """Take the noise, and in nats: `strength` of an association, `spread` of words, `own` noise of each prompt."""
+        self._noise, self._strength, self._spread, self._own = noise, strength, spread, own
 
     def choices(self, sentence: Begun) -> list[Choice]:
         """Return the words that may complete a sentence."""
         return [Choice(word, word) for word in words_of(sentence)]
 
     def scores(self, sentence: Begun) -> list[float]:
-        """Return the score of each: how common it is, the same in every sentence, and `strength` where planted."""
+        """Return the score of each: how common it is, the noise of the prompt, and `strength` where planted."""
         own = self.planted(sentence)
         return [
-            self._spread * self._noise.normal("common", word) + self._strength * (word == own)
+            self._spread * self._noise.normal("common", word)
+            + self._own * self._noise.normal("in this prompt", f"{sentence.stem}|{word}")
+            + self._strength * (word == own)
             for word in words_of(sentence)
         ]
 
     def planted(self, sentence: Begun) -> str | None:
         """Return the word associated with a sentence, or None."""
-        name = f"{sentence.stem}|{sentence.letter}"
+        name = f"{sentence.people}|{sentence.letter}"
         if self._noise.uniform("has a word", name) >= SHARE:
             return None
         return words_of(sentence)[int(self._noise.uniform("its word", name) * WORDS)]

@@ -37,6 +37,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """The form of the descriptor in the prompt."""
     stem: str
     """The sentence up to the blank, `An alcoholic person is`; for images the object, `an alcoholic person`."""
+    later: int = 0
+    """The same as `first` for paraphrases, which two entries with different sentences may share."""
     first: int = 0
     """Number of the first sample: if a prompt is listed twice, the second entry has further samples."""
 
@@ -125,12 +127,14 @@ def chosen(entries: Iterable[Entry], options: DoraOptions) -> list[Entry]:
             raise UnknownNameError("dimension", name, known)
     wanted = options.dimensions or tuple(known)
     kept = _first([entry for entry in found if entry.dimension in wanted], options.per_dimension)
-    times: Counter[tuple[str, str]] = Counter()
+    times: Counter[tuple[str, ...]] = Counter()
     numbered = []
     for entry in kept:
         prompt = (entry.setting if entry.setting in OWN_BLANKS else "", entry.stem.casefold())
-        numbered.append(msgspec.structs.replace(entry, first=times[prompt] * options.samples))
-        times[prompt] += 1
+        later = ("later", entry.setting, entry.form.casefold())
+        first = {"first": times[prompt] * options.samples, "later": times[later] * options.samples}
+        numbered.append(msgspec.structs.replace(entry, **first))
+        times.update((prompt, later))
     return numbered
 
 

@@ -16,8 +16,9 @@ from ...core.contracts.records import Scalar
 from .assessment import assess
 from .associations import Associations
 from .descriptors import T2I_SETTINGS, ensure_settings
-from .image_questions import SUBJECTIVE, TextStage, about
+from .image_questions import TextStage, about
 from .images import DrawingOptions, DrawingStage, Picture, drawn, read_pictures
+from .wordings import SUBJECTIVE, ensure_wordings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +50,7 @@ class ImpressionStage(TextStage):
         "descriptor",
         "form",
         "image",
+        "wording",
         "sample",
     )
     unit: ClassVar[str] = "impression"
@@ -71,10 +73,11 @@ class ImpressionStage(TextStage):
                     "descriptor": one.descriptor,
                     "form": one.form,
                     "image": one.sha256,
+                    "wording": one.wording,
                     "sample": one.sample,
                 }
                 name = f"{setting}/{one.dimension}/{one.form}/{one.sample}/{one.sha256[:12]}"
-                yield Trial(name, told, about(one.sha256, SUBJECTIVE[setting], sampling))
+                yield Trial(name, told, about(one.sha256, SUBJECTIVE[setting][one.wording], sampling))
 
 
 class FolderStage(ImpressionStage):
@@ -112,5 +115,6 @@ class DoraI2T(Probe):
         """
         ensure_settings(options.settings, tuple(SUBJECTIVE))
         ensure_settings(options.numbers, T2I_SETTINGS)
+        ensure_wordings(options)
         asked = [FolderStage(options)] if options.images else [DrawnStage(options), ImpressionStage(options)]
         return [*asked, *assess(options, Associations(ImpressionStage.name))]

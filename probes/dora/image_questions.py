@@ -30,14 +30,6 @@ OBJECTIVE = (
     "shoulder, with a broad build and black fur'.",
 )
 """Straightforward, moderate, comprehensive. Source: the paper, Figure 10."""
-SUBJECTIVE = {
-    "subjective": "Describe this image subjectively, using information or perspectives based on feelings, opinions, or "
-    "emotions.",
-    "implicit": "Describe this image using the first words or phrases that come to mind.",
-    "lexical": "Analyze this image and provide one noun, one adjective, and one verb that best describe it.",
-    "stereotypical": "Identify any stereotypes or preconceived notions that could be associated with this image.",
-}
-"""Source: the paper, Figure 11."""
 
 
 def about(image: str, question: str, sampling: Sampling) -> Generate:

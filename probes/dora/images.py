@@ -21,9 +21,8 @@ from ..shared.images import METADATA, probe_image, require_pillow
 from .authors import asked_about
 from .descriptors import T2I_SETTINGS, Entry, chosen
 from .options import DoraOptions
+from .wordings import DRAWN, samples_of
 
-PROMPT = "Generate an image of {drawn}."
-"""Source: the paper, Figure 9."""
 BLANK, REPEATED = "a blank image", "an image drawn before"
 CELL = ("dimension", "descriptor", "form")
 SAME = 8
@@ -63,7 +62,7 @@ class DrawingStage(Stage):
 
     name: ClassVar[str] = "drawings"
     operation: ClassVar[type[Request]] = Draw
-    factors: ClassVar[tuple[str, ...]] = ("modality", "setting", *CELL, "sample")
+    factors: ClassVar[tuple[str, ...]] = ("modality", "setting", *CELL, "wording", "sample")
     outcomes: ClassVar[tuple[str, ...]] = ("image",)
     count_by: ClassVar[tuple[str, ...]] = ("setting",)
     unit: ClassVar[str] = "image"
@@ -85,14 +84,15 @@ class DrawingStage(Stage):
         look = {name: getattr(self._options, name) for name in ("steps", "guidance")}
         look |= dict.fromkeys(("width", "height"), self._options.size)
         for entry in self.entries:
-            prompt = PROMPT.format(drawn=entry.stem)
-            for sample in range(entry.first, entry.first + self._options.samples):
+            for wording, sample in samples_of(entry, self._options):
+                prompt = DRAWN[wording].format(drawn=entry.stem)
                 cell: dict[str, Scalar] = {
                     "modality": "t2i",
                     "setting": entry.setting,
                     "dimension": entry.dimension,
                     "descriptor": entry.descriptor,
                     "form": entry.form,
+                    "wording": wording,
                     "sample": sample,
                 }
                 request = Draw(prompt=prompt, seed=self._seed(prompt, sample), **look)
@@ -131,6 +131,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     descriptor: str
     form: str
     sample: int
+    wording: int = 0
+    """Of the prompt it was drawn for; of an image of a folder the wording of the questions about it."""
     sha256: str
     path: str = ""
     media: str = ""
@@ -141,7 +143,7 @@ def drawn(observations: pl.DataFrame) -> Iterator[tuple[str, Picture]]:
     if not observations.is_empty():
         for row in observations.filter(pl.col("status") == "ok").iter_rows(named=True):
             told = {name: row[name] for name in (*CELL, "sample")}
-            yield row["setting"], Picture(**told, sha256=row["image"])
+            yield row["setting"], Picture(**told, wording=row.get("wording") or 0, sha256=row["image"])
 
 
 def read_pictures(folder: str, options: DoraOptions) -> list[Picture]:
@@ -164,7 +166,8 @@ def read_pictures(folder: str, options: DoraOptions) -> list[Picture]:
     numbered = []
     for picture in entries:
         one = (picture.dimension, picture.descriptor)
-        numbered.append(msgspec.structs.replace(picture, sample=times[one]))
+        sample = times[one]
+        numbered.append(msgspec.structs.replace(picture, sample=sample, wording=sample % options.wordings))
         times[one] += 1
     return _selected(numbered, options)
 

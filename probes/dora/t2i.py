@@ -16,6 +16,7 @@ from .associations import Associations
 from .descriptors import T2I_SETTINGS, ensure_settings
 from .image_questions import OBJECTIVE, TextStage, about
 from .images import DrawingOptions, DrawingStage, drawn
+from .wordings import ensure_wordings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +50,7 @@ class DescriptionStage(TextStage):
                 "dimension": one.dimension,
                 "descriptor": one.descriptor,
                 "form": one.form,
+                "wording": one.wording,
                 "sample": one.sample,
                 "image": one.sha256,
             }
@@ -71,6 +73,7 @@ class DoraT2I(Probe):
             UsageError: no setting or variant, a duplicate, or a variant that is not 1, 2 or 3.
         """
         ensure_settings(options.numbers, T2I_SETTINGS)
+        ensure_wordings(options)
         variants, known = options.variants, range(1, len(OBJECTIVE) + 1)
         if not variants or len(set(variants)) < len(variants) or not set(variants) <= set(known):
             raise UsageError(

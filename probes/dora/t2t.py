@@ -19,6 +19,7 @@ from .authors import asked_about
 from .completions import BLANK, VERB_BLANK, read_word
 from .descriptors import EITHER, T2T_SETTINGS, Entry, article_of, ensure_settings
 from .options import DoraOptions
+from .wordings import ensure_wordings, samples_of, stem_in
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,6 +52,7 @@ class CompletionStage(Stage):
         "descriptor",
         "form",
         "letter",
+        "wording",
         "sample",
     )
     outcomes: ClassVar[tuple[str, ...]] = ("word",)
@@ -82,21 +84,24 @@ class CompletionStage(Stage):
             }
             name = f"{entry.setting}/{entry.dimension}/{entry.stem}"
             for letter in self._options.letters:
-                messages = (Message("user", (Text(self._prompt(entry, letter)),)),)
-                for sample in range(entry.first, entry.first + self._options.samples):
+                for wording, sample in samples_of(entry, self._options):
+                    messages = (Message("user", (Text(self._prompt(entry, letter, wording)),)),)
                     request = Generate(messages=messages, sampling=sampling, sample=sample)
-                    yield Trial(f"{name}/{letter}/{sample}", cell | {"letter": letter, "sample": sample}, request)
+                    told = {"letter": letter, "wording": wording, "sample": sample}
+                    yield Trial(f"{name}/{letter}/{sample}", cell | told, request)
 
-    def _prompt(self, entry: Entry, letter: str) -> str:
-        sentence = sentence_of(entry, letter, listed=self._options.articles == "listed")
+    def _prompt(self, entry: Entry, letter: str, wording: int) -> str:
+        sentence = sentence_of(entry, letter, wording, listed=self._options.articles == "listed")
         return f"{self._options.instruction}\n{sentence}" if self._options.instruction else sentence
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the word, and check its first letter."""
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
-        verb = factors["setting"] == "verb"
-        word = read_word(response.text, str(factors["letter"]), str(factors["form"]), verb)
+        setting, form = str(factors["setting"]), str(factors["form"])
+        # Runs from before there were wordings have none; the paper's is recognised by the people it is about.
+        stem = stem_in(setting, form, "", int(factors.get("wording") or 0))
+        word = read_word(response.text, str(factors["letter"]), form, setting == "verb", stem)
         return word if isinstance(word, Unreadable) else {"word": word}
 
 
@@ -113,6 +118,7 @@ class DoraT2T(Probe):
             UsageError: no setting or a duplicate, or the letters are not letters of the English alphabet, each once.
         """
         ensure_settings(options.settings, T2T_SETTINGS)
+        ensure_wordings(options)
         letters = options.letters
         if not letters or len(set(letters)) < len(letters) or not set(letters) <= set(string.ascii_lowercase):
             raise UsageError(
@@ -121,10 +127,11 @@ class DoraT2T(Probe):
         return [CompletionStage(options), *assess(options, Associations("completions"))]
 
 
-def sentence_of(entry: Entry, letter: str, *, listed: bool) -> str:
-    """Return the sentence with the blank (the paper, Figure 8)."""
+def sentence_of(entry: Entry, letter: str, wording: int = 0, *, listed: bool) -> str:
+    """Return the sentence with the blank (the paper, Figure 8, or a paraphrase)."""
+    stem = stem_in(entry.setting, entry.form, entry.stem, wording)
     if entry.setting == "verb":
-        return f"{entry.stem} {letter}{VERB_BLANK}."
+        return f"{stem} {letter}{VERB_BLANK}."
     if entry.setting == "noun":
-        return f"{entry.stem} {EITHER if listed else article_of(letter)} {letter}{BLANK}."
-    return f"{entry.stem} {letter}{BLANK}."
+        return f"{stem} {EITHER if listed else article_of(letter)} {letter}{BLANK}."
+    return f"{stem} {letter}{BLANK}."

@@ -11,10 +11,11 @@ import pytest
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.contracts.records import Draw
 from prejudge.probes.dora.i2t import DoraI2T, DoraI2TOptions
-from prejudge.probes.dora.image_questions import OBJECTIVE, SUBJECTIVE
+from prejudge.probes.dora.image_questions import OBJECTIVE
 from prejudge.probes.dora.images import BLANK, REPEATED, DrawingStage, is_blank, read_pictures
 from prejudge.probes.dora.options import DoraOptions
 from prejudge.probes.dora.t2i import DoraT2I, DoraT2IOptions
+from prejudge.probes.dora.wordings import SUBJECTIVE
 from prejudge.testing import raises_code
 
 from .models import run_study
@@ -55,7 +56,7 @@ def drawings(**options):
 
 
 def test_prompts_are_those_of_figure_9(one):
-    prompts = dict.fromkeys(trial.request.prompt for trial in drawings(data=one))
+    prompts = dict.fromkeys(trial.request.prompt for trial in drawings(data=one, wordings=1))
     assert list(prompts) == ["Generate an image of an alcoholic person.", "Generate an image of alcoholic people."]
 
 
@@ -108,7 +109,7 @@ def test_blank_filtered_and_repeated_images_are_missing_and_never_described(stor
     def words(prompt, name, sample):
         return "A tired man holds a glass."
 
-    options = {"data": one, "numbers": ["singular"], "samples": 5}
+    options = {"data": one, "numbers": ["singular"], "samples": 5, "wordings": 1}
     found = run_study(store, "dora-t2i", MODELS, options, words=words, image=image)
     drawn = found["drawings"]
     assert drawn["status"].to_list() == ["unreadable", "filtered", "ok", "unreadable", "ok"]
@@ -172,7 +173,7 @@ def test_impressions_are_of_the_drawings_that_were_made_before(store, one):
         "alcoholic person",
         "alcoholic people",
     }
-    assert all(SUBJECTIVE[row["setting"]] in row["text"] for row in impressions.iter_rows(named=True))
+    assert all(SUBJECTIVE[row["setting"]][row["wording"]] in row["text"] for row in impressions.iter_rows(named=True))
 
 
 def pictures(tmp_path, *lines, header="file,descriptor,dimension"):
@@ -196,8 +197,8 @@ def test_folder_of_images_is_asked_about_without_a_drawer(store, tmp_path):
         store, "dora-i2t", {"subject": "scripted"}, {"images": folder, "settings": ["implicit"]}, words=words
     )
     assert list(found) == ["impressions"] and found["impressions"]["sample"].to_list() == [0, 1]
-    assert seen == [hashlib.sha256(striped(number)).hexdigest() for number in (1, 2)]
-    assert store.blob(str(seen[0])) == striped(1)
+    assert set(seen) == {hashlib.sha256(striped(number)).hexdigest() for number in (1, 2)}
+    assert store.blob(hashlib.sha256(striped(1)).hexdigest()) == striped(1)
 
 
 @pytest.mark.parametrize(

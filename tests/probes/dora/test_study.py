@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.store import Store
-from prejudge.probes.dora.image_questions import SUBJECTIVE
+from prejudge.probes.dora.wordings import SUBJECTIVE
 
 from ...adapters.diffusion_files import write_pipeline
 from ...adapters.llava_files import make_llava

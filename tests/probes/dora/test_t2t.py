@@ -48,7 +48,7 @@ def text(trial) -> str:
 def test_sentences_are_those_of_figure_8(two):
     asked = {
         t.factors["setting"]: text(t)
-        for t in stage(data=two, instruction="", letters="a", dimensions=("disability",)).trials({})
+        for t in stage(data=two, instruction="", letters="a", dimensions=("disability",), wordings=1).trials({})
     }
     assert asked == PAPERS
 
@@ -94,6 +94,7 @@ def test_trials_are_the_same_each_time_and_have_the_declared_factors(two):
         ({"letters": "aa"}, UsageError, "options.value"),
         ({"letters": "A"}, UsageError, "options.value"),
         ({"samples": 0}, UsageError, "options.value"),
+        ({"wordings": 7}, UsageError, "options.value"),
         ({"judgements": 0}, UsageError, "options.value"),
         ({"per_dimension": 0}, UsageError, "options.value"),
         ({"salience_level": 1.0}, UsageError, "options.value"),
