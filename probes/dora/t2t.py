@@ -87,7 +87,7 @@ class CompletionStage(Stage):
                 for wording, sample in samples_of(entry, self._options):
                     messages = (Message("user", (Text(self._prompt(entry, letter, wording)),)),)
                     request = Generate(messages=messages, sampling=sampling, sample=sample)
-                    told = {"letter": letter, "wording": wording, "sample": sample}
+                    told: dict[str, Scalar] = {"letter": letter, "wording": wording, "sample": sample}
                     yield Trial(f"{name}/{letter}/{sample}", cell | told, request)
 
     def _prompt(self, entry: Entry, letter: str, wording: int) -> str:
