@@ -31,7 +31,7 @@ class DiffusersOptions(Options, frozen=True, kw_only=True):
     revision: str | None = None
     """Branch, tag or commit of a hub name; None takes the main branch. The resolved commit is recorded."""
     dtype: DType = "float32"
-    """Precision of weights and activations."""
+    """Precision of weights and activations: `float32`, `bfloat16`, `float16`."""
     device: str = "auto"
     """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first that is available."""
     scheduler: str | None = None
@@ -43,7 +43,7 @@ class DiffusersOptions(Options, frozen=True, kw_only=True):
     guidance: float | None = None
     """Guidance scale of requests that set none; None takes the pipeline's default."""
     prompt_suffix: str = ""
-    """Text that is appended to every prompt unchanged."""
+    """Text appended unchanged to every prompt; begin it with a comma or a space."""
     negative_prompt: str | None = None
     """Negative prompt of every image."""
     safety_checker: bool = True

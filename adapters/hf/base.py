@@ -28,7 +28,7 @@ class HFOptions(Options, frozen=True, kw_only=True):
     revision: str | None = None
     """Branch, tag or commit of a hub name; None takes the main branch. The resolved commit is recorded."""
     dtype: DType = "float32"
-    """Precision of weights and activations; probabilities are always taken in float32 or better."""
+    """Precision of weights and activations: `float32`, `bfloat16`, `float16`. Probabilities: float32 or better."""
     device: str = "auto"
     """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first that is available."""
     token_budget: Positive | None = None

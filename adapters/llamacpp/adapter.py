@@ -42,7 +42,7 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     system_prompt: str | None = None
     """Text before every prompt; for messages, the system message, joined with their own."""
     refusal_rule: bool = True
-    """Count answers that open like a refusal as refused."""
+    """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
     cache_dtype: Literal["float32", "float16"] = "float32"
     """Precision of cached keys and values. float16 halves their memory, and changes log-probabilities by about 1e-3."""
     flash_attention: bool = False

@@ -67,11 +67,11 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     image_detail: Literal["auto", "low", "high"] | None = None
     """Level of detail of images for the endpoint; None takes the endpoint's default."""
     likelihood: LikelihoodWay | None = None
-    """The way to get log-probabilities; servers differ, so it must be chosen. See the documentation."""
+    """The way to get log-probabilities: `prompt_logprobs`, `echo` or `first_token`. Servers differ, so choose it."""
     alternatives: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
     """Number of likeliest first tokens to request with `first_token`."""
     classify: ClassifyWay | None = None
-    """The way to get a probability per label; see the documentation."""
+    """The way to get a probability per label: `likelihood`, `generate`, `decisions` or `systemone`."""
     labels: tuple[str, ...] = ()
     """Labels of `classify`. With `likelihood` they are scored as written; a leading blank belongs to the label."""
     classify_prompt: str | None = None
@@ -81,7 +81,7 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     send_draw_seed: bool = False
     """Send the seed of an image as `seed`; OpenAI refuses the field, some servers use it."""
     refusal_rule: bool = True
-    """Count answers that open like a refusal as refused, if the endpoint gives no signal."""
+    """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
     extra_body: dict[str, Any] = {}
     """Further fields of every request, such as {top_k = 20}; a null removes a field. Part of the identity: no keys."""
 

@@ -71,15 +71,19 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     noise: NotNegative = 1.0
     """Standard deviation of an item's own noise in those log-odds, in nats."""
     spread: NotNegative = 0.5
-    """Standard deviation of the lean that all items of one template share, in nats."""
+    """Standard deviation of the random effect of a template, in nats."""
     word_spread: NotNegative = 0.0
-    """Standard deviation of the lean that all items with one positive or negative word share, in nats."""
+    """Standard deviation of the random effect of a positive or negative word, in nats: a nuisance, not a bias."""
     seed: int = 0
     """Seed of the noise; another seed is another model with the same bias."""
     desirable: tuple[str, ...] = DESIRABLE
+    """Desirable words or phrases, matched as a whole, in any case."""
     undesirable: tuple[str, ...] = UNDESIRABLE
+    """Undesirable words or phrases."""
     positive: tuple[str, ...] = POSITIVE
+    """Positive words or phrases."""
     negative: tuple[str, ...] = NEGATIVE
+    """Negative words or phrases."""
     varying: tuple[str, ...] = VARYING
     """Words that vary within a template; these and the other lists are removed from a text to find its template."""
     blanks: str | None = None
@@ -94,7 +98,9 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     latency_seconds: NotNegative = 0.0
     """Minimum duration of a call in seconds. Not in the identity."""
     concurrency: Positive = 4
+    """Maximum number of concurrent calls."""
     batch_items: Positive = 1000
+    """Maximum number of requests per call."""
 
 
 class Simulated(ModelAdapter):

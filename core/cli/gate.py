@@ -70,7 +70,7 @@ def _held(count: int) -> str:
 
 def _show(verdicts: Sequence[Verdict], title: str) -> int:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for head in ("", "rule", "group", "required", "found"):
+    for head in ("", "rule", "estimate", "required", "found"):
         table.add_column(head, overflow="fold")
     for verdict in verdicts:
         for outcome in verdict.outcomes:

@@ -47,7 +47,7 @@ def rows_of(kind: str, catalogue: Catalogue, store: str) -> list[tuple[str, ...]
 def _table(kind: str, rows: list[tuple[str, ...]]) -> Table:
     heads = {"studies": ("title", "source"), "models": ("adapter", "summary"), "runs": ("study", "state")}
     table = Table(title=kind, title_justify="left")
-    for head in ("name", *heads.get(kind, ("state", "why") if kind == "plugins" else ("summary", "plugin"))):
+    for head in ("name", *heads.get(kind, ("state", "reason") if kind == "plugins" else ("summary", "plugin"))):
         table.add_column(head, overflow="fold")
     for row in rows:
         table.add_row(*row)

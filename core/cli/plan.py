@@ -136,14 +136,14 @@ def _show(stage: StagePlan) -> None:
 
 def _spending(stage: StagePlan) -> Table:
     """Return the rows on requests, tokens and cost of a stage."""
-    table = Table(caption=f"tokens: {stage.basis}", caption_justify="left")
+    table = Table(caption=f"Tokens: {stage.basis}", caption_justify="left")
     for name in ("role", "model"):
         table.add_column(name)
     for name in ("trials", "cached", "to ask", "input tokens", "output tokens", "cost (USD)"):
         table.add_column(name, justify="right")
     table.add_row(
         stage.role,
-        stage.model or "not named",
+        stage.model or "none given",
         f"{stage.trials:,}",
         _cached(stage),
         f"{stage.requests:,}",

@@ -67,8 +67,8 @@ class Rates(NamedTuple):
         if self.learned_from:
             return f"estimated from this model's last {self.learned_from:,} answers in the store"
         return (
-            f"estimated: {CHARACTERS_PER_TOKEN:g} characters per token, and as many output tokens as a request allows "
-            f"({ANSWER_TOKENS} where it sets no limit)"
+            f"estimated from {CHARACTERS_PER_TOKEN:g} characters per token, and from the maximum of output tokens of a "
+            f"request ({ANSWER_TOKENS} if it sets none)"
         )
 
 

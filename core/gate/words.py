@@ -9,7 +9,7 @@ from ..report.markdown import escape, table
 from ..report.text import clean
 from .judge import Outcome, Verdict
 
-HEADS = ("rule", "group", "required", "found")
+HEADS = ("rule", "estimate", "required", "found")
 SHOWN = 100
 """Rows of a summary: the length of a comment on a pull request is limited."""
 

@@ -87,7 +87,7 @@ def headline(estimates: Sequence[Estimate], chosen: Sequence[Estimate] | None = 
         (Cell(e.metric, detail=group_words(e.group)), *(field.cell(e, scales[e.metric]) for field in fields))
         for e in shown
     )
-    return Grid("Headline estimates", (Column("Metric"), *_columns(fields)), rows)
+    return Grid("Headline estimates", (Column("Measure"), *_columns(fields)), rows)
 
 
 def _short(shown: Sequence[Estimate]) -> list[Field]:
@@ -103,7 +103,7 @@ def _short(shown: Sequence[Estimate]) -> list[Field]:
 def published_grid(values: Sequence[Published]) -> Grid:
     """Return the table of published and measured values."""
     labels = ("Published", "Measured", "Difference", "Tolerance")
-    columns = (Column("Metric"), *(Column(label, True) for label in labels), Column("Replicated"))
+    columns = (Column("Measure"), *(Column(label, True) for label in labels), Column("Replicated"))
     noted = any(value.note for value in values)
     rows = tuple((*_published_row(value), *([Cell(value.note)] if noted else [])) for value in values)
     return Grid("Published and measured values", (*columns, *([Column("Note")] if noted else [])), rows)

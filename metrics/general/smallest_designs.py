@@ -82,7 +82,7 @@ def _ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions,
     if shape.clusters < 2 or shape.groups != (1 if signed else 2):
         return base
     if known.zeros == 1:
-        return msgspec.structs.replace(base, note="the pilot's differences are all 0")
+        return msgspec.structs.replace(base, note="all differences of the pilot are 0")
     design = RankDesign(
         clusters=shape.clusters,
         size=shape.size * (1 - known.zeros),
@@ -98,7 +98,7 @@ def _several(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumption
     clusters = tuple(part.height for part in sizes.partition_by("level", maintain_order=True))
     base = Planned(design=None, test=NAMES[test], note="", unit="Cohen's f", flips=False)
     if len(clusters) < 2 or sum(clusters) <= len(clusters):
-        return msgspec.structs.replace(base, note="fewer than two groups, or no cluster to spare")
+        return msgspec.structs.replace(base, note="fewer than two groups, or too few clusters")
     ranks = test == KRUSKAL_WALLIS
     known = known_ranks(units, tried, stated, signed=False) if ranks else known_means(units, tried, stated)
     counts = sizes["len"].to_numpy()

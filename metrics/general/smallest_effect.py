@@ -82,7 +82,7 @@ class SmallestEffect(Metric):
         whole = observations.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in absent)
         tried = whole.filter(pl.col("role") == PILOT)
         pilots = dict(_groups(tried, factors))
-        # A group that the pilot has not is told apart from no pilot at all.
+        # A group that the pilot lacks is distinguished from no pilot.
         other = None if tried.is_empty() else tried.clear()
         units = _groups(whole.filter(pl.col("role") == PLANNED), factors)
         return [e for key, part in units for e in _estimates(key, part, pilots.get(key, other), options)]
@@ -128,7 +128,7 @@ def _value(found: Planned, options: SmallestEffectOptions) -> float | None:
 def _rests_on(found: Planned, value: float | None, clusters: int, options: SmallestEffectOptions) -> dict[str, Any]:
     """Return why there is no value, or the basis of the value."""
     if value is None:
-        why = f"{found.test} finds no effect in {clusters} clusters, however large"
+        why = f"{found.test} can detect no effect with {clusters} clusters, however large"
         return undefined(why if found.design is not None else found.note)
     basis: dict[str, Any] = {"facts": {BASIS: found.note}} if found.note else {}
     return merge(basis, floor_of_p(clusters, 9999, options.alpha) if found.flips else {})

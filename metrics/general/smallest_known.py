@@ -57,7 +57,7 @@ def known_ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumpt
 
 
 def known_crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Known:
-    """Return the spread of crossed units, and what rows and clusters add to it."""
+    """Return the spread of crossed units, and the shares of rows and clusters in its variance."""
     found = CrossedPilot(None, None, None) if tried is None else _crossed(tried)
     spread, words = _spread(units, found.spread, _fault(tried), stated)
     if spread is None:
@@ -77,27 +77,27 @@ def _spread(units: pl.DataFrame, tried: float | None, fault: str, stated: Assump
     least, greatest = units.select(pl.col("least").first(), pl.col("greatest").first()).row(0)
     limit = None if least is None or greatest is None else (greatest - least) / 2
     if tried:
-        return tried, "spread from the pilot"
+        return tried, "standard deviation from the pilot"
     if limit is not None:
-        return limit, f"greatest spread, as {fault}" if fault else "greatest spread"
+        return limit, f"maximum standard deviation, because {fault}" if fault else "maximum standard deviation"
     if stated.spread is not None:
-        return stated.spread, "spread as stated"
+        return stated.spread, "standard deviation as stated"
     return None, f"{fault}, and the measure has no limits" if fault else UNSTATED
 
 
 def _fault(tried: pl.DataFrame | None) -> str:
-    """Return why a pilot gives no spread; empty without a pilot."""
+    """Return the reason why a pilot gives no spread; empty without a pilot."""
     if tried is None:
         return ""
     alike = _answered(tried).height > 1
-    return "the pilot's answers are all alike" if alike else "the pilot has no two answers that could be read"
+    return "the pilot's answers are all equal" if alike else "the pilot has fewer than two readable answers"
 
 
 def _correlation(
     units: pl.DataFrame, tried: float | None, stated: float | None, what: str = "within clusters"
 ) -> tuple[float, str]:
     if units["cluster"].n_unique() == units.height:
-        # Without repeats in a cluster a correlation has nothing to say.
+        # With one unit per cluster, the correlation within clusters has no effect.
         return 0.0, ""
     icc = stated if tried is None else tried
     return icc or 0.0, f"correlation {what} {icc or 0:.2f} ({_source(tried is not None, icc)})"
@@ -113,9 +113,9 @@ def _answered(tried: pl.DataFrame) -> pl.DataFrame:
 
 
 def _centred(tried: pl.DataFrame) -> tuple[Array, Codes]:
-    """Return the values less the mean of their side, and the clusters.
+    """Return the values minus the mean of their side, and the clusters.
 
-    A cluster that has both sides counts as two: what its sides share cancels, and this is the cautious reading.
+    A cluster with both sides counts as two: the common part of its sides cancels, and this choice is conservative.
     """
     rows = _answered(tried).with_columns(pl.col("value") - pl.col("value").mean().over(*SIDE))
     return rows["value"].to_numpy(), _codes(rows, "cluster", *SIDE)

@@ -115,7 +115,9 @@ def _show_shared(found: Sequence[Discovered], method: str) -> None:
     if len(found) < 2:
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False, caption_justify="left")
-    table.caption = f"kept by {method}; expected: of random descriptors; p: their permutation, adjusted over all rows"
+    table.caption = (
+        f"kept by {method}; expected: with permuted descriptors; p: permutation test, adjusted over all rows"
+    )
     for column in ("runs", *CELL):
         table.add_column(column)
     for column in ("first", "second", "shared", "Jaccard", "expected", "p"):

@@ -44,9 +44,10 @@ class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
     max_new_tokens: Positive = 256
     """Maximum number of tokens of an answer if the request sets no limit."""
     chat: Chat = "auto"
-    """How messages become text: by the model's chat template if there is one (`auto`), always by it, or `plain`."""
+    """How messages become text. `auto`: by the model's chat template, if it has one; `template`: always by it; `plain`:
+    joined by blank lines."""
     refusal_rule: bool = True
-    """Count answers that open like a refusal as refused."""
+    """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
 
 
 class _Engine(NamedTuple):

@@ -37,7 +37,7 @@ class HFVLMOptions(HFOptions, frozen=True, kw_only=True):
     batch_items: Positive = 512
     """Maximum number of requests per call; those about one image share it."""
     refusal_rule: bool = True
-    """Count answers that open like a refusal as refused."""
+    """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
 
 
 class _Model(NamedTuple):

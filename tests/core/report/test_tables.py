@@ -96,7 +96,7 @@ def test_missing_is_counted_by_status():
 
 def test_short_table_has_one_p_and_a_worst_case_where_something_is_missing():
     tested = estimate(p=0.01, p_adjusted=0.02, bound_low=0.1, bound_high=0.9, note="few clusters", missing={})
-    assert labels(headline([tested])) == ["Metric", "Value", "Interval", "Plot", "Adjusted p", "n", "Missing"]
+    assert labels(headline([tested])) == ["Measure", "Value", "Interval", "Plot", "Adjusted p", "n", "Missing"]
     lacking = tested.replace(missing={"refused": 1})
     assert "Worst case" in labels(headline([tested, lacking]))
     alone = tested.replace(p_adjusted=None)

@@ -78,7 +78,7 @@ def test_pilot_tells_the_spread_of_a_larger_design(measuring, run_study, store):
     pilot = score(measuring, store, name)
     found = smallest(measuring, study(measuring, n=40), pilot=pilot)
     assert (found.n, found.clusters) == (40, 20)
-    assert "spread from the pilot" in explained(found)
+    assert "from the pilot" in explained(found)
 
 
 def test_pilot_of_another_probe_is_refused(measuring, run_study, store):
@@ -212,7 +212,7 @@ def test_lines_count_what_is_undefined():
         (
             ["attractiveness", "--set", "per_cell=2", "--set", "attractiveness.effect_resamples=0"],
             [
-                "(t of scenario x face; greatest spread, share of its variance by scenario 0.05 (stated), ",
+                "(t of scenario x face; maximum standard deviation, share of its variance by scenario 0.05 (stated), ",
                 "halo: ",
                 "(t of face, for these values of scenario alone)",
                 "gap_signed_ranks: 0.",
@@ -373,7 +373,7 @@ def test_python_takes_a_pilot_by_name_or_as_a_run(tmp_path, monkeypatch):
     done = prejudge.run("bistereo-pairs", "simulated-biased", **asked)
     by_name, by_run = (prejudge.smallest_effects("bistereo-pairs", pilot=pilot, **asked) for pilot in ("latest", done))
     assert by_name.lines == by_run.lines
-    assert "spread from the pilot" in repr(by_name)
+    assert "from the pilot" in repr(by_name)
 
 
 @pytest.mark.parametrize("stated", [{"pilot": "latest"}, {"icc": 0.1}])

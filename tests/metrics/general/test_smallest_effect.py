@@ -56,7 +56,7 @@ def test_pilot_of_another_size_gives_its_spread_and_correlation(answers):
     found = smallest(pl.concat([units(), units("pilot", 200, values=answers)]), spread=99.0)
     expected = Design(clusters=12, size=5, spread=np.sqrt(2), icc=0.5)
     assert found.value == pytest.approx(minimum_detectable_effect(expected), rel=0.1)
-    assert "spread from the pilot" in explained(found)
+    assert "from the pilot" in explained(found)
 
 
 def test_measure_with_limits_varies_as_much_as_it_can():
@@ -91,14 +91,16 @@ def test_one_cluster_is_undefined():
     assert (found.value, explained(found)) == (None, "undefined: fewer than two clusters")
 
 
-ALIKE = "the pilot's answers are all alike"
-UNREAD = "the pilot has no two answers that could be read"
+ALIKE = "the pilot's answers are all equal"
+UNREAD = "the pilot has fewer than two readable answers"
 
 
 @pytest.mark.parametrize(("values", "why"), [([3.0] * 60, ALIKE), ([None] * 60, UNREAD)])
 def test_pilot_that_tells_no_spread_is_named(values, why):
     tried = units("pilot", values=values, limits=(0.0, 100.0))
-    assert f"greatest spread, as {why}" in explained(smallest(pl.concat([units(limits=(0.0, 100.0)), tried])))
+    assert f"maximum standard deviation, because {why}" in explained(
+        smallest(pl.concat([units(limits=(0.0, 100.0)), tried]))
+    )
     free = smallest(pl.concat([units(), units("pilot", values=values)]))
     assert (free.value, explained(free)) == (None, f"undefined: {why}, and the measure has no limits")
 
@@ -111,7 +113,7 @@ def test_group_that_the_pilot_lacks_is_named(answers):
 def test_pilot_of_zeros_leaves_no_ranks():
     tried = asked("wilcoxon", role="pilot", values=[0.0] * 60)
     found = smallest(pl.concat([asked("wilcoxon"), tried]))
-    assert (found.value, explained(found)) == (None, "undefined: the pilot's differences are all 0")
+    assert (found.value, explained(found)) == (None, "undefined: all differences of the pilot are 0")
 
 
 def test_too_few_clusters_for_a_sign_flip_are_named():
@@ -207,7 +209,7 @@ def test_groups_have_an_effect_in_units_of_f(test):
 @pytest.mark.parametrize(
     ("frame", "why"),
     [
-        (asked("wilcoxon", clusters=4, size=1), "finds no effect in 4 clusters"),
+        (asked("wilcoxon", clusters=4, size=1), "can detect no effect with 4 clusters"),
         (asked("wilcoxon", clusters=1), "fewer than two clusters"),
         (asked("mann-whitney"), "fewer than two clusters"),
         (asked("kruskal-wallis").with_columns(level=pl.lit("one")), "fewer than two groups"),
