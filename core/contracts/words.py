@@ -9,12 +9,12 @@ from .estimates import Caveat, Estimate, Verdict
 
 UNDEFINED = "\N{EM DASH}"
 SMALLEST_P, MARGIN, WITHIN, HITS, OF, BASIS = "smallest_p", "margin", "within_margin", "hits", "of", "basis"
-"""Facts that are said in words of their own; every other is said by its name and value."""
+"""Facts with a text of their own; all others are shown as name and value."""
 _CAVEATS = {
     Caveat.FEW_CLUSTERS: "few clusters ({clusters}): the interval may be too narrow",
     Caveat.ONE_CLUSTER: "no interval: fewer than two clusters",
-    Caveat.FEW_LEVELS: "few levels of what it is meant to hold for: the interval may be too narrow",
-    Caveat.ONE_LEVEL: "one level of what it is meant to hold for: it holds for this one only",
+    Caveat.FEW_LEVELS: "few levels of a factor that it generalises over: the interval may be too narrow",
+    Caveat.ONE_LEVEL: "one level of a factor that it generalises over: it is valid for this level only",
     Caveat.EQUAL_REPEATS: "most repeated prompts had the same answer each time, which counts once",
     Caveat.NO_VARIATION: "no interval: no variation between clusters",
     Caveat.P_FLOOR: "too few clusters: p cannot be below {smallest_p:.3g}, whatever the answers",
@@ -28,21 +28,21 @@ _EXPLAINED = (Caveat.UNDEFINED, Caveat.UNTESTED)
 
 
 def defined(value: float | None) -> bool:
-    """Say whether a number is there: neither None nor NaN."""
+    """Return whether a number is neither None nor NaN."""
     return value is not None and not math.isnan(value)
 
 
 def decimals_for(values: Iterable[float | None]) -> int:
-    """Return how many decimals let a column of such values line up: 3 below 10, 2 below 1000, else 1."""
+    """Return the number of decimals of a column of such values: 3 below 10, 2 below 1000, else 1."""
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
     largest = max(sizes, default=0.0)
     return 3 if largest < 10 else 2 if largest < 1000 else 1
 
 
 def number(value: float | None, decimals: int | None = None) -> str:
-    """Write a number with so many decimals, or as many as it needs alone.
+    """Format a number with so many decimals, by default as many as it needs.
 
-    Whole numbers have none, and what is not zero never reads as zero.
+    Whole numbers have no decimals, and a number other than 0 is never shown as 0.
     """
     if value is None or math.isnan(value):
         return UNDEFINED
@@ -59,40 +59,40 @@ def number(value: float | None, decimals: int | None = None) -> str:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Write a number with exactly so many decimals, for sentences; what rounds to zero has no sign."""
+    """Format a number with exactly so many decimals, for sentences; a rounded 0 has no sign."""
     return f"{round(value, decimals) + 0.0:,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def signed(value: float, decimals: int) -> str:
-    """Write a difference with exactly so many decimals and its sign."""
+    """Format a difference with exactly so many decimals and its sign."""
     words = fixed(value, decimals)
     return words if words.startswith("\N{MINUS SIGN}") else f"+{words}"
 
 
 def percent(share: float, decimals: int | None = None) -> str:
-    """Write a share as a percentage, such as `95 %`: with so many decimals, or as many as it needs."""
+    """Format a share as a percentage, such as `95 %`, with so many decimals, by default as many as it needs."""
     return f"{exact(round(100 * share, 6)) if decimals is None else fixed(100 * share, decimals)} %"
 
 
 def counted(count: int, unit: str) -> str:
-    """Write a count with its unit, given in the singular: `1 test`, `1,200 tests`."""
+    """Format a count with its unit, given in the singular: `1 test`, `1,200 tests`."""
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
 
 
 def p_value(value: float | None) -> str:
-    """Write a p-value; the smallest and the largest as bounds."""
+    """Format a p-value; very small and very large ones as bounds."""
     if value is None or math.isnan(value):
         return UNDEFINED
     return "< 0.001" if value < 0.001 else "> 0.999" if 0.999 < value < 1 else f"{value:.3f}"
 
 
 def exact(value: float | None) -> str:
-    """Write a value that is exact by definition, such as neutral: without the decimals of what is measured."""
+    """Format a value that is exact by definition, such as neutral, with only the decimals that it needs."""
     return UNDEFINED if not defined(value) else f"{value:g}".replace("-", "\N{MINUS SIGN}")
 
 
 def interval(low: float | None, high: float | None, decimals: int | None = None) -> str:
-    """Write the ends of an interval or a range."""
+    """Format the limits of an interval or range."""
     if not defined(low) and not defined(high):
         return UNDEFINED
     decimals = decimals_for([low, high]) if decimals is None else decimals
@@ -100,12 +100,12 @@ def interval(low: float | None, high: float | None, decimals: int | None = None)
 
 
 def share_of(estimate: Estimate) -> str:
-    """Write what a share counts, as `3 of 4`."""
+    """Format the counts of a share, as `3 of 4`."""
     return f"{estimate.facts.get(HITS, 0)} of {estimate.facts.get(OF, 0)}"
 
 
 def explained(estimate: Estimate) -> str:
-    """Say what the fields of an estimate mean: its verdict, its caveats, its facts, and its note."""
+    """Describe an estimate's verdict, caveats, facts and note."""
     told = [*_verdict(estimate), *_caveats(estimate), *_facts(estimate)]
     if estimate.note and not any(caveat in estimate.caveats for caveat in _EXPLAINED):
         told.append(estimate.note)

@@ -75,7 +75,7 @@ def _count(frame: pl.DataFrame, group: dict[str, Any], counted: str) -> int:
 
 
 def _repeated(part: pl.DataFrame, wanted: int) -> pl.DataFrame:
-    """Return so many clusters: the first ones, or all of them again and again under other names."""
+    """Return this many clusters: the first ones, or all of them repeatedly under other names."""
     names = part["cluster"].unique(maintain_order=True)
     copies = [
         part.filter(pl.col("cluster").is_in(names.head(wanted - time * len(names)).implode())).with_columns(
@@ -92,7 +92,7 @@ AS_PILOT = "for a run as large as the pilot"
 
 
 class PlannedDesign(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about a design before it is run."""
+    """The design, before a run."""
 
     first: Stage
     factors: pl.DataFrame
@@ -107,11 +107,11 @@ class ComparedUnits(msgspec.Struct, frozen=True, kw_only=True):
 
     units: pl.DataFrame
     designed: bool
-    """Whether the metric says what its tests compare, or else what its estimates are means of."""
+    """Whether the units come from `designs`, not from `units`."""
     note: str = ""
-    """What effects hold for, where the planned units are those of the pilot."""
+    """Scope of the effects, if the planned units are those of the pilot."""
     untold: tuple[str, ...] = ()
-    """What the design asks about and the pilot did not."""
+    """Levels that the design has and the pilot did not."""
 
     @property
     def tried(self) -> bool:
@@ -120,7 +120,7 @@ class ComparedUnits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def planned_design(stages: Sequence[Stage], pilot: Scores | None) -> PlannedDesign:
-    """Return what the trials of the first stage say."""
+    """Return the design of the first stage's trials."""
     rows = [{**trial.factors, "trial": trial.id} for trial in stages[0].trials({})]
     frame = pl.DataFrame(rows, infer_schema_length=None, orient="row")
     observed = _observed(frame, stages[0], pilot) if len(stages) == 1 else None
@@ -139,7 +139,7 @@ def _observed(frame: pl.DataFrame, stage: Stage, pilot: Scores | None) -> pl.Dat
 
 
 def compared_units(metric: Metric, options: Any, design: PlannedDesign) -> ComparedUnits | None:
-    """Return what the metric says its tests compare, or else the units of its estimates; None if it states none."""
+    """Return the units of the metric's tests, or else of its estimates; None if it states none."""
     seen = None if design.pilot is None else design.pilot.seen_by(metric)
     asked = {PLANNED: design.observations, PILOT: seen}
     for designed, units in ((True, metric.designs), (False, metric.units)):
@@ -151,7 +151,7 @@ def compared_units(metric: Metric, options: Any, design: PlannedDesign) -> Compa
 
 
 def _scaled(units: Mapping[str, pl.DataFrame], designed: bool, design: PlannedDesign) -> ComparedUnits:
-    """Return the units by role; where only a pilot tells any, the planned ones are its own, as many as are planned."""
+    """Return the units by role; if only a pilot has units, the planned ones are the pilot's, in the planned number."""
     if PLANNED in units:
         return ComparedUnits(units=_stacked(units), designed=designed)
     mine, tried = units[PILOT], _tried(design)
@@ -167,7 +167,7 @@ def _scaled(units: Mapping[str, pl.DataFrame], designed: bool, design: PlannedDe
 
 
 def _tried(design: PlannedDesign) -> pl.DataFrame | None:
-    """Return the factors of the first stage as the pilot asked it, if it did."""
+    """Return the factors of the pilot's first stage, if it has them."""
     found = None if design.pilot is None else design.pilot.observations.get(design.first.name)
     return None if found is None else found.select(design.first.factors)
 

@@ -1,8 +1,8 @@
 """Ask a fixed sample of a run's requests again, to test whether the answers have changed.
 
-What is answered now is stored as the answers of a model of its own: the identity of the run's model with the name of
-the recheck among its settings. So keys differ, every key can be derived again, and no later run takes these answers
-for those it looks for. The recheck stands in the store as a run; `latest` never means it.
+New answers are stored under a separate model: the identity of the run's model with the name of the recheck among its
+settings. So keys differ, every key can be derived again, and no later run uses these answers. The recheck is a run in
+the store; `latest` never refers to it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ SETTING = "recheck"
 
 
 class RecheckOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What to ask again, and what counts as a change."""
+    """The sample to ask again, and what counts as a change."""
 
     sample: int = 100
     """Number of trials over all stages; fewer if the run has fewer."""
     seed: int = 0
-    """Seed of the draw; another seed draws other trials."""
+    """Seed of the sample."""
     tolerance: float = 1e-4
     """Numbers that differ by at most this count as equal."""
     name: str | None = None
@@ -191,8 +191,8 @@ class _Recheck:
 def choose(store: Store, run: RunRow, options: RecheckOptions) -> list[_Chosen]:
     """Return the sample: of the trials that were answered, those whose digests with the seed are the smallest.
 
-    Trials that share one answer count once. The draw depends on no library's random numbers, and a larger sample has
-    the smaller one in it.
+    Trials that share one answer count once. The sample does not depend on a library's random numbers, and a larger
+    sample includes a smaller one.
 
     Raises:
         DataError: the run has no answers.

@@ -143,7 +143,7 @@ def _unjudged(value: Published, study: str, why: str, measured: float | None = N
 
 
 def _of_file(catalogue: Catalogue, study: str, options: ReplicateOptions) -> list[Judged]:
-    """Score a file once per model that has published values, where the probe can be told which to read.
+    """Score a file once per model that has published values, if the probe has an option to choose the model.
 
     A CSV file with the columns `metric` and `value` is a table of estimates already, such as an exported one.
     """
@@ -235,12 +235,12 @@ def _one(models: Sequence[str], what: str) -> str:
 
 
 def _values(published: Sequence[Published], model: str) -> list[Published]:
-    """Return what is published of a model; what is said of no model (the size of a design) is no result."""
+    """Return the published values of a model; values without a model (the size of a design) are not results."""
     return [value for value in published if value.model == model]
 
 
 def latest_runs(registry: Registry, studies: Sequence[str], runs: Sequence[RunRow], wanted: str | None) -> list[RunRow]:
-    """Return per study the latest run of each model with published values; if no run is of any, the latest of all."""
+    """Return per study the latest run of each model with published values; without such runs, the latest run."""
     known: list[RunRow] = []
     latest: list[RunRow] = []
     for study in studies:

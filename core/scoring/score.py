@@ -92,10 +92,10 @@ def score(
 ) -> Scores:
     """Score a run from the store alone; `METRIC.option` in `assignments` overrides how it is measured.
 
-    `unrecorded` lets a run through that recorded no trial yet: its scores are without estimates.
+    `unrecorded`: accept a run without recorded trials, which has no estimates.
 
     Raises:
-        UsageError: an assignment is not to a metric of the study: what was asked cannot be changed.
+        UsageError: an assignment is not to a metric of the study; other options cannot change after a run.
         UnknownNameError: there is no such run, or its probe or metrics are not installed.
         DataError: the run recorded nothing yet.
     """
@@ -192,7 +192,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
             estimates[name] = [_described(e, metric, options) for e in metric.compute(scores.seen_by(metric), options)]
-    # As they are now, not when the run was made: a list may have been given, or have changed, since.
+    # The present digests: a file may have been given, or may have changed, after the run.
     return msgspec.structs.replace(
         scores,
         manifest=msgspec.structs.replace(scores.manifest, data=scores.manifest.data | digest_files(instrument.files())),
@@ -209,7 +209,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
 
 
 def _described(estimate: Estimate, metric: Metric, options: Any) -> Estimate:
-    """Add the words of its measure, and the verdict that a metric without one leaves to its corrected p."""
+    """Add label and meaning of its measure, and, if the metric gives no verdict, the verdict by the corrected p."""
     if estimate.verdict is None and estimate.p_adjusted is not None:
         estimate = judge(estimate, float(getattr(options, "alpha", ALPHA)))
     words = metric.measures.get(estimate.metric) or COMMON.get(estimate.metric)

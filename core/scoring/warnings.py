@@ -7,12 +7,12 @@ import polars as pl
 from ..engine.manifest import in_words
 from .score import Scores
 
-AGAIN = "Scored again with {options}: the numbers may not be those of the run's own options."
+AGAIN = "Scored again with {options}: the numbers may differ from those with the run's own options."
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
 
 
 def warnings_of(scores: Scores, place: str = "") -> list[str]:
-    """Return the warnings that a reader needs with the numbers; `place` is what a command needs to find the store."""
+    """Return the warnings that a reader needs with the numbers; `place` has a command's options to find the store."""
     remeasured = scores.manifest.remeasured
     again = [AGAIN.format(options=in_words(remeasured))] if remeasured else []
     warnings = [*again, *scores.manifest.notes, *_unanswered(scores)]
@@ -28,7 +28,7 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
 
 
 def _unanswered(scores: Scores) -> list[str]:
-    """Say how many trials the model never answered, and the most frequent reason."""
+    """Describe the trials that the model never answered: number, shares, the most frequent reason."""
     warnings = []
     for name, frame in scores.observations.items():
         failed = frame.filter(pl.col("status") == "failed")
