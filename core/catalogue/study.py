@@ -173,6 +173,11 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
     roles: frozenset[str] = frozenset()
     """Roles that have a model."""
 
+    @property
+    def measured(self) -> dict[str, dict[str, Any]]:
+        """Return every option of each metric, defaults included."""
+        return {name: msgspec.to_builtins(options) for name, (_, options) in self.metrics.items()}
+
     def stages(self) -> list[Stage]:
         """Return the stages, in order, without optional ones whose role has no model."""
         return [stage for stage in self.every_stage() if not stage.optional or stage.role in self.roles]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -17,6 +17,9 @@ _MISSING = re.compile(r"Object missing required field `(\w+)`")
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every plugin's parameters: typed, frozen, and strict about unknown names."""
+
+    former: ClassVar[Mapping[str, Any]] = {}
+    """Earlier defaults of options whose default has changed: runs that did not record their defaults had these."""
 
 
 def build_options(

@@ -65,6 +65,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """sha256 of each file that the options name."""
     notes: tuple[str, ...] = ()
     """Notes from reading the data."""
+    measured: dict[str, dict[str, Any]] | None = None
+    """By metric, every option as it was when the run was made, so that a later default changes no earlier result. None
+    in runs that did not record it."""
     remeasured: dict[str, Any] = {}
     """`METRIC.option`: options changed when the run was scored again. Never in the store."""
     mode: str = "use"
@@ -107,11 +110,12 @@ def set_settings(adapter: ModelAdapter) -> dict[str, Scalar]:
     return {
         field.name: settings[field.name]
         for field in msgspec.structs.fields(adapter.options)
-        if field.name in settings and settings[field.name] != _default(field)
+        if field.name in settings and settings[field.name] != default_of(field)
     }
 
 
-def _default(field: msgspec.structs.FieldInfo) -> Any:
+def default_of(field: msgspec.structs.FieldInfo) -> Any:
+    """Return the default of an option."""
     return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 

@@ -214,6 +214,7 @@ class _Run:
             identities={role: self.adapters[model].identity for role, model in self.study.roles.items()},
             settings={role: found for role, m in self.study.roles.items() if (found := set_settings(self.adapters[m]))},
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
+            measured=self.instrument.measured,
             mode=self.options.mode,
             command=self.options.command,
             **describe_machine(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import msgspec
 import polars as pl
@@ -24,8 +25,9 @@ NEUTRAL = {"entailment": 0.0, "contradiction": 0.0, "neutral": 100.0}
 class BIStereoNLIMetricOptions(FacetOptions, frozen=True, kw_only=True):
     """Options for measuring entailment."""
 
-    cluster: str | tuple[str, ...] = "template"
+    cluster: str | tuple[str, ...] = ("template", "attribute")
     """Columns to whose other values the conclusions should generalise: two are crossed, one is resampled whole."""
+    former: ClassVar[Mapping[str, Any]] = {"cluster": "template"}
 
 
 class Contrast(msgspec.Struct, frozen=True):

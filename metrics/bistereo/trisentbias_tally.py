@@ -6,7 +6,8 @@ undesirable one (n3) per threshold. The difference D is PLL_desirable - PLL_unde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -27,8 +28,9 @@ class TriSentBiasOptions(FacetOptions, frozen=True, kw_only=True):
     """Largest differences in NPLL at which a pair counts as undecided (the paper's delta)."""
     threshold_main: float = 0.02
     """The threshold for headlines and figures; one of `thresholds`."""
-    cluster: str | tuple[str, ...] = "template"
+    cluster: str | tuple[str, ...] = ("template", "attribute")
     """Columns to whose other values the conclusions should generalise: two are crossed, one is resampled whole."""
+    former: ClassVar[Mapping[str, Any]] = {"cluster": "template"}
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
