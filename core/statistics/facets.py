@@ -7,8 +7,8 @@ generalised over: the inference is then over the other alone, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,7 +19,7 @@ from ..contracts.estimates import Caveat, Estimate
 from ..contracts.records import Scalar
 from .crossed import infer
 from .estimates import Block, MarginOptions, TestingOptions, interval_caveats, number, tested
-from .intervals import Array, Codes, Ranges
+from .intervals import Array, Codes, Flags, Ranges
 from .resampling import METHODS, Resampling, Statistics, bootstrap
 
 
@@ -64,11 +64,14 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
     plan: Resampling
     low: Array
     high: Array
-    p: Array | None
-    """None until `with_p` gives that of a permutation test, where there is one way."""
+    p: Array
+    """NaN where nothing is tested."""
     t: Array | None = None
     """Distance from neutral in standard errors, of two ways."""
     test: str = ""
+    """Name of the permutation test, where there is one."""
+    permuted: Flags
+    """Shape (units, statistics): whether p is that of the permutation test."""
     levels: Codes
     """Shape (units, ways): levels on the side that has the fewest."""
     clusters: Codes
@@ -78,12 +81,6 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
     def family(self) -> str:
         """Return what tests a family of hypotheses, for its name."""
         return "cluster permutation" if len(self.ways) == 1 else "crossed t test"
-
-    def with_p(self, places: Sequence[int], p: Array, test: str) -> Inference:
-        """Return the same with the p of a permutation test for the statistics at `places`."""
-        whole = np.full(self.low.shape, np.nan)
-        whole[:, places] = p
-        return msgspec.structs.replace(self, p=whole, test=test)
 
     def over(self, unit: int) -> tuple[str, ...]:
         """Return the facets that the unit's inference generalises over."""
@@ -130,18 +127,34 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
 
     def tested(self, unit: int, column: int, options: TestingOptions) -> dict[str, Any]:
         """Return the test of a statistic and what it generalises over; nothing where it is undefined."""
-        p = None if self.p is None else number(self.p[unit, column])
-        if p is None:
+        if (p := number(self.p[unit, column])) is None:
             return {}
-        facts = {OVER: " x ".join(self.over(unit))}
-        if len(self.ways) == 1:
-            found = tested(f"{self.test} ({self.ways[0]})", p, int(self.clusters[unit, 0]), options)
-            return found | {"facts": facts | found.get("facts", {})}
-        return {"test": f"t test, {self.method(unit)}", "p": p, "facts": facts}
+        over = self.over(unit)
+        facts = {OVER: " x ".join(over)}
+        if not self.permuted[unit, column]:
+            return {"test": f"t test, {self.method(unit)}", "p": p, "facts": facts}
+        found = tested(f"{self.test} ({' and '.join(over)})", p, self.counted(unit), options)
+        return found | {"facts": facts | found.get("facts", {})}
+
+
+class Permutation(NamedTuple):
+    """A test that permutes whole clusters of one way."""
+
+    name: str
+    p: Callable[[Array], Array]
+    """From sums (clusters, units, sides, columns) to p (units, places)."""
+    places: Sequence[int]
+    """The statistics that it tests."""
 
 
 def infer_over(
-    ways: Sequence[str], cells: Array, statistics: Statistics, ranges: Ranges, plan: Resampling, neutral: float = 0.0
+    ways: Sequence[str],
+    cells: Array,
+    statistics: Statistics,
+    ranges: Ranges,
+    plan: Resampling,
+    neutral: float = 0.0,
+    permutation: Permutation | None = None,
 ) -> Inference:
     """Return intervals over one or two ways of clustering, and the tests of two.
 
@@ -152,22 +165,39 @@ def infer_over(
         ranges: what each statistic can be.
         plan: how to resample one way; of two ways its level counts.
         neutral: what the tests of two ways compare statistics with.
+        permutation: the test of one way. Of two ways it stands in where all levels of both agree, and no variance can
+            be estimated: p is then the larger of those of either way.
     """
     margins = [(cells[..., 0].sum(axis=1 - way) > 0) for way in range(len(ways))]
     clusters = np.stack([there.any(axis=2).sum(axis=0) for there in margins], axis=-1)
     if len(ways) == 1:
         low, high = bootstrap(cells[:, 0], statistics, plan, ranges)
         levels = np.stack([there.sum(axis=0).min(axis=-1) for there in margins], axis=-1)
-        return Inference(ways=tuple(ways), plan=plan, low=low, high=high, p=None, levels=levels, clusters=clusters)
-    both = infer(cells, statistics, plan.level, ranges, neutral)
+        p, t = np.full(low.shape, np.nan), None
+    else:
+        low, high, t, p, levels = msgspec.structs.astuple(infer(cells, statistics, plan.level, ranges, neutral))
+    permuted = np.zeros(p.shape, dtype=np.bool_)
+    if permutation is not None:
+        alone = np.flatnonzero(np.isnan(p[:, permutation.places]).any(axis=1))
+        told = np.full((len(ways), *p.shape), np.nan)
+        for way in range(len(ways)):
+            own = alone if len(ways) == 1 else alone[levels[alone, way] > 1]
+            if own.size:
+                told[way][np.ix_(own, np.asarray(permutation.places))] = permutation.p(
+                    cells[:, :, own].sum(axis=1 - way)
+                )
+        permuted = np.isnan(p) & ~np.isnan(told).all(axis=0)
+        p = np.where(permuted, np.fmax.reduce(told), p)
     return Inference(
         ways=tuple(ways),
         plan=plan,
-        low=both.low,
-        high=both.high,
-        p=both.p,
-        t=both.t,
-        levels=both.levels,
+        low=low,
+        high=high,
+        p=p,
+        t=t,
+        test="" if permutation is None else permutation.name,
+        permuted=permuted,
+        levels=levels,
         clusters=clusters,
     )
 

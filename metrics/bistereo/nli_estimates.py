@@ -11,7 +11,7 @@ import polars as pl
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.effects import cell_statistics
 from ...core.statistics.estimates import POINTS, Block, Margin, correct, equivalence_facts, merge, undefined
-from ...core.statistics.facets import Inference, ends_at, facet_codes, infer_over
+from ...core.statistics.facets import Inference, Permutation, ends_at, facet_codes, infer_over
 from ...core.statistics.intervals import FREE, Array, mean_bounds, paired_bounds, ratio
 from ...core.statistics.observations import missing_by_cell as missing
 from ...core.statistics.observations import missing_by_status
@@ -65,10 +65,8 @@ def _contrasts(
 ) -> Iterator[Estimate]:
     groups, parts = zip(*_parts(pairs.with_columns(square=pl.col("value") ** 2), factors), strict=True)
     sums = _sums(parts, ("value", "square"), options.ways)
-    inferred = infer_over(options.ways, sums, cell_statistics, (POINT_GAP, FREE), options.plan)
-    if inferred.p is None:
-        flipped = flip_test(sums[:, 0, ..., :2], options.plan)
-        inferred = inferred.with_p([0], flipped, "sign-flip permutation of skin tones")
+    flips = Permutation("sign-flip permutation of skin tones", lambda own: flip_test(own[..., :2], options.plan), [0])
+    inferred = infer_over(options.ways, sums, cell_statistics, (POINT_GAP, FREE), options.plan, flips)
     block = _block(inferred, cell_statistics(sums.sum(axis=(0, 1))), sums, (groups, parts))
     near = _near(sums, options)
     for unit, part in enumerate(parts):

@@ -16,7 +16,7 @@ from ...core.contracts.estimates import Estimate, Verdict
 from ...core.contracts.records import Scalar
 from ...core.statistics.effects import FIRST, cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
 from ...core.statistics.estimates import POINTS, Block, Margin, correct, equivalence_facts, merge, undefined
-from ...core.statistics.facets import Inference, ends_at, infer_over
+from ...core.statistics.facets import Inference, Permutation, ends_at, infer_over
 from ...core.statistics.intervals import Array, Bounds, difference_bounds, scaled, share, worst_case
 from ...core.statistics.observations import Group, missing_estimates
 from ...core.statistics.resampling import flip_test, swap_test
@@ -27,11 +27,12 @@ def cell_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estim
     """Yield the estimates of every cell."""
     sums = counts.sums[:, :, :, None]
     totals = counts.sums.sum(axis=(0, 1))
-    inferred = infer_over(options.ways, sums, cell_statistics, cell_ranges(sums.shape[-1]), options.plan)
-    if inferred.p is None:
-        p = flip_test(signed(counts.sums.sum(axis=1))[:, :, None], options.plan)
-        places = [0, *range(5, 2 + 4 * len(options.thresholds), 4)]
-        inferred = inferred.with_p(places, p, "sign-flip permutation")
+    flips = Permutation(
+        "sign-flip permutation",
+        lambda own: flip_test(signed(own[:, :, 0])[:, :, None], options.plan),
+        [0, *range(5, 2 + 4 * len(options.thresholds), 4)],
+    )
+    inferred = infer_over(options.ways, sums, cell_statistics, cell_ranges(sums.shape[-1]), options.plan, flips)
     block = inferred.block(counts.cells, cell_statistics(totals[:, None]), totals[:, 0], counts.missing)
     for unit in range(len(counts.cells)):
         yield _cell_log_odds(block, unit, Tested.of(inferred, unit, 0, options))
@@ -196,10 +197,13 @@ def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], opti
     pairs = [(positive, negative) for _, positive, negative in found]
     sums = np.stack([counts.sums[:, :, list(side)] for side in zip(*pairs, strict=True)], axis=3)
     totals = sums.sum(axis=(0, 1))
-    inferred = infer_over(options.ways, sums, contrast_statistics, contrast_ranges(sums.shape[-1]), options.plan)
-    if inferred.p is None:
-        p = swap_test(sums[:, 0], contrast_statistics, options.plan)
-        inferred = inferred.with_p(range(p.shape[-1]), p, "permutation of positive and negative within cluster")
+    ranges = contrast_ranges(sums.shape[-1])
+    swaps = Permutation(
+        "permutation of positive and negative within cluster",
+        lambda own: swap_test(own, contrast_statistics, options.plan),
+        range(len(ranges)),
+    )
+    inferred = infer_over(options.ways, sums, contrast_statistics, ranges, options.plan, swaps)
     missing = [dict(Counter(counts.missing[one]) + Counter(counts.missing[other])) for one, other in pairs]
     groups = [group for group, _, _ in found]
     block = inferred.block(groups, contrast_statistics(totals), totals[..., 0].sum(axis=1), missing)
