@@ -10,7 +10,7 @@ import polars as pl
 
 from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue
-from ..contracts import UNIT_COLUMNS
+from ..contracts import CROSSED, UNIT_COLUMNS
 from ..contracts.errors import PluginError
 from ..contracts.estimates import Estimate
 from ..scoring.score import Scores
@@ -52,7 +52,7 @@ def checked_units(name: str, frame: pl.DataFrame, estimates: Sequence[Estimate],
         raise PluginError(
             owner, f"the units of metric {name!r} have no column {', '.join(lacking)}.", code="plugin.units"
         )
-    units = Units(frame, tuple(column for column in frame.columns if column not in UNIT_COLUMNS))
+    units = Units(frame, tuple(column for column in frame.columns if column not in (*UNIT_COLUMNS, *CROSSED)))
     if taken := [name for name in units.factors if name in RESERVED]:
         raise PluginError(
             owner,
@@ -80,9 +80,12 @@ def pair(first: Units, second: Units, *, shared_only: bool) -> pl.DataFrame:
     A unit of one run only is `absent` in the other; with `shared_only` it is left out.
     """
     keys = ["metric", *first.factors, "unit"]
-    fixed = ["cluster", "sign", "least", "greatest"]
-    left = first.frame.rename({"value": "first", "status": "first_status"})
-    right = second.frame.rename({"value": "second", "status": "second_status"} | {name: f"_{name}" for name in fixed})
+    crossed = [name for name in CROSSED if name in first.frame.columns and name in second.frame.columns]
+    fixed = ["cluster", "sign", "least", "greatest", *crossed]
+    own = [*keys, *fixed, "value", "status"]
+    left = first.frame.select(own).rename({"value": "first", "status": "first_status"})
+    there = {"value": "second", "status": "second_status"} | {name: f"_{name}" for name in fixed}
+    right = second.frame.select(own).rename(there)
     how: Any = "inner" if shared_only else "full"
     joined = left.join(right, on=keys, how=how, nulls_equal=True, coalesce=True, maintain_order="left_right")
     return joined.with_columns(

@@ -2,12 +2,13 @@
 
 from .adapter import Identity, Limits, ModelAdapter
 from .estimates import Chart, Estimate, Example
-from .metric import DESIGN_COLUMNS, HEADLINE, UNIT_COLUMNS, Metric
+from .metric import CROSSED, DESIGN_COLUMNS, HEADLINE, UNIT_COLUMNS, Metric
 from .options import Options
 from .probe import Imported, Probe, Stage, Trial, Unreadable
 
 __all__ = [
     "Chart",
+    "CROSSED",
     "DESIGN_COLUMNS",
     "Estimate",
     "Example",

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 HEADLINE = 40
 """Maximum number of headline estimates if the metric does not choose them."""
 UNIT_COLUMNS = ("metric", "unit", "cluster", "sign", "value", "least", "greatest", "status")
-"""Columns of `Metric.units`; every other column is a factor of the estimate's group."""
-DESIGN_COLUMNS = ("test", "level", "row", "ways")
+"""Columns of `Metric.units`; every other column but those of `CROSSED` is a factor of the estimate's group."""
+CROSSED = ("row", "ways")
+"""Columns that it adds where two ways of clustering cross."""
+DESIGN_COLUMNS = ("test", "level", *CROSSED)
 """Columns that `Metric.designs` adds, each where it applies."""
 
 
@@ -48,7 +50,9 @@ class Metric(ABC):
         One row per estimate and unit: the factors of the estimate's group (null where it has no such factor) and the
         columns of `UNIT_COLUMNS`. `unit` is a text, equal in every run of the study; `value` is null if it is
         missing, and `status` is `ok` or the reason; `sign` is 1, or -1 for units that the estimate subtracts; `least`
-        and `greatest` are the minimum and maximum of any value, null if there are none. The estimate is the mean of
+        and `greatest` are the minimum and maximum of any value, null if there are none. Where two ways of clustering
+        cross, `row` names what a unit shares with others besides its cluster, and `ways` both, the row first, such as
+        `template x attribute`. The estimate is the mean of
         `value` where `sign` is 1, minus the mean where it is -1. Leave out estimates that are no such mean, such as
         ratios; return None if no estimate is.
         """
@@ -59,9 +63,7 @@ class Metric(ABC):
 
         Override it if the tests are not of means of units in clusters; None: the headline's `units`. The columns
         are those of `units` and any of `DESIGN_COLUMNS`. `test` is `wilcoxon` (signed ranks), `mann-whitney` (ranks of
-        the two signs), `kruskal-wallis` or `anova` (groups by `level`), or null for a test of means. For crossed
-        clusters, `row` is the unit's cluster in the second way, and `ways` names both, such as `scenario x face`;
-        otherwise both are null.
+        the two signs), `kruskal-wallis` or `anova` (groups by `level`), or null for a test of means.
         """
         return None
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from .intervals import Array, Codes, Ranges, jackknife_variance, ratio, stretched, t_ends, t_isf, t_test, within
+from .intervals import Array, Codes, Flags, Ranges, jackknife_variance, ratio, stretched, t_ends, t_isf, t_test, within
 from .resampling import Resampling, Statistics, alike, blocks, draw, fewest, jackknife, strata
 
 Ways = tuple[list[Codes], list[Codes]]
@@ -83,6 +83,8 @@ class Inferred(msgspec.Struct, frozen=True):
     """Two-sided, of the hypothesis that a statistic is neutral."""
     levels: Codes
     """Shape (units, 2): levels of either facet, on the side that has the fewest."""
+    agree: Flags
+    """Whether a statistic is the same whatever level is left out: then there is no variance to test with."""
 
 
 def infer(cells: Array, statistics: Statistics, level: float, ranges: Ranges = (), neutral: float = 0.0) -> Inferred:
@@ -106,7 +108,7 @@ def infer(cells: Array, statistics: Statistics, level: float, ranges: Ranges = (
             variance[alone], freedom[alone] = jackknife(cells[:, :, alone].sum(axis=1 - way), statistics)
     low, high = t_ends(observed, variance, level, freedom)
     t, p = np.where(np.isnan(low), np.nan, t_test(observed - neutral, variance, freedom))
-    return Inferred(*within(low, high, ranges), t, p, levels)
+    return Inferred(*within(low, high, ranges), t, p, levels, np.isfinite(variance) & np.isnan(low))
 
 
 def _replicates(cells: Array, statistics: Statistics, ways: Ways, plan: Resampling, number: int) -> Array:

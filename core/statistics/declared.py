@@ -133,7 +133,7 @@ class DeclaredMetric(Metric):
         return self._units(observations, options, _is_mean)
 
     def designs(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
-        """Return the same with ranks, and with the other way of clustering, where two cross."""
+        """Return the same with ranks."""
         return self._units(observations, options, lambda m: _is_mean(m) or isinstance(m, Ranks | Groups), True)
 
     def _units(
@@ -264,7 +264,6 @@ def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -
     named = [pl.lit(" x ".join(design.clusters)).alias("ways")] * len(other)
     ranks = {Ranks: "mann-whitney", Groups: "kruskal-wallis"}.get(type(measure))
     ranked = [pl.lit(ranks).alias("test"), *([pl.col("level")] if recipe.levels else [])] if ranks else []
-    extra = [*crossed, *named, *ranked]
     return rows.select(
         *(pl.lit(value).alias(name) for name, value in {**part.group, **measure.group}.items()),
         pl.lit(measure.name).alias("metric"),
@@ -275,7 +274,9 @@ def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -
         pl.lit(least, dtype=pl.Float64).alias("least"),
         pl.lit(greatest, dtype=pl.Float64).alias("greatest"),
         "status",
-        *(extra if tests else []),
+        *crossed,
+        *named,
+        *(ranked if tests else []),
     )
 
 

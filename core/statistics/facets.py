@@ -145,6 +145,8 @@ class Permutation(NamedTuple):
     """From sums (clusters, units, sides, columns) to p (units, places)."""
     places: Sequence[int]
     """The statistics that it tests."""
+    flips: bool = True
+    """Whether it flips signs; else it exchanges two sides."""
 
 
 def infer_over(
@@ -173,21 +175,22 @@ def infer_over(
     if len(ways) == 1:
         low, high = bootstrap(cells[:, 0], statistics, plan, ranges)
         levels = np.stack([there.sum(axis=0).min(axis=-1) for there in margins], axis=-1)
-        p, t = np.full(low.shape, np.nan), None
+        p, t, agree = np.full(low.shape, np.nan), None, np.ones(low.shape, dtype=np.bool_)
     else:
-        low, high, t, p, levels = msgspec.structs.astuple(infer(cells, statistics, plan.level, ranges, neutral))
+        low, high, t, p, levels, agree = msgspec.structs.astuple(infer(cells, statistics, plan.level, ranges, neutral))
     permuted = np.zeros(p.shape, dtype=np.bool_)
     if permutation is not None:
-        alone = np.flatnonzero(np.isnan(p[:, permutation.places]).any(axis=1))
+        alone = np.flatnonzero(agree[:, permutation.places].any(axis=1))
         told = np.full((len(ways), *p.shape), np.nan)
         for way in range(len(ways)):
             own = alone if len(ways) == 1 else alone[levels[alone, way] > 1]
             if own.size:
-                told[way][np.ix_(own, np.asarray(permutation.places))] = permutation.p(
-                    cells[:, :, own].sum(axis=1 - way)
-                )
-        permuted = np.isnan(p) & ~np.isnan(told).all(axis=0)
+                place = np.ix_(own, np.asarray(permutation.places))
+                told[way][place] = permutation.p(cells[:, :, own].sum(axis=1 - way))
+        permuted = agree & ~np.isnan(told).all(axis=0)
         p = np.where(permuted, np.fmax.reduce(told), p)
+        if permutation.flips and len(ways) > 1:
+            p[alone] = np.where(permuted[alone], np.fmax(p[alone], _least_p(cells[:, :, alone])[:, None]), p[alone])
     return Inference(
         ways=tuple(ways),
         plan=plan,
@@ -200,6 +203,19 @@ def infer_over(
         levels=levels,
         clusters=clusters,
     )
+
+
+def _least_p(cells: Array) -> Array:
+    """Return the chance (units,) that all cells agree in sign under the hypothesis.
+
+    Cells that share neither row nor column are independent of each other; of so many all agree with 2^(1 - number).
+    """
+    from scipy.sparse import csr_array  # scipy.sparse takes a while to import, and is rarely needed
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    there = cells[..., 0].sum(axis=3) > 0
+    disjoint = [(maximum_bipartite_matching(csr_array(there[:, :, unit])) >= 0).sum() for unit in range(cells.shape[2])]
+    return 2.0 ** np.minimum(1 - np.array(disjoint, dtype=np.float64), 0.0)
 
 
 def ends_at(
@@ -221,20 +237,6 @@ def _codes(column: pl.Series) -> Codes:
     codes = column.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
     found: Codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     return found
-
-
-def crossed_designs(
-    units: pl.DataFrame, observations: pl.DataFrame, ways: Sequence[str], unit: str = "pair"
-) -> pl.DataFrame:
-    """Return units, whose names are in the column `unit`, with the first way as `row` and the second as cluster."""
-    row, cluster = ways
-    both = observations.select(
-        pl.col(unit).cast(pl.String).alias("unit"),
-        pl.col(row).cast(pl.String).alias("row"),
-        pl.col(cluster).cast(pl.String).fill_null("").alias("cluster"),
-    )
-    crossed = units.drop("cluster").join(both.unique("unit"), on="unit", how="left", maintain_order="left")
-    return crossed.with_columns(ways=pl.lit(f"{row} x {cluster}"))
 
 
 WORDS = {"attribute": "words", "term": "words", "word": "words", "disadvantaged": "groups"}

@@ -8,15 +8,12 @@ p; else p is that of the jackknife's variance with Student's t.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from ..contracts.estimates import Caveat, Estimate
 from .declared_rows import Chosen, Design, Part, choose, table
 from .estimates import (
     POINTS,
@@ -26,10 +23,9 @@ from .estimates import (
     interval_caveats,
     merge,
     number,
-    tested,
     undefined,
 )
-from .facets import OVER, Inference, infer_over
+from .facets import OVER, Inference, Permutation, infer_over
 from .intervals import LEAST_P, Array, Bounds, binomial_test, exact_interval, t_ends, t_test
 from .measures import DeclaredMeasure, Derived, Share, SummedMeasure
 from .recipes import EffectSize, Function, Range, Recipe, called
@@ -226,7 +222,8 @@ def resampled(measure: DeclaredMeasure, joint: Joint, design: Design, options: T
     @cache
     def inferred(level: float) -> Inference:
         plan = msgspec.structs.replace(options.plan, level=level)
-        return infer_over(ways, cells, joint.statistics, joint.ranges, plan, measure.neutral or 0.0)
+        test = None if measure.neutral is None else _permutation(joint, options)
+        return infer_over(ways, cells, joint.statistics, joint.ranges, plan, measure.neutral or 0.0, test)
 
     def ends(level: float) -> Array:
         low, high = inferred(level).low[0], inferred(level).high[0]
@@ -293,54 +290,40 @@ def _own_test(measure: SummedMeasure, joint: Joint) -> dict[str, Any]:
 
 
 def _tested(neutral: float, joint: Joint, found: Inference, options: TestingOptions) -> dict[str, Any]:
-    if len(found.ways) > 1:
-        whole = found.tested(0, joint.width - 1 if joint.tested is not joint.value else 0, options)
-        if whole and found.t is not None:
-            return {**whole, "statistic": float(found.t[0, 0])}
-        return _unvaried(neutral, joint, found, options)
-    return _permuted(neutral, joint, found.ways[0], options)
+    if not (whole := found.tested(0, _column(joint), options)):
+        return _studentised(neutral, joint, found.ways[0]) if len(found.ways) == 1 else {}
+    if found.t is None or found.permuted[0, _column(joint)]:
+        return {**whole, "statistic": number(joint.value(joint.totals)[0])}
+    return {**whole, "statistic": float(found.t[0, 0])}
 
 
-def _unvaried(neutral: float, joint: Joint, found: Inference, options: TestingOptions) -> dict[str, Any]:
-    """Return a test where all clusters agree, so that no variance says how far the value lies from neutral.
-
-    Permutation one way takes no account of what the other way has in common; where all agree, however, signs of
-    clusters that share nothing are independent, and so many agree by chance with 2^(1 - their number).
-    """
-    recipe, over = joint.recipe, [found.ways.index(way) for way in found.over(0)]
-    if recipe is None or recipe.levels is not None or not over:
-        return {}
-    alone = [joint._replace(sums=joint.sums.sum(axis=1 - way), ways=(found.ways[way],)) for way in over]
-    if not np.isfinite([jackknife(one.sums, lambda totals: joint.tested(totals)[..., None])[0] for one in alone]).all():
-        return {}  # undefined, not alike
-    tests = [test for one in alone if (test := _permuted(neutral, one, one.ways[0], options))]
-    if len(tests) < len(alone) or len(over) < 2:
-        return tests[0] if len(over) < 2 and tests else {}
-    p = max(float(test["p"]) for test in tests)
-    if recipe.deviations is not None:
-        disjoint = maximum_bipartite_matching(csr_array(joint.sums[:, :, 0, 0, 0] > 0))
-        p = max(p, min(1.0, 2.0 ** (1 - int((disjoint >= 0).sum()))))
-    name = f"{tests[0]['test'].partition(' (')[0]} ({' x '.join(found.ways)})"
-    return {**tests[0], **tested(name, p, int(found.levels[0].min()), options)}
+def _column(joint: Joint) -> int:
+    """Return which statistic is tested."""
+    return joint.width - 1 if joint.tested is not joint.value else 0
 
 
-def _permuted(neutral: float, joint: Joint, ways: str, options: TestingOptions) -> dict[str, Any]:
-    """Return the permutation test of one way of clustering where there is one, else the t test of its jackknife."""
-    recipe, sums = joint.recipe, joint.sums
-    clusters = int((sums[..., 0, :, 0].sum(axis=-1) > 0).sum())
-    if recipe is not None and recipe.deviations is not None:
-        about = np.stack([sums[..., 0], recipe.deviations(sums)], axis=-1)
-        p, name = flip_test(about, options.plan)[0, 0], "sign-flip permutation"
-    elif recipe is not None and recipe.swaps:
-        p = swap_test(sums, lambda totals: joint.value(totals)[..., None], options.plan)[0, 0]
-        name = "permutation of the two sides"
-    elif recipe is not None and recipe.levels is not None:
-        p = label_test(sums[:, 0], lambda totals: joint.value(totals)[..., None], options.plan)[0]
-        name = "permutation of the groups"
-    else:
-        return _studentised(neutral, joint, ways)
-    whole = tested(f"{name} ({ways})", p, clusters, options)
-    return whole and {**whole, "statistic": number(joint.value(joint.totals)[0])}
+def _permutation(joint: Joint, options: TestingOptions) -> Permutation | None:
+    """Return the permutation test of one way of clustering, where one is valid."""
+    recipe, value = joint.recipe, lambda totals: joint.value(totals)[..., None]
+    if recipe is None:
+        return None
+    if (deviations := recipe.deviations) is not None:
+
+        def flipped(sums: Array) -> Array:
+            return flip_test(np.stack([sums[..., 0], deviations(sums)], axis=-1), options.plan)[:, :1]
+
+        return Permutation("sign-flip permutation", flipped, [_column(joint)])
+    if recipe.swaps:
+        swapped = partial(swap_test, statistics=value, plan=options.plan)
+        return Permutation("permutation of the two sides", swapped, [_column(joint)], flips=False)
+    if recipe.levels is not None:
+        return Permutation(
+            "permutation of the groups",
+            lambda sums: label_test(sums[:, 0], value, options.plan)[:, None],
+            [_column(joint)],
+            flips=False,
+        )
+    return None
 
 
 def _studentised(neutral: float, joint: Joint, ways: str) -> dict[str, Any]:

@@ -31,25 +31,31 @@ class UnitMeasure(msgspec.Struct, frozen=True):
 
 
 def unit_rows(
-    pairs: pl.DataFrame, measures: Iterable[UnitMeasure], factors: Sequence[str], cluster: str
+    pairs: pl.DataFrame, measures: Iterable[UnitMeasure], factors: Sequence[str], *ways: str
 ) -> list[pl.DataFrame]:
-    """Return one frame per measure: a row per pair, with `factors` as the group and `cluster` as text."""
-    return [pairs.select(*factors, *_columns(measure, cluster)) for measure in measures]
+    """Return one frame per measure: a row per pair, with `factors` as the group, as `Metric.units` promises it.
+
+    The last of `ways` is the cluster; of two that cross, the first is `row`.
+    """
+    return [pairs.select(*factors, *_columns(measure, ways)) for measure in measures]
 
 
-def _columns(measure: UnitMeasure, cluster: str) -> list[pl.Expr]:
+def _columns(measure: UnitMeasure, ways: Sequence[str]) -> list[pl.Expr]:
     ok = pl.col("status") == "ok"
+    # Pairs without a cluster are one cluster together, as in the estimates.
+    *row, cluster = (pl.col(name).cast(pl.String).fill_null("") for name in ways)
     return [
         pl.lit(measure.name).alias("metric"),
         pl.lit(measure.threshold, dtype=pl.Float64).alias("threshold"),
         pl.col("pair").cast(pl.String).alias("unit"),
-        # Pairs without a cluster are one cluster together, as in the estimates.
-        pl.col(cluster).cast(pl.String).fill_null("").alias("cluster"),
+        cluster.alias("cluster"),
         measure.sign.cast(pl.Int8).alias("sign"),
         pl.when(ok).then(measure.value.cast(pl.Float64)).alias("value"),
         pl.lit(measure.least, dtype=pl.Float64).alias("least"),
         pl.lit(measure.greatest, dtype=pl.Float64).alias("greatest"),
         pl.col("status"),
+        *(crossed.alias("row") for crossed in row),
+        *(pl.lit(" x ".join(ways)).alias("ways") for _ in row),
     ]
 
 

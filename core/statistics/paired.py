@@ -12,7 +12,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..contracts.metric import CROSSED
 from ..contracts.records import Scalar
+from .facets import facet_codes
 from .intervals import Array
 from .observations import missing_by_status
 
@@ -28,8 +30,11 @@ class Cells(msgspec.Struct, frozen=True):
     """The cells of one measure."""
 
     groups: tuple[dict[str, Scalar], ...]
+    ways: tuple[str, ...]
+    """What clusters the units; of two ways that cross, first what names the rows."""
     sums: Array
-    """Shape (clusters, cells, sides, 3): count, sum and sum of squares of the differences."""
+    """Shape (rows, columns, cells, sides, 3): count, sum and sum of squares of the differences; one column for a single
+    way of clustering."""
     missing: tuple[dict[str, int], ...]
     """Units left out per cell, by status."""
     bounds: Ends
@@ -40,7 +45,7 @@ class Cells(msgspec.Struct, frozen=True):
 
 def factors_of(observations: pl.DataFrame) -> list[str]:
     """Return the columns that are factors of the estimates."""
-    known = {*COLUMNS, *PAIRED, *LABELS, "family"}
+    known = {*COLUMNS, *CROSSED, *PAIRED, *LABELS, "family"}
     return [name for name in observations.columns if name not in known]
 
 
@@ -53,9 +58,12 @@ def cells_of(observations: pl.DataFrame, factors: Sequence[str]) -> Cells:
     groups = tuple({k: v for k, v in row.items() if v is not None} for row in cells.drop(CELL).to_dicts())
     sides = 2 if (placed["sign"] < 0).any() else 1
     places = range(len(groups))
+    crossed = "row" in placed.columns and placed["row"].null_count() < placed.height
+    ways = tuple(placed["ways"].drop_nulls()[0].split(" x ")) if crossed else ("cluster",)
     return Cells(
         groups,
-        _sums(placed.filter(pl.col("status") == "ok"), (len(groups), sides)),
+        ways,
+        _sums(placed.filter(pl.col("status") == "ok"), (len(groups), sides), ["row", "cluster"][-len(ways) :]),
         tuple(missing[index] for index in places),
         _bounds(placed, len(groups)),
         _limits(placed, len(groups)),
@@ -63,7 +71,7 @@ def cells_of(observations: pl.DataFrame, factors: Sequence[str]) -> Cells:
 
 
 def flips(sums: Array) -> Array:
-    """Return what a sign flip acts on, shape (clusters, cells, 1, 2): units, and their part in the estimate.
+    """Return what a sign flip of whole clusters acts on, shape (clusters, cells, 1, 2): units, and their part.
 
     Exchanging the two runs within a cluster turns the sign of every difference in it.
     """
@@ -88,15 +96,17 @@ def _differences(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _sums(pairs: pl.DataFrame, shape: tuple[int, int]) -> Array:
+def _sums(pairs: pl.DataFrame, shape: tuple[int, int], ways: Sequence[str]) -> Array:
     difference = pairs["_difference"].to_numpy()
     columns = (np.ones(len(difference)), difference, difference**2)
-    _, code = np.unique(pairs["cluster"].rank("dense").to_numpy(), return_inverse=True)
-    clusters, (cells, sides) = int(code.max()) + 1 if len(code) else 0, shape
-    place = (code * cells + pairs[CELL].to_numpy().astype(np.int64)) * sides + (pairs["sign"] < 0).to_numpy()
-    size = clusters * cells * sides
+    codes = facet_codes(pairs, ways)
+    rows, width = (int(code.max(initial=-1)) + 1 for code in codes)
+    width, (cells, sides) = max(width, 1), shape
+    place = codes[0] * width + codes[1]
+    place = (place * cells + pairs[CELL].to_numpy().astype(np.int64)) * sides + (pairs["sign"] < 0).to_numpy()
+    size = rows * width * cells * sides
     flat = [np.bincount(place, weights=column, minlength=size) for column in columns]
-    sums: Array = np.stack(flat, axis=-1).astype(np.float64).reshape(clusters, cells, sides, len(columns))
+    sums: Array = np.stack(flat, axis=-1).astype(np.float64).reshape(rows, width, cells, sides, len(columns))
     return sums
 
 

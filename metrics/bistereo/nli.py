@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate, Example
-from ...core.statistics.facets import crossed_designs
 from .measures import NLI
 from .nli_estimates import estimate_all
 from .nli_pairs import NEEDS, BIStereoNLIMetricOptions, readable
-from .nli_words import EFFECTS, conclude, draw, examples_of, headline, methods, units
+from .nli_words import conclude, draw, examples_of, headline, methods, units
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,14 +44,6 @@ class BIStereoNLI(Metric):
     def units(self, observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame:
         """Return the pairs behind the contrasts, and the answers behind the shares of labels."""
         return units(readable(observations, options), options)
-
-    def designs(self, observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame | None:
-        """Return the units of the headline with what else clusters them; None for one way of clustering."""
-        if len(options.ways) < 2:
-            return None
-        units = self.units(observations, options)
-        headline = units.filter(units["metric"].is_in(EFFECTS) & units["direction"].is_null())
-        return crossed_designs(headline, observations, options.ways)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State whether halo and horn effects were shown."""

@@ -66,7 +66,7 @@ def _contrasts(
     groups, parts = zip(*_parts(pairs.with_columns(square=pl.col("value") ** 2), factors), strict=True)
     sums = _sums(parts, ("value", "square"), options.ways)
     flips = Permutation("sign-flip permutation of skin tones", lambda own: flip_test(own[..., :2], options.plan), [0])
-    inferred = infer_over(options.ways, sums, cell_statistics, (POINT_GAP, FREE), options.plan, flips)
+    inferred = infer_over(options.ways, sums, cell_statistics, (POINT_GAP, FREE), options.plan, permutation=flips)
     block = _block(inferred, cell_statistics(sums.sum(axis=(0, 1))), sums, (groups, parts))
     near = _near(sums, options)
     for unit, part in enumerate(parts):

@@ -130,9 +130,9 @@ def units(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFram
     for contrast, pairs in contrasts(side_by_side(frame, options.ways)):
         measure = UnitMeasure(contrast.name, pl.col("value"), -100.0, 100.0)
         for factors in GROUPINGS:
-            rows += unit_rows(pairs, [measure], factors, options.ways[0])
+            rows += unit_rows(pairs, [measure], factors, *options.ways)
     shares = [UnitMeasure(name, pl.col(name), 0.0, 100.0) for name in LABELS]
-    return pl.concat([*rows, *unit_rows(frame, shares, CELL, options.ways[0])], how="diagonal").drop("threshold")
+    return pl.concat([*rows, *unit_rows(frame, shares, CELL, *options.ways)], how="diagonal").drop("threshold")
 
 
 def examples_of(frame: pl.DataFrame, options: BIStereoNLIMetricOptions) -> list[Example]:

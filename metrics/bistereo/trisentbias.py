@@ -16,7 +16,7 @@ from ...core.contracts.estimates import Chart, Estimate, Example
 from ...core.statistics.observations import pair_up, with_keys
 from .measures import TRISENTBIAS
 from .trisentbias_contrasts import estimate_all
-from .trisentbias_tally import CELL, SENTIMENTS, TriSentBiasOptions, designs, tally, units
+from .trisentbias_tally import CELL, SENTIMENTS, TriSentBiasOptions, tally, units
 from .trisentbias_words import conclude, draw, examples_of, headline, methods
 
 if TYPE_CHECKING:
@@ -58,10 +58,6 @@ class TriSentBias(Metric):
     def units(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
         """Return the pairs behind every measure but `preference`, which is a ratio, and `missing`."""
         return units(self._pairs(observations, options), options)
-
-    def designs(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame | None:
-        """Return the units with what else clusters them, if two ways cross."""
-        return designs(self._pairs(observations, options), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State whether favouritism was shown; see `docs/statistics.md` for the rule."""

@@ -32,7 +32,9 @@ def cell_estimates(counts: Tally, options: TriSentBiasOptions) -> Iterator[Estim
         lambda own: flip_test(signed(own[:, :, 0])[:, :, None], options.plan),
         [0, *range(5, 2 + 4 * len(options.thresholds), 4)],
     )
-    inferred = infer_over(options.ways, sums, cell_statistics, cell_ranges(sums.shape[-1]), options.plan, flips)
+    inferred = infer_over(
+        options.ways, sums, cell_statistics, cell_ranges(sums.shape[-1]), options.plan, permutation=flips
+    )
     block = inferred.block(counts.cells, cell_statistics(totals[:, None]), totals[:, 0], counts.missing)
     for unit in range(len(counts.cells)):
         yield _cell_log_odds(block, unit, Tested.of(inferred, unit, 0, options))
@@ -202,8 +204,9 @@ def _contrasts(counts: Tally, found: list[tuple[dict[str, Any], int, int]], opti
         "permutation of positive and negative within cluster",
         lambda own: swap_test(own, contrast_statistics, options.plan),
         range(len(ranges)),
+        flips=False,
     )
-    inferred = infer_over(options.ways, sums, contrast_statistics, ranges, options.plan, swaps)
+    inferred = infer_over(options.ways, sums, contrast_statistics, ranges, options.plan, permutation=swaps)
     missing = [dict(Counter(counts.missing[one]) + Counter(counts.missing[other])) for one, other in pairs]
     groups = [group for group, _, _ in found]
     block = inferred.block(groups, contrast_statistics(totals), totals[..., 0].sum(axis=1), missing)

@@ -16,7 +16,7 @@ import polars as pl
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Scalar
 from ...core.statistics.effects import FIRST
-from ...core.statistics.facets import FacetOptions, crossed_designs, facet_codes
+from ...core.statistics.facets import FacetOptions, facet_codes
 from ...core.statistics.intervals import Array
 from ...core.statistics.observations import UnitMeasure, missing_by_status, percent, unit_rows
 
@@ -123,7 +123,6 @@ def _sums(pairs: pl.DataFrame, ways: Sequence[str], thresholds: Sequence[float],
 
 
 GROUP = ("axis", "gender")
-HEADLINE = ("favouritism", "discrimination", "favouritism_log_odds")
 NPLL = pl.col("npll")
 
 
@@ -132,18 +131,9 @@ def units(pairs: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
     # NaN would count as beyond every threshold; a pair without a difference is beyond none.
     npll = pl.Series("npll", npll_difference(pairs["difference"].to_numpy())).fill_nan(None)
     pairs = pairs.with_columns(npll)
-    rows = unit_rows(pairs, _unit_cells(options.thresholds), CELL, options.ways[0])
-    rows += unit_rows(_contrasted(pairs), _contrasts(options.thresholds), GROUP, options.ways[0])
+    rows = unit_rows(pairs, _unit_cells(options.thresholds), CELL, *options.ways)
+    rows += unit_rows(_contrasted(pairs), _contrasts(options.thresholds), GROUP, *options.ways)
     return pl.concat(rows, how="diagonal")
-
-
-def designs(pairs: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame | None:
-    """Return the units of the headline with what else clusters them; None for one way of clustering."""
-    if len(options.ways) < 2:
-        return None
-    main = pl.col("threshold").is_null() | (pl.col("threshold") == options.threshold_main)
-    headline = units(pairs, options).filter(main & pl.col("metric").is_in(HEADLINE))
-    return crossed_designs(headline, pairs, options.ways)
 
 
 def _unit_cells(thresholds: tuple[float, ...]) -> Iterator[UnitMeasure]:

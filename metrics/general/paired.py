@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
 from ...core.charts.forest import Panel, Point, forest
 from ...core.charts.levels import draw_levels
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.effects import cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
-from ...core.statistics.estimates import Block, TestingOptions, correct, merge, tested
+from ...core.statistics.estimates import TestingOptions, correct, merge
+from ...core.statistics.facets import Permutation, infer_over
 from ...core.statistics.intervals import within
 from ...core.statistics.paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
-from ...core.statistics.resampling import bootstrap, flip_test
+from ...core.statistics.resampling import flip_test
 from ...core.statistics.templates import rendered
 
 if TYPE_CHECKING:
@@ -79,7 +82,7 @@ def _cell(group: Mapping[str, Scalar]) -> list[str]:
 
 __all__ = ["PairedDifference", "PairedDifferenceOptions"]
 
-TEST = "sign-flip permutation of runs within cluster"
+TEST = "sign-flip permutation of runs"
 
 
 class PairedDifferenceOptions(TestingOptions, frozen=True, kw_only=True):
@@ -129,12 +132,20 @@ def _by_family(observations: pl.DataFrame) -> Iterator[tuple[tuple[Any, ...], pl
 
 
 def _estimates(metric: str, family: str, cells: Cells, options: PairedDifferenceOptions) -> Iterator[Estimate]:
-    statistics = cell_statistics if cells.sums.shape[2] == 1 else contrast_statistics
-    block = _block(cells, options)
-    p = flip_test(flips(cells.sums), options.plan)[:, 0]
+    statistics, ranges = (
+        (cell_statistics, cell_ranges) if cells.sums.shape[3] == 1 else (contrast_statistics, contrast_ranges)
+    )
+    test = Permutation(TEST, lambda own: flip_test(flips(own), options.plan)[:, :1], [0])
+    found = infer_over(cells.ways, cells.sums, statistics, ranges(cells.sums.shape[-1]), options.plan, permutation=test)
+    low, high = within(found.low, found.high, [cells.limits])
+    totals = cells.sums.sum(axis=(0, 1))
+    inferred = msgspec.structs.replace(found, low=low, high=high)
+    block = inferred.block(cells.groups, statistics(totals), totals[..., 0].sum(axis=1), cells.missing)
+    block = msgspec.structs.replace(block, nothing="no unit that both runs answered")
     name = "standardised mean difference" if statistics is cell_statistics else "Cohen's d"
     for unit, group in enumerate(cells.groups):
-        row = merge(block.row(unit, 0), tested(TEST, p[unit], block.clusters[unit], options))
+        row = merge(block.row(unit, 0), inferred.tested(unit, 0, options))
+        row["interval"] = f"{row['interval']}, paired" if row["interval"] else ""
         yield Estimate.from_flat(
             metric=metric,
             group=dict(group),
@@ -146,24 +157,3 @@ def _estimates(metric: str, family: str, cells: Cells, options: PairedDifference
             **block.effect(unit, 1, name),
             **row,
         )
-
-
-def _block(cells: Cells, options: PairedDifferenceOptions) -> Block:
-    sides, columns = cells.sums.shape[2:]
-    statistics, ranges = (cell_statistics, cell_ranges) if sides == 1 else (contrast_statistics, contrast_ranges)
-    totals = cells.sums.sum(axis=0)
-    ends = bootstrap(cells.sums, statistics, options.plan, ranges(columns))
-    low, high = within(*ends, [cells.limits])
-    counts = cells.sums[..., 0]
-    return Block(
-        groups=cells.groups,
-        value=statistics(totals),
-        low=low,
-        high=high,
-        n=[int(n) for n in totals[..., 0].sum(axis=1)],
-        clusters=[int(n) for n in (counts > 0).any(axis=2).sum(axis=0)],
-        missing=cells.missing,
-        interval=f"{options.interval}, paired",
-        level=options.level,
-        nothing="no unit that both runs answered",
-    )

@@ -43,7 +43,7 @@ from .cells import (
 )
 from .measures import MEASURES
 from .options import SubtleMetricOptions
-from .words import conclude, designs, draw, examples_of, headline, methods, units
+from .words import conclude, draw, examples_of, headline, methods, units
 
 if TYPE_CHECKING:
     import polars as pl
@@ -290,10 +290,6 @@ class Subtle(Metric):
     def units(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame | None:
         """Return the answers behind the differences, whole and by domain."""
         return units(readable(observations), options)
-
-    def designs(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame | None:
-        """Return the same with the other way of clustering, where two cross."""
-        return designs(readable(observations), options)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State whether the given polarity changes the chosen one."""

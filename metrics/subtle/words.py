@@ -10,7 +10,6 @@ import polars as pl
 from ...core.charts.forest import BLUE, INK, MEDIUM, ORANGE, SKY, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate, Example, Verdict
 from ...core.contracts.words import signed
-from ...core.statistics.facets import crossed_designs
 from ...core.statistics.observations import UnitMeasure, percent, unit_rows
 from ...core.statistics.templates import rendered
 from ...probes.subtle.terms import POLARITIES
@@ -163,13 +162,5 @@ def units(observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFr
         UnitMeasure(name, percent(pl.col("chosen") == choice), 0.0, 100.0, side)
         for name, choice in zip(DELTAS, POLARITIES, strict=True)
     ]
-    rows = [row for factors in ((), ("domain",)) for row in unit_rows(frame, measures, factors, options.ways[-1])]
+    rows = [row for factors in ((), ("domain",)) for row in unit_rows(frame, measures, factors, *options.ways)]
     return pl.concat(rows, how="diagonal").drop("threshold")
-
-
-def designs(observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame | None:
-    """Return the units with what else clusters them, if two ways cross; None where items are not known."""
-    found = units(observations, options)
-    if found is None or len(options.ways) < 2:
-        return found
-    return crossed_designs(found, observations, options.ways, unit="trial")

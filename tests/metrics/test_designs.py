@@ -40,7 +40,7 @@ def answers():
 
 
 def test_templates_cross_terms_of_either_polarity(answers):
-    designs = Subtle().designs(answers, SubtleMetricOptions())
+    designs = Subtle().units(answers, SubtleMetricOptions())
     whole = designs.filter((pl.col("metric") == "delta_PL") & pl.col("domain").is_null())
     assert whole.group_by("sign").agg(pl.col("row", "cluster").n_unique()).sort("sign").rows() == [
         (-1, 5, 6),
@@ -53,7 +53,7 @@ def test_templates_cross_terms_of_either_polarity(answers):
 
 
 def test_terms_alone_are_no_crossed_design(answers):
-    designs = Subtle().designs(answers, SubtleMetricOptions(cluster=("term",)))
+    designs = Subtle().units(answers, SubtleMetricOptions(cluster=("term",)))
     assert {e.test.name for e in effects(designs)} == {"t of clusters"}
 
 

@@ -85,7 +85,47 @@ def test_p_is_that_of_scipy_over_clusters():
     exact = stats.permutation_test((sums,), np.sum, permutation_type="samples", n_resamples=np.inf)
     estimate = one(rows, PairedDifferenceOptions(resamples=1999))
     assert estimate.p == pytest.approx(exact.pvalue)
-    assert estimate.test.name == "sign-flip permutation of runs within cluster"
+    assert estimate.test.name == "sign-flip permutation of runs (cluster)"
+
+
+def crossed(differences):
+    """Return paired units of a difference by row (template) and cluster (word)."""
+    rows, words = differences.shape
+    made = frame([(0.0, differences[r, w], f"w{w}") for r in range(rows) for w in range(words)])
+    return made.with_columns(
+        pl.Series("row", [f"t{r}" for r in range(rows) for _ in range(words)]),
+        ways=pl.lit("template x word"),
+        least=pl.lit(None, dtype=pl.Float64),
+        greatest=pl.lit(None, dtype=pl.Float64),
+    )
+
+
+def test_crossed_differences_have_the_interval_of_both_ways():
+    """Recomputed with numpy: Cameron, Gelbach and Miller's variance of a balanced mean, left out one by one."""
+    rng = np.random.default_rng(3)
+    table = 1 + rng.normal(0, 1, (9, 1)) + rng.normal(0, 1, (1, 7)) + rng.normal(0, 1, (9, 7))
+    (estimate,) = METRIC.compute(crossed(table), QUICK)
+    rows, words = (table.mean(axis=axis).var(ddof=1) / table.shape[1 - axis] for axis in (1, 0))
+    cells = ((table - table.mean()) ** 2).sum() / (table.size - 1) ** 2
+    variance = rows + words - cells
+    freedom = variance**2 / (rows**2 / 8 + words**2 / 6)
+    low, high = stats.t.interval(0.95, freedom, table.mean(), np.sqrt(variance))
+    assert (estimate.low, estimate.high) == (pytest.approx(low), pytest.approx(high))
+    assert estimate.p == pytest.approx(2 * stats.t.sf(table.mean() / np.sqrt(variance), freedom))
+    assert estimate.facts["over"] == "template x word"
+
+
+def test_runs_that_differ_in_single_words_alone_are_rarely_told_apart():
+    """Each word has a difference of its own and none in common: by template that is significant nearly always."""
+    rng = np.random.default_rng(5)
+    found = {"both": 0, "templates": 0}
+    for _ in range(100):
+        table = crossed(rng.normal(0, 1, (1, 8)) + rng.normal(0, 0.1, (10, 8)))
+        alone = table.with_columns(cluster="row").drop("row", "ways")
+        for name, own in {"both": table, "templates": alone}.items():
+            (estimate,) = METRIC.compute(own, PairedDifferenceOptions(resamples=199))
+            found[name] += estimate.p <= 0.05
+    assert found["templates"] > 80 and found["both"] <= stats.binom.ppf(0.999, 100, 0.05)
 
 
 def test_interval_is_near_that_of_scipy_over_clusters():
