@@ -82,7 +82,7 @@ def _cell(group: Mapping[str, Scalar]) -> list[str]:
 
 __all__ = ["PairedDifference", "PairedDifferenceOptions"]
 
-TEST = "sign-flip permutation of runs"
+TEST = "sign-flip permutation of runs within cluster"
 
 
 class PairedDifferenceOptions(TestingOptions, frozen=True, kw_only=True):
@@ -145,7 +145,9 @@ def _estimates(metric: str, family: str, cells: Cells, options: PairedDifference
     name = "standardised mean difference" if statistics is cell_statistics else "Cohen's d"
     for unit, group in enumerate(cells.groups):
         row = merge(block.row(unit, 0), inferred.tested(unit, 0, options))
-        row["interval"] = f"{row['interval']}, paired" if row["interval"] else ""
+        # What the clusters of one way are is not told.
+        named = {name: str(row.get(name, "")).removesuffix(" (cluster)") for name in ("interval", "test")}
+        row |= {"interval": f"{named['interval']}, paired" if named["interval"] else "", "test": named["test"]}
         yield Estimate.from_flat(
             metric=metric,
             group=dict(group),

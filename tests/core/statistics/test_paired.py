@@ -85,7 +85,7 @@ def test_p_is_that_of_scipy_over_clusters():
     exact = stats.permutation_test((sums,), np.sum, permutation_type="samples", n_resamples=np.inf)
     estimate = one(rows, PairedDifferenceOptions(resamples=1999))
     assert estimate.p == pytest.approx(exact.pvalue)
-    assert estimate.test.name == "sign-flip permutation of runs (cluster)"
+    assert estimate.test.name == "sign-flip permutation of runs within cluster"
 
 
 def crossed(differences):
