@@ -290,5 +290,5 @@ def test_two_ways_name_their_population():
     found = computed(leaning(0), both)
     assert one(found, "halo").interval.method == "crossed jackknife (template x attribute)"
     assert BIStereoNLI().conclude(found).startswith("For words like these in sentences like these: ")
-    designs = BIStereoNLI().designs(leaning(0), both)
-    assert designs["ways"].unique().to_list() == ["template x attribute"]
+    units = BIStereoNLI().units(leaning(0), both)
+    assert units["ways"].unique().to_list() == ["template x attribute"]

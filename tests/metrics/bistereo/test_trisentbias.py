@@ -453,8 +453,8 @@ def test_crossed_clusters_have_no_bca():
     assert TriSentBiasOptions(intervals="bca", cluster="template").ways == ("template",)
 
 
-def test_designs_name_both_ways(with_words):
-    found = METRIC.designs(with_words(), TriSentBiasOptions(cluster=BOTH))
+def test_units_name_both_ways(with_words):
+    found = METRIC.units(with_words(), TriSentBiasOptions(cluster=BOTH))
     assert found["ways"].unique().to_list() == ["template x attribute"]
     assert set(found["cluster"]) >= {word for words in WORDS.values() for word in words}
     assert found["row"].n_unique() == 24
