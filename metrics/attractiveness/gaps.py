@@ -18,10 +18,9 @@ from ...core.statistics.estimates import (
     correct,
     equivalence_facts,
     merge,
-    tested,
     undefined,
 )
-from ...core.statistics.facets import ends_at, infer_over
+from ...core.statistics.facets import Permutation, ends_at, infer_over
 from ...core.statistics.intervals import CONTRAST, SHARE, Array, Flags, Ranges, ratio
 from ...core.statistics.matched import signed_ranks
 from ...core.statistics.ranks import level_counts, rank_biserial
@@ -56,19 +55,12 @@ def _means(
 ) -> Iterator[dict[str, Any]]:
     """Yield the fields of the mean of each unit; cells (rows, columns of the design, units, 1, 2) as `infer_over`."""
     units, totals = cells.shape[2], cells.sum(axis=(0, 1))
-    found = infer_over(ways, cells, mean, ranges, options.plan)
-    name = "sign-flip permutation"
-    if len(ways) == 1 and tests:
-        found = found.with_p([0], flip_test(cells[:, 0], options.plan), name)
+    flips = Permutation("sign-flip permutation", lambda sums: flip_test(sums, options.plan), [0]) if tests else None
+    found = infer_over(ways, cells, mean, ranges, options.plan, permutation=flips)
     block = found.block([{}] * units, mean(totals), totals[:, 0, 0], missing or [{}] * units)
     block = msgspec.structs.replace(block, nothing="no answers from which it could be computed")
     for unit in range(units):
-        row, test = block.row(unit, 0), found.tested(unit, 0, options) if tests else {}
-        if tests and not test and row["value"] is not None:
-            # No variation, no standard error: each way alone can still be tested, and the larger p is that of both.
-            p = np.fmax(*(flip_test(cells[:, :, [unit]].sum(axis=way), options.plan) for way in (0, 1)))[0, 0]
-            test = tested(f"{name} (larger of {' and '.join(ways)})", p, row["clusters"], options)
-        yield merge(row, test)
+        yield merge(block.row(unit, 0), found.tested(unit, 0, options) if tests else {})
 
 
 def gap_estimates(
