@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from ..contracts.estimates import Caveat, Estimate
 from .declared_rows import Chosen, Design, Part, choose, table
 from .estimates import (
     POINTS,
