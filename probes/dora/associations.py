@@ -13,8 +13,9 @@ import polars as pl
 
 from ...core.contracts.errors import DataError
 from .content_words import content_forms, lemmas
+from .exact import over_prompts
 from .options import DoraOptions
-from .salience import LEAST_FIRST, METHODS, STRENGTH, Asked, Reading, measure
+from .salience import LEAST_FIRST, METHODS, STRENGTH, Asked, Reading, corrected_over, measure
 from .terms import ABSENT, CELL, PAIR, PLACE, STAGES
 
 WORDING, STRATUM = "wording", "stratum"
@@ -114,37 +115,57 @@ def _pairs(said: pl.DataFrame) -> pl.DataFrame:
 
 
 def measure_cells(counts: Counts, level: float = 0.05, reading: Reading | None = None) -> pl.DataFrame:
-    """Return every pair with the result of each method (`salience.measure`), by modality and setting.
+    """Return every pair with what each method says of it (`salience.measure`), by modality and setting.
 
-    A descriptor in two dimensions is one descriptor: its mentions are measured together, and the row of each dimension
-    has the result, with its own `count` and `documents`. `found_in` says in how many settings of
-    the modality `exact` keeps the pair, and `asked_in` in how many the descriptor was asked about.
+    A descriptor that stands in two dimensions is one descriptor: what was said of it is measured together, and the
+    row of each dimension has the result, with its own `count` and `documents`. Where settings have several wordings,
+    `exact` tests all prompts of a modality together, and keeps a pair in the settings in which it was said more often
+    than expected. `found_in` says in how many settings `exact` keeps it, and `asked_in` in how many the descriptor was
+    asked about.
     """
     parts = [
         _measured(part, counts.within(dict(zip(CELL, map(str, cell), strict=True))), level, reading)
         for cell, part in counts.pairs.group_by(*CELL, maintain_order=True)
     ]
     if not parts:
-        empty = counts.pairs.select(*CELL, "dimension", "descriptor", "word", "said", "count", "documents", "keys")
-        return _in_settings(_measured(empty, counts.within({}), level, reading), counts)
-    return _in_settings(pl.concat(parts), counts)
+        parts = [_measured(counts.pairs, counts.within({}), level, reading)]
+    modalities = pl.concat(parts).partition_by("modality", maintain_order=True)
+    pairs = pl.concat([_together(part, counts, level) for part in modalities] or parts)
+    number = pl.col("setting").n_unique().cast(pl.Int64)
+    asked = counts.answers.group_by("modality", "descriptor").agg(asked_in=number)
+    found = pairs.filter("salient_exact").group_by("modality", "descriptor", "word").agg(found_in=number)
+    pairs = pairs.join(asked, on=["modality", "descriptor"], how="left", maintain_order="left")
+    pairs = pairs.join(found, on=["modality", "descriptor", "word"], how="left", maintain_order="left")
+    return pairs.with_columns(pl.col("found_in").fill_null(0))
+
+
+def _together(pairs: pl.DataFrame, counts: Counts, level: float) -> pl.DataFrame:
+    """Return the pairs of a modality with the exact test over the prompts of all its settings."""
+    if pairs["setting"].n_unique() < 2 or (pairs["wordings"] < 2).any():
+        return pairs
+    modality = pairs["modality"][0]
+    # The questions about one image are one prompt: what it shows is common to all of them.
+    prompt = [WORDING, STRATUM] if modality == "i2t" else ["setting", WORDING, STRATUM]
+    name = pl.concat_str(prompt, separator="/").alias("prompt")
+    hits, answers = (
+        frame.filter(modality=modality).group_by(*by, *prompt).agg(pl.col("answers").sum()).with_columns(name)
+        for frame, by in ((counts.hits, ["descriptor", "word"]), (counts.answers, ["descriptor"]))
+    )
+    found = over_prompts(hits.rename({"answers": "hits"}), answers.select("descriptor", "prompt", "answers"))
+    possible = pairs["descriptor"].n_unique() * pairs["word"].n_unique()
+    corrected = corrected_over(found["p"].to_numpy(), possible)
+    found = found.rename({"p": "p_exact"}).with_columns(q_exact=pl.Series(corrected))
+    joined = pairs.drop("p_exact", "q_exact", "prompts").join(
+        found, on=["descriptor", "word"], how="left", maintain_order="left"
+    )
+    kept = (pl.col("q_exact") <= level) & (pl.col("together") > pl.col("expected"))
+    return joined.with_columns(pl.col("prompts").cast(pl.Int64), salient_exact=kept).select(pairs.columns)
 
 
 def _measured(part: pl.DataFrame, asked: Asked, level: float, reading: Reading | None) -> pl.DataFrame:
     together = part.group_by("descriptor", "word", maintain_order=True).agg(pl.col("count").sum())
     found = measure(together, level, reading, asked).drop("count")
     return part.join(found, on=["descriptor", "word"], how="left", maintain_order="left")
-
-
-def _in_settings(pairs: pl.DataFrame, counts: Counts) -> pl.DataFrame:
-    number = pl.col("setting").n_unique().cast(pl.Int64)
-    asked = counts.answers.group_by("modality", "descriptor").agg(asked_in=number)
-    kept = pairs.filter("salient_exact").group_by("modality", "descriptor", "word").agg(found_in=number)
-    return (
-        pairs.join(asked, on=["modality", "descriptor"], how="left", maintain_order="left")
-        .join(kept, on=["modality", "descriptor", "word"], how="left", maintain_order="left")
-        .with_columns(pl.col("found_in").fill_null(0))
-    )
 
 
 def with_answers(pairs: pl.DataFrame, observations: pl.DataFrame) -> pl.DataFrame:

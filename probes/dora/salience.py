@@ -207,15 +207,15 @@ def _tested(table: pl.DataFrame, asked: Asked, reading: Reading) -> pl.DataFrame
         together=pl.Series(together).cast(pl.Int64),
         expected=found["expected"],
         p_fisher=pl.Series(fisher),
-        q_fisher=pl.Series(_adjust(fisher, possible)),
+        q_fisher=pl.Series(corrected_over(fisher, possible)),
         wordings=pl.lit(wordings),
         prompts=pl.Series(prompts),
         p_exact=pl.Series(exact),
-        q_exact=pl.Series(_adjust(exact, possible)),
+        q_exact=pl.Series(corrected_over(exact, possible)),
         log_odds=_nullable(odds),
         z_log_odds=_nullable(z),
         p_log_odds=_nullable(tail),
-        q_log_odds=_nullable(_adjust(tail, possible)),
+        q_log_odds=_nullable(corrected_over(tail, possible)),
         pmi=(pl.Series(together) / found["expected"]).log(2),
     )
 
@@ -263,7 +263,7 @@ def _log_odds(together: Array, own: Array, word: Array, everything: Array, prior
     return np.where(finite, odds, np.nan), np.where(finite, z, np.nan)
 
 
-def _adjust(p: Array, tests: int) -> Array:
+def corrected_over(p: Array, tests: int) -> Array:
     """Return Benjamini-Hochberg's p over so many tests; tests without a p have p = 1, as pairs that never occur.
 
     Without these, the outcome would decide which tests are counted, and the false-discovery rate would be too high.

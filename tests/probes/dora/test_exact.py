@@ -176,6 +176,34 @@ def test_one_wording_is_tested_by_answers_and_only_for_this_wording():
 
 def test_an_association_says_in_how_many_settings_it_was_found():
     strong, none = noisy(0, 0.5, effect=5.0), noisy(1, 0.5)
+    none = none.filter((pl.col("descriptor") != "d0") | (pl.col("word") != "bak"))
     both = pl.concat([strong, strong.with_columns(setting=pl.lit("verb")), none.with_columns(setting=pl.lit("plural"))])
     found = measure_cells(count(both)).filter(descriptor="d0", word="bak")
-    assert set(found.select("found_in", "asked_in").rows()) == {(2, 3)}
+    assert found.height == 2 and set(found.select("found_in", "asked_in").rows()) == {(2, 3)}
+
+
+def test_prompts_of_all_settings_are_tested_together():
+    # An effect that is too small for the 20 answers of one setting is found in the 100 of five.
+    parts = [noisy(seed, 0.5, effect=1.9).with_columns(setting=pl.lit(f"s{seed}")) for seed in range(5)]
+    alone = measure_cells(count(parts[0])).filter(descriptor="d0", word="bak").row(0, named=True)
+    found = measure_cells(count(pl.concat(parts))).filter(descriptor="d0", word="bak")
+    assert not alone["salient_exact"] and found["salient_exact"].all() and found["p_exact"].n_unique() == 1
+    assert found["prompts"].to_list() == [found["prompts"].max()] * found.height and found["asked_in"].max() == 5
+
+
+def test_nothing_planted_in_several_settings_is_nothing_found():
+    runs = 0
+    for start in range(0, 120, 3):
+        parts = [noisy(start + n, 1.5).with_columns(setting=pl.lit(f"s{n}")) for n in range(3)]
+        runs += bool(measure_cells(count(pl.concat(parts)))["salient_exact"].any())
+    assert runs <= 5
+
+
+def test_an_image_of_its_own_is_no_association_however_many_questions_are_asked_about_it():
+    # What one image shows is said in the answers to all questions about it: a prompt, not four.
+    runs = 0
+    for seed in range(20):
+        frame = noisy(seed, 2.0)
+        each = [frame.with_columns(setting=pl.lit(f"s{n}"), modality=pl.lit("i2t")) for n in range(4)]
+        runs += bool(measure_cells(count(pl.concat(each)))["salient_exact"].any())
+    assert runs <= 4
