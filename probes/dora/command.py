@@ -17,7 +17,7 @@ from ...core.api import Settings, exchanges, observe, write_table
 from ...core.cli.console import complete_run, one_line, registry_option, store_option, terminal
 from ...core.contracts.errors import UsageError
 from ...core.contracts.words import number, p_value
-from .discovered import ALL, Discovered, discover, shared_by
+from .discovered import ALL, Discovered, atlas, differing, discover, shared_by
 from .documented import mark_documented
 from .overlap import adjusted
 from .salience import METHODS, Reading
@@ -51,6 +51,12 @@ from .terms import CELL, PAIR, PLACE
 @click.option(
     "--export", default=None, metavar="FILE", help="Write the associations to a .parquet, .csv or .json file."
 )
+@click.option(
+    "--atlas",
+    default=None,
+    metavar="FILE",
+    help="Write a table of descriptors and words by run, modality and setting to a .parquet, .csv or .json file.",
+)
 @store_option
 @registry_option
 def associations(runs: tuple[str, ...], **given: Any) -> None:
@@ -66,12 +72,16 @@ def associations(runs: tuple[str, ...], **given: Any) -> None:
     kept = [_chosen(one, given) for one in found]
     if given["export"]:
         _export(found, kept, Path(given["export"]))
+    elif given["atlas"]:
+        frame = atlas(found, given["method"])
+        click.echo(f"Written: {write_table(frame, Path(given['atlas']))} ({frame.height:,} associations)")
     elif given["descriptors"]:
         for one, pairs in zip(found, kept, strict=True):
             _show_pairs(one, pairs, settings, given)
     else:
         _show_counts(found)
         _show_shared(found, given["method"])
+        _show_differing(found, given)
 
 
 def _discovered(name: str, settings: Settings, given: dict[str, Any]) -> Discovered:
@@ -134,6 +144,31 @@ def _show_shared(found: Sequence[Discovered], method: str) -> None:
         figures = (number(shared.jaccard), number(shared.expected), p_value(p))
         table.add_row(*map(one_line, (runs, *cell)), *(f"{count:,}" for count in counts), *figures)
     terminal().print(table)
+
+
+def _show_differing(found: Sequence[Discovered], given: dict[str, Any]) -> None:
+    """Print which associations differ between runs that were asked about the same descriptors in the same settings."""
+    for (here, first), (there, second) in combinations(enumerate(found, 1), 2):
+        rows = differing(first, second)
+        shown = rows.filter(pl.col("q") <= given["level"])
+        if rows.is_empty():
+            continue
+        console = terminal()
+        console.print(Text(f"{here} and {there}: {shown.height:,} of {rows.height:,} associations differ"))
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, caption_justify="left")
+        table.caption = (
+            "answers with the word, of all of its letter; q: exact test, adjusted over all; these wordings only"
+        )
+        for column in (*CELL, "descriptor", "word"):
+            table.add_column(column)
+        for column in (f"answers in {here}", f"in {there}", "q"):
+            table.add_column(column, justify="right")
+        for row in shown.head(max(given["most"], 0)).iter_rows(named=True):
+            answers = (f"{row[side]} of {row[f'of_{side}']}" for side in ("first", "second"))
+            names = (one_line(row[name]) for name in (*CELL, "descriptor", "word"))
+            table.add_row(*names, *answers, p_value(row["q"]))
+        if shown.height:
+            console.print(table)
 
 
 def _show_pairs(found: Discovered, pairs: pl.DataFrame, settings: Settings, given: dict[str, Any]) -> None:

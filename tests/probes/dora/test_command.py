@@ -121,7 +121,7 @@ def test_where_no_association_is_kept_it_is_told_how_to_see_all(ran):
 def test_runs_are_compared(ran):
     (first, second, _), call = ran
     said = call(first, second)
-    lines = [line for line in said.splitlines() if "1 and 2" in line]
+    lines = [line for line in said.splitlines() if line.startswith(" 1 and 2")]
     figures = [[float(cell) for cell in line.split()[-4:-2]] for line in lines]
     assert figures == [[6.0, 1.0]] * 2 and f"2: {second}" in said
 

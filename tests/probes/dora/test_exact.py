@@ -8,8 +8,10 @@ from math import comb
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from prejudge.probes.dora.associations import count, measure_cells
+from prejudge.probes.dora.discovered import Discovered, atlas, differing, discover
 from prejudge.probes.dora.exact import CAP, over_answers, over_prompts
 
 Chances = dict[int, Fraction]
@@ -207,3 +209,28 @@ def test_an_image_of_its_own_is_no_association_however_many_questions_are_asked_
         each = [frame.with_columns(setting=pl.lit(f"s{n}"), modality=pl.lit("i2t")) for n in range(4)]
         runs += bool(measure_cells(count(pl.concat(each)))["salient_exact"].any())
     assert runs <= 4
+
+
+def two_runs() -> list[Discovered]:
+    """Return two runs, the second of which never says one word of one descriptor that the first says in 12 of 20."""
+    said = ["bold"] * 12 + ["busy"] * 8
+    both = {(f"d{d}", "b", 0): ["bold", "busy"] * 10 for d in range(1, 4)}
+    frames = [completed({("d0", "b", 0): said} | both), completed({("d0", "b", 0): ["busy"] * 19 + ["brisk"]} | both)]
+    return [discover(name, "model", frame) for name, frame in zip(("one", "two"), frames, strict=True)]
+
+
+def test_associations_that_differ_between_runs_are_tested_exactly():
+    found = differing(*two_runs())
+    first = found.row(0, named=True)
+    assert (first["descriptor"], first["word"], first["first"], first["second"]) == ("d0", "bold", 12, 0)
+    expected = stats.fisher_exact([[12, 8], [0, 20]], alternative="greater").pvalue
+    assert first["p"] == pytest.approx(2 * expected)
+    assert found["q"].to_list() == pytest.approx(stats.false_discovery_control(found["p"].to_numpy()).tolist())
+    assert found.filter((pl.col("descriptor") != "d0") & (pl.col("q") < 1)).is_empty()
+
+
+def test_the_atlas_has_a_row_per_association_and_columns_per_run():
+    table = atlas(two_runs(), "all")
+    row = table.filter(descriptor="d0", word="bold").row(0, named=True)
+    assert (row["answers_one t2t noun"], row["answers_two t2t noun"]) == (12, None)
+    assert table.height == 2 * 4 + 1
