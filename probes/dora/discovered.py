@@ -126,7 +126,7 @@ def atlas(found: Sequence[Discovered], method: str) -> pl.DataFrame:
         )
         for one in found
     ]
-    whole = pl.concat(rows)
+    whole: pl.DataFrame = pl.concat(rows)
     kept = whole.filter("kept").select("dimension", "descriptor", "word").unique()
     wide = whole.join(kept, on=["dimension", "descriptor", "word"], how="semi")
     return wide.pivot("where", index=["dimension", "descriptor", "word"], values=["answers", "kept"]).sort(
