@@ -18,6 +18,7 @@ from .counts import (
     UNDOCUMENTED,
 )
 from .means import EACH, LEVEL, VALENCES
+from .published import REAPPEARED
 
 _MEANS = {name: (f"Percentage of the associations that are {name}", "%") for name in VALENCES} | {
     LEVEL: ("Mean judgement of how biased the associations are, from 1 (not at all) to 5 (extremely)", "1 to 5")
@@ -100,6 +101,13 @@ MEASURES = {
         "Percentage of the associations that are not in the list of known ones.",
         "%",
         "more new associations",
+    ),
+    REAPPEARED: Measure(
+        "Associations of the paper found again",
+        "Percentage of the associations printed in the paper that this run finds, of descriptors that were asked "
+        "about; neutral is the percentage with random descriptors.",
+        "%",
+        "more of them are found",
     ),
     OVERLAP: Measure(
         "Overlap of settings",

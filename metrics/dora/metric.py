@@ -33,6 +33,7 @@ from .counts import (
 from .means import designs, differences, mean_estimates, measures, unit_frame, valued
 from .measures import MEASURES
 from .options import DoraAssociationsOptions
+from .published import reappeared
 from .words import conclude, examples_of, headline, methods
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class DoraAssociations(Metric):
             *count_estimates(found),
             *mean_estimates(averaged, found.every, options),
             *correct(tested, options.correction, options.alpha, "comparisons"),
+            *reappeared(found),
             *judged_estimates(found),
             *agreement_estimates(found, options),
             *missing_by_stage(observations, options),

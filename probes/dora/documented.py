@@ -41,11 +41,14 @@ class Entry(msgspec.Struct, frozen=True):
         """Say whether this row states an association, given as lemmas."""
         if word not in self.words:
             return False
-        needed = descriptor - PEOPLE or descriptor
         if self.differs is None:
-            return needed == (self.people - PEOPLE or self.people)
+            return descriptor == self.people
         # What both sentences of a pair say of both groups is no association with one of them.
-        return word not in needed and needed <= self.people and (needed <= self.differs or word in self.differs)
+        return (
+            word not in descriptor
+            and descriptor <= self.people
+            and (descriptor <= self.differs or word in self.differs)
+        )
 
 
 def mark_documented(pairs: pl.DataFrame, path: str) -> pl.DataFrame:
@@ -58,7 +61,7 @@ def mark_documented(pairs: pl.DataFrame, path: str) -> pl.DataFrame:
     for entry in read_documented(path):
         for word in entry.words:
             found[word].append(entry)
-    named = zip(_lemma_sets(pairs["descriptor"].to_list()), pairs["word"].to_list(), strict=True)
+    named = zip(names_of(pairs["descriptor"].to_list()), pairs["word"].to_list(), strict=True)
     where = [next((e.where for e in found.get(word, ()) if e.has(names, word)), None) for names, word in named]
     column = pl.Series("documented_by", where, dtype=pl.String)
     return pairs.with_columns(column, documented=column.is_not_null())
@@ -89,7 +92,7 @@ def read_documented(path: str) -> list[Entry]:
 
 
 def _table(rows: Sequence[Row], descriptor: str, word: str) -> Iterator[Entry]:
-    names = _lemma_sets([row.cells[descriptor] for row in rows])
+    names = names_of([row.cells[descriptor] for row in rows])
     for row, people in zip(rows, names, strict=True):
         said = row.cells[word].strip()
         words = frozenset(lemmas([said]) if len(said.split()) == 1 else _stated(said))
@@ -120,7 +123,8 @@ def _stereoset(path: str) -> Iterator[Entry]:
         raise DataError(f"{path!r} is not StereoSet's dev.json: {error!r}.", code="data.syntax") from None
 
 
-def _lemma_sets(descriptors: Sequence[str]) -> list[frozenset[str]]:
-    """Return the lemmas of descriptors, so that singular and plural, capital and small are one."""
+def names_of(descriptors: Sequence[str]) -> list[frozenset[str]]:
+    """Return the lemmas of descriptors, equal for singular and plural, in upper and lower case, without `person`."""
     split = content_words(descriptors)
-    return [frozenset(words) or frozenset({name.casefold()}) for words, name in zip(split, descriptors, strict=True)]
+    names = zip(split, descriptors, strict=True)
+    return [frozenset(words) - PEOPLE or frozenset(words) or frozenset({name.casefold()}) for words, name in names]

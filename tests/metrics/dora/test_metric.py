@@ -302,3 +302,16 @@ def test_where_nothing_could_be_read_the_reasons_and_first_answers_are_told():
         ("20 answers: a refusal.", 3),
         ("700 answers: several words.", 3),
     ]
+
+
+def test_printed_associations_are_looked_for_and_compared_with_chance():
+    said = {"Obese person": "lazy", "garbage man": "rude", "drug addict": "troubled", "gypsy": "rude", "Iraqi": "rude"}
+    frame = completions(planted=15, settings=("plural", "singular"), descriptors=5)
+    names = dict(zip([f"group{d}" for d in range(5)], said, strict=True))
+    own = dict(zip(WORDS[40:45], said.values(), strict=True))
+    frame = frame.with_columns(pl.col("descriptor").replace(names), pl.col("word").replace(own))
+    found = {(e.group["setting"], e.group["list"]): e for e in of(estimates(frame, method="all"), "reappeared")}
+    one, two = found["plural", "GPT-4o, Figure 12"], found["singular", "GPT-4o, Figure 12"]
+    # Of descriptors that were asked about, the figure prints obese people:lazy, and garbage man:rude.
+    assert (one.value, one.n, one.neutral) == (100, 1, pytest.approx(100 / 5))
+    assert (two.value, two.n, two.neutral) == (100, 1, pytest.approx(100 * 3 / 5)) and two.facts["said"] == 1
