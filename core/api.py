@@ -233,8 +233,9 @@ def smallest_effects(
         settings: paths of the store, which has the pilot, and of the registry.
         pilot: a run of the same study, or its name; it gives standard deviations and correlations.
         options: as on the command line: `spread`, a unit's standard deviation for measures without limits; `icc`, the
-            correlation of units in one cluster; `row_icc`, the same of units in one row; `power`, by default 0.8.
-            All others are options of the probe, such as `per_cell=60`, or of a metric.
+            correlation of units in one cluster; `row_icc`, the same of units in one row; `power`, by default 0.8;
+            `effects`, by measure, for which the levels needed of each crossed facet are computed. All others are
+            options of the probe, such as `per_cell=60`, or of a metric.
 
     Raises:
         UsageError: an error that the user can fix, such as a pilot of another study, or both a spread and a pilot.

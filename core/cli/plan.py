@@ -9,6 +9,7 @@ import click
 from rich.table import Table
 
 from ..catalogue.study import Catalogue, Study
+from ..contracts.options import parse_assignments
 from ..contracts.words import UNDEFINED, percent
 from ..engine.plan import StagePlan
 from ..engine.plan import plan as plan_study
@@ -62,6 +63,13 @@ from .terminal import terminal
     type=click.FloatRange(0.05, 1, min_open=True, max_open=True),
     help="Power: the probability of detecting the effects.  [default: 0.8]",
 )
+@click.option(
+    "--effect",
+    "effects",
+    multiple=True,
+    metavar="MEASURE=SIZE",
+    help="Also the number of templates, words ... that would detect this effect, if two facets are crossed.",
+)
 def plan(
     study: str,
     models: tuple[str, ...],
@@ -74,8 +82,9 @@ def plan(
 ) -> None:
     """Count the questions of STUDY by cell, next to the paper's counts; with --model, also stored answers and cost.
 
-    With --pilot, --spread, --icc, --row-icc or --power: also the smallest effects that the design can detect.
+    With --pilot, --spread, --icc, --row-icc, --power or --effect: also the smallest effects that the design can detect.
     """
+    known["effects"] = parse_assignments(known["effects"])
     ensure_apart(known["pilot"], known["spread"])
     catalogue = Catalogue.load(registry)
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, orders))
@@ -84,7 +93,7 @@ def plan(
             stages = plan_study(catalogue, chosen, opened)
     else:
         stages = plan_study(catalogue, chosen)
-    asked = any(value is not None for value in known.values())
+    asked = any(value not in (None, {}) for value in known.values())
     effects = _smallest(catalogue, chosen, store, **known).lines if asked else ()
     for stage in stages:
         _show(stage)
@@ -92,9 +101,7 @@ def plan(
         click.echo(line)
 
 
-def _smallest(
-    catalogue: Catalogue, study: Study, store: str, *, pilot: str | None, **stated: float | None
-) -> Detectable:
+def _smallest(catalogue: Catalogue, study: Study, store: str, *, pilot: str | None, **stated: Any) -> Detectable:
     """Return the smallest effects; a pilot is read from the store."""
     scores = None
     if pilot is not None:

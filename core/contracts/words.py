@@ -9,6 +9,8 @@ from .estimates import Caveat, Estimate, Verdict
 
 UNDEFINED = "\N{EM DASH}"
 SMALLEST_P, MARGIN, WITHIN, HITS, OF, BASIS = "smallest_p", "margin", "within_margin", "hits", "of", "basis"
+TWICE, NEEDED = "twice_", "needed_"
+"""Of a planned effect, before the name of a facet: the effect with twice its levels, and the levels that one needs."""
 """Facts with a text of their own; all others are shown as name and value."""
 _CAVEATS = {
     Caveat.FEW_CLUSTERS: "few clusters ({clusters}): the interval may be too narrow",

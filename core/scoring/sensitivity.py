@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..contracts import Metric
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate
 from ..contracts.options import build_options
-from ..contracts.words import BASIS
+from ..contracts.words import BASIS, TWICE
 from .planned_units import PLANNED, ComparedUnits, PlannedDesign, compared_units, planned_design
 from .score import ALPHA, Scores, estimates_frame
 from .sensitivity_words import heading, in_lines
@@ -23,7 +23,7 @@ from .sensitivity_words import heading, in_lines
 SMALLEST = "smallest-effect"
 FEWEST_RESAMPLES = 99
 STATED = ("spread", "icc", "row_icc")
-ASSUMED = ("pilot", *STATED, "power")
+ASSUMED = ("pilot", *STATED, "power", "effects")
 """Assumptions about answers that are not yet collected."""
 
 
@@ -38,6 +38,8 @@ class Assumed(msgspec.Struct, frozen=True, kw_only=True):
     """For two crossed ways of clustering: correlation of units in one cluster of the second way."""
     power: float = 0.8
     """Power: the probability that a test detects an effect of the reported size."""
+    effects: Mapping[str, float] = {}
+    """Effects by measure, in its unit, for which the levels needed of each crossed facet are computed."""
 
 
 class Detectable(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +155,7 @@ def _questions(
 ) -> Iterator[tuple[str, _Question]]:
     smallest: Metric = catalogue.plugins.load("metric", SMALLEST)()
     stated = {name: getattr(assumed, name) for name in (*STATED, "power")}
+    stated["effects"] = dict(assumed.effects)
     design = planned_design(instrument.stages(), assumed.pilot)
     for name, (metric, own) in instrument.metrics.items():
         options = build_options(SMALLEST, smallest.options, {**stated, "alpha": levels[name]})
@@ -197,6 +200,9 @@ def _unused(asked: list[_Question], assumed: Assumed) -> Iterator[str]:
     for name in STATED:
         if asked and getattr(assumed, name) is not None and not any(question.heeds(name) for question in asked):
             yield f"--{name.replace('_', '-')} was not used: {_reason(name, asked)}."
+    crossed = {e.metric for question in asked for e in question.effects if any(f.startswith(TWICE) for f in e.facts)}
+    for name in assumed.effects.keys() - crossed:
+        yield f"--effect {name} was not used: no measure of this name is tested over two crossed facets."
 
 
 def _reason(name: str, asked: list[_Question]) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..contracts.estimates import Estimate
-from ..contracts.words import explained, percent
+from ..contracts.words import NEEDED, TWICE, explained, percent
 
 LINES = 4
 """Lines per measure and test, at most; more kinds of groups than that share one."""
@@ -41,6 +41,19 @@ def in_lines(effects: list[Estimate]) -> Iterator[str]:
         for part in parts.values():
             label = _label(measure, part, defined) if few else ", by ".join([measure, *part[0].group])
             yield f"{label}: {_reach(part)} ({_rests_on(test, part)}{some})"
+            yield from _levels(part)
+
+
+def _levels(part: list[Estimate]) -> Iterator[str]:
+    """Yield what more levels of either facet would detect, and how many levels a stated effect needs."""
+    facets = [name.removeprefix(TWICE) for name in part[0].facts if name.startswith(TWICE)]
+    twice = [f"{facet} {_range([float(e.facts[TWICE + facet]) for e in part])}" for facet in facets]
+    if twice:
+        yield f"    with twice the levels of a facet: {', '.join(twice)} {part[0].unit}".rstrip()
+    for facet in (facet for facet in facets if NEEDED + facet in part[0].facts):
+        levels = [int(e.facts[NEEDED + facet]) for e in part]
+        told = f"{_range(levels)} in each group" if all(levels) else "no number is enough"
+        yield f"    levels of {facet} needed, the other facet as it is: {told}"
 
 
 def _label(measure: str, part: list[Estimate], every: list[Estimate]) -> str:
@@ -51,13 +64,18 @@ def _label(measure: str, part: list[Estimate], every: list[Estimate]) -> str:
 
 def _reach(part: list[Estimate]) -> str:
     values = [e.value for e in part if e.value is not None]
-    low, high = (f"{value:.3g}" for value in (min(values), max(values)))
-    return f"{low if low == high else f'{low} to {high}'} {part[0].unit}"
+    return f"{_range(values)} {part[0].unit}"
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = (f"{value:.3g}" if value < 1000 else f"{value:,.0f}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
 
 
 def _basis(estimate: Estimate) -> str:
     """Return what its fields say an effect rests on; the note is for readers only."""
-    return explained(estimate.replace(note=""))
+    kept = {name: fact for name, fact in estimate.facts.items() if not name.startswith((TWICE, NEEDED))}
+    return explained(estimate.replace(note="", facts=kept))
 
 
 def _rests_on(test: str, part: list[Estimate]) -> str:

@@ -7,8 +7,10 @@ A pilot says how the planned answers spread, and how much those of one cluster h
 
 from __future__ import annotations
 
+import bisect
 import math
 from functools import lru_cache
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -141,6 +143,7 @@ __all__ = [
     "GroupsDesign",
     "RankDesign",
     "discordance_spread",
+    "levels_needed",
     "minimum_detectable_effect",
     "power",
     "proportion_spread",
@@ -189,6 +192,29 @@ def minimum_detectable_effect(design: AnyDesign, alpha: float = 0.05, wanted: fl
     if isinstance(design, RankDesign):
         return _least_of_ranks(design, alpha, wanted)
     return _least_shift(design.freedom, alpha, wanted) * design.standard_error
+
+
+MOST_LEVELS = 10**6
+"""More levels of a facet than anybody would write."""
+
+
+def levels_needed(
+    design: CrossedDesign, way: Literal["rows", "columns"], effect: float, alpha: float = 0.05, wanted: float = 0.8
+) -> int | None:
+    """Return how many rows, or columns of each group, find a true `effect` with probability `wanted`.
+
+    The other way stays as it is; None where even `MOST_LEVELS` are too few, as that way adds too much variance.
+    """
+
+    def found(levels: int) -> bool:
+        return power(effect, msgspec.structs.replace(design, **{way: levels}), alpha) >= wanted
+
+    high = 2
+    while not found(high):
+        if high >= MOST_LEVELS:
+            return None
+        high *= 2
+    return bisect.bisect_left(range(high + 1), True, lo=max(high // 2, 2), key=found)
 
 
 def _power_of_t(freedom: float, shift: float, alpha: float) -> float:

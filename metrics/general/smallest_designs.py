@@ -32,6 +32,8 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     note: str
     unit: str = ""
     """Unit of the effect, if it differs from that of the estimate."""
+    ways: tuple[str, ...] = ()
+    """Facets that cross: that of the design's rows, and that of its columns."""
     flips: bool = True
     """Whether the test flips the signs of whole clusters, which needs enough clusters."""
 
@@ -119,7 +121,7 @@ def _crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumption
     row, cluster = units["ways"][0].split(" x ")
     design = _crossed_design(units, known)
     note = known.words if design or known.spread is None else f"fewer than two of {row} or {cluster}"
-    yield Planned(design=design, test=f"t of {row} x {cluster}", note=note, flips=False)
+    yield Planned(design=design, test=f"t of {row} x {cluster}", note=note, ways=(row, cluster), flips=False)
     fixed = design.rows_fixed if design else None
     if fixed is not None:
         yield Planned(design=fixed, test=f"t of {cluster}, for these values of {row} alone", note="")

@@ -11,14 +11,15 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
 import polars as pl
 
 from ...core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Options
 from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import Estimate
-from ...core.contracts.words import BASIS
+from ...core.contracts.words import BASIS, NEEDED, TWICE
 from ...core.statistics.estimates import floor_of_p, merge, undefined
-from ...core.statistics.power import minimum_detectable_effect
+from ...core.statistics.power import CrossedDesign, levels_needed, minimum_detectable_effect
 from .smallest_designs import Planned, planned
 from .smallest_known import Assumptions
 
@@ -40,6 +41,8 @@ class SmallestEffectOptions(Options, frozen=True, kw_only=True):
     """Standard deviation of one unit of a measure without limits, in its own unit; a pilot's value takes precedence."""
     icc: float | None = None
     """Correlation of two units of one cluster; a pilot's value takes precedence."""
+    effects: dict[str, float] = {}
+    """Effects by measure, in its unit: how many levels of each facet would detect them is a fact of the estimate."""
     row_icc: float | None = None
     """Correlation of two units of one row, if rows cross clusters; a pilot's value takes precedence."""
 
@@ -51,6 +54,11 @@ class SmallestEffectOptions(Options, frozen=True, kw_only=True):
             )
         if self.spread is not None and not 0 < self.spread < math.inf:
             raise UsageError(f"spread is {self.spread}. Give a finite number above 0.", code="options.value")
+        for measure, effect in self.effects.items():
+            if not 0 < abs(effect) < math.inf:
+                raise UsageError(
+                    f"the effect of {measure} is {effect}. Give a finite number that is not 0.", code="options.value"
+                )
         for name, share in (("icc", self.icc), ("row_icc", self.row_icc)):
             if share is not None and not 0 <= share <= 1:
                 raise UsageError(f"{name} is {share}. Give a number from 0 to 1.", code="options.value")
@@ -114,7 +122,7 @@ def _estimates(
             n=units.height,
             clusters=clusters,
             test=found.test,
-            **_rests_on(found, value, clusters, options),
+            **merge(_rests_on(found, value, clusters, options), _levels(found, options.effects.get(key[0]), options)),
         )
 
 
@@ -132,3 +140,17 @@ def _rests_on(found: Planned, value: float | None, clusters: int, options: Small
         return undefined(why if found.design is not None else found.note)
     basis: dict[str, Any] = {"facts": {BASIS: found.note}} if found.note else {}
     return merge(basis, floor_of_p(clusters, 9999, options.alpha) if found.flips else {})
+
+
+def _levels(found: Planned, effect: float | None, options: SmallestEffectOptions) -> dict[str, Any]:
+    """Return as facts what more levels of either facet would detect, and how many an effect needs (0: too many)."""
+    if not isinstance(found.design, CrossedDesign) or not found.ways:
+        return {}
+    facts: dict[str, Any] = {}
+    for name, way in zip(found.ways, ("rows", "columns"), strict=True):
+        twice = msgspec.structs.replace(found.design, **{way: 2 * getattr(found.design, way)})
+        facts[f"{TWICE}{name}"] = minimum_detectable_effect(twice, options.alpha, options.power)
+        if effect is not None:
+            needed = levels_needed(found.design, way, effect, options.alpha, options.power)  # type: ignore[arg-type]
+            facts[f"{NEEDED}{name}"] = needed or 0
+    return {"facts": facts}

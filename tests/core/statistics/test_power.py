@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import msgspec
 import numpy as np
 import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import UsageError
-from prejudge.core.statistics.crossed import crossed_bootstrap
+from prejudge.core.statistics.crossed import crossed_bootstrap, infer
 from prejudge.core.statistics.intervals import ratio
 from prejudge.core.statistics.power import (
     CrossedDesign,
@@ -15,6 +18,7 @@ from prejudge.core.statistics.power import (
     GroupsDesign,
     RankDesign,
     discordance_spread,
+    levels_needed,
     minimum_detectable_effect,
     pilot,
     power,
@@ -229,3 +233,41 @@ def test_no_design_of_these_is_refused(design, wrong):
 def test_power_below_alpha_is_refused():
     with raises_code(UsageError, "options.value"):
         minimum_detectable_effect(RankDesign(clusters=30), wanted=0.01)
+
+
+@pytest.mark.parametrize("way", ["rows", "columns"])
+def test_levels_needed_are_the_fewest_that_have_the_power(way):
+    design = CrossedDesign(rows=12, columns=7, row_icc=0.01, column_icc=0.02, groups=2)
+    needed = levels_needed(design, way, 0.4)
+    enough, fewer = (power(0.4, msgspec.structs.replace(design, **{way: needed - less})) for less in (0, 1))
+    assert enough >= 0.8 > fewer
+    assert levels_needed(design, "rows", 0.2) is None  # seven words alone leave more than that to chance
+
+
+def test_design_of_the_levels_needed_reaches_the_power():
+    """Simulated: leans of words, of templates and of pairs; tested by the crossed jackknife as a study is."""
+    rng, effect, spreads = np.random.default_rng(8), 0.5, np.array([0.1, 0.3, 1.0])
+    total = float((spreads**2).sum())
+    design = CrossedDesign(
+        rows=20,
+        columns=4,
+        spread=math.sqrt(total),
+        row_icc=spreads[0] ** 2 / total,
+        column_icc=spreads[1] ** 2 / total,
+        groups=2,
+    )
+    words = levels_needed(design, "columns", effect)
+
+    def gap(totals):
+        return (totals[..., 0, 1] / totals[..., 0, 0] - totals[..., 1, 1] / totals[..., 1, 0])[..., None]
+
+    found = 0
+    for _ in range(300):
+        cells = np.zeros((20, 2 * words, 1, 2, 2))
+        for side in range(2):
+            own = slice(side * words, (side + 1) * words)
+            lean = rng.normal(0, spreads[0], (20, 1)) + rng.normal(0, spreads[1], (1, words))
+            cells[:, own, 0, side, 0] = 1
+            cells[:, own, 0, side, 1] = lean + rng.normal(0, spreads[2], (20, words)) + effect * (side == 0)
+        found += infer(cells, gap, 0.95).p[0, 0] <= 0.05
+    assert words > 4 and stats.binom.ppf(0.001, 300, 0.8) <= found <= stats.binom.ppf(0.999, 300, 0.9)

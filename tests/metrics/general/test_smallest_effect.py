@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.words import explained
-from prejudge.core.statistics.power import CrossedDesign, Design, GroupsDesign, RankDesign, minimum_detectable_effect
+from prejudge.core.statistics.power import (
+    CrossedDesign,
+    Design,
+    GroupsDesign,
+    RankDesign,
+    levels_needed,
+    minimum_detectable_effect,
+)
 from prejudge.metrics.general.smallest_effect import SmallestEffect, SmallestEffectOptions
 from prejudge.testing import raises_code
 
@@ -140,6 +148,17 @@ def test_crossed_units_have_an_effect_for_other_rows_and_one_for_these():
     assert these.value == pytest.approx(minimum_detectable_effect(design.rows_fixed))
     assert (other.test.name, these.test.name) == ("t of story x face", "t of face, for these values of story alone")
     assert "share of its variance by story 0.10 (stated), by face 0.20 (stated)" in explained(other)
+
+
+def test_crossed_effects_say_what_more_levels_of_either_facet_would_detect():
+    stated = SmallestEffectOptions(spread=2.0, icc=0.2, row_icc=0.1, effects={"m": 0.9})
+    other, these = SmallestEffect().compute(crossed(), stated)
+    design = CrossedDesign(rows=8, columns=30, spread=2.0, row_icc=0.1, column_icc=0.2)
+    for facet, way, count in (("story", "rows", 16), ("face", "columns", 60)):
+        larger = msgspec.structs.replace(design, **{way: count})
+        assert other.facts[f"twice_{facet}"] == pytest.approx(minimum_detectable_effect(larger))
+        assert other.facts[f"needed_{facet}"] == (levels_needed(design, way, 0.9) or 0)
+    assert "twice_story" not in these.facts
 
 
 def test_crossed_pilot_tells_what_rows_and_clusters_add():
