@@ -47,13 +47,17 @@ def in_lines(effects: list[Estimate]) -> Iterator[str]:
 def _levels(part: list[Estimate]) -> Iterator[str]:
     """Yield what more levels of either facet would detect, and how many levels a stated effect needs."""
     facets = [name.removeprefix(TWICE) for name in part[0].facts if name.startswith(TWICE)]
-    twice = [f"{facet} {_range([float(e.facts[TWICE + facet]) for e in part])}" for facet in facets]
+    twice = [f"{facet} {_range(_facts(part, TWICE + facet))}" for facet in facets]
     if twice:
         yield f"    with twice the levels of a facet: {', '.join(twice)} {part[0].unit}".rstrip()
     for facet in (facet for facet in facets if NEEDED + facet in part[0].facts):
-        levels = [int(e.facts[NEEDED + facet]) for e in part]
+        levels = _facts(part, NEEDED + facet)
         told = f"{_range(levels)} in each group" if all(levels) else "no number is enough"
         yield f"    levels of {facet} needed, the other facet as it is: {told}"
+
+
+def _facts(part: list[Estimate], name: str) -> list[float]:
+    return [float(e.facts[name] or 0) for e in part]
 
 
 def _label(measure: str, part: list[Estimate], every: list[Estimate]) -> str:

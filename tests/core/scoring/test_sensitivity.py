@@ -218,7 +218,7 @@ def test_lines_count_what_is_undefined():
                 "gap_signed_ranks: 0.",
                 "matched-pairs rank-biserial (Wilcoxon signed-rank)",
                 "kruskal_wallis_faces, by gender: 0.",
-                "bias_change, by race: 0.",
+                "filter_between_groups, by race: 0.",
                 "Cohen's f (Kruskal-Wallis; 6 groups of 4)",
             ],
         ),
