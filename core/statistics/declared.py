@@ -179,10 +179,9 @@ class DeclaredMetric(Metric):
         return rendered(str(__package__), "declared.methods.md.j2", designs=designs, **told)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
-        """Draw a forest plot of each measure."""
-        return [
-            chart for name, words in self.measures.items() if (chart := _forest(name, words, estimates)) is not None
-        ]
+        """Draw a forest plot of each measure that the headline names."""
+        named = [(name, words) for name, words in self.measures.items() if name not in self._aside]
+        return [chart for name, words in named if (chart := _forest(name, words, estimates)) is not None]
 
     def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:
         """Pick the rows with the greatest and the least values, by group, of `shows`."""

@@ -156,7 +156,7 @@ class Share(SummedMeasure, frozen=True, eq=False, kw_only=True):
     """True or false, or 1 or 0; null is missing."""
     tie: Column | None = None
     """Rows that are neither a hit nor a miss: they lower the neutral value, and test and effect leave them out."""
-    size: Literal["Cohen's h", "Cohen's g"] = "Cohen's h"
+    size: Literal["Cohen's h", "Cohen's g", "risk difference"] = "Cohen's h"
     unit: str = "%"
     scale: float = 100.0
     is_mean: ClassVar[bool] = True
@@ -169,7 +169,7 @@ class Share(SummedMeasure, frozen=True, eq=False, kw_only=True):
     def sized(self, share: Array) -> Array:
         """Return the effect size of shares in the unit against neutral."""
         neutral = self.neutral or 0.0
-        if self.size == "Cohen's g":
+        if self.size != "Cohen's h":
             return share / self.scale - neutral / self.scale
         turn: Array = arcsine(share / self.scale) - arcsine(np.full_like(share, neutral) / self.scale)
         return turn
@@ -249,10 +249,16 @@ class Correlation(SummedMeasure, frozen=True, eq=False, kw_only=True):
 
 
 class Statistic(SummedMeasure, frozen=True, eq=False, kw_only=True):
-    """Any function of sums: `by` gets the total of each of `sums`, as arrays of one shape, and gives one of it."""
+    """Any function of sums: `by` gets the total of each of `sums`, as arrays of one shape, and gives one of it.
+
+    Of two groups of rows, `first` and `second`, `by` gets arrays whose last axis are the groups, and gives one without.
+    """
 
     sums: tuple[Column, ...]
     by: Callable[..., Array]
+    first: Column | None = None
+    second: Column | None = None
+    """By default the rows that are known not to be in the first group."""
     size: str = ""
     """What it is called as an effect size, if it is one by itself."""
 
@@ -260,15 +266,19 @@ class Statistic(SummedMeasure, frozen=True, eq=False, kw_only=True):
         """Return the sums, and the function of them; undefined without a row."""
 
         def value(totals: Array) -> Array:
-            found = called(self.by, np.moveaxis(totals[..., 0, 1:], -1, 0))
-            return self.scale * np.where(totals[..., 0, 0] > 0, found, np.nan)
+            own = totals[..., 0, :] if self.first is None else totals
+            found = called(self.by, np.moveaxis(own[..., 1:], -1, 0))
+            return self.scale * np.where((totals[..., 0] > 0).all(axis=-1), found, np.nan)
 
+        reach = None if self.limits is None else (self.limits[0] / self.scale, self.limits[1] / self.scale)
         return Recipe(
             inputs=self.sums,
             columns=lambda values: (np.ones(len(values)), *values.T),
             value=value,
             range=self.limits,
-            effect=EffectSize(self.size, lambda found: found / self.scale, None, of_value=True) if self.size else None,
+            sides=None if self.first is None else (self.first, self.second),
+            swaps=self.first is not None and self.neutral == 0,
+            effect=EffectSize(self.size, lambda found: found / self.scale, reach, of_value=True) if self.size else None,
         )
 
 

@@ -167,7 +167,7 @@ def test_conclusion_figure_and_examples_are_made():
     assert said.startswith("For groups and words like these: Biased preference (normalised) (men) is")
     assert "Women minus men (normalised), by whole clusters" in said
     assert "Biased preference (raw) (women) is 30.00 %" in BIStereoTuples().conclude(computed(written(3, 5, 2)))
-    assert len(BIStereoTuples().figures(found)) == 6
+    assert len(BIStereoTuples().figures(found)) == 4
     for asked in (frame, written(3, 5, 2).with_columns(key=pl.col("test").cast(pl.Binary))):
         assert BIStereoTuples().examples(asked, FAST)
 

@@ -14,6 +14,7 @@ from prejudge.testing import raises_code
 
 FAST = SubtleMetricOptions(resamples=199)
 CHOICES = ("negative", "neutral", "positive")
+SAID = Subtle().conclude
 
 
 def study(lean, templates=6, terms=8, seed=0):
@@ -113,12 +114,16 @@ def test_counts_without_items_have_no_clustered_interval_and_no_test():
     delta, share = one(found, "delta_PL"), one(found, "PPL")
     assert delta.low is None and delta.p is None and delta.caveats == (Caveat.UNTESTED,)
     assert share.interval.method.startswith("exact") and share.low == pytest.approx(24.486, abs=0.001)
-    assert not [e for e in found if e.metric == "tau_c_clustered"]
+    tau = one(found, "tau_c_clustered", coding="polarity")
+    assert tau.p is None and tau.low is None and tau.caveats == (Caveat.UNTESTED,)
 
 
 def test_planted_lean_is_found_and_its_absence_is_not():
     shown, none = (one(computed(study(lean)), "delta_PL") for lean in (0.4, 0.0))
-    assert shown.low > 15 and shown.p_adjusted == 1 / 200 and shown.verdict == "above"
+    assert shown.low > 15 and shown.p_adjusted < 0.01 and shown.verdict == "above"
+    assert shown.test.name == "t test, crossed jackknife (template x term)"
+    for e in (shown, none):
+        assert (e.p < 0.05) == (not e.low <= 0 <= e.high)
     assert none.low < 0 < none.high and none.p_adjusted > 0.05
 
 
@@ -194,14 +199,18 @@ def test_answers_of_unknown_terms_are_clustered_by_template_alone():
     frame = study(0.3).with_columns(term=pl.when(pl.col("term") == "beauty1").then(None).otherwise("term"))
     found = computed(frame)
     whole, other = one(found, "delta_PL"), one(found, "delta_PL", domain="nationality")
-    assert whole.interval.method == "cluster bootstrap (template)" and whole.clusters == 12 and whole.p is None
-    assert whole.facts["answers_without_term"] == 12 and whole.caveats == (Caveat.UNTESTED,)
-    assert other.interval.method == "cluster bootstrap (template x term)" and other.p is not None
+    assert whole.interval.method == "cluster bootstrap (template)" and whole.clusters == 12
+    assert whole.facts["answers_without_term"] == 12 and whole.facts["over"] == "template"
+    assert whole.test.name == "permutation of the two sides (template)"
+    assert SAID(found).startswith("For these words only, in sentences like these:")
+    assert other.interval.method == "crossed jackknife (template x term)" and other.facts["over"] == "template x term"
 
 
 def test_effect_that_is_not_significant_is_given_with_its_size():
     found = computed(study(2 / 3, templates=2, terms=2))
-    assert one(found, "delta_PL").verdict == "open" and "100.0 percentage points more" in Subtle().conclude(found)
+    delta = one(found, "delta_PL")
+    assert (delta.value, delta.low, delta.verdict) == (100, None, "open") and Caveat.NO_VARIATION in delta.caveats
+    assert "ΔPL is 100.00 percentage points" in Subtle().conclude(found)
 
 
 def test_conclusion_follows_the_verdict():
@@ -213,7 +222,7 @@ def test_conclusion_follows_the_verdict():
 
 
 def test_unknown_polarity_is_named():
-    with raises_code(DataError, "data.unknown-value", "'good'", "'given'"):
+    with raises_code(DataError, "data.unknown-value", "'good'", "given"):
         computed(study(0.1).with_columns(given=pl.lit("good")))
 
 
@@ -228,7 +237,8 @@ def test_units_have_the_means_of_the_differences():
 def test_figures_and_examples_are_made():
     frame = study(0.3)
     found = computed(frame)
-    assert [chart.name for chart in Subtle().figures(found)] == ["subtle-differences", "subtle-pronouns"]
+    names = [chart.name for chart in Subtle().figures(found)]
+    assert names == ["delta_PL", "delta_NL", "delta_NuL", "tau_c_clustered"]
     examples = Subtle().examples(frame, FAST)
     assert len(examples) == 12 and all(example.keys == (b"k",) for example in examples)
 
@@ -242,8 +252,8 @@ def test_false_positives_are_nominal_where_nothing_is_planted():
 @pytest.mark.parametrize(
     ("intervals", "crossed", "alone"),
     [
-        ("percentile", "cluster bootstrap (template x term)", "cluster bootstrap (template)"),
-        ("jackknife", "cluster jackknife (template x term)", "cluster jackknife (template)"),
+        ("percentile", "crossed jackknife (template x term)", "cluster bootstrap (template)"),
+        ("jackknife", "crossed jackknife (template x term)", "cluster jackknife (template)"),
     ],
 )
 def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
@@ -257,8 +267,8 @@ def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "cluster bootstrap intervals over template crossed with term (9,999 resamples, seed 0), as wide as"),
-        ({"intervals": "jackknife"}, "95 % jackknife intervals over template crossed with term (Student's t)"),
+        ({}, "cover both ways in which observations are alike, template and term"),
+        ({"intervals": "jackknife"}, "crossed jackknife; Cameron, Gelbach and Miller 2011), with Student's t"),
         ({"cluster": ("template",)}, "95 % cluster bootstrap intervals that draw each template whole (expanded"),
     ],
 )
@@ -282,3 +292,28 @@ def test_margin_gives_a_verdict_whatever_the_level(lean, margin, verdict, level)
 
 def test_no_margin_gives_no_verdict():
     assert not any("margin" in e.facts for e in Subtle().compute(study(0.0), FAST))
+
+
+@pytest.mark.parametrize("lean", ["terms", "templates"])
+def test_words_or_sentences_that_lean_are_rarely_called_an_association(lean):
+    """Each choice has a lean by term or by template and polarity, which has nothing to do with the given polarity."""
+    rng, found = np.random.default_rng(1), []
+    for _ in range(80):
+        by = rng.normal(0, 1.0, (8, 3)), rng.normal(0, 1.0, (12, 2, 3))
+        frame = study(0.0, templates=12, terms=8).filter(pl.col("domain") == "beauty")
+        template = frame["template"].str.slice(6).cast(int).to_numpy()
+        term = frame["term"].str.slice(6).cast(int).to_numpy()
+        own = by[0][term] if lean == "terms" else by[1][template, term % 2]
+        chosen = np.array(CHOICES)[(own + rng.gumbel(size=own.shape)).argmax(axis=1)]
+        e = one(computed(frame.with_columns(chosen=chosen)), "delta_PL")
+        assert (e.p < 0.05) == (not e.low <= 0 <= e.high)
+        found.append(e.p < 0.05)
+    assert np.mean(found) <= 0.1
+
+
+def test_few_terms_are_told():
+    found = one(computed(study(0.2, terms=8)), "delta_PL", domain="beauty")
+    assert found.caveats == (Caveat.FEW_LEVELS,) and found.clusters == 6
+    few = study(0.2, terms=8).filter(pl.col("template").str.ends_with("0"))
+    alone = one(computed(few), "delta_PL", domain="beauty")
+    assert alone.caveats == (Caveat.FEW_LEVELS, Caveat.ONE_LEVEL) and alone.facts["over"] == "term"
