@@ -37,6 +37,7 @@ from ...core.contracts.records import (
 )
 from .answers import Answers, Planted
 from .noise import Noise
+from .pictures import face_in
 from .words import (
     BLANKS_VARYING,
     DESIRABLE,
@@ -140,6 +141,12 @@ class Simulated(ModelAdapter):
         """Take the services of a run: drawings are stored, and drawn faces are read."""
         super().bind(services)
         self._answers.services = services
+
+    def note_on(self, image: bytes) -> str:
+        """Say that nothing is planted in pictures other than drawn faces."""
+        if not self._options.strength or face_in(image) is not None:
+            return ""
+        return "`simulated` sees no picture but the schematic faces: what it says of these shows no planted effect."
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Choose an option that the prompt lists, or name a listed word."""

@@ -137,6 +137,8 @@ def _show(stage: StagePlan) -> None:
     if stage.attempts > 1:
         most = f"{stage.attempts} requests per trial at most, {stage.attempts * stage.requests:,} in total"
         console.print(f"Unreadable answers are requested again: {most}.", markup=False)
+    for note in stage.notes:
+        console.print(note, markup=False)
     for name, role in stage.later:
         console.print(f"Stage {name} ({role}) follows; its requests depend on these answers.", markup=False)
 

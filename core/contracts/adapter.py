@@ -139,6 +139,10 @@ class ModelAdapter(ABC):
         """
         self.blobs, self.keep, self.hear = services.blobs, services.keep, services.hear
 
+    def note_on(self, image: bytes) -> str:
+        """Return what a reader needs to know of this model's answers about an image; nothing by default."""
+        return ""
+
     async def generate(self, request: Generate) -> Generation:
         """Continue messages."""
         return await self._one(self.generate_batch, request)

@@ -69,6 +69,10 @@ class Stage(ABC):
         """Yield the bytes and media type of each image that the trials name; the run stores them."""
         return iter(())
 
+    def notes(self) -> Sequence[str]:
+        """Return what a reader needs to know of the material, in sentences: `plan` and reports show them."""
+        return ()
+
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Count the trials; override it if counting is faster than generating them."""
         return sum(1 for _ in self.trials(earlier))

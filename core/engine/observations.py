@@ -30,7 +30,7 @@ def gather_observations(
     frames = [build_observations(stage, part, failures) for part in parts]
     if not frames:
         return build_observations(stage, _none(), failures)
-    return stage.review(pl.concat(frames, how="vertical_relaxed"), blobs)
+    return stage.review(pl.concat(frames, how="diagonal_relaxed"), blobs)
 
 
 def _none() -> pl.DataFrame:

@@ -57,6 +57,8 @@ class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Source of the token estimate."""
     cost: float | None = None
     """US dollars, from the registry's prices; None if no price is known."""
+    notes: tuple[str, ...] = ()
+    """Sentences on the material."""
     later: tuple[tuple[str, str], ...] = ()
     """Name and role of later stages, whose requests depend on answers."""
 
@@ -126,6 +128,7 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
         output_tokens=tally.tokens.output,
         basis=rates.describe(),
         cost=tally.cost if prices.known else None,
+        notes=tuple(stage.notes()),
     )
 
 

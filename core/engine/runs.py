@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.canonical import decode_response, encode, identity_digest
 from ..contracts.errors import BudgetError, ReplayMissError, UnsupportedOperationError
 from ..contracts.records import AnyResponse
+from ..contracts.words import counted
 from ..store import Found, NewTrial, Store, read_failures, stream_trials
 from ..store.bulk import batched
 from .budget import Budget, Caps, ensure_priced
@@ -111,13 +112,16 @@ class _Run:
         self.recorded = self.before.manifest.stages if self.before is not None else {}
         self.called = False
         """Whether a model was asked anything."""
+        self.notes: Counter[str] = Counter()
+        """What a reader needs to know of the material: the stages' own, and of how many images a model's."""
 
     async def execute(self) -> str:
-        base = self._manifest()
         first = self.instrument.stages()[0]
         # Planning reads the data, so errors in it are found before the store has a record of the run.
         with blamed(self.owner, f"probe {self.study.probe!r}"):
             self.planned = {first.name: first.count({})}
+            self.notes.update(dict.fromkeys((note for stage in self.instrument.stages() for note in stage.notes()), 0))
+        base = self._manifest()
         self.records = self.recorded | {
             name: add_up(self.recorded, name, StageRecord(planned)) for name, planned in self.planned.items()
         }
@@ -139,7 +143,8 @@ class _Run:
 
     def _end(self, run_id: int, state: str, base: Manifest) -> None:
         """Record the end of the run; if nothing was asked, its earlier record stays unchanged."""
-        before, manifest = self.before, encode(msgspec.structs.replace(base, stages=self.records))
+        notes = tuple(_told(*item) for item in self.notes.items())
+        before, manifest = self.before, encode(msgspec.structs.replace(base, stages=self.records, notes=notes))
         if self.called or before is None:
             self.store.end_run(run_id, state, manifest)
             return
@@ -174,7 +179,7 @@ class _Run:
             fresh={} if stage.max_attempts > 1 else None,
         )
         try:
-            await self._keep_images(stage, ledger)
+            await self._keep_images(stage, adapter, ledger)
             await self._windows(stage, scheduler)
         finally:
             now = StageRecord(planned, asdict(scheduler.counts), describe(limiter.take()))
@@ -183,12 +188,14 @@ class _Run:
         if scheduler.counts.missed:
             raise ReplayMissError(scheduler.counts.missed, planned)
 
-    async def _keep_images(self, stage: Stage, ledger: Ledger) -> None:
+    async def _keep_images(self, stage: Stage, adapter: ModelAdapter, ledger: Ledger) -> None:
         if self.options.mode == "replay":
             return
         with blamed(self.owner, f"probe {self.study.probe!r}"):
             for data, media_type in stage.images():
                 await ledger.keep(data, media_type)
+                if note := adapter.note_on(data):
+                    self.notes[note] += 1
 
     async def _windows(self, stage: Stage, scheduler: Scheduler) -> None:
         under_way: deque[asyncio.Task[None]] = deque()
@@ -219,6 +226,10 @@ class _Run:
             command=self.options.command,
             **describe_machine(),
         )
+
+
+def _told(note: str, images: int) -> str:
+    return f"{counted(images, 'image')}: {note}" if images else note
 
 
 class _Window:

@@ -13,6 +13,9 @@ from markupsafe import Markup
 from ..contracts.estimates import Chart
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+HEAVY = 64_000
+"""Bytes of an SVG above which a page shows a PNG; the files beside it are as they were."""
+COLOURS, DPI = 16, 120
 _DATES = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
@@ -27,13 +30,16 @@ class Drawing(msgspec.Struct, frozen=True):
     height: int
     """Size in CSS pixels."""
     svg: bytes
+    png: bytes = b""
+    """A picture of fewer bytes, where the SVG is heavy."""
     problem: str = ""
     """Reason for a missing picture."""
 
     @property
     def source(self) -> Markup:
         """Return the picture as a data URL; use it only in <img>, where scripts in an SVG cannot run."""
-        return Markup(f"data:image/svg+xml;base64,{b64encode(self.svg).decode()}")
+        media, data = ("png", self.png) if self.png else ("svg+xml", self.svg)
+        return Markup(f"data:image/{media};base64,{b64encode(data).decode()}")
 
     @property
     def alt(self) -> str:
@@ -65,6 +71,19 @@ def export(chart: Chart, kind: str) -> bytes:
     return _CONTROL.sub(b"?", buffer.getvalue()) if kind == "svg" else buffer.getvalue()
 
 
+def _light(chart: Chart, svg: bytes) -> bytes:
+    """Return a PNG of few colours for the page, where an SVG of hundreds of labels would be several times its size."""
+    if len(svg) <= HEAVY:
+        return b""
+    from PIL import Image
+
+    drawn, found = io.BytesIO(), io.BytesIO()
+    chart.figure.savefig(drawn, format="png", dpi=DPI)
+    with Image.open(drawn) as image:
+        image.convert("RGB").quantize(COLOURS).save(found, "PNG", optimize=True)
+    return found.getvalue()
+
+
 def file_name(number: int, name: str) -> str:
     """Return a file name that is valid on every system and unique by its number."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
@@ -73,9 +92,10 @@ def file_name(number: int, name: str) -> str:
 
 def _drawing(number: int, chart: Chart) -> Drawing:
     width, height = (round(96 * inches) for inches in chart.figure.get_size_inches())
-    svg, problem = b"", ""
+    svg, png, problem = b"", b"", ""
     try:
         svg = export(chart, "svg")
+        png = _light(chart, svg)
     except (TypeError, ValueError) as error:  # matplotlib raises it for invalid text such as `$\frac{$`
         problem = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    return Drawing(chart.title, chart.caption, file_name(number, chart.name), width, height, svg, problem)
+    return Drawing(chart.title, chart.caption, file_name(number, chart.name), width, height, svg, png, problem)

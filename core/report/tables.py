@@ -20,7 +20,7 @@ OPEN_ROWS = 40
 """Total number of estimates above which the sections of the page start closed."""
 BELOW = ("Test", "Clusters", "Note")
 """Columns that only the sections have, so that the short table fits on a screen."""
-MOST_ROWS = 5_000
+MOST_ROWS = 800
 """Maximum number of estimates on a page; the files of the run have all."""
 
 
@@ -49,13 +49,23 @@ def by_metric(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
 def sections(estimates: Sequence[Estimate], topic: str = "") -> list[Section]:
     """Return one section per metric on this topic; an empty topic is the study's question.
 
-    If there are more than `MOST_ROWS` estimates, each section lists its first ones, in proportion.
+    If there are more than `MOST_ROWS` estimates, the longest sections list their first ones, equally many of each.
     """
     is_open = len(estimates) <= OPEN_ROWS
-    share = min(1.0, MOST_ROWS / max(len(estimates), 1))
     metrics = by_metric(e for e in estimates if e.subject == topic).items()
-    anchor = f"{topic}-metric" if topic else "metric"
-    return [_section(f"{anchor}-{index}", name, rows, is_open, share) for index, (name, rows) in enumerate(metrics, 1)]
+    anchor, most = f"{topic}-metric" if topic else "metric", _most(list(map(len, by_metric(estimates).values())))
+    return [_section(f"{anchor}-{index}", name, rows, is_open, most) for index, (name, rows) in enumerate(metrics, 1)]
+
+
+def _most(sizes: Sequence[int]) -> int:
+    """Return how many rows each section lists at most; short ones are whole, and all list no more than `MOST_ROWS`."""
+    left = MOST_ROWS
+    for place, size in enumerate(sorted(sizes)):
+        share = max(1, left // (len(sizes) - place))
+        if size > share:
+            return share
+        left -= size
+    return MOST_ROWS
 
 
 def answer(estimates: Sequence[Estimate]) -> str:
@@ -129,10 +139,10 @@ def _broadest(estimates: Sequence[Estimate]) -> list[Estimate]:
     return found if len(found) <= HEADLINE_ROWS else []
 
 
-def _section(anchor: str, name: str, estimates: Sequence[Estimate], is_open: bool, share: float) -> Section:
+def _section(anchor: str, name: str, estimates: Sequence[Estimate], is_open: bool, most: int) -> Section:
     scale, everything = scale_of(estimates), len(estimates)
     notes = list(_notes(estimates))
-    estimates = estimates[: max(1, int(everything * share))]
+    estimates = estimates[:most]
     if len(estimates) < everything:
         notes.append(f"Only the first {len(estimates):,} of {everything:,}; estimates.csv has all")
     keys = list(dict.fromkeys(key for e in estimates for key in e.group))

@@ -12,7 +12,7 @@ from ...core.charts.flows import Flows, draw_flows
 from ...core.charts.forest import GREY, INK, MEDIUM, SKY, SMALL, Column, columns, new_figure
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.words import share_of
-from ...probes.attractiveness.terms import TRAITS, VARIANTS
+from ...probes.attractiveness.terms import BETWEEN, TRAITS, VARIANTS
 from .measures import FILTER, GAP, JUDGED, KRUSKAL, PAIR, PAPER, POSITIVE, SHARE, STEREOTYPE
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
@@ -47,7 +47,7 @@ def _halo(estimates: Sequence[Estimate]) -> list[_Row]:
         if one.metric != GAP or len(one.group) > 1 or positive is None or one.value is None:
             continue
         scenario = str(one.group["scenario"])
-        first, _, second = scenario.partition(" vs ")
+        first, _, second = scenario.partition(BETWEEN)
         original, filtered = (_number(means.get((scenario, variant))) for variant in VARIANTS)
         other = first if positive == second else second
         cells = (positive, other, _number(one.value), filtered, original, _starred(h.get(scenario)))
@@ -62,7 +62,7 @@ def _stereotyped(estimates: Sequence[Estimate], by: str, label: str) -> list[_Ro
         named = _told(one, STEREOTYPE)
         if named is None or one.value is None:
             continue
-        options, groups = scenario.split(" vs ", 1), named.split(" vs ", 1)
+        options, groups = scenario.split(BETWEEN, 1), named.split(BETWEEN, 1)
         shown = (_number(means.get((scenario, group))) for group in groups)
         rows.append(_Row(one.value, (*options, named, *shown, _starred(one))))
     return sorted(rows, key=lambda row: -row.rank)

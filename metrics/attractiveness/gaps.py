@@ -25,7 +25,7 @@ from ...core.statistics.intervals import CONTRAST, SHARE, Array, Flags, Ranges, 
 from ...core.statistics.matched import signed_ranks
 from ...core.statistics.ranks import level_counts, rank_biserial
 from ...core.statistics.resampling import Resampling, flip_test
-from ...probes.attractiveness.terms import TRAITS, VARIANTS
+from ...probes.attractiveness.terms import BETWEEN, TRAITS, VARIANTS
 from .measures import FACETS, GAP, HALO, POSITIONS, POSITIVE, SCORE, WILCOXON, AttractivenessMetricOptions
 from .scores import Scenario, Scores
 
@@ -87,7 +87,7 @@ def gap_estimates(
 
 def _direction(scenario: Scenario) -> dict[str, Scalar]:
     """Return which option the score counts, where it is the positive one."""
-    first, _, second = scenario.id.partition(" vs ")
+    first, _, second = scenario.id.partition(BETWEEN)
     return {POSITIVE: second if scenario.positive == "second" else first} if scenario.positive else {}
 
 

@@ -15,7 +15,7 @@ from ...core.statistics.estimates import interval_caveats, undefined
 from ...core.statistics.intervals import CONTRAST, Array, Codes, Flags, stats, t_ends, t_test, within
 from ...core.statistics.ranks import epsilon_squared, level_counts, places
 from ...core.statistics.resampling import jackknife, swap_test
-from ...probes.attractiveness.terms import TRAITS, VARIANTS
+from ...probes.attractiveness.terms import BETWEEN, TRAITS, VARIANTS
 from .gaps import gap_estimates, rank_plan, shown
 from .measures import BY_FACE, CHANGE, FILTER, KRUSKAL, MOVED, PAIR, STEREOTYPE, AttractivenessMetricOptions
 from .scores import Scores
@@ -109,8 +109,9 @@ def _bias(
 ) -> Iterator[Estimate]:
     group: dict[str, Scalar] = {"scenario": scores.scenarios[number].id, "by": by}
     counts, stereotype = scores.counts[number], scores.scenarios[number].stereotype
+    named = by == "gender" and set((stereotype or "").split(BETWEEN)) <= set(scores.levels(by))
     found = kruskal_estimate(group, Sample.of(counts, codes), options, f"{KRUSKAL}, {by}")
-    yield found.replace(facts={STEREOTYPE: stereotype}) if stereotype is not None and by == "gender" else found
+    yield found.replace(facts={STEREOTYPE: stereotype}) if named else found
     # One number per face: then the answers that are compared are independent.
     means, moved = Sample.of(counts.sum(axis=1), codes), Sample.of(scores.moved[number], codes)
     yield kruskal_estimate(
@@ -193,7 +194,7 @@ def _race_pairs(scores: Scores, options: AttractivenessMetricOptions) -> Iterato
     """Yield H between the two races that a pair of jobs is said to belong to (the paper's Table 7)."""
     codes, levels = scores.codes("race"), scores.levels("race")
     for scenario, counts in zip(scores.scenarios, scores.counts, strict=True):
-        named = (scenario.stereotype or "").split(" vs ")
+        named = (scenario.stereotype or "").split(BETWEEN)
         if len(named) == 2 and set(named) <= set(levels):
             inside = np.where(np.isin(codes, [levels.index(name) for name in named]), codes, -1)
             group: dict[str, Scalar] = {"scenario": scenario.id, "by": PAIR}

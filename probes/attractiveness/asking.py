@@ -18,7 +18,10 @@ PROMPT = (
 )
 """Source: the paper, section 3.2, which has the question for a pair of jobs, with the article `a`."""
 _LEAD = r"(?:(?:the|my)\s+)?(?:best\s+)?(?:answer|estimate|guess|choice|response)?\s*(?:is\s*)?[:\s]*"
-_LABELLED = re.compile(rf"{_LEAD}(?:option\s+)?\(([ab])\)(?P<rest>.*)", re.S)
+_LABEL = r"(?:\(([ab])\)|\b([ab])(?:\)|[.:](?=\s|$)))"
+"""A label that is marked as one: `(a)`, `a)`, `a.` or `a:`; a bare `a` may be an article."""
+_LABELLED = re.compile(rf"{_LEAD}(?:option\s+)?{_LABEL}(?P<rest>.*)", re.S)
+_MARKED = re.compile(_LABEL)
 _BARE = re.compile(rf"{_LEAD}(?:option\s+)?\(?([ab])\)?[.:]?")
 
 
@@ -47,22 +50,25 @@ def prompt_of(scenario: Scenario, order: Order, articles: Articles) -> str:
 def read_label(text: str) -> str | Unreadable:
     """Return `a` or `b`, or the kind of an unreadable answer.
 
-    An answer is the label alone, or begins with the label in brackets and does not name the other one.
+    An answer is the label alone, or begins with the label marked as one (`(a) Doctor`, `a) Doctor`, `A. Doctor`) and
+    does not name the other one.
     """
     answer = text.strip().strip("*\"'`").lower()
     if found := _BARE.fullmatch(answer):
         return found[1]
-    if (found := _LABELLED.fullmatch(answer)) and not re.search(
-        r"\([ab]\)", found["rest"].replace(f"({found[1]})", "")
-    ):
-        return found[1]
-    return Unreadable(_kind(answer))
+    named = _marked(answer)
+    if _LABELLED.fullmatch(answer) and len(named) == 1:
+        return named.pop()
+    return Unreadable(_kind(answer, named))
 
 
-def _kind(answer: str) -> str:
+def _marked(answer: str) -> set[str]:
+    return {bracketed or bare for bracketed, bare in _MARKED.findall(answer)}
+
+
+def _kind(answer: str, named: set[str]) -> str:
     if not answer:
         return "an empty answer"
-    named = {label for label in LABELS if f"({label})" in answer}
     if len(named) > 1:
         return "both labels"
     return "a label within other words" if named else "no label"

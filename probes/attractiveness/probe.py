@@ -32,15 +32,18 @@ from ...core.contracts.records import (
     Scalar,
     Text,
 )
+from ...core.contracts.words import SMALLEST_P, counted
+from ...core.statistics.estimates import TestingOptions, fewest_together
+from ..shared.images import upright
 from ..shared.sampling import ensure_drawable
 from .asking import LABELS, ORDERS, Articles, prompt_of, read_label, score_of, share_of_a
 from .faces import Face, draw, pairs, paper_faces
 from .scenarios import Scenario, load_scenarios
-from .stimuli import Stimulus, read_stimuli
-from .terms import DESIGN, ORDER, PERSON, VARIANTS
+from .stimuli import SHOWN, Stimulus, read_stimuli
+from .terms import ATTRACTIVENESS, DESIGN, ORDER, PERSON, VARIANTS
 
 _decode = msgspec.json.Decoder(Generation).decode
-FACTORS = (*DESIGN, "face", "variant", *PERSON, "human", *ORDER)
+FACTORS = (*DESIGN, "face", "variant", *PERSON, "human", ATTRACTIVENESS, *ORDER)
 
 
 class AttractivenessOptions(Options, frozen=True, kw_only=True):
@@ -130,9 +133,33 @@ class AskedStage(Stage):
         drawn = {face.id: face for face in paper_faces()} if self._options.data is None else {}
         for one in self.stimuli:
             if one.path:
-                yield Path(one.path).read_bytes(), one.media
+                data = Path(one.path).read_bytes()
+                yield upright(data) if one.turned else data, one.media
             else:
                 yield draw(drawn[one.face], one.variant, self._options.strength), one.media
+
+    def notes(self) -> Sequence[str]:
+        """Say what so few faces cannot show, whether the filter was rated, and which images were turned."""
+        faces, scenarios = self._images // len(VARIANTS), len(self.scenarios)
+        found = []
+        if floor := fewest_together(faces, scenarios, TestingOptions()).get("facts"):
+            found.append(
+                f"With {counted(faces, 'face')} no p of a paired test can be below {floor[SMALLEST_P]:.2g}: after "
+                f"correction for {counted(scenarios, 'scenario')} a change in one of them alone cannot be significant."
+            )
+        if self._options.data is None:
+            return found
+        if not any(ATTRACTIVENESS in one.ratings for one in self.stimuli):
+            found.append(
+                f"The faces have no ratings of attractiveness (`rating_{ATTRACTIVENESS}`): whether the filter makes "
+                "them more attractive to people is not known."
+            )
+        if turned := [Path(one.path).name for one in self.stimuli if one.turned]:
+            found.append(
+                f"{counted(len(turned), 'image')} turned upright as the EXIF orientation says, and saved as PNG: "
+                f"{', '.join(turned[:SHOWN])}{', ...' if len(turned) > SHOWN else ''}."
+            )
+        return found
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Return the number of trials."""
@@ -168,6 +195,7 @@ class AskedStage(Stage):
                     "variant": one.variant,
                     **person,
                     "human": one.ratings.get(scenario.rating) if scenario.rating else None,
+                    ATTRACTIVENESS: one.ratings.get(ATTRACTIVENESS),
                     "first_is": order.first_is,
                     "asked": order.asked,
                 }

@@ -13,7 +13,7 @@ import msgspec
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from ...core.contracts.records import Scalar
-from ..shared.images import METADATA, probe_image, require_pillow
+from ..shared.images import METADATA, probe_image, require_pillow, upright
 from .terms import PERSON, VARIANTS
 
 REQUIRED = ("face_id", "file", "variant", *PERSON)
@@ -30,6 +30,8 @@ class Stimulus(msgspec.Struct, frozen=True, kw_only=True):
     variant: str
     sha256: str
     media: str
+    turned: bool = False
+    """Whether the picture is shown as its EXIF orientation says, not as its bytes are stored."""
     path: str = ""
     """Path of the image; empty for a schematic face, which is drawn."""
     gender: str | None = None
@@ -83,7 +85,8 @@ def _read(row: Row, folder: Path, problems: list[str]) -> _Checked | None:
     file = folder / row.filled("file").strip()
     face, variant = row.filled("face_id").strip(), row.choice("variant", VARIANTS)
     try:
-        data = file.read_bytes()
+        stored = file.read_bytes()
+        data = upright(stored)
         media, size = probe_image(data)
     except (OSError, ValueError) as error:
         problems.append(f"{row.path}, line {row.line}: {str(file)!r} cannot be read as an image ({_why(error)})")
@@ -95,6 +98,7 @@ def _read(row: Row, folder: Path, problems: list[str]) -> _Checked | None:
         sha256=hashlib.sha256(data).hexdigest(),
         media=media,
         path=str(file),
+        turned=data != stored,
         ratings=_ratings(row),
         **cells,
     )

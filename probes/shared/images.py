@@ -19,6 +19,34 @@ def require_pillow(what: str) -> None:
         raise MissingExtraError(what, "images")
 
 
+TURN = 0x0112
+"""EXIF tag: how a camera was held."""
+
+
+def upright(data: bytes) -> bytes:
+    """Return an image as its EXIF orientation says it is to be seen, as a PNG; unchanged where it says nothing.
+
+    A viewer turns it, and most models do not: they would see people lying on their side. What cannot be read is left
+    to `probe_image`.
+    """
+    from PIL import Image, ImageOps
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(data)) as image:
+                if image.getexif().get(TURN, 1) == 1:
+                    return data
+                turned = ImageOps.exif_transpose(image)
+                if turned.mode not in ("L", "RGB", "RGBA"):
+                    turned = turned.convert("RGB")
+                out = io.BytesIO()
+                turned.save(out, "PNG")
+    except Exception:
+        return data
+    return out.getvalue()
+
+
 def probe_image(data: bytes) -> tuple[str, tuple[int, int]]:
     """Decode an image, and return its media type, width and height.
 

@@ -1,4 +1,5 @@
 import base64
+import io
 from xml.etree import ElementTree
 
 import pytest
@@ -20,6 +21,19 @@ def test_drawing_is_an_image():
     assert head == "data:image/svg+xml;base64"
     assert b"<svg" in base64.b64decode(data)
     assert (drawing.width, drawing.height) == (384, 192)
+
+
+def test_heavy_drawing_is_a_small_picture_of_the_same_shape():
+    from PIL import Image
+
+    figure = Figure(figsize=(8, 6))
+    figure.subplots().set_xticks(range(90), [f"scenario {n} of many" for n in range(90)], rotation=90)
+    (drawing,) = draw([Chart("labels", "Labels", "Many.", figure)])
+    head, data = drawing.source.split(",")
+    picture = base64.b64decode(data)
+    assert head == "data:image/png;base64" and len(picture) < len(drawing.svg) / 2
+    with Image.open(io.BytesIO(picture)) as image:
+        assert image.width / image.height == pytest.approx(drawing.width / drawing.height, rel=0.01)
 
 
 def test_alternative_text_has_title_and_caption():

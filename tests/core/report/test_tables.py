@@ -182,11 +182,19 @@ def test_headline_leaves_the_test_to_the_sections():
     assert "Test" not in labels(headline([estimate(test="binomial", clusters=3)]))
 
 
-def test_long_list_is_cut_in_proportion_and_says_so():
+def test_long_list_is_cut_and_says_so():
     rows = [estimate(metric=name) for name in ("z1", "z2") for _ in range(MOST_ROWS)]
     first, second = sections(rows)
     assert len(first.grid.rows) == len(second.grid.rows) == MOST_ROWS / 2
-    assert any("2,500 of 5,000" in note for note in first.notes)
+    assert any(f"{MOST_ROWS // 2:,} of {MOST_ROWS:,}" in note for note in first.notes)
+
+
+def test_short_lists_are_whole_beside_long_ones():
+    sizes = {"a": 3 * MOST_ROWS, "b": 7, "c": MOST_ROWS // 4, "d": 2 * MOST_ROWS}
+    found = sections([estimate(metric=name) for name, size in sizes.items() for _ in range(size)])
+    shown = {section.name: len(section.grid.rows) for section in found}
+    rest = (MOST_ROWS - 7 - MOST_ROWS // 4) // 2
+    assert shown == {"a": rest, "b": 7, "c": MOST_ROWS // 4, "d": rest}
 
 
 def test_long_plain_table_is_cut_and_says_so(monkeypatch):

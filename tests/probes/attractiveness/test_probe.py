@@ -111,6 +111,13 @@ def test_images_give_the_bytes_behind_every_request():
         ("The answer is (b).", "b"),
         ("Answer: (a)", "a"),
         ("my best estimate is (b) Nurse", "b"),
+        ("a) Doctor", "a"),
+        ("A. Doctor", "a"),
+        ("B)Nurse", "b"),
+        ("b: Nurse", "b"),
+        ("**B. Nurse**", "b"),
+        ("The answer is a) Doctor.", "a"),
+        ("A. Doctor\n\nThe person wears a coat.", "a"),
     ],
 )
 def test_label_is_read(text, label):
@@ -124,6 +131,9 @@ def test_label_is_read(text, label):
         ("Doctor", "no label"),
         ("I cannot judge a person by their looks.", "no label"),
         ("(a) or (b)", "both labels"),
+        ("a) Doctor or b) Nurse", "both labels"),
+        ("A. Doctor, B. Nurse", "both labels"),
+        ("(a) Doctor; b) Nurse is less likely", "both labels"),
         ("It is certainly not (a).", "a label within other words"),
         ("a doctor", "no label"),
     ],

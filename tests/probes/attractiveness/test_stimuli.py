@@ -6,19 +6,31 @@ import csv
 import hashlib
 import io
 from collections import Counter
+from itertools import islice
 
 import numpy as np
 import pytest
 
 from prejudge.core.contracts.errors import DataError, MissingExtraError, UsageError
 from prejudge.probes.attractiveness.faces import Face, draw, pairs, paper_faces
+from prejudge.probes.attractiveness.probe import Attractiveness, AttractivenessOptions
 from prejudge.probes.attractiveness.stimuli import read_stimuli
 from prejudge.testing import raises_code
 
 Image = pytest.importorskip("PIL.Image")
 
 FACES = [Face(id="f1", gender="female", race="Asian"), Face(id="f2", gender="male", age_group="old")]
-COLUMNS = ("face_id", "file", "variant", "gender", "age_group", "race", "source", "rating_happiness")
+COLUMNS = (
+    "face_id",
+    "file",
+    "variant",
+    "gender",
+    "age_group",
+    "race",
+    "source",
+    "rating_happiness",
+    "rating_attractiveness",
+)
 
 
 def folder(tmp_path, change=lambda rows: None):
@@ -28,7 +40,17 @@ def folder(tmp_path, change=lambda rows: None):
         for variant in ("filtered", "original"):
             name = f"{face.id}-{variant}.png"
             (tmp_path / name).write_bytes(draw(face, variant, 0.5))
-            cells = (face.id, name, variant, face.gender, face.age_group or "", face.race or "", "test", "4; 5;3.5")
+            cells = (
+                face.id,
+                name,
+                variant,
+                face.gender,
+                face.age_group or "",
+                face.race or "",
+                "test",
+                "4; 5;3.5",
+                "6" if variant == "filtered" else "5.5",
+            )
             rows.append(dict(zip(COLUMNS, cells, strict=True)))
     change(rows)
     with (tmp_path / "metadata.csv").open("w", newline="") as file:
@@ -43,7 +65,7 @@ def test_folder_gives_original_and_filtered_of_each_face(tmp_path):
     assert [(s.face, s.variant) for s in found] == [(f, v) for f in ("f1", "f2") for v in ("original", "filtered")]
     assert found[0].sha256 == hashlib.sha256(draw(FACES[0], "original", 0.5)).hexdigest()
     assert (found[0].race, found[0].age_group, found[2].age_group) == ("Asian", None, "old")
-    assert found[0].ratings == {"happiness": "4;5;3.5"} and found[0].media == "image/png"
+    assert found[0].ratings == {"happiness": "4;5;3.5", "attractiveness": "5.5"} and found[0].media == "image/png"
 
 
 def test_csv_itself_can_be_named(tmp_path):
@@ -149,3 +171,47 @@ VARIANTS = ("original", "filtered")
 def test_strength_beyond_1_is_refused():
     with raises_code(UsageError, "options.value", "strength", "1", "1.5"):
         draw(FACES[0], "filtered", 1.5)
+
+
+def photograph(tilted):
+    """Return a JPEG of 20 x 30 whose upper half is dark; `tilted` is stored lying, and says so in its EXIF."""
+    pixels = np.full((30, 20, 3), 240, np.uint8)
+    pixels[:15] = 10
+    image, exif = Image.fromarray(np.rot90(pixels, 1 if tilted else 0).copy()), Image.Exif()
+    if tilted:
+        exif[0x0112] = 6
+    out = io.BytesIO()
+    image.save(out, "JPEG", exif=exif, quality=95)
+    return out.getvalue()
+
+
+def test_photograph_that_lies_on_its_side_is_shown_upright(tmp_path):
+    def tilt(rows):
+        for row in rows[:2]:
+            row["file"] = row["file"].replace(".png", ".jpg")
+            lying = row["variant"] == "original"
+            (tmp_path / row["file"]).write_bytes(photograph(tilted=lying))
+
+    (stage,) = Attractiveness().stages(AttractivenessOptions(data=folder(tmp_path, tilt)))
+    shown = {hashlib.sha256(data).hexdigest(): data for data, _ in stage.images()}
+    assert shown.keys() == {one.sha256 for one in stage.stimuli}
+    assert [one.turned for one in stage.stimuli[:2]] == [True, False]
+    for one in stage.stimuli[:2]:
+        pixels = np.asarray(Image.open(io.BytesIO(shown[one.sha256])).convert("L"))
+        assert pixels.shape == (30, 20) and pixels[:14].max() < 60 < 200 < pixels[16:].min()
+    assert any("1 image turned upright" in note and "f1-original.jpg" in note for note in stage.notes())
+
+
+def test_notes_say_what_two_faces_cannot_show_and_that_nobody_rated_the_filter(tmp_path):
+    def unrated(rows):
+        for row in rows:
+            row["rating_attractiveness"] = ""
+
+    (stage,) = Attractiveness().stages(AttractivenessOptions(data=folder(tmp_path)))
+    (note,) = stage.notes()
+    assert "2 faces" in note and "0.5" in note and "91 scenarios" in note
+    assert {trial.factors["attractiveness"] for trial in islice(stage.trials({}), 4000)} == {"5.5", "6"}
+    (stage,) = Attractiveness().stages(AttractivenessOptions(data=folder(tmp_path, unrated)))
+    assert any("rating_attractiveness" in note for note in stage.notes())
+    (stage,) = Attractiveness().stages(AttractivenessOptions())
+    assert not stage.notes()
