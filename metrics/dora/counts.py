@@ -13,13 +13,14 @@ from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.estimates import MISSING, Caveat, Estimate
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
-from ...core.statistics.effects import defined, p_of
+from ...core.statistics.declared_rows import Design, parts, prepared
 from ...core.statistics.estimates import undefined
 from ...core.statistics.facets import OVER
-from ...core.statistics.intervals import FREE, Array, Limits, ratio
+from ...core.statistics.inference import estimate
+from ...core.statistics.intervals import Limits
+from ...core.statistics.measures import Mean
 from ...core.statistics.observations import Group, missing_estimates, percent
 from ...core.statistics.ranks import agreement, rating_table
-from ...core.statistics.resampling import bootstrap, flip_test
 from ...probes.dora.associations import Counts, count, judgements, measure_cells, with_answers
 from ...probes.dora.content_words import lemmas
 from ...probes.dora.documented import mark_documented
@@ -146,8 +147,8 @@ def missing_by_stage(observations: pl.DataFrame, options: DoraAssociationsOption
             )
             for (modality, setting), part in rows.group_by(*CELL, maintain_order=True)
         ]
-        for estimate in missing_estimates(groups, options.level):
-            yield estimate.replace(group={"stage": stage, **estimate.group})
+        for found in missing_estimates(groups, options.level):
+            yield found.replace(group={"stage": stage, **found.group})
 
 
 def unreadable_kinds(observations: pl.DataFrame) -> Iterator[Estimate]:
@@ -263,28 +264,11 @@ def calibration(found: Associations, path: str, options: DoraAssociationsOptions
         interval=f"{options.interval} (descriptor)" if same is not None and same.low is not None else "",
         **shared,
     )
-    yield _above(table, clusters, shared, options)
-
-
-def _above(table: Array, clusters: list[str], shared: dict[str, object], options: DoraAssociationsOptions) -> Estimate:
-    names, code = np.unique(clusters, return_inverse=True)
-    sums = np.zeros((len(names), 1, 1, 2))
-    np.add.at(sums[:, 0, 0], code, np.column_stack([np.ones(len(table)), table[:, 0] - table[:, 1]]))
-    low, high = bootstrap(sums, lambda t: ratio(t[..., 0, 1], t[..., 0, 0])[..., None], options.plan, (FREE,))
-    p = p_of(flip_test(sums, options.plan)[0, 0]) if len(names) else None
-    return Estimate.from_flat(
-        metric=ABOVE,
-        value=float((table[:, 0] - table[:, 1]).mean()) if len(table) else None,
-        neutral=0.0,
-        unit="levels, judge less people",
-        low=defined(low[0, 0]),
-        high=defined(high[0, 0]),
-        interval=f"{options.interval} (descriptor)" if defined(low[0, 0]) is not None else "",
-        test="sign flip of descriptors, permutation" if p is not None else "",
-        p=p,
-        family="calibration",
-        **shared,
-    )
+    mean = Mean(ABOVE, value="above", neutral=0.0, unit="levels, judge less people", group={"judge": "people"})
+    design = Design(measures=(mean,), clusters=("descriptor",))
+    rows = both.with_columns(above=pl.col("judge") - pl.col("human"), status=pl.lit("ok"))
+    for part in parts(prepared(rows, design), design, ()):
+        yield estimate(mean, part, design, options).replace(family="calibration")
 
 
 def _human(path: str) -> pl.DataFrame:

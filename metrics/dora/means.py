@@ -14,12 +14,13 @@ import polars as pl
 
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.records import Scalar
-from ...core.statistics.effects import Tested, defined
-from ...core.statistics.estimates import interval_caveats, undefined
+from ...core.statistics.declared_rows import Design, part, prepared
+from ...core.statistics.effects import Tested
+from ...core.statistics.estimates import undefined
 from ...core.statistics.independent import Answers, mann_whitney, two_shares
-from ...core.statistics.intervals import FREE, Array, mean_bounds, ratio
+from ...core.statistics.inference import estimate
+from ...core.statistics.measures import Mean
 from ...core.statistics.observations import percent
-from ...core.statistics.resampling import bootstrap
 from ...probes.dora.terms import CELL, PLACE
 from .counts import Associations, Averaged
 from .options import DoraAssociationsOptions
@@ -34,23 +35,19 @@ def mean_estimates(
     """
     for measure in measures:
         yield from _nothing(measure, every, options)
-        parts = list(cells(measure.rows))
-        if not parts:
-            continue
-        sums = _sums([part for _, part in parts])
-        low, high = bootstrap(sums, _mean, options.plan, (measure.limits or FREE,))
-        for number, (group, part) in enumerate(parts):
-            ends = defined(low[number, 0]), defined(high[number, 0])
-            yield _estimate(measure, group, part, ends, options)
+        mean = Mean(measure.name, value="value", unit=measure.unit, limits=measure.limits, group=measure.group)
+        design = Design(measures=(mean,), clusters=("descriptor",))
+        for group, rows in cells(prepared(measure.rows, design)):
+            yield estimate(mean, part(group, rows, design), design, options)
 
 
 def cells(rows: pl.DataFrame) -> Iterator[tuple[dict[str, Scalar], pl.DataFrame]]:
-    """Yield the rows of each setting, and of each dimension of it."""
-    for (modality, setting), part in rows.group_by("modality", "setting", maintain_order=True):
+    """Yield the rows of each setting, and of each dimension of it, in plan order."""
+    for (modality, setting), own in rows.group_by(*CELL, maintain_order=True):
         cell = {"modality": modality, "setting": setting}
-        yield cell, part
-        for (dimension,), own in part.group_by("dimension", maintain_order=True):
-            yield {**cell, "dimension": dimension}, own
+        yield cell, own
+        for (dimension,), few in own.group_by("dimension", maintain_order=True):
+            yield {**cell, "dimension": dimension}, few
 
 
 def _nothing(measure: Averaged, every: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Estimate]:
@@ -73,51 +70,6 @@ def by_descriptor(rows: pl.DataFrame) -> pl.DataFrame:
     value = pl.col("value").mean()
     status = pl.when(pl.col("value").is_not_null().any()).then(pl.lit("ok")).otherwise(pl.col("status").first())
     return rows.group_by(PLACE, maintain_order=True).agg(value=value, status=status)
-
-
-def _sums(parts: Sequence[pl.DataFrame]) -> Array:
-    """Return count and sum per descriptor, shape (descriptors, parts, 1, 2)."""
-    names = pl.concat([part["descriptor"] for part in parts]).unique().sort()
-    places = {name: place for place, name in enumerate(names)}
-    sums = np.zeros((len(places), len(parts), 1, 2))
-    for number, part in enumerate(parts):
-        read = part.drop_nulls("value")
-        code = np.array([places[name] for name in read["descriptor"]], dtype=np.int64)
-        np.add.at(sums[:, number, 0, 0], code, 1.0)
-        np.add.at(sums[:, number, 0, 1], code, read["value"].to_numpy().astype(np.float64))
-    return sums
-
-
-def _mean(totals: Array) -> Array:
-    return ratio(totals[..., 0, 1], totals[..., 0, 0])[..., None]
-
-
-def _estimate(
-    measure: Averaged,
-    group: dict[str, Scalar],
-    part: pl.DataFrame,
-    ends: tuple[float | None, float | None],
-    options: DoraAssociationsOptions,
-) -> Estimate:
-    read = part.drop_nulls("value")
-    clusters, missing = read["descriptor"].n_unique(), part.height - read.height
-    bounds = mean_bounds(float(read["value"].sum()), read.height, missing, measure.limits)
-    return Estimate.from_flat(
-        metric=measure.name,
-        group=group | measure.group,
-        value=float(read["value"].mean()) if read.height else None,  # type: ignore[arg-type]
-        unit=measure.unit,
-        low=ends[0],
-        high=ends[1],
-        level=options.level,
-        interval=f"{options.interval} (descriptor)" if ends[0] is not None else "",
-        n=read.height,
-        clusters=clusters,
-        missing=dict(part.filter(pl.col("value").is_null())["status"].value_counts().sort("status").rows()),
-        bound_low=bounds[0],
-        bound_high=bounds[1],
-        **({"caveats": interval_caveats(clusters, ends[0])} if read.height else undefined("no answer could be read")),
-    )
 
 
 VALENCES = {"negative": ("sentiment", "negative"), "toxic": ("toxicity", "toxic")}
@@ -143,19 +95,23 @@ def valued(found: Associations) -> dict[str, pl.DataFrame]:
 
 def measures(rows: Mapping[str, pl.DataFrame]) -> Iterator[Averaged]:
     """Yield the averaged values: over associations (or judgements), and over descriptors."""
-    for name, part in rows.items():
+    for name, own in rows.items():
         shared: dict[str, Any] = {"unit": UNITS[name], "limits": LIMITS[name]}
-        yield Averaged(name=name, rows=part, **shared)
-        yield Averaged(name=name + EACH, rows=by_descriptor(part), **shared)
+        yield Averaged(name=name, rows=own, **shared)
+        yield Averaged(name=name + EACH, rows=by_descriptor(own), **shared)
 
 
 def differences(rows: Mapping[str, pl.DataFrame], options: DoraAssociationsOptions) -> Iterator[Estimate]:
     """Yield the tests between each two settings of a modality, whole descriptors permuted."""
-    for name, part in rows.items():
-        for (modality,), own in part.group_by("modality", maintain_order=True):
+    return (_difference(name, group, two, options) for name, group, two in _two_settings(rows))
+
+
+def _two_settings(rows: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, dict[str, Any], pl.DataFrame]]:
+    for name, every in rows.items():
+        for (modality,), own in every.group_by("modality", maintain_order=True):
             for first, second in combinations(own["setting"].unique(maintain_order=True), 2):
                 group = {"modality": modality, "setting": first, "against": second}
-                yield _difference(name, group, own.filter(pl.col("setting").is_in([first, second])), options)
+                yield name, group, own.filter(pl.col("setting").is_in([first, second]))
 
 
 def _difference(name: str, group: dict[str, Any], rows: pl.DataFrame, options: DoraAssociationsOptions) -> Estimate:
@@ -202,12 +158,12 @@ def _valence_estimate(
 
 def unit_frame(rows: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     """Return the descriptors behind the means in which each counts once: the units of comparisons of runs."""
-    parts = []
-    for name, part in rows.items():
-        each = by_descriptor(part)
-        for dimension in (pl.lit(None, dtype=pl.String), pl.col("dimension")):
-            parts.append(_units(each, name, dimension))
-    return pl.concat(parts) if parts else None
+    found = [
+        _units(by_descriptor(own), name, dimension)
+        for name, own in rows.items()
+        for dimension in (pl.lit(None, dtype=pl.String), pl.col("dimension"))
+    ]
+    return pl.concat(found) if found else None
 
 
 def _units(each: pl.DataFrame, name: str, dimension: pl.Expr) -> pl.DataFrame:
@@ -233,18 +189,10 @@ def designs(rows: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     if means is None:
         return None
     whole = means.filter(pl.col("dimension").is_null()).drop("dimension")
-    return pl.concat([whole, *_difference_units(rows)], how="diagonal_relaxed")
+    return pl.concat([whole, *(_design_units(*one) for one in _two_settings(rows))], how="diagonal_relaxed")
 
 
-def _difference_units(rows: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    for name, part in rows.items():
-        for (modality,), own in part.group_by("modality", maintain_order=True):
-            for first, second in combinations(own["setting"].unique(maintain_order=True), 2):
-                two = own.filter(pl.col("setting").is_in([first, second]))
-                yield _design_units(name, two, {"modality": modality, "setting": first, "against": second})
-
-
-def _design_units(name: str, rows: pl.DataFrame, group: dict[str, object]) -> pl.DataFrame:
+def _design_units(name: str, group: dict[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
     least, greatest = LIMITS[name]
     value = pl.col("value").cast(pl.Float64)
     return rows.with_row_index("number").select(
