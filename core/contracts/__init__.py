@@ -2,8 +2,9 @@
 
 from .adapter import Identity, Limits, ModelAdapter
 from .estimates import Chart, Estimate, Example
-from .metric import CROSSED, DESIGN_COLUMNS, HEADLINE, UNIT_COLUMNS, Metric
+from .metric import CROSSED, DESIGN_COLUMNS, UNIT_COLUMNS, Metric
 from .options import Options
+from .presentation import HEADLINE, Presentation
 from .probe import Imported, Probe, Stage, Trial, Unreadable
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Metric",
     "ModelAdapter",
     "Options",
+    "Presentation",
     "Probe",
     "Stage",
     "Trial",

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .estimates import Chart, Estimate, Example, Measure
+from .estimates import Estimate, Measure
 from .options import Options
+from .presentation import Presentation
 
 if TYPE_CHECKING:
     import polars as pl
 
-HEADLINE = 40
-"""Maximum number of headline estimates if the metric does not choose them."""
 UNIT_COLUMNS = ("metric", "unit", "cluster", "sign", "value", "least", "greatest", "status")
 """Columns of `Metric.units`; every other column but those of `CROSSED` is a factor of the estimate's group."""
 CROSSED = ("row", "ways")
@@ -22,7 +21,7 @@ DESIGN_COLUMNS = ("test", "level", *CROSSED)
 """Columns that `Metric.designs` adds, each where it applies."""
 
 
-class Metric(ABC):
+class Metric(Presentation, ABC):
     """A family of measures: observations to estimates. It uses no model, and only the files that `files` names."""
 
     options: ClassVar[type[Options]] = Options
@@ -52,9 +51,8 @@ class Metric(ABC):
         missing, and `status` is `ok` or the reason; `sign` is 1, or -1 for units that the estimate subtracts; `least`
         and `greatest` are the minimum and maximum of any value, null if there are none. Where two ways of clustering
         cross, `row` names what a unit shares with others besides its cluster, and `ways` both, the row first, such as
-        `template x attribute`. The estimate is the mean of
-        `value` where `sign` is 1, minus the mean where it is -1. Leave out estimates that are no such mean, such as
-        ratios; return None if no estimate is.
+        `template x attribute`. The estimate is the mean of `value` where `sign` is 1, minus the mean where it is -1.
+        Leave out estimates that are no such mean, such as ratios; return None if no estimate is.
         """
         return None
 
@@ -66,27 +64,3 @@ class Metric(ABC):
         the two signs), `kruskal-wallis` or `anova` (groups by `level`), or null for a test of means.
         """
         return None
-
-    def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """Answer the question of the study in a few sentences, with uncertainty."""
-        return ""
-
-    def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
-        """Return the most important estimates; by default all, if there are at most 40."""
-        return list(estimates) if len(estimates) <= HEADLINE else []
-
-    def methods(self, options: Any) -> str:
-        """Describe in words how the estimates were made, for the report."""
-        return ""
-
-    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
-        """Draw the estimates, as the paper does."""
-        return []
-
-    def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
-        """Draw the estimates of several runs, by label, side by side; by default `compare` draws simple marks."""
-        return []
-
-    def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:
-        """Choose exchanges that illustrate the numbers."""
-        return []

@@ -22,8 +22,8 @@ from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, Estimate, Verdict
 from ..contracts.records import Scalar
 from ..contracts.words import MARGIN, SMALLEST_P, WITHIN
-from .intervals import Array, Ranges, scaled, t_sf
-from .resampling import METHODS, Method, Resampling, Statistics, bootstrap, flip_test, smallest_p
+from .intervals import Array, Ranges, scaled
+from .resampling import METHODS, Method, Resampling, Statistics, bootstrap, smallest_p
 
 
 class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,34 +85,6 @@ def equivalence(
     narrow, wide = (np.stack(pair, axis=-1) for pair in ends)
     shape = narrow.shape[:2]
     return [[judge_intervals(narrow[u, s], wide[u, s], margin) for s in range(shape[1])] for u in range(shape[0])]
-
-
-def tost_t(sums: Array, margin: Margin) -> float | None:
-    """Return the p of two one-sided t tests of a mean, from counts and sums (clusters, 2); cluster-robust.
-
-    The standard error is that of the ratio of sums with C / (C - 1); t has C - 1 degrees of freedom. With one
-    answer per cluster this is the plain one-sample test. None without variation between clusters.
-    """
-    clusters, total = len(sums), sums.sum(axis=0)
-    mean = total[1] / total[0]
-    spread = np.sqrt(clusters / max(clusters - 1, 1) * ((sums[:, 1] - mean * sums[:, 0]) ** 2).sum()) / total[0]
-    if clusters < 2 or spread <= 0:
-        return None
-    gaps = (mean - margin.neutral + margin.size, margin.size - mean + margin.neutral)
-    return float(max(t_sf(gap / spread, clusters - 1) for gap in gaps))
-
-
-def tost_flips(sums: Array, plan: Resampling, margin: Margin) -> float | None:
-    """Return the p of two one-sided sign-flip tests, about either end of the margin; sums as in `tost_t`.
-
-    Half the two-sided p, as the flips are symmetric; 1 less half of it on the wrong side.
-    """
-    both = []
-    for sign in (1, -1):
-        shifted = sums[:, 1] - (margin.neutral - sign * margin.size) * sums[:, 0]
-        p = flip_test(np.stack([sums[:, 0], shifted], axis=-1)[:, None, None], plan)[0, 0]
-        both.append(p / 2 if sign * shifted.sum() > 0 else 1 - p / 2)
-    return float(max(both)) if np.isfinite(both).all() else None
 
 
 Correction = Literal["bh", "by", "holm"]

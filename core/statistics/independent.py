@@ -11,7 +11,7 @@ import numpy as np
 
 from .effects import ODDS_RATIO, Effect, Size, Tested, cohens_h, effects, odds_ratio, p_of, risk_difference
 from .intervals import Array, Codes, stats
-from .ranks import cliffs_delta, epsilon_squared, level_counts, tau_b, tau_c
+from .ranks import cliffs_delta, epsilon_squared, level_counts
 from .resampling import Resampling, label_test
 
 
@@ -58,20 +58,6 @@ def kruskal_wallis(answers: Answers, plan: Resampling) -> Tested:
     test = stats.kruskal(*found.samples())
     # H decides the permutation, epsilon squared is shown; they rise together.
     return _ranked(base, found, {"epsilon squared": epsilon_squared}, plan, float(test.statistic), test.pvalue)
-
-
-def kendall(answers: Answers, plan: Resampling) -> Tested:
-    """Test whether answers rise or fall over the groups in their order; effects are tau-b and tau-c.
-
-    Source: Kendall (1945), Stuart (1953).
-    """
-    found = answers.there()
-    base = _base("Kendall", found)
-    if len(found.samples()) < 2 or len(np.unique(found.values)) < 2:
-        return _undefined(base, "Kendall's tau-b", "fewer than two groups or two different answers")
-    test = stats.kendalltau(found.groups, found.values)
-    sizes: dict[str, Size] = {"Kendall's tau-b": tau_b, "Stuart's tau-c": tau_c}
-    return _ranked(base, found, sizes, plan, float(test.statistic), test.pvalue)
 
 
 def two_shares(answers: Answers, plan: Resampling) -> Tested:

@@ -59,22 +59,6 @@ def wilcoxon(differences: Array, clusters: Codes, plan: Resampling) -> Tested:
     )
 
 
-def sign_test(differences: Array, clusters: Codes, plan: Resampling) -> Tested:
-    """Test that a difference is as likely above 0 as below; zeros are dropped. The effect is Cohen's g."""
-    d, own = _kept(differences, clusters)
-    base = Tested(test="sign", n=len(d), clusters=len(np.unique(own)))
-    if not len(d):
-        return _undefined(base, "Cohen's g", "no difference other than 0")
-    above = int((d > 0).sum())
-    return structs.replace(
-        base,
-        statistic=float(above),
-        p=p_of(stats.binomtest(above, len(d)).pvalue),
-        p_cluster=_flipped(np.sign(d), own, plan),
-        effects=effects(_discordant(d > 0, d < 0, own), {"Cohen's g": cohens_g}, plan),
-    )
-
-
 def mcnemar(first: Array, second: Array, clusters: Codes, plan: Resampling) -> tuple[Tested, Tested]:
     """Test that yes-no answers (1, 0) change one way as often as the other: exact, and mid-p.
 

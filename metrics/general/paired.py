@@ -38,26 +38,6 @@ CAPTION = (
 )
 
 
-def conclude(estimates: Sequence[Estimate]) -> str:
-    """State how many differences were tested, how many are significant, and the largest by effect size."""
-    tested = [e for e in estimates if e.p_adjusted is not None]
-    shown = sorted((e for e in tested if e.shown), key=lambda e: -abs(e.effect.value or 0.0))
-    return rendered(
-        str(__package__),
-        "paired.conclusion.md.j2",
-        tested=tested,
-        shown=shown,
-        least=min((e.p_adjusted for e in tested if e.p_adjusted is not None), default=None),
-        named=[(e, ", ".join(_cell(e.group))) for e in shown[:NAMED]],
-    )
-
-
-def draw(estimates: Sequence[Estimate]) -> list[Chart]:
-    """Draw one forest plot per measure."""
-    measures = dict.fromkeys(e.metric for e in estimates if e.value is not None)
-    return [_chart(name, [e for e in estimates if e.metric == name]) for name in measures]
-
-
 def _chart(metric: str, estimates: Sequence[Estimate]) -> Chart:
     several = len({(e.group["run"], e.group["against"]) for e in estimates}) > 1
     points = [Point(_label(e, several), e.value, e.low, e.high, e.shown) for e in estimates[:ROWS]]
@@ -111,8 +91,13 @@ class PairedDifference(Metric):
         return correct(found, options.correction, options.alpha, "comparisons")
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """State how many differences were tested, and which are significant."""
-        return conclude(estimates)
+        """State how many differences were tested, how many are significant, and the largest by effect size."""
+        tested = [e for e in estimates if e.p_adjusted is not None]
+        shown = sorted((e for e in tested if e.shown), key=lambda e: -abs(e.effect.value or 0.0))
+        least = min((e.p_adjusted for e in tested if e.p_adjusted is not None), default=None)
+        named = [(e, ", ".join(_cell(e.group))) for e in shown[:NAMED]]
+        told = {"tested": tested, "shown": shown, "least": least, "named": named}
+        return rendered(str(__package__), "paired.conclusion.md.j2", **told)
 
     def methods(self, options: PairedDifferenceOptions) -> str:
         """Describe how the differences were tested."""
@@ -120,7 +105,8 @@ class PairedDifference(Metric):
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw one forest plot per measure."""
-        return draw(estimates)
+        measures = dict.fromkeys(e.metric for e in estimates if e.value is not None)
+        return [_chart(name, [e for e in estimates if e.metric == name]) for name in measures]
 
     def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
         """Draw one figure per measure: a row per group, and in it a mark per run."""

@@ -1,4 +1,4 @@
-"""Equivalence: verdicts, and p-values against statsmodels where every answer is a cluster."""
+"""Equivalence: verdicts of intervals against a margin."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.estimates import Verdict
-from prejudge.core.statistics.estimates import Margin, equivalence, judge_intervals, tost_flips, tost_t
+from prejudge.core.statistics.estimates import Margin, equivalence, judge_intervals
 from prejudge.core.statistics.intervals import ratio
 from prejudge.core.statistics.resampling import Resampling
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
@@ -57,27 +57,6 @@ def test_undefined_interval_shows_nothing():
 def test_wider_margin_shows_more(values):
     verdicts = [equivalence(counted(values)[:, None, None], mean, PLAN, Margin(m))[0][0].near for m in (0.1, 0.9)]
     assert verdicts == [False, True]
-
-
-@pytest.mark.parametrize("margin", [0.2, 0.5])
-def test_tost_agrees_with_statsmodels(values, margin):
-    weights = pytest.importorskip("statsmodels.stats.weightstats")
-    theirs = weights.DescrStatsW(values).ttost_mean(-margin, margin)[0]
-    assert tost_t(counted(values), Margin(margin)) == pytest.approx(theirs)
-    assert tost_flips(counted(values), PLAN, Margin(margin)) == pytest.approx(theirs, abs=0.02)
-
-
-def test_tost_of_clusters_does_not_count_copies(values):
-    assert tost_t(counted(values, 9), Margin(0.4)) == pytest.approx(tost_t(counted(values), Margin(0.4)))
-
-
-def test_value_outside_the_margin_is_far_from_shown(values):
-    assert tost_t(counted(values + 2), Margin(0.4)) > 0.99
-    assert tost_flips(counted(values + 2), PLAN, Margin(0.4)) > 0.99
-
-
-def test_tost_without_variation_is_undefined():
-    assert tost_t(counted(np.zeros(5)), Margin(1.0)) is None
 
 
 @pytest.mark.parametrize(("effect", "margin", "verdict"), [(0.0, 60.0, Verdict.NEAR), (1.2, 5.0, Verdict.ABOVE)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.statistics.matched import mcnemar, mcnemar_p, sign_test, wilcoxon
+from prejudge.core.statistics.matched import mcnemar, mcnemar_p, wilcoxon
 from prejudge.core.statistics.resampling import Resampling
 
 PLAN = Resampling(resamples=1999)
@@ -39,14 +39,7 @@ def test_rank_biserial_stands_in_its_interval(differences):
     assert -1 < effect.low < effect.value < effect.high < 1
 
 
-def test_sign_test_agrees_with_binomial(differences):
-    found, kept = sign_test(*differences, PLAN), differences[0][~np.isnan(differences[0])]
-    above, below = int((kept > 0).sum()), int((kept < 0).sum())
-    assert found.p == pytest.approx(stats.binomtest(above, above + below).pvalue)
-    assert found.effects[0].value == pytest.approx(above / (above + below) - 0.5)
-
-
-@pytest.mark.parametrize("test", [wilcoxon, sign_test])
+@pytest.mark.parametrize("test", [wilcoxon])
 def test_no_difference_is_undefined(test):
     found = test(np.zeros(4), np.arange(4), PLAN)
     assert (found.p, found.p_cluster, found.effects[0].value) == (None, None, None)
