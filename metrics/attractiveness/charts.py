@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -13,16 +12,17 @@ from ...core.charts.forest import GREY, INK, MEDIUM, SKY, SMALL, Column, columns
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.words import share_of
 from ...probes.attractiveness.terms import BETWEEN, TRAITS, VARIANTS
-from .measures import FILTER, GAP, JUDGED, KRUSKAL, PAIR, PAPER, POSITIVE, SHARE, STEREOTYPE
+from .measures import FILTER, GAP, JUDGED, KRUSKAL, PAIR, PAPER, POSITIVE, SCORE, SHARE, STEREOTYPE
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """The paper's level for uncorrected p-values."""
 EXPLAINED = "Means are of the score s. Stars as in the paper: p of H, not corrected; *** below 0.001, ** 0.01, * 0.05. "
 
 
-class _Row(NamedTuple):
-    rank: float
-    cells: tuple[str, ...]
+Row = tuple[float, tuple[str, ...]]
+"""What rows are ordered by, the largest first, and their cells."""
+_HALO = ("positive", "other", "gap", "s filtered", "s original", "H")
+_GROUPS = ("option 1", "option 2", "groups", "s of group 1", "s of group 2", "H")
 
 
 def draw_tables(estimates: Sequence[Estimate]) -> list[Chart]:
@@ -35,53 +35,37 @@ def draw_tables(estimates: Sequence[Estimate]) -> list[Chart]:
     return [_chart(name, title, rows, heads) for name, title, rows, heads in tables if rows]
 
 
-_HALO = ("positive", "other", "gap", "s filtered", "s original", "H")
-_GROUPS = ("option 1", "option 2", "groups", "s of group 1", "s of group 2", "H")
-
-
-def _halo(estimates: Sequence[Estimate]) -> list[_Row]:
-    means, h = _means(estimates), _tested(estimates, FILTER)
-    rows = []
+def _halo(estimates: Sequence[Estimate]) -> list[Row]:
+    means, h = _means(estimates, "variant"), _tested(estimates, FILTER)
+    rows: list[Row] = []
     for one in estimates:
-        positive = _told(one, POSITIVE)
-        if one.metric != GAP or len(one.group) > 1 or positive is None or one.value is None:
-            continue
-        scenario = str(one.group["scenario"])
-        first, _, second = scenario.partition(BETWEEN)
-        original, filtered = (_number(means.get((scenario, variant))) for variant in VARIANTS)
-        other = first if positive == second else second
-        cells = (positive, other, _number(one.value), filtered, original, _starred(h.get(scenario)))
-        rows.append(_Row(one.value, cells))
-    return sorted(rows, key=lambda row: -row.rank)
+        positive = one.facts.get(POSITIVE)
+        if one.metric == GAP and len(one.group) == 1 and positive is not None and one.value is not None:
+            scenario = str(one.group["scenario"])
+            (other,) = {*scenario.split(BETWEEN, 1)} - {positive} or {str(positive)}
+            original, filtered = (_number(means.get((scenario, variant))) for variant in VARIANTS)
+            cells = (str(positive), other, _number(one.value), filtered, original, _starred(h.get(scenario)))
+            rows.append((one.value, cells))
+    return sorted(rows, key=lambda row: -row[0])
 
 
-def _stereotyped(estimates: Sequence[Estimate], by: str, label: str) -> list[_Row]:
+def _stereotyped(estimates: Sequence[Estimate], by: str, label: str) -> list[Row]:
     means = _means(estimates, label)
-    rows = []
+    rows: list[Row] = []
     for scenario, one in _tested(estimates, by).items():
-        named = _told(one, STEREOTYPE)
-        if named is None or one.value is None:
-            continue
-        options, groups = scenario.split(BETWEEN, 1), named.split(BETWEEN, 1)
-        shown = (_number(means.get((scenario, group))) for group in groups)
-        rows.append(_Row(one.value, (*options, named, *shown, _starred(one))))
-    return sorted(rows, key=lambda row: -row.rank)
+        if (named := one.facts.get(STEREOTYPE)) is not None and one.value is not None:
+            shown = (_number(means.get((scenario, group))) for group in str(named).split(BETWEEN, 1))
+            rows.append((one.value, (*scenario.split(BETWEEN, 1), str(named), *shown, _starred(one))))
+    return sorted(rows, key=lambda row: -row[0])
 
 
-def _told(estimate: Estimate, what: str) -> str | None:
-    found = estimate.facts.get(what)
-    return None if found is None else str(found)
-
-
-def _means(estimates: Sequence[Estimate], label: str = "variant") -> dict[tuple[str, str], float | None]:
-    own = (e for e in estimates if e.metric == "score" and label in e.group)
+def _means(estimates: Sequence[Estimate], label: str) -> dict[tuple[str, str], float | None]:
+    own = (e for e in estimates if e.metric == SCORE and label in e.group)
     return {(str(e.group["scenario"]), str(e.group[label])): e.value for e in own}
 
 
 def _tested(estimates: Sequence[Estimate], by: str) -> dict[str, Estimate]:
-    own = (
-        e for e in estimates if e.metric == KRUSKAL and e.group.get("by") == by and set(e.group) == {"scenario", "by"}
-    )
+    own = (e for e in estimates if e.metric == KRUSKAL and e.group == {"scenario": e.group.get("scenario"), "by": by})
     return {str(e.group["scenario"]): e for e in own}
 
 
@@ -96,14 +80,14 @@ def _starred(estimate: Estimate | None) -> str:
     return f"{estimate.value:.2f} {next((mark for limit, mark in STARS if p < limit), '')}".strip()
 
 
-def _chart(name: str, title: str, rows: Sequence[_Row], heads: Sequence[str]) -> Chart:
+def _chart(name: str, title: str, rows: Sequence[Row], heads: Sequence[str]) -> Chart:
     from matplotlib.transforms import Bbox
 
     figure = new_figure((8.5, 0.24 * (len(rows) + 1) + 0.5))
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.set_title(title, fontsize=MEDIUM + 1.5, loc="left")
-    cells, whole = [row.cells for row in rows], Bbox.unit()
+    cells, whole = [row[1] for row in rows], Bbox.unit()
     table = axes.table(cells, colLabels=list(heads), bbox=whole, cellLoc="left", edges="horizontal")
     table.auto_set_font_size(False)
     table.set_fontsize(SMALL)
@@ -112,7 +96,7 @@ def _chart(name: str, title: str, rows: Sequence[_Row], heads: Sequence[str]) ->
         if row == 0:
             cell.set_facecolor(GREY)
             cell.set_text_props(weight="bold")
-    words = " ".join(f"{'; '.join(f'{h}: {c}' for h, c in zip(heads, row.cells, strict=True))}." for row in rows)
+    words = " ".join(f"{'; '.join(f'{h}: {c}' for h, c in zip(heads, row[1], strict=True))}." for row in rows)
     return Chart(name, title, EXPLAINED + words, figure)
 
 

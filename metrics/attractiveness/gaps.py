@@ -60,7 +60,9 @@ def _means(
     block = found.block([{}] * units, mean(totals), totals[:, 0, 0], missing or [{}] * units)
     block = msgspec.structs.replace(block, nothing="no answers from which it could be computed")
     for unit in range(units):
-        yield merge(block.row(unit, 0), found.tested(unit, 0, options) if tests else {})
+        row = block.row(unit, 0)
+        statistic = {"statistic": row["value"]} if tests and found.permuted[unit, 0] else {}
+        yield merge(row, found.tested(unit, 0, options) if tests else {}, statistic)
 
 
 def gap_estimates(
