@@ -25,13 +25,11 @@ from ...core.contracts.records import (
 )
 from .associations import Associations
 from .options import DoraOptions
-from .terms import PAIR
+from .terms import PAIR, UNKNOWN
 
 if TYPE_CHECKING:
     import polars as pl
 
-UNKNOWN = "unknown"
-"""What `lexicon` says of a single word that is not in its list: it is not neutral, nothing is known."""
 SENTIMENTS = ("positive", "negative", "neutral")
 LEVELS = ("Not at all biased", "Slightly biased", "Moderately biased", "Highly biased", "Extremely biased")
 """From 1 to 5. Source: the paper, footnote 6."""
@@ -85,7 +83,7 @@ class SentimentStage(AssessmentStage):
         if isinstance(found, Unreadable):
             return found
         if set(found) == {UNKNOWN}:
-            return Unreadable("a word that the list does not have")
+            return {"label": UNKNOWN, **dict.fromkeys(SENTIMENTS)}
         if not set(names[:2]) <= set(found) <= set(names):
             return Unreadable(f"labels {', '.join(sorted(found))}: not those of sentiment")
         shares = {ours: found.get(theirs) for ours, theirs in zip(SENTIMENTS, names, strict=False)}

@@ -16,7 +16,7 @@ from .content_words import content_forms, lemmas
 from .exact import over_prompts
 from .options import DoraOptions
 from .salience import LEAST_FIRST, METHODS, STRENGTH, Asked, Reading, corrected_over, measure
-from .terms import ABSENT, CELL, PAIR, PLACE, STAGES
+from .terms import ABSENT, CELL, PAIR, PLACE, STAGES, UNKNOWN
 
 WORDING, STRATUM = "wording", "stratum"
 
@@ -196,11 +196,11 @@ def _labelled(pairs: pl.DataFrame, observations: pl.DataFrame, stage: str) -> pl
         nothing = pl.lit(None, dtype=pl.String)
         return pairs.with_columns(nothing.alias(stage), pl.lit(ABSENT).alias(f"{stage}_status"))
     rows = observations.filter(pl.col("stage") == stage).unique(PAIR, keep="first", maintain_order=True)
-    known = rows.select(
-        *PAIR,
-        pl.when(pl.col("status") == "ok").then(pl.col("label").str.to_lowercase()).alias(stage),
-        pl.col("status").alias(f"{stage}_status"),
-    )
+    label = pl.col("label").str.to_lowercase()
+    # A word that the lexicon does not have is missing, with its own reason: nothing is known of it.
+    told = (pl.col("status") == "ok") & (label != UNKNOWN)
+    status = pl.when(label == UNKNOWN).then(pl.lit(UNKNOWN)).otherwise("status")
+    known = rows.select(*PAIR, pl.when(told).then(label).alias(stage), status.alias(f"{stage}_status"))
     joined = pairs.join(known, on=PAIR, how="left", maintain_order="left")
     return joined.with_columns(pl.col(f"{stage}_status").fill_null(ABSENT))
 

@@ -315,3 +315,13 @@ def test_printed_associations_are_looked_for_and_compared_with_chance():
     # Of descriptors that were asked about, the figure prints obese people:lazy, and garbage man:rude.
     assert (one.value, one.n, one.neutral) == (100, 1, pytest.approx(100 / 5))
     assert (two.value, two.n, two.neutral) == (100, 1, pytest.approx(100 * 3 / 5)) and two.facts["said"] == 1
+
+
+def test_words_that_the_lexicon_does_not_have_are_missing_from_the_valence():
+    frame = study(negative=lambda pair: pair["descriptor"] < "group5")
+    own = (pl.col("stage") == "sentiment") & (pl.col("descriptor") >= "group5")
+    frame = frame.with_columns(label=pl.when(own).then(pl.lit("unknown")).otherwise("label"))
+    (share,) = overall(estimates(frame), "negative", setting="noun")
+    # group0 to group4, group10 and group11 are negative; of the other five nothing is known.
+    assert (share.value, share.n, share.missing.counts) == (100, 7, {"unknown": 5})
+    assert (share.bound_low, share.bound_high) == (pytest.approx(100 * 7 / 12), 100)
