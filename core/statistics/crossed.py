@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from .intervals import Array, Codes, Flags, Ranges, jackknife_variance, ratio, stretched, t_ends, t_isf, t_test, within
-from .resampling import Resampling, Statistics, alike, blocks, draw, fewest, jackknife, strata
+from .resampling import BLOCK, Resampling, Statistics, alike, blocks, draw, fewest, jackknife, strata
 
 Ways = tuple[list[Codes], list[Codes]]
 """The strata of the rows and of the columns."""
@@ -132,8 +132,10 @@ def _jackknife(cells: Array, statistics: Statistics, ways: Ways) -> tuple[Array,
     observed = statistics(total)
     left_out = (statistics(total - cells.sum(axis=1 - way)) for way in (0, 1))
     found = [jackknife_variance(out, observed, own) for out, own in zip(left_out, ways, strict=True)]
-    # One row of cells at a time bounds the memory; a single cell is one of very many, so n / (n - 1) is left out.
-    single = sum(np.nansum((statistics(total - row) - observed) ** 2, axis=0) for row in cells)
+    # Some rows of cells at a time bound the memory; a single cell is one of very many, so n / (n - 1) is left out.
+    some = max(1, BLOCK // cells[0].size)
+    parts = (cells[start : start + some] for start in range(0, len(cells), some))
+    single = sum(np.nansum((statistics(total - part) - observed) ** 2, axis=(0, 1)) for part in parts)
     (rows, _), (columns, _) = found
     both = np.maximum(rows + columns - single, np.maximum(rows, columns))
     # A way that does not vary adds nothing, and leaves the other its degrees of freedom.
