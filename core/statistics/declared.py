@@ -51,7 +51,7 @@ class DeclaredMetric(Metric):
     groups: ClassVar[tuple[tuple[str, ...], ...]] = ((),)
     """Factors that estimates are given by; `()` is the whole. The tests of one grouping are one family."""
     clusters: ClassVar[tuple[str, ...]] = ()
-    """Columns whose values stand or fall together: one, or two that cross; without one every row is by itself."""
+    """Columns whose levels are clusters: one, or two that cross; without one every row is independent."""
     macro: ClassVar[str] = ""
     """Column whose levels count alike, however many rows each has."""
     pivot: ClassVar[Pivot | None] = None

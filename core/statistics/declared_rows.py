@@ -30,7 +30,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[tuple[str, ...], ...] = ((),)
     """Factors that estimates are given by; `()` is the whole. A row without a level is in no group of the factor."""
     clusters: tuple[str, ...] = ()
-    """Columns whose values stand or fall together: one, or two that cross; without one every row is by itself."""
+    """Columns whose levels are clusters: one, or two that cross; without one every row is independent."""
     macro: str = ""
     """Column whose levels count alike, however many rows each has: the values are means of the levels' means."""
     pivot: Pivot | None = None
@@ -96,7 +96,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         return "answer" if self.identity == "trial" else self.identity
 
     def independent(self, measure: DeclaredMeasure | None = None) -> bool:
-        """Return whether every row is by itself, for all measures or for one."""
+        """Return whether every row is independent, for all measures or for one."""
         alone = measure is not None and all(base.independent for base in self.bases(measure))
         return alone or not (self.clusters or self.macro)
 
@@ -131,14 +131,14 @@ class Part(NamedTuple):
     clusters: tuple[Codes, ...]
     """Of every row, one or two."""
     ways: tuple[str, ...]
-    """What the clusters are called; none where every row is by itself."""
+    """What the clusters are called; none where every row is independent."""
     units: Codes | None
     """Of every row, where units count alike."""
     unknown: dict[str, int] = {}
     """By column that might have clustered them: the rows without a level, if there are any."""
 
     def of(self, measure: DeclaredMeasure, design: Design) -> Part:
-        """Return the same with every row by itself, where the measure says so."""
+        """Return the same with every row independent, where the measure says so."""
         if not self.ways or not design.independent(measure):
             return self
         return self._replace(clusters=(np.arange(self.frame.height),), ways=(), units=None, unknown={})

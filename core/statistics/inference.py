@@ -46,7 +46,7 @@ class Joint(NamedTuple):
     recipe: Recipe | None
     """Of a measure with sums of its own."""
     ways: tuple[str, ...]
-    """How rows are clustered; none where every row is by itself."""
+    """How rows are clustered; none where every row is independent."""
 
     @property
     def totals(self) -> Array:
@@ -140,7 +140,7 @@ class Found(NamedTuple):
     method: str
     test: dict[str, Any]
     clusters: int | None
-    """None where every row is by itself."""
+    """None where every row is independent."""
     caveats: tuple[Caveat, ...]
     over: str
     """What the inference generalises over."""

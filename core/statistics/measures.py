@@ -2,7 +2,7 @@
 
 Any statistic that is a function of sums over rows can be declared. `Share`, `Mean`, `Matched`, `Difference`, `Ratio`,
 `Ranks`, `Groups` and `Correlation` are made; `Statistic` takes a function of sums, and `Derived` one of other measures'
-values. Intervals and tests follow from the sums of whole clusters, so a measure says nothing of them.
+values. Intervals and tests follow from the sums of whole clusters, so a measure does not declare them.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ class Statistic(SummedMeasure, frozen=True, eq=False, kw_only=True):
     second: Column | None = None
     """By default the rows that are known not to be in the first group."""
     size: str = ""
-    """What it is called as an effect size, if it is one by itself."""
+    """What it is called as an effect size, if it is its own effect size."""
 
     def recipe(self) -> Recipe:
         """Return the sums, and the function of them; undefined without a row."""

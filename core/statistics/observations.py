@@ -65,7 +65,7 @@ def percent(hit: pl.Expr) -> pl.Expr:
 
 
 ABSENT = "absent"
-"""Status of a pair one side of which stands in no row."""
+"""Status of a pair that lacks the row of one side."""
 
 
 def pair_up(observations: pl.DataFrame, sides: tuple[str, str], keep: Sequence[str]) -> pl.DataFrame:

@@ -18,7 +18,7 @@ class Pivot(msgspec.Struct, frozen=True, kw_only=True):
     """Rows with one `index` become one row, with the `values` of each level of `on` in a column of the level's name.
 
     A row is `ok` only if all its levels are; else it has the status of the first level that is not, `absent` where the
-    level stands in no row. All its values are then null. (The words are those of `polars.DataFrame.pivot`.)
+    level has no row. All its values are then null. (The words are those of `polars.DataFrame.pivot`.)
     """
 
     index: str

@@ -33,7 +33,7 @@ class Clustered(msgspec.Struct, frozen=True, kw_only=True):
     """Standard deviation of the clusters' sizes over their mean."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no design."""
+        """Refuse invalid values."""
         if not self.size > 0:
             raise UsageError(f"size is {self.size}. Give a number above 0.", code="options.value")
         if not 0 <= self.icc <= 1:
@@ -59,7 +59,7 @@ class Design(Clustered, frozen=True, kw_only=True):
     """1: a mean, or a mean of paired differences, against neutral. 2: the means of two groups of clusters."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no design."""
+        """Refuse invalid values."""
         super().__post_init__()
         _ensure(self.clusters, self.groups, self.spread)
 
@@ -88,7 +88,7 @@ class RankDesign(Clustered, frozen=True, kw_only=True):
     groups: Literal[1, 2] = 1
 
     def __post_init__(self) -> None:
-        """Refuse what is no design."""
+        """Refuse invalid values."""
         super().__post_init__()
         _ensure(self.clusters, self.groups)
 
@@ -142,7 +142,7 @@ class GroupsDesign(Clustered, frozen=True, kw_only=True):
     ranks: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no design."""
+        """Refuse invalid values."""
         super().__post_init__()
         if len(self.clusters) < 2 or min(self.clusters) < 1 or self.freedom[1] < 1:
             raise UsageError(
@@ -188,7 +188,7 @@ class CrossedDesign(msgspec.Struct, frozen=True, kw_only=True):
     """1: a mean. 2: the means of two groups of columns, each in the same rows."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no design."""
+        """Refuse invalid values."""
         if self.rows < 2 or self.columns < 2:
             raise UsageError(
                 f"rows is {self.rows} and columns is {self.columns}. Give at least 2 of each.", code="options.value"

@@ -202,7 +202,7 @@ def agreement(
             nominal ones as any codes (see `rating_table`).
         scale: How ratings differ.
         plan: How to resample; 9,999 percentile bootstrap samples if none is given.
-        clusters: One label per unit, such as its template, where units are not independent; each unit by itself if
+        clusters: One label per unit, such as its template, where units are not independent; every unit is independent if
             none is given.
 
     Raises:
