@@ -222,8 +222,9 @@ TRISENTBIAS = (
 )
 WORDS = (
     "The design of `bistereo-pairs` (height, women, 6,300 pairs, 14 words), nothing planted, and a random lean of each "
-    "word, of standard deviation `lean` in nats ({:,} studies). By templates alone, the default, the leans pass for "
-    "favouritism. Both at once keep their level, and cover more than 95 % where words hardly lean."
+    "word, of standard deviation `lean` in nats ({:,} studies). By templates alone the leans pass for "
+    "favouritism. Templates crossed with words, the default, keep their level, and their intervals cover more than "
+    "95 % where words hardly lean."
 )
 
 

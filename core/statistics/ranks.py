@@ -202,8 +202,8 @@ def agreement(
             nominal ones as any codes (see `rating_table`).
         scale: How ratings differ.
         plan: How to resample; 9,999 percentile bootstrap samples if none is given.
-        clusters: One label per unit, such as its template, where units are not independent; every unit is independent if
-            none is given.
+        clusters: One label per unit, such as its template, where units are not independent; without labels every unit
+            is independent.
 
     Raises:
         DataError: the ratings are no table, or there is not one cluster per unit.
