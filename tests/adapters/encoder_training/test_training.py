@@ -208,8 +208,9 @@ def test_classifier_with_a_split_of_its_own_tells_what_the_encoder_has_seen(lear
         classify_types(lambda: encoder, corpus, Heads("frozen", name, "sentence"), parts, 2, RECIPE, tmp_path)
         for name in ("vanilla", "contrastive")
     )
-    assert vanilla.values("seen") == [] and len(trained.values("seen")) == len(trained.values("unseen")) == 2
-    assert [one["overall"] for one in vanilla.scores] == [one["overall"] for one in trained.scores]
+    assert len(trained.values("seen")) == len(trained.values("unseen")) == 2
+    # The untrained encoder is judged by the same sentences, as the control.
+    assert vanilla.scores == trained.scores
 
 
 def _saved(encoder, folder):
