@@ -207,8 +207,11 @@ class DeclaredMetric(Metric):
 
 
 def _is_mean(measure: SummedMeasure) -> bool:
-    """Return whether runs can be compared row by row; rows that an answer takes out differ between runs."""
-    return measure.is_mean and measure.out is None
+    """Return whether runs are compared by it row by row; rows that an answer takes out differ between runs.
+
+    A measure with a paper's own test repeats one that is tested over clusters.
+    """
+    return measure.is_mean and measure.out is None and measure.test is None
 
 
 def _described(design: Design) -> dict[str, Any]:

@@ -158,6 +158,10 @@ def test_units_have_the_means_of_the_shares():
     units, found = BIStereoTuples().units(frame, FAST), computed(frame)
     own = units.filter(pl.col("dimension").is_null(), metric="biased_preference_normalised", gender="women")
     assert own["value"].mean() == pytest.approx(one(found, "biased_preference_normalised", gender="women").value)
+    assert {name for name in units["metric"] if "difference" in name} == {
+        "gender_difference_clustered",
+        "gender_difference_normalised_clustered",
+    }
 
 
 def test_conclusion_figure_and_examples_are_made():
