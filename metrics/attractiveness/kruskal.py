@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from scipy import special
 
 from ...core.contracts.estimates import Caveat, Estimate
 from ...core.contracts.records import Scalar
 from ...core.statistics.effects import Effect, defined, effects, p_of
 from ...core.statistics.estimates import interval_caveats, undefined
-from ...core.statistics.intervals import CONTRAST, Array, Codes, Flags, stats, t_ends, t_test, within
-from ...core.statistics.ranks import epsilon_squared, level_counts, places
+from ...core.statistics.intervals import CONTRAST, Array, Codes, Flags, t_ends, t_test, within
+from ...core.statistics.ranks import epsilon_squared, kruskal_h, level_counts, places
 from ...core.statistics.resampling import jackknife, swap_test
 from ...probes.attractiveness.terms import BETWEEN, TRAITS, VARIANTS
 from .gaps import gap_estimates, rank_plan, shown
@@ -52,23 +53,25 @@ def kruskal_estimate(
     Scores that are all alike are evidence of no difference: H is 0 and p is 1.
     """
     level, codes = places(sample.values), np.unique(sample.groups, return_inverse=True)[1]
-    parts = [level[codes == code] for code in range(int(codes.max(initial=-1)) + 1)]
+    shape = (int(codes.max(initial=-1)) + 1, int(level.max(initial=-1)) + 1)
+    table = np.bincount(codes * shape[1] + level, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
     base: dict[str, Any] = {"metric": metric, "group": group, "family": family}
     base |= {"n": len(level), "clusters": len(np.unique(sample.faces))}
-    if len(parts) < 2:
+    if len(table) < 2:
         return Estimate.from_flat(**base, value=None, **undefined("fewer than two groups have scores"))
-    base |= {"unit": f"H, {len(parts) - 1} degrees of freedom", "test": test}
+    base |= {"unit": f"H, {len(table) - 1} degrees of freedom", "test": test}
     if not level.any():
         alike = {"value": 0.0, "statistic": 0.0, "p": 1.0, "caveats": (Caveat.NO_VARIATION,)}
         return Estimate.from_flat(**base, **alike, **shown(Effect(EPSILON, 0.0)))
-    found = stats.kruskal(*parts)
-    statistic = float(found.statistic)
+    # As `scipy.stats.kruskal`, which takes a hundred times as long to begin.
+    statistic = float(kruskal_h(table))
+    p = special.chdtrc(len(table) - 1, statistic)
     size = Effect(EPSILON, statistic / (len(level) - 1))
     if options.effect_resamples:
         faces = np.unique(sample.faces, return_inverse=True)[1]
         sums = level_counts(sample.values, codes, faces)[:, 0]
         (size,) = effects(sums, {EPSILON: lambda totals: epsilon_squared(totals[..., 1:])}, rank_plan(options))
-    return Estimate.from_flat(**base, value=statistic, statistic=statistic, p=p_of(found.pvalue), **shown(size))
+    return Estimate.from_flat(**base, value=statistic, statistic=statistic, p=p_of(p), **shown(size))
 
 
 def filter_estimates(
