@@ -21,7 +21,8 @@ class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
     salience_keep: Literal["within", "above"] = "within"
     """Associations that `tf-idf` keeps: scores within the standard-deviation range, as in Table 4, or above it."""
     documented: str | None = None
-    """CSV of known associations: `descriptor` and `word`, or CrowS-Pairs's `sent_more`. None omits novelty."""
+    """Table of known associations, by the names of its columns: `descriptor` and `word`, or those of SeeGULL,
+    CrowS-Pairs or StereoSet. None omits novelty."""
     human: str | None = None
     """CSV of people's judgements: `descriptor`, `word`, `level` from 1 to 5. None omits the agreement with people."""
     gallery: int = 2
