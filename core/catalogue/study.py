@@ -164,6 +164,13 @@ class Catalogue:
             ) from error
 
 
+class EveryOption(msgspec.Struct, frozen=True):
+    """The options that a run was made with, defaults included."""
+
+    probe: dict[str, Any]
+    metrics: dict[str, dict[str, Any]]
+
+
 class Instrument(msgspec.Struct, frozen=True, dict=True):
     """A probe and metrics with their options. Stages are made once, because some read or generate a whole data set."""
 
@@ -174,9 +181,10 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
     """Roles that have a model."""
 
     @property
-    def measured(self) -> dict[str, dict[str, Any]]:
-        """Return every option of each metric, defaults included."""
-        return {name: msgspec.to_builtins(options) for name, (_, options) in self.metrics.items()}
+    def every_option(self) -> EveryOption:
+        """Return every option of the probe and of each metric."""
+        metrics = {name: msgspec.to_builtins(options) for name, (_, options) in self.metrics.items()}
+        return EveryOption(msgspec.to_builtins(self.options), metrics)
 
     def stages(self) -> list[Stage]:
         """Return the stages, in order, without optional ones whose role has no model."""

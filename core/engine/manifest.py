@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from ..catalogue.study import Study
+from ..catalogue.study import Catalogue, EveryOption, Study
 from ..contracts.adapter import Identity, ModelAdapter
 from ..contracts.errors import DataError
 from ..contracts.records import Scalar
@@ -65,9 +65,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """sha256 of each file that the options name."""
     notes: tuple[str, ...] = ()
     """Notes from reading the data."""
-    measured: dict[str, dict[str, Any]] | None = None
-    """By metric, every option as it was when the run was made, so that a later default changes no earlier result. None
-    in runs that did not record it."""
+    options: EveryOption | None = None
+    """As they were when the run was made, so that a later default changes no earlier result. None in runs that did not
+    record them."""
     remeasured: dict[str, Any] = {}
     """`METRIC.option`: options changed when the run was scored again. Never in the store."""
     mode: str = "use"
@@ -97,6 +97,25 @@ def remeasured_in(folder: Path) -> dict[str, Any]:
         DataError: the manifest cannot be read.
     """
     return read_manifest(folder).remeasured if (folder / MANIFEST).exists() else {}
+
+
+def as_made(catalogue: Catalogue, manifest: Manifest) -> Study:
+    """Return the study of a run, with those options set whose default has changed since."""
+    study = manifest.study
+
+    recorded = manifest.options
+
+    def settled(kind: str, name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        options = catalogue.plugins.load(kind, name).options
+        if recorded is None:
+            then = options.former
+        else:
+            then = recorded.probe if kind == "probe" else recorded.metrics.get(name, {})
+        now = {f.name: msgspec.json.encode(default_of(f)) for f in msgspec.structs.fields(options) if not f.required}
+        return {k: v for k, v in then.items() if k in now and now[k] != msgspec.json.encode(v)} | dict(chosen)
+
+    metrics = {name: settled("metric", name, chosen) for name, chosen in study.metrics.items()}
+    return msgspec.structs.replace(study, options=settled("probe", study.probe, study.options), metrics=metrics)
 
 
 def in_words(options: Mapping[str, Any]) -> str:

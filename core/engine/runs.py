@@ -26,7 +26,17 @@ from ..store.bulk import batched
 from .budget import Budget, Caps, ensure_priced
 from .ledger import Ledger
 from .limiter import Limiters, describe
-from .manifest import Manifest, StageRecord, add_up, describe_machine, digest_data, find_earlier, new_name, set_settings
+from .manifest import (
+    Manifest,
+    StageRecord,
+    add_up,
+    as_made,
+    describe_machine,
+    digest_data,
+    find_earlier,
+    new_name,
+    set_settings,
+)
 from .observations import gather_observations
 from .progress import Progress, Silent
 from .scheduler import Keyed, Mode, Scheduler
@@ -60,7 +70,8 @@ async def execute(
         BudgetError: the budget is spent; the run can be resumed.
         ModelError: the model refuses the key or account.
     """
-    instrument = catalogue.instrument(study)
+    earlier = find_earlier(store, options.name, study)
+    instrument = catalogue.instrument(study if earlier is None else as_made(catalogue, earlier.manifest))
     ensure_capable(catalogue, study, instrument)
     prices = {model: catalogue.registry.model(model).prices for model in study.roles.values()}
     ensure_priced(options.caps, prices)
@@ -221,7 +232,7 @@ class _Run:
             identities={role: self.adapters[model].identity for role, model in self.study.roles.items()},
             settings={role: found for role, m in self.study.roles.items() if (found := set_settings(self.adapters[m]))},
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
-            measured=self.instrument.measured,
+            options=self.instrument.every_option,
             mode=self.options.mode,
             command=self.options.command,
             **describe_machine(),

@@ -67,7 +67,7 @@ class _Import:
 
     def __init__(self, catalogue: Catalogue, study: Study, answers: Answers, options: ImportOptions) -> None:
         instrument = catalogue.instrument(study)
-        self._stages, self._measured = instrument.stages(), instrument.measured
+        self._stages, self._all = instrument.stages(), instrument.every_option
         self._lacks_data = getattr(instrument.options, "data", "") is None
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
         self._study = msgspec.structs.replace(study, roles={stage.role: options.model for stage in self._stages})
@@ -175,7 +175,7 @@ class _Import:
             stages=self._records,
             data=digest_data(self._study.options) | {self._answers.path: self._answers.sha256},
             notes=(f"These answers were not collected here; they come from {self._answers.path}.", *self._notes),
-            measured=self._measured,
+            options=self._all,
             mode=IMPORTED,
             command=self._options.command,
             **describe_machine(),

@@ -24,7 +24,7 @@ from ..contracts.errors import DataError, UsageError
 from ..contracts.records import AnyResponse, Scalar
 from ..engine.ledger import Ledger
 from ..engine.limiter import Limiters
-from ..engine.manifest import Manifest, StageRecord, describe_machine, new_name
+from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, new_name
 from ..engine.scheduler import Scheduler
 from ..store import NewTrial, RunRow, Store, get_run, list_runs
 from ..store.bulk import table_of
@@ -99,7 +99,7 @@ class _Recheck:
                 f"run {run.name} has no model here ({self._manifest.mode}), so it cannot be rechecked.",
                 code="run.no-model",
             )
-        study = self._manifest.study
+        study = as_made(catalogue, self._manifest)
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
         self._stages = {stage.name: stage for stage in catalogue.instrument(study).stages()}
         self.adapters = {role: catalogue.adapter(model) for role, model in study.roles.items()}

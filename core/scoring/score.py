@@ -17,7 +17,7 @@ from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Measure
 from ..contracts.words import explained
-from ..engine.manifest import Manifest, default_of, describe_machine, digest_files, new_name
+from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, new_name
 from ..engine.observations import gather_observations, stack, unstack
 from ..statistics.estimates import judge
 from ..store import RunRow, Store, get_run, read_failures, stream_trials
@@ -101,7 +101,7 @@ def score(
     """
     run = get_run(store, name)
     manifest = msgspec.json.decode(run.manifest, type=Manifest)
-    manifest = _remeasured(_as_made(catalogue, manifest), assignments or {})
+    manifest = _remeasured(msgspec.structs.replace(manifest, study=as_made(catalogue, manifest)), assignments or {})
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     observations = observations_of(store, run, stages)
@@ -125,18 +125,6 @@ def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[
         stage.name: gather_observations(stage, stream_trials(store, run.id, stage.name), failures, store.blob)
         for stage in stages
     }
-
-
-def _as_made(catalogue: Catalogue, manifest: Manifest) -> Manifest:
-    """Set the options whose default has changed since the run to what they were then."""
-    metrics = {}
-    for name, chosen in manifest.study.metrics.items():
-        kind = catalogue.plugins.load("metric", name).options
-        then = kind.former if manifest.measured is None else manifest.measured.get(name, {})
-        now = {f.name: msgspec.json.encode(default_of(f)) for f in msgspec.structs.fields(kind) if not f.required}
-        changed = {k: v for k, v in then.items() if k in now and now[k] != msgspec.json.encode(v)}
-        metrics[name] = changed | chosen
-    return msgspec.structs.replace(manifest, study=msgspec.structs.replace(manifest.study, metrics=metrics))
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:
@@ -173,7 +161,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         identities={},
         data=digest_files([path]),
         notes=imported.notes,
-        measured=instrument.measured,
+        options=instrument.every_option,
         **describe_machine(),
     )
     stages = tuple(instrument.stages())
@@ -190,7 +178,7 @@ def measure_frame(
     Raises:
         UsageError: an assignment is not to a metric of the study.
     """
-    manifest = _remeasured(_as_made(catalogue, manifest), assignments or {})
+    manifest = _remeasured(msgspec.structs.replace(manifest, study=as_made(catalogue, manifest)), assignments or {})
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}
@@ -214,10 +202,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         conclusions={name: m.conclude(estimates[name]) for name, (m, _) in instrument.metrics.items()},
         methods=tuple(m.methods(o) for m, o in instrument.metrics.values()),
         metrics=instrument.metrics,
-        options={
-            scores.manifest.study.probe: msgspec.to_builtins(instrument.options),
-            **instrument.measured,
-        },
+        options={scores.manifest.study.probe: (e := instrument.every_option).probe, **e.metrics},
     )
 
 

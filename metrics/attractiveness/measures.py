@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import Measure
 from ...core.statistics.facets import FacetOptions
@@ -19,6 +22,7 @@ class AttractivenessMetricOptions(FacetOptions, frozen=True, kw_only=True):
 
     What is said of one scenario, of their number and of the labels is for these scenarios and other faces.
     """
+    former: ClassVar[Mapping[str, Any]] = {"cluster": "face"}
     effect_resamples: int = 999
     """Resamples behind the intervals of rank statistics (epsilon squared, rank-biserial, rank correlations).
 

@@ -7,7 +7,8 @@ share the group or the attribute: so tests are crossed by group and attribute.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -36,6 +37,7 @@ class BIStereoTuplesMetricOptions(FacetOptions, frozen=True, kw_only=True):
 
     cluster: str | tuple[str, ...] = ("disadvantaged", "attribute")
     """What the claim is to hold for beyond the values at hand: two columns are crossed, one is resampled whole."""
+    former: ClassVar[Mapping[str, Any]] = {"cluster": "disadvantaged"}
 
 
 def _difference(scoring: str, how: str, way: str, tested: str) -> Matched:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from ...core.contracts.errors import UsageError
 from ...core.statistics.estimates import TestingOptions
@@ -27,6 +28,7 @@ class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
     """CSV of people's judgements: `descriptor`, `word`, `level` from 1 to 5. None omits the agreement with people."""
     gallery: int = 2
     """Number of images to show with their descriptions, per dimension."""
+    former: ClassVar[Mapping[str, Any]] = {"method": "tf-idf"}
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""

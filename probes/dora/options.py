@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from ...core.contracts import Options
 from ...core.contracts.errors import UsageError
@@ -51,6 +52,7 @@ class DoraOptions(Options, frozen=True, kw_only=True):
     """Number of judgements per association."""
     judge_temperature: float | None = 0.7
     """Temperature of the judge. At 0, most models always give the same judgement, and self-agreement has no meaning."""
+    former: ClassVar[Mapping[str, Any]] = {"salience": "tf-idf", "wordings": 1}
 
     def __post_init__(self) -> None:
         """Refuse invalid numbers and labels."""
