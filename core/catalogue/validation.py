@@ -182,6 +182,7 @@ def _documented(node: ast.stmt) -> dict[str, str]:
         field.target.id: inspect.cleandoc(text.value.value)
         for field, text in zip(body, body[1:], strict=False)
         if isinstance(field, ast.AnnAssign)
+        and not ast.unparse(field.annotation).startswith("ClassVar")
         and isinstance(field.target, ast.Name)
         and isinstance(text, ast.Expr)
         and isinstance(text.value, ast.Constant)
