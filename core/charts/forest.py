@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ..contracts.estimates import Estimate
+
 SKY, ORANGE, BLUE, GREY, INK = "#56B4E9", "#E69F00", "#0072B2", "#EDEDED", "#222222"
 LEAST_LABEL = 4.0
 """Percentage below which a segment is too low for its number."""
@@ -56,6 +58,12 @@ class Point(msgspec.Struct, frozen=True):
     low: float | None
     high: float | None
     shown: bool = False
+
+    @classmethod
+    def of(cls, estimate: Estimate, *hidden: str) -> Point:
+        """Return the point of an estimate; its label is its group, but for the factors that are `hidden`."""
+        label = ", ".join(str(level) for name, level in estimate.group.items() if name not in hidden)
+        return cls(label or "all", estimate.value, estimate.low, estimate.high, estimate.shown)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -155,6 +163,33 @@ def columns(title: str, xlabel: str, bars: Sequence[Column], neutral: float) -> 
     axes.set_title(title, fontsize=MEDIUM + 1.5, loc="left")
     plain(axes)
     return figure
+
+
+def grouped_bars(axes: Axes, ylabel: str, layers: Sequence[tuple[Layer, Sequence[Column]]]) -> None:
+    """Draw upright bars with whiskers, side by side per label: of every layer that has a bar of the label."""
+    labels = list(dict.fromkeys(bar.label for _, bars in layers for bar in bars))
+    width = 0.8 / len(layers)
+    for place, (layer, bars) in enumerate(layers):
+        look: dict[str, Any] = {
+            "color": layer.colour,
+            "hatch": layer.hatch,
+            "edgecolor": INK,
+            "linewidth": 0.6,
+            "label": layer.label,
+        }
+        at = [labels.index(bar.label) + width * (place - (len(layers) - 1) / 2) for bar in bars]
+        axes.bar(at, [bar.value or 0.0 for bar in bars], 0.93 * width, **look)
+        for x, bar in zip(at, bars, strict=True):
+            if bar.low is not None and bar.high is not None:
+                axes.plot([x, x], [bar.low, bar.high], color=INK, linewidth=1.2)
+            if bar.value is None:
+                axes.text(x, 1, "no data", rotation=90, ha="center", va="bottom", fontsize=SMALL)
+            elif bar.mark:
+                top = max(bar.value, bar.high or bar.value, 0.0)
+                axes.text(x, top, bar.mark, ha="center", va="bottom", fontsize=MEDIUM + 2)
+    axes.set_xticks(range(len(labels)), [label.replace(" ", "\n") for label in labels], fontsize=SMALL)
+    axes.set_ylabel(ylabel, fontsize=MEDIUM)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _column(axes: Axes, row: int, bar: Column) -> None:

@@ -22,7 +22,7 @@ from ..charts.forest import Panel, Point, forest
 from ..contracts import HEADLINE, Metric, Options
 from ..contracts.estimates import Chart, Estimate, Example, Measure
 from ..contracts.records import Scalar
-from .declared_rows import CLUSTERS, ROW, UNIT, Design, Part, choose, parts, prepared, widened
+from .declared_rows import CLUSTERS, ROW, UNIT, Chosen, Design, Part, choose, parts, prepared, widened
 from .estimates import MarginOptions, correct
 from .facets import OVER, FacetOptions, population
 from .inference import concerned, estimate
@@ -58,8 +58,8 @@ class DeclaredMetric(Metric):
     """Which rows become one."""
     row: ClassVar[str] = ""
     """Column that names a row, and what a row is called; by default that of the pivot, or `trial`, an answer."""
-    shows: ClassVar[str] = ""
-    """Measure whose greatest and least rows are the examples; by default the first mean with a neutral value."""
+    shows: ClassVar[tuple[str, ...]] = ()
+    """Measures whose greatest and least rows are the examples; by default the first mean with a neutral value."""
     _declared: ClassVar[Design] = Design(measures=())
     _aside: ClassVar[frozenset[str]] = frozenset()
 
@@ -85,8 +85,8 @@ class DeclaredMetric(Metric):
         """Return what is declared; override it where an option says which measures, groups or clusters there are.
 
         The option `cluster` of `FacetOptions` names the clusters. Measures whose rows, groups or clusters differ stand
-        in designs of their own, of which the first says what is missing. The class still lists every measure that there
-        may be: its words are those of reports.
+        in designs of their own; the first with `missing`, else the first, says what is missing. The class still lists
+        every measure that there may be: its words are those of reports.
         """
         if isinstance(options, FacetOptions):
             return msgspec.structs.replace(self._declared, clusters=options.ways)
@@ -125,7 +125,7 @@ class DeclaredMetric(Metric):
             if design.given(measure, by)
             and (concerned(measure, part, design) or (not by and (frame.is_empty() or not design.limited(measure))))
         ]
-        design, frame = both[0]
+        design, frame = next((own for own in both if own[0].missing is not None), both[0])
         return [*correct(found, options.correction, options.alpha, FAMILY), *_missing(frame, design, options.level)]
 
     def units(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
@@ -188,13 +188,14 @@ class DeclaredMetric(Metric):
         for design, frame in self._prepared(observations, options):
             means = [measure for measure in design.summed if measure.is_mean and measure.report]
             tested = [measure for measure in means if measure.neutral is not None]
-            named = [measure for measure in means if measure.name == self.shows] if self.shows else [*tested, *means]
+            named = [m for m in means if m.name in self.shows] if self.shows else [*tested, *means]
             if named and {"key", KEYS} & set(frame.columns):
                 by = next((by for by in design.groups if by), ())
                 groups = list(parts(frame, design, by))
-                for measure in named:
-                    if found := [e for part in groups for e in _extremes(measure, part, options.examples)]:
-                        return found
+                every = ([e for part in groups for e in _extremes(m, part, options.examples)] for m in named)
+                found = [own for own in every if own]
+                if found:
+                    return [e for own in found[: len(self.shows) or 1] for e in own]
         return []
 
     def _groupings(self, estimates: Sequence[Estimate]) -> list[list[Estimate]]:
@@ -251,10 +252,10 @@ def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -
     chosen, recipe = choose(measure, part), measure.recipe()
     least, greatest = measure.reach or (None, None)
     ways = [] if measure.independent else _ways(design)
-    values, sides = measure.scale * chosen.sample.values, chosen.sample.sides
+    sides = chosen.sample.sides
     rows = part.frame.select(ROW, UNIT, *(pl.col(way).fill_null("") for way in ways))[chosen.rows].with_columns(
         pl.Series("sign", 1 - 2 * sides if recipe.sides else np.ones_like(sides), dtype=pl.Int8),
-        pl.Series("value", values[:, 0] - values[:, 1] if recipe.partial else values[:, 0]).fill_nan(None),
+        _values(measure, chosen),
         pl.Series("status", chosen.statuses, dtype=pl.String),
         *([pl.Series("level", np.array(recipe.levels[1])[sides])] if recipe.levels else []),
     )
@@ -282,6 +283,12 @@ def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -
     )
 
 
+def _values(measure: SummedMeasure, chosen: Chosen) -> pl.Series:
+    """Return what the rows add to a mean, in the unit; null is missing."""
+    values = measure.scale * chosen.sample.values
+    return pl.Series("value", values[:, 0] - values[:, 1] if measure.recipe().partial else values[:, 0]).fill_nan(None)
+
+
 def _ways(design: Design) -> list[str]:
     return list(CLUSTERS[: len(design.clusters)])
 
@@ -299,7 +306,7 @@ def _forest(name: str, words: Measure, estimates: Sequence[Estimate]) -> Chart |
     found = [e for e in estimates if e.metric == name and e.value is not None][:MOST_POINTS]
     if not found:
         return None
-    points = [Point(", ".join(map(str, e.group.values())) or "all", e.value, e.low, e.high, e.shown) for e in found]
+    points = [Point.of(e) for e in found]
     axis = " ".join(filter(None, [words.label, f"({words.unit})" if words.unit else ""]))
     line = "" if found[0].neutral is None else " The dashed line is neutral."
     caption = f"{words.label} with its interval; full marks are significant after correction.{line}"
@@ -310,9 +317,7 @@ def _extremes(measure: SummedMeasure, part: Part, count: int) -> Iterator[Exampl
     """Yield the rows above neutral with the greatest values, and those below it with the least."""
     chosen = choose(measure, part)
     keys = pl.col(KEYS) if KEYS in part.frame.columns else pl.concat_list(pl.col("key").cast(pl.Binary))
-    rows = part.frame.select(ROW, keys.alias("keys"))[chosen.rows].with_columns(
-        value=pl.Series(measure.scale * chosen.sample.values[:, 0]).fill_nan(None)
-    )
+    rows = part.frame.select(ROW, keys.alias("keys"))[chosen.rows].with_columns(_values(measure, chosen))
     rows = rows.drop_nulls("value").filter(pl.col("keys").list.drop_nulls().list.len() > 0)
     if rows.is_empty():
         return

@@ -148,6 +148,9 @@ class Found(NamedTuple):
 
 def estimate(measure: DeclaredMeasure, whole: Part, design: Design, options: TestingOptions) -> Estimate:
     """Return the estimate of a measure in a group, before any correction."""
+    if measure.neutral is not None and not measure.tested:
+        silent = msgspec.structs.replace(measure, neutral=None)
+        return estimate(silent, whole, design, options).replace(neutral=measure.neutral)
     part, bases = whole.of(measure, design), design.bases(measure)
     chosen = [choose(base, part) for base in bases]
     n, missing = _counted(chosen)

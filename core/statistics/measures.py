@@ -49,6 +49,8 @@ class DeclaredMeasure(_Named, frozen=True, eq=False, kw_only=True):
     unit: str = ""
     neutral: float | None = None
     """What an unbiased model would give; None where no single value is neutral, and nothing is tested."""
+    tested: bool = True
+    """Whether it is tested against `neutral`, with an effect size; else neutral is only stated."""
     direction: str = ""
     """What greater values mean, such as `more stereotyping`."""
     scale: float = 1.0
@@ -287,6 +289,11 @@ class Derived(DeclaredMeasure, frozen=True, eq=False, kw_only=True):
 
     of: tuple[str, ...]
     by: Callable[..., Array]
+
+
+def own_family(name: str) -> Callable[[tuple[str, ...]], str]:
+    """Return the name of a family of tests by grouping, as `DeclaredMeasure.family`."""
+    return lambda by: f"{name}, {'by ' + ' and '.join(by) if by else 'whole study'}"
 
 
 def deviations_of(neutral: float, base: int = 0) -> Callable[[Array], Array]:

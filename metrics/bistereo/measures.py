@@ -58,43 +58,6 @@ TRISENTBIAS: Mapping[str, Measure] = {
         "the desirable description preferred more often than the undesirable one",
     ),
 }
-NLI: Mapping[str, Measure] = {
-    "halo": Measure(
-        "Halo effect",
-        "Entailment of positive attributes with fair skin minus that with dark skin, within pairs.",
-        "percentage points",
-        "positive attributes taken to follow from fair skin",
-    ),
-    "horn": Measure(
-        "Horn effect",
-        "Entailment of negative attributes with dark skin minus that with fair skin, within pairs.",
-        "percentage points",
-        "negative attributes taken to follow from dark skin",
-    ),
-    **{
-        f"{name}_{kind}": Measure(
-            f"{name.capitalize()} effect ({kind})",
-            f"The {name} effect {how}.",
-            "percentage points",
-            "more stereotyping",
-        )
-        for name in ("halo", "horn")
-        for kind, how in (
-            ("contradiction", "of contradictions, with the skin tones exchanged"),
-            ("probability", "of the probability of entailment"),
-        )
-    },
-    **{
-        name: Measure(name.capitalize(), f"Share of readable answers that say {name}.", "%", f"{name} said more often")
-        for name in ("entailment", "contradiction", "neutral")
-    },
-    **{
-        f"{name}_probability": Measure(
-            f"Probability of {name}", f"Mean probability of {name}.", "%", f"{name} more probable"
-        )
-        for name in ("entailment", "contradiction", "neutral")
-    },
-}
 DRAFT: Mapping[str, Measure] = {
     "drafted_tuples": Measure(
         "Drafted tuples", "Distinct tuples that the model drafted.", "distinct tuples", "more tuples"

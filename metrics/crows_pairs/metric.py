@@ -66,7 +66,7 @@ class CrowsPairs(DeclaredMetric):
     needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
     pivot = Pivot(index="pair", on="side", levels=SIDES, values="log_probability")
     groups = ((), ("bias_type",))
-    shows = "log_odds_difference"
+    shows = ("log_odds_difference",)
     measures = (
         Share(
             "metric_score",

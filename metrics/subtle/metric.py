@@ -7,21 +7,23 @@ are crossed by templates and terms. Artefacts are counted beside the association
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
+from ...core.charts.forest import BLUE, ORANGE, SKY, SMALL, Column, Layer, grouped_bars, new_figure
 from ...core.contracts import Options
 from ...core.contracts.errors import DataError
-from ...core.contracts.estimates import POSITION, Example
+from ...core.contracts.estimates import POSITION, Chart, Estimate, Example
+from ...core.contracts.words import signed
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import POINTS
 from ...core.statistics.facets import FacetOptions
 from ...core.statistics.intervals import Array
-from ...core.statistics.measures import Share, Statistic
+from ...core.statistics.measures import Share, Statistic, own_family
 from ...core.statistics.measures_compared import Difference
 from ...core.statistics.observations import require_columns, require_known
 from ...core.statistics.ranks import kendall_p, tau_b, tau_c
@@ -38,6 +40,15 @@ CODINGS = ("polarity", "stereotype match")
 it is that of the given term (1), the opposite (-1) or neutral (0), which the paper's Table 1 follows."""
 MATCH = "follows the base rates: a model that always answers positive, whatever is given, has tau-c 1"
 OVERALL = ((), ("domain",))
+LOOKS = {
+    "delta_PL": Layer("ΔPL", BLUE),
+    "delta_NL": Layer("ΔNL", ORANGE, "//"),
+    "delta_NuL": Layer("ΔNuL", SKY, ".."),
+}
+CAPTION = (
+    "Percentage of positive, negative and neutral answers where the given term is positive, minus that where it is "
+    "negative, with cluster intervals. 0: the given term has no effect. * significant after correction. "
+)
 PLACES = (1, 2, 3)
 
 
@@ -87,16 +98,12 @@ def _delta(option: str) -> Difference:
         size="risk difference",
         scale=100,
         limits=(0, 100),
-        family=lambda by: _family(name, by),
+        family=own_family(name),
         label=f"Δ{SYMBOLS[option]}",
         meaning=f"Percentage of {option} answers where the given term is positive, minus that where it is negative.",
         unit=POINTS,
         direction=f"more {option} answers to positive than to negative terms",
     )
-
-
-def _family(what: str, by: tuple[str, ...]) -> str:
-    return f"{what}, by {' and '.join(by)}" if by else f"{what}, whole study"
 
 
 def _table(coding: str, sums: tuple[Array, ...]) -> Array:
@@ -131,7 +138,7 @@ def _tau(letter: str, of: Callable[[Array], Array], coding: str, *, clustered: b
         group={"coding": coding},
         note=MATCH if match else "",
         main=clustered,
-        family=lambda by: _family("tau_c, clusters" if clustered else kind, by),
+        family=own_family("tau_c, clusters" if clustered else kind),
         label=f"Kendall's tau-{letter}, {'clusters' if clustered else 'asymptotic test'}",
         meaning=f"Rank correlation of the polarity of the given term and the answer (tau-{letter}), from -1 to 1; "
         "coded as a match with the stereotype it follows the base rates, and 0 is not neutral.",
@@ -214,6 +221,13 @@ class Subtle(DeclaredMetric):
         own = found.filter(pl.col("metric").str.starts_with("delta_"), pl.col("pronoun").is_null())
         return own.drop("pronoun", "position", strict=False)
 
+    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
+        """Draw the differences by domain as bars (the paper's Figure 3), and a forest plot of each measure."""
+        return [
+            *_bars([e for e in estimates if e.metric in LOOKS and [*e.group] == ["domain"]]),
+            *super().figures(estimates),
+        ]
+
     def examples(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> list[Example]:
         """Pick per domain and given polarity answers of that polarity, one per template."""
         if not {"key", "item", "template", "term"} <= set(observations.columns):
@@ -231,3 +245,19 @@ class Subtle(DeclaredMetric):
             )
             for row in chosen.iter_rows(named=True)
         ]
+
+
+def _bars(estimates: Sequence[Estimate]) -> list[Chart]:
+    if all(e.value is None for e in estimates):
+        return []
+    marked = [(e, Column(str(e.group["domain"]), e.value, e.low, e.high, "*" if e.shown else "")) for e in estimates]
+    figure = new_figure((1.7 * len(marked) / len(LOOKS) + 1.2, 4.4))
+    axes = figure.add_subplot()
+    layers = [(look, [bar for e, bar in marked if e.metric == name]) for name, look in LOOKS.items()]
+    grouped_bars(axes, "percentage points", layers)
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.margins(y=0.12)
+    figure.legend(loc="outside lower center", ncols=len(LOOKS), frameon=False, fontsize=SMALL)
+    told = ("no data" if e.value is None else signed(e.value, 1) for e in estimates)
+    words = " ".join(f"{e.group['domain']}, {e.metric}: {value}." for e, value in zip(estimates, told, strict=True))
+    return [Chart("subtle-differences", "Differences by domain", CAPTION + words, figure)]

@@ -7,7 +7,18 @@ import sys
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from prejudge.core.charts.forest import Bar, Column, Layer, Panel, Point, columns, forest, stacked_bars
+from prejudge.core.charts.forest import (
+    Bar,
+    Column,
+    Layer,
+    Panel,
+    Point,
+    columns,
+    forest,
+    grouped_bars,
+    new_figure,
+    stacked_bars,
+)
 
 LAYERS = [Layer("yes", "#000000", ".."), Layer("no", "#ffffff")]
 
@@ -38,6 +49,18 @@ def test_labels_do_not_overlap():
     figure.draw_without_rendering()
     boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
     assert all(one.x1 < other.x0 for one, other in zip(boxes, boxes[1:], strict=False))
+
+
+def test_grouped_bars_stand_side_by_side_with_whiskers_marks_and_gaps():
+    axes = new_figure((4, 3)).add_subplot()
+    first = [Column("a b", 10.0, 5.0, 15.0, "*"), Column("c", -4.0, None, None)]
+    grouped_bars(axes, "%", [(LAYERS[0], first), (LAYERS[1], [Column("c", None, None, None)])])
+    one, other = axes.containers
+    assert [bar.get_height() for bar in one] == [10.0, -4.0] and [bar.get_height() for bar in other] == [0.0]
+    assert one[1].get_x() + one[1].get_width() < other[0].get_x() + 1e-9
+    assert [text.get_text() for text in axes.texts] == ["*", "no data"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a\nb", "c"]
+    assert [list(line.get_ydata()) for line in axes.lines] == [[5.0, 15.0]]
 
 
 def test_forest_fills_what_was_shown():

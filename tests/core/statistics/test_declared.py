@@ -360,3 +360,25 @@ def test_lean_of_words_is_no_lean_of_the_model():
         found.append((crossed.p <= 0.05, plain.p <= 0.05))
     held, not_held = np.mean(found, axis=0)
     assert held <= 0.125 and not_held > 0.25
+
+
+def test_neutral_value_may_be_stated_without_a_test():
+    options = statistics.MarginOptions(resamples=199, margin=40)
+    tested, stated = (
+        one(observed(), statistics.Share("share", hit="hit", neutral=50, tested=flag), options)
+        for flag in (True, False)
+    )
+    assert tested.p is not None and tested.effect.value is not None and tested.verdict is not None
+    assert (stated.p, stated.effect.value, stated.verdict) == (None, None, None)
+    assert stated.neutral == tested.neutral == 50 and (stated.low, stated.high) == (tested.low, tested.high)
+
+
+def test_examples_of_matched_numbers_are_the_greatest_differences():
+    class Gap(statistics.DeclaredMetric):
+        measures = (statistics.Matched("gap", first="x", second="y"),)
+
+    frame = observed()
+    gaps = frame.filter(status="ok").select(pl.col("x") - pl.col("y")).to_series().drop_nulls()
+    least, greatest = gaps.min(), gaps.max()
+    found = Gap().examples(frame, statistics.MarginOptions(examples=1))
+    assert [e.value for e in found] == pytest.approx([greatest, least])

@@ -216,10 +216,14 @@ def test_conclusion_says_the_opposite_where_it_is_so():
 def test_figures_and_examples_are_made():
     frame = study(0.5)
     charts = BIStereoNLI().figures(computed(frame))
-    assert [c.name for c in charts] == ["bistereo-nli-women", "bistereo-nli-men", "bistereo-nli-effects"]
+    assert [c.name for c in charts] == ["bistereo-nli-men", "bistereo-nli-women", "bistereo-nli-effects"]
     examples = BIStereoNLI().examples(frame, FAST)
-    assert examples and all(len(example.keys) == 2 for example in examples)
-    assert all(b"fair" in e.keys[0] for e in examples if "fair" in e.title)
+    assert {e.title.split(",")[0] for e in examples} == {"Halo effect", "Horn effect"}
+    labels = {row["key"]: row["label"] for row in frame.iter_rows(named=True)}
+    for e in examples:
+        fair, dark = (labels[key] == "entailment" for key in e.keys)
+        assert b"fair" in e.keys[0] and fair != dark
+        assert fair == ((e.value > 0) == e.title.startswith("Halo"))
 
 
 @pytest.mark.parametrize(("column", "value"), [("label", "yes"), ("skin", "brown"), ("sentiment", "mixed")])

@@ -237,10 +237,33 @@ def test_units_have_the_means_of_the_differences():
 def test_figures_and_examples_are_made():
     frame = study(0.3)
     found = computed(frame)
-    names = [chart.name for chart in Subtle().figures(found)]
-    assert names == ["delta_PL", "delta_NL", "delta_NuL", "tau_c_clustered"]
+    charts = Subtle().figures(found)
+    assert [chart.name for chart in charts] == [
+        "subtle-differences",
+        "delta_PL",
+        "delta_NL",
+        "delta_NuL",
+        "tau_c_clustered",
+    ]
     examples = Subtle().examples(frame, FAST)
     assert len(examples) == 12 and all(example.keys == (b"k",) for example in examples)
+
+
+def test_bars_are_those_of_the_papers_figure_3():
+    # A bar per difference and domain, its height the difference of the shares; a star where it is significant.
+    frame = study(0.3)
+    found = computed(frame)
+    bars = Subtle().figures(found)[0]
+    axes = bars.figure.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["beauty", "nationality"]
+    for container, chosen in zip(axes.containers, ("positive", "negative", "neutral"), strict=True):
+        for bar, domain in zip(container, ("beauty", "nationality"), strict=True):
+            own = frame.filter(domain=domain).with_columns(hit=100 * (pl.col("chosen") == chosen))
+            shares = [own.filter(given=given)["hit"].mean() for given in ("positive", "negative")]
+            assert bar.get_height() == pytest.approx(shares[0] - shares[1])
+    stars = [e for e in found if e.metric.startswith("delta_") and [*e.group] == ["domain"] and e.shown]
+    assert stars and [text.get_text() for text in axes.texts] == ["*"] * len(stars)
+    assert f"beauty, delta_PL: {one(found, 'delta_PL', domain='beauty').value:+.1f}." in bars.caption
 
 
 def test_false_positives_are_nominal_where_nothing_is_planted():

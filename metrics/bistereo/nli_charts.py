@@ -1,0 +1,54 @@
+"""The figures of BIStereo-NLI: the paper's 3 and 23 to 26, and a forest plot of the effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...core.charts.forest import ORANGE, SKY, SMALL, Column, Layer, Panel, Point, forest, grouped_bars, new_figure
+from ...core.contracts.estimates import Chart, Estimate
+from ...probes.bistereo.terms import SKINS
+
+CONTEXT = ("gender", "kind", "direction")
+LOOKS = {"fair": Layer("fair-skinned", SKY), "dark": Layer("dark-skinned", ORANGE, "//")}
+SHOWN = ("contradiction", "entailment")
+EFFECTS = (
+    "Halo effect: entailment of positive attributes, fair minus dark. Horn effect: entailment of negative ones, "
+    "dark minus fair. 0: the skin tone has no effect. Full points are significant after correction; lines are "
+    "cluster intervals."
+)
+
+
+def draw(estimates: Sequence[Estimate], effects: Sequence[Estimate]) -> list[Chart]:
+    """Return the bars of each gender, and the forest plot of the effects."""
+    bars = [e for e in estimates if e.metric in SHOWN]
+    genders = dict.fromkeys(str(e.group["gender"]) for e in bars)
+    charts = [_bars(gender, [e for e in bars if e.group["gender"] == gender]) for gender in genders]
+    panels = [
+        Panel(f"{name} effect", "percentage points", [Point.of(e) for e in effects if e.metric == name])
+        for name in dict.fromkeys(e.metric for e in effects)
+    ]
+    return [
+        *charts,
+        *([Chart("bistereo-nli-effects", "Halo and horn effects", EFFECTS, forest(panels))] if panels else []),
+    ]
+
+
+def _bars(gender: str, estimates: Sequence[Estimate]) -> Chart:
+    figure = new_figure((9.6, 4.4))
+    for axes, metric in zip(figure.subplots(1, 2), SHOWN, strict=True):
+        own = [(skin, e) for skin in SKINS for e in estimates if e.metric == metric and e.group["skin"] == skin]
+        bars = [(skin, Column(str(e.group["category"]), e.value, e.low, e.high)) for skin, e in own]
+        grouped_bars(axes, f"{metric} (%)", [(LOOKS[skin], [b for name, b in bars if name == skin]) for skin in SKINS])
+        axes.set_ylim(0, 105)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=SMALL)
+    said = " ".join(f"{e.group['category']}, {e.group['skin']}, {e.metric}: {_number(e)}." for e in estimates)
+    caption = (
+        "Percentage of readable answers that say contradiction and entailment, by category of attribute and skin tone, "
+        "with cluster intervals. An unbiased model gives neither: both are 0 for each skin tone. " + said
+    )
+    return Chart(f"bistereo-nli-{gender}", f"Contradiction and entailment, {gender}", caption, figure)
+
+
+def _number(estimate: Estimate) -> str:
+    return "no data" if estimate.value is None else f"{estimate.value:.1f} %"
