@@ -9,7 +9,7 @@ import msgspec
 
 from ...core.contracts.adapter import Room
 from ...core.contracts.errors import ModelError
-from .errors import Reply, Scrubber, explain_reply, explain_unreadable, read_room
+from .errors import UNREADABLE, Reply, Scrubber, explain_leak, explain_reply, explain_unreadable, read_room
 from .wire import Wire
 
 T = TypeVar("T")
@@ -39,6 +39,8 @@ class Caller:
             self.tell(room)
         if not 200 <= reply.status < 300:
             raise explain_reply(reply, self.where, self.model, self._scrub)
+        if self._scrub.finds(reply.body):
+            raise explain_leak(self.where)
         answer = self._read(reply, kind)
         if isinstance(answer, ModelError):
             raise answer
@@ -64,6 +66,6 @@ class Caller:
             self._decoders[kind] = msgspec.json.Decoder(kind)
         try:
             answer: T = self._decoders[kind].decode(reply.body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             return explain_unreadable(reply, self.where, self.model, self._scrub)
         return answer

@@ -1,6 +1,7 @@
 """Errors of an endpoint, as one clear line and a decision. All errors of other libraries pass through here.
 
-No key leaves this module: keys are removed from every text of other libraries and servers.
+No key leaves this module: it is removed from error texts of other libraries and servers, and an answer that holds it
+is refused. Answers are never changed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from ...core.contracts.adapter import Room
 from ...core.contracts.errors import AuthenticationError, ModelError, PermanentError, RateLimitError, TransientError
 
 HIDDEN = "[hidden]"
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Errors of a body that is not JSON, or is nested too deeply."""
+LEAST_KEY = 16
+"""Length from which a key in an answer is a leak; a shorter one may be a word that the model said."""
 _SHOWN = 300
 _ACCOUNT = frozenset(
     {
@@ -39,6 +44,7 @@ _LOOKS_SECRET = re.compile(
     r"(?i)(\b(?:authorization|api[-_]?key|x-api-key)\b[\"']?\s*[:=]\s*[\"']?)(?:bearer\s+|basic\s+)?[^\s\"',;}]+"
     r"|(\bbearer\s+)[^\s\"',;}]+|(\b[a-z][a-z0-9+.-]*://)[^\s/@\"']+(?=@)|\bsk-[A-Za-z0-9*_-]{6,}"
 )
+_ESCAPED = re.compile(rb"\\(?:u00([2-7][0-9A-Fa-f])|/)")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -70,7 +76,7 @@ class Problem(NamedTuple):
 
 
 class Scrubber:
-    """Removes a key from texts and bytes, however it is written there."""
+    """Removes a key from error texts, and finds it in answers, however it is written there."""
 
     def __init__(self, key: str | None) -> None:
         forms: set[str] = set()
@@ -78,7 +84,7 @@ class Scrubber:
             coded = base64.b64encode(key.encode()).decode()
             forms = {key, quote(key, safe=""), json.dumps(key)[1:-1], coded, coded.rstrip("=")}
         self._forms = sorted(forms, key=len, reverse=True)
-        self._raw = [form.encode() for form in self._forms]
+        self._raw = [form.encode() for form in self._forms] if len(key or "") >= LEAST_KEY else []
 
     def __repr__(self) -> str:
         """Show nothing of the key."""
@@ -91,19 +97,24 @@ class Scrubber:
         line = " ".join(_LOOKS_SECRET.sub(lambda m: f"{m[1] or m[2] or m[3] or ''}{HIDDEN}", text).split())
         return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 
-    def bytes(self, body: bytes) -> bytes:
-        """Return an answer's bytes without the key, so that a key echoed by a server is not stored."""
-        for form in self._raw:
-            if form in body:
-                body = body.replace(form, HIDDEN.encode())
-        return body
+    def finds(self, body: bytes) -> bool:
+        """Return whether the body of an answer holds the key, if that has `LEAST_KEY` characters or more."""
+        return bool(self._raw) and (self._holds(body) or (bool(_ESCAPED.search(body)) and self._holds(_plainly(body))))
+
+    def _holds(self, body: bytes) -> bool:
+        return any(form in body for form in self._raw)
+
+
+def _plainly(body: bytes) -> bytes:
+    """Return JSON text with its escapes of printable ASCII characters resolved, which a key could hide behind."""
+    return _ESCAPED.sub(lambda found: b"/" if found[1] is None else bytes([int(found[1], 16)]), body)
 
 
 def read_problem(body: bytes) -> Problem | None:
     """Read the error of a JSON body in any of the shapes servers use; None if it holds none."""
     try:
         whole = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return None
     if not isinstance(whole, dict):
         return None
@@ -159,8 +170,8 @@ def _real_status(status: int, problem: Problem) -> int:
     """Return the status; gateways that wrap an error into a 200 name the real one as its code."""
     if status >= 300:
         return status
-    numbers = [int(code) for code in problem.codes if code.isdigit() and 300 <= int(code) < 600]
-    return numbers[0] if numbers else int(HTTPStatus.INTERNAL_SERVER_ERROR)
+    numbers = [int(code) for code in problem.codes if re.fullmatch("[345][0-9]{2}", code)]
+    return min(numbers) if numbers else int(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 def _phrase(status: int) -> str:
@@ -175,6 +186,15 @@ def _plain(reply: Reply) -> str:
     return "" if "html" in kind else reply.body[:1000].decode("utf-8", "replace")
 
 
+def explain_leak(where: str) -> ModelError:
+    """Return the error for an answer that holds the key: it is not stored, and not changed either."""
+    return PermanentError(
+        f"{where} sent the key back in its answer, which is therefore refused. Does a proxy or a test server echo "
+        "requests? Replace the key if others can read it.",
+        code="endpoint.key-echoed",
+    )
+
+
 def explain_unreadable(reply: Reply, where: str, model: str, scrub: Scrubber) -> ModelError:
     """Return the error of a successful reply that is not a valid answer."""
     if read_problem(reply.body) is not None:
@@ -186,7 +206,7 @@ def explain_unreadable(reply: Reply, where: str, model: str, scrub: Scrubber) ->
         )
     try:
         msgspec.json.decode(reply.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return TransientError(f"{where} sent broken JSON ({len(reply.body)} bytes).", code="endpoint.not-json")
     return TransientError(
         f"{where} sent JSON that is not an answer ({len(reply.body)} bytes).", code="endpoint.no-answer"

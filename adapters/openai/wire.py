@@ -130,7 +130,7 @@ class SdkWire:
         # Raised out here, so that no foreign error with its request and headers hangs on to it.
         if failure is not None:
             raise failure
-        return Reply(response.status_code, response.headers, self._scrub.bytes(response.content))
+        return Reply(response.status_code, response.headers, response.content)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -154,7 +154,7 @@ class LeanWire:
             async with session.post(
                 self._endpoint.address + path, data=body, allow_redirects=False, proxy=self._proxy
             ) as response:
-                return Reply(response.status, response.headers, self._scrub.bytes(await response.read()))
+                return Reply(response.status, response.headers, await response.read())
         except TimeoutError:
             failure = late(self._where, self._endpoint.timeout_seconds)
         except OSError as error:

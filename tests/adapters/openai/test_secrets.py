@@ -22,7 +22,7 @@ from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
 from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Options, Probe, Stage, Trial
-from prejudge.core.contracts.errors import AuthenticationError, ModelError, UsageError
+from prejudge.core.contracts.errors import AuthenticationError, ModelError, PermanentError, TransientError, UsageError
 from prejudge.core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Scalar, Text
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.report.output import write_output
@@ -88,7 +88,7 @@ def test_run_leaves_no_key_in_store_log_or_report(server, key, tmp_path, caplog)
         kept = statistics(store)
         report = write_output(score(catalogue, store, "latest"), store, tmp_path / "runs")
     assert "your header was" in report.read_text("utf-8")
-    assert (kept["Exchange"], kept["Attempt"]) == (3, 2)
+    assert (kept["Exchange"], kept["Attempt"]) == (2, 3)
     everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"question 3" in everything
     assert_absent(everything.decode("latin-1"), key)
@@ -191,6 +191,53 @@ def test_place_of_a_key_in_extra_body_is_refused_unshown(body):
     with pytest.raises(UsageError) as caught:
         OpenAIApi(OpenAIOptions(model="tiny", extra_body=body))
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", [lambda key: f"the key is {key}.", forms, lambda key: key.encode().hex()])
+def test_answer_that_holds_the_key_is_refused(ask, server, key, transport, form):
+    said = form(key)
+    body = json.dumps(chat(" ".join(said))) if isinstance(said, list) else json.dumps(chat(said))
+    if said == key.encode().hex():  # every character of the key behind an escape of JSON
+        body = json.dumps(chat("KEY")).replace("KEY", "".join(f"\\u{ord(letter):04X}" for letter in key))
+    server.plan = [Answer(body=body)]
+    (answer,) = ask(QUESTION, transport=transport)
+    assert isinstance(answer, PermanentError) and answer.code == "endpoint.key-echoed"
+    assert_absent(f"{answer!r} {vars(answer)}", key)
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ("test", "A Protestant contest, to test."),
+        ("e", "there"),
+        ("0123456789abcde", "It is 0123456789abcde."),
+        ("sk-0123456789abcdef", "It begins with sk-0123456789abcde and has \\u0041 in it: a/b."),
+    ],
+)
+def test_answer_is_stored_as_it_was_given(server, monkeypatch, tmp_path, own, said):
+    monkeypatch.setenv("OPENAI_API_KEY", own)
+    server.model = lambda path, body: chat(said)
+    with Store(tmp_path / "store.db") as store:
+        run_study(server, store)
+        with store.engine.connect() as connection:
+            kept = connection.exec_driver_sql("SELECT response FROM exchange").scalars().all()
+    assert [json.loads(row)["text"] for row in kept] == [said] * 4
+
+
+@pytest.mark.parametrize(
+    "code", ["\N{SUPERSCRIPT TWO}", "4" * 5000, "\u0664\u0660\u0660", None, 3.5, ["404"], {"a": 1}], ids=range(7)
+)
+def test_error_codes_of_every_kind_are_an_error_of_the_server(ask, server, code):
+    server.plan = [Answer(body={"error": {"message": "no", "code": code}})]
+    (answer,) = ask(QUESTION)
+    assert isinstance(answer, TransientError) and answer.code == "endpoint.server"
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_deeply_nested_reply_is_an_error(ask, server, status):
+    server.plan = [Answer(status, '{"error":' * 100_000)]
+    (answer,) = ask(QUESTION)
+    assert isinstance(answer, ModelError)
 
 
 def test_user_of_a_proxy_is_hidden(ask, server, monkeypatch):
