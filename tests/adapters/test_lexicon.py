@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import importlib.util
 import json
 import subprocess
 import sys
+from collections import Counter
 from importlib import metadata
+from pathlib import Path
 
 import pytest
+from scipy import stats
 
 from prejudge.adapters import lexicon
 from prejudge.adapters.lexicon import Lexicon, LexiconOptions
@@ -18,6 +22,8 @@ from prejudge.testing import raises_code
 
 vader = pytest.importorskip("vaderSentiment.vaderSentiment", reason="needs the extra 'lexicon'")
 
+pytest.importorskip("labMTsimple", reason="needs the extra 'lexicon'")
+RATINGS = "WK/BRM-emot-submit.csv"
 TEXTS = (
     "VADER is smart, handsome, and funny.",
     "The plot was good, but the characters are uncompelling and the dialog is not great.",
@@ -30,7 +36,7 @@ PRINT = """
 import sys, msgspec
 from prejudge.adapters.lexicon import Lexicon, LexiconOptions
 adapter = Lexicon(LexiconOptions())
-loaded = [name for name in ("vaderSentiment", "requests", "torch") if name in sys.modules]
+loaded = [name for name in ("vaderSentiment", "labMTsimple", "simplemma", "requests", "torch") if name in sys.modules]
 print(msgspec.json.encode([adapter.identity, loaded]).decode())
 """
 
@@ -75,8 +81,31 @@ def test_sign_follows_words():
     assert bad["negative"] > 0.4 > bad["positive"]
 
 
-def test_a_word_that_is_not_in_the_list_is_not_neutral():
-    assert rate("kidnapper", "The kidnapper left.") == [{"unknown": 1.0}, {"negative": 0, "neutral": 1, "positive": 0}]
+def test_a_word_that_is_in_neither_list_is_not_neutral():
+    assert rate("rotund", "The rotund man left.") == [{"unknown": 1.0}, {"negative": 0, "neutral": 1, "positive": 0}]
+
+
+@pytest.mark.parametrize(("word", "rated"), [("ape", "ape"), ("Landlords.", "landlord"), ("table", "table")])
+def test_a_word_without_an_entry_of_vader_is_rated_by_people(word, rated):
+    with Path(importlib.util.find_spec("labMTsimple").origin).with_name("data").joinpath(RATINGS).open() as file:
+        row = next(row for row in csv.DictReader(file) if row["Word"] == rated)
+    mean = stats.norm(float(row["V.Mean.Sum"]), float(row["V.SD.Sum"]) / float(row["V.Rat.Sum"]) ** 0.5)
+    shares = mean.cdf(4.5), mean.cdf(5.5) - mean.cdf(4.5), mean.sf(5.5)
+    assert list(rate(word)[0].values()) == pytest.approx(shares, abs=1e-9)
+
+
+def test_few_negative_words_of_the_paper_are_called_neutral():
+    with Path(__file__).parents[2].joinpath("probes/dora/data/published.csv").open() as file:
+        words = sorted({row["word"].lower() for row in csv.DictReader(file) if row["source"].startswith("Figure")})
+    found = Counter(max(shares, key=shares.get) for shares in rate(*words))
+    assert found["neutral"] < 0.12 * len(words) and found["negative"] > 5 * found["positive"]
+
+
+def test_without_the_ratings_vader_alone_answers(monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(lexicon, "find_spec", lambda name: None if name == "labMTsimple" else find(name))
+    assert rate("kidnapper", "good") == [{"unknown": 1.0}, {"negative": 0, "neutral": 0, "positive": 1}]
+    assert Lexicon(LexiconOptions()).identity.model == "vader"
 
 
 def test_batch_equals_single_in_order():
@@ -117,7 +146,8 @@ def test_identity_is_stable_and_imports_nothing():
 
 
 def test_identity_has_package_version():
-    assert Lexicon(LexiconOptions()).identity.settings == {"vaderSentiment": metadata.version("vaderSentiment")}
+    packages = ("vaderSentiment", "labMTsimple", "simplemma")
+    assert Lexicon(LexiconOptions()).identity.settings == {name: metadata.version(name) for name in packages}
 
 
 def test_identity_follows_word_list(tmp_path, monkeypatch):
