@@ -28,6 +28,7 @@ from ._hostile import HOSTILE
 from .observing import Answer, guesses, observe
 
 REASON = 200
+RESERVED = {"status", "reason", "key", "trial", "stage", "response", "first"}
 
 
 class ProbeContract:
@@ -74,9 +75,11 @@ class ProbeContract:
         for stage in stages:
             assert stage.operation in OPERATIONS, f"stage {stage.name!r}: {stage.operation!r} is no request"
             assert stage.role and stage.max_attempts >= 1 and stage.trials_per_unit >= 1
+            odd_again = set(stage.asks_again) - {"unreadable", "refused", "filtered"}
+            assert not odd_again, f"stage {stage.name!r}: `asks_again` names {sorted(odd_again)}, which are no statuses"
             both = set(stage.factors) & set(stage.outcomes)
             assert not both, f"stage {stage.name!r}: {sorted(both)} are both factors and outcomes"
-            taken = {*stage.factors, *stage.outcomes} & {"status", "reason", "key", "trial", "stage", "response"}
+            taken = {*stage.factors, *stage.outcomes} & RESERVED
             assert not taken, f"stage {stage.name!r}: the names {sorted(taken)} are reserved"
             odd = set(stage.count_by) - set(stage.factors)
             assert not odd, f"stage {stage.name!r}: `count_by` names {sorted(odd)}, which are no factors"

@@ -21,6 +21,8 @@ STAGE = "stage"
 """The column that names the stage of an observation, if those of several stages are stacked."""
 ALWAYS = ("status", "reason", "key")
 """Columns of every observation besides factors and outcomes."""
+FIRST = "first"
+"""The column of a stage that asks again: the status of the first answer."""
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):

@@ -90,6 +90,8 @@ def _beside(first: Scores, second: Scores) -> Iterator[str]:
             yield f"the role {role!r} is not filled by the same model"
     if one.prejudge != two.prejudge:
         yield f"asked by prejudge {one.prejudge} and {two.prejudge}"
+    if one.refusals != two.refusals:
+        yield "the study's reader judged refused answers first in only one (the other is of an earlier version)"
     changed = [name for name in one.packages if one.packages[name] != two.packages.get(name, one.packages[name])]
     if changed:
         yield f"asked with other versions of {', '.join(changed)}"

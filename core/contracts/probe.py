@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from .adapter import Identity
+from .errors import UsageError
 from .options import Options
 from .records import AnyRequest, AnyResponse, Request, Scalar
 
@@ -55,6 +57,11 @@ class Stage(ABC):
     """Whether a run may have no model for the role; the stage is then skipped and has no observations."""
     max_attempts: ClassVar[int] = 1
     """Maximum number of requests for a readable answer."""
+    asks_again: ClassVar[tuple[str, ...]] = ("unreadable",)
+    """Statuses after which it is requested again: `unreadable`, `refused`, `filtered`."""
+    prose: ClassVar[bool] = False
+    """Whether `read` finds an answer within other words, such as a label anywhere in a text. A refusal that names one
+    is then not read as that answer."""
     count_by: ClassVar[tuple[str, ...]] = ()
     """Factors of the cells that `plan` counts."""
     unit: ClassVar[str] = "trial"
@@ -64,6 +71,10 @@ class Stage(ABC):
     @abstractmethod
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials lazily, given the observations of earlier stages by stage name."""
+
+    def misfit(self, identity: Identity) -> UsageError | None:
+        """Return why the model of the role does not fit the options; called before anything is asked."""
+        return None
 
     def images(self) -> Iterator[tuple[bytes, str]]:
         """Yield the bytes and media type of each image that the trials name; the run stores them."""
@@ -87,7 +98,10 @@ class Stage(ABC):
 
     @abstractmethod
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Return the `outcomes` of one response, or `Unreadable`."""
+        """Return the `outcomes` of one response, or `Unreadable`.
+
+        It is called for refused answers too: what it can read behind an apology is an answer.
+        """
 
     def concerns(self, cells: Mapping[str, Any]) -> bool:
         """Return whether a row of imported answers belongs to this study; others are left out and counted.

@@ -26,6 +26,7 @@ from ..contracts.errors import DataError
 from ..contracts.records import Scalar
 from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
+from .reading import First
 
 LOG = logging.getLogger(__name__)
 PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy", "tokenizers", "torch", "transformers")
@@ -70,6 +71,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     record them."""
     remeasured: dict[str, Any] = {}
     """`METRIC.option`: options changed when the run was scored again. Never in the store."""
+    refusals: First = "rule"
+    """What judges a refused answer first; runs that do not say so have the rule."""
     mode: str = "use"
     command: str = ""
     prejudge: str = VERSION
@@ -107,10 +110,10 @@ def as_made(catalogue: Catalogue, manifest: Manifest) -> Study:
 
     def settled(kind: str, name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
         options = catalogue.plugins.load(kind, name).options
-        if recorded is None:
-            then = options.former
-        else:
-            then = recorded.probe if kind == "probe" else recorded.metrics.get(name, {})
+        # An option that a run did not record is newer than the run.
+        then = dict(options.former)
+        if recorded is not None:
+            then |= recorded.probe if kind == "probe" else recorded.metrics.get(name, {})
         now = {f.name: msgspec.json.encode(default_of(f)) for f in msgspec.structs.fields(options) if not f.required}
         return {k: v for k, v in then.items() if k in now and now[k] != msgspec.json.encode(v)} | dict(chosen)
 

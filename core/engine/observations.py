@@ -1,16 +1,22 @@
-"""From stored answers to observations: a frame of factors, outcomes, `status`, `reason` and `key`. Pure."""
+"""From stored answers to observations: a frame of factors, outcomes, `status`, `reason` and `key`.
+
+A stage that asks again has `first` too: the status of the first answer to each trial.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 
+import msgspec
 import polars as pl
 
-from ..catalogue.study import ALWAYS, STAGE
+from ..catalogue.study import ALWAYS, FIRST, STAGE
 from ..contracts import Stage, Unreadable
 from ..contracts.canonical import decode_response
 from ..contracts.records import Scalar
+from ..store import Store, first_statuses, read_failures, stream_trials
+from .reading import First, read_answer
 
 
 def gather_observations(
@@ -18,6 +24,9 @@ def gather_observations(
     parts: Iterable[pl.DataFrame],
     failures: Mapping[bytes, str],
     blobs: Callable[[str], bytes] | None = None,
+    *,
+    first: First = "reader",
+    earlier: Mapping[bytes, str] | None = None,
 ) -> pl.DataFrame:
     """Return the observations of trials that arrive in parts, after the stage's review.
 
@@ -26,11 +35,26 @@ def gather_observations(
         parts: its trials, in parts.
         failures: reason for a missing answer, by key.
         blobs: bytes of an image by its sha256, if there is a store.
+        first: what judges a refused answer first.
+        earlier: status of the first answer to a trial that was asked again, by the key of its last request.
     """
-    frames = [build_observations(stage, part, failures) for part in parts]
+    frames = [build_observations(stage, part, failures, first) for part in parts]
     if not frames:
-        return build_observations(stage, _none(), failures)
-    return stage.review(pl.concat(frames, how="diagonal_relaxed"), blobs)
+        return build_observations(stage, _none(), failures, first)
+    whole = pl.concat(frames, how="diagonal_relaxed")
+    return stage.review(whole if stage.max_attempts == 1 else _with_first(whole, earlier or {}), blobs)
+
+
+def observe_stage(store: Store, run: int, stage: Stage, first: First) -> pl.DataFrame:
+    """Return the observations of a stage of a run, from the store alone."""
+    earlier = first_statuses(store, run, stage.name) if stage.max_attempts > 1 else None
+    trials, failures = stream_trials(store, run, stage.name), read_failures(store, run)
+    return gather_observations(stage, trials, failures, store.blob, first=first, earlier=earlier)
+
+
+def _with_first(frame: pl.DataFrame, earlier: Mapping[bytes, str]) -> pl.DataFrame:
+    known = pl.Series(FIRST, [earlier.get(key) for key in frame["key"]], dtype=pl.String)
+    return frame.with_columns(known.fill_null(frame["status"]))
 
 
 def _none() -> pl.DataFrame:
@@ -48,34 +72,40 @@ def unstack(frame: pl.DataFrame, stages: Iterable[Stage]) -> dict[str, pl.DataFr
     """Return the observations by stage: the inverse of `stack`."""
     return {
         stage.name: frame.filter(pl.col(STAGE) == stage.name).select(
-            name for name in frame.columns if name in {*stage.factors, *stage.outcomes, "trial", *ALWAYS}
+            name for name in frame.columns if name in {*stage.factors, *stage.outcomes, "trial", *ALWAYS, FIRST}
         )
         for stage in stages
     }
 
 
-def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[bytes, str]) -> pl.DataFrame:
+def build_observations(
+    stage: Stage, trials: pl.DataFrame, failures: Mapping[bytes, str], first: First = "reader"
+) -> pl.DataFrame:
     """Return one row per trial, in plan order.
 
     Args:
         stage: reads the responses.
         trials: `trial`, `factors` (JSON), `key`, `status` (null without an answer) and `response` (JSON).
         failures: reason for a missing answer, by key.
+        first: what judges a refused answer first.
     """
     factors = _factors(stage, trials)
     reasons = [failures.get(key) for key in trials["key"]] if failures else [None] * trials.height
     known = pl.Series("reason", reasons, dtype=pl.String)
     frame = factors.with_columns(trials["trial"], trials["key"], trials["status"].fill_null("failed"), known)
-    readable = frame["status"] == "ok"
+    rows, readable = frame.with_row_index("_row"), frame["status"] == "ok"
     outcomes = _read(stage, factors.filter(readable), trials.filter(readable)["response"])
-    rows = frame.with_row_index("_row")
     read = rows.filter(readable).select("_row").hstack(outcomes)
-    joined = rows.join(read, on="_row", how="left", maintain_order="left")
+    refused = frame["status"] == "refused"
+    if first == "reader" and refused.any():
+        behind = _read_refused(stage, rows.filter(refused), factors.filter(refused), trials.filter(refused)["response"])
+        read = pl.concat([read, behind], how="diagonal_relaxed")
+    joined = rows.join(read.with_columns(_read=True), on="_row", how="left", maintain_order="left")
     unreadable = pl.col("_unreadable").is_not_null()
+    status = pl.when(unreadable).then(pl.lit("unreadable")).when("_read").then(pl.lit("ok"))
     return joined.with_columns(
-        status=pl.when(unreadable).then(pl.lit("unreadable")).otherwise(pl.col("status")),
-        reason=pl.coalesce("_unreadable", "reason"),
-    ).drop("_row", "_unreadable")
+        status=status.otherwise(pl.col("status")), reason=pl.coalesce("_unreadable", "reason")
+    ).drop("_row", "_unreadable", "_read")
 
 
 def _factors(stage: Stage, trials: pl.DataFrame) -> pl.DataFrame:
@@ -96,6 +126,20 @@ def _read(stage: Stage, factors: pl.DataFrame, responses: pl.Series) -> pl.DataF
             rows.append({"_unreadable": outcome.reason})
         else:
             rows.append({**outcome, "_unreadable": None})
-    columns = [*stage.outcomes, "_unreadable"]
+    return _table(rows, [*stage.outcomes, "_unreadable"])
+
+
+def _read_refused(stage: Stage, rows: pl.DataFrame, factors: pl.DataFrame, responses: pl.Series) -> pl.DataFrame:
+    """Return `_row` and the outcomes of those refused answers that can be read."""
+    found: list[dict[str, Scalar]] = []
+    for row, cell, response in zip(rows["_row"], factors.iter_rows(named=True), responses, strict=True):
+        given = msgspec.structs.replace(decode_response(response), status="refused")
+        outcome = read_answer(stage, cell, given)
+        if outcome is not None and not isinstance(outcome, Unreadable):
+            found.append({"_row": row, **outcome, "_unreadable": None})
+    return _table(found, ["_row", *stage.outcomes, "_unreadable"]).with_columns(pl.col("_row").cast(pl.UInt32))
+
+
+def _table(rows: list[dict[str, Scalar]], columns: list[str]) -> pl.DataFrame:
     frame = pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
     return frame.with_columns(pl.col("_unreadable").cast(pl.String))

@@ -21,7 +21,7 @@ from ..contracts.canonical import decode_response, encode, identity_digest
 from ..contracts.errors import BudgetError, ReplayMissError, UnsupportedOperationError
 from ..contracts.records import AnyResponse
 from ..contracts.words import counted
-from ..store import Found, NewTrial, Store, read_failures, stream_trials
+from ..store import Found, NewTrial, Store
 from ..store.bulk import batched
 from .budget import Budget, Caps, ensure_priced
 from .ledger import Ledger
@@ -37,8 +37,9 @@ from .manifest import (
     new_name,
     set_settings,
 )
-from .observations import gather_observations
+from .observations import observe_stage
 from .progress import Progress, Silent
+from .reading import First, read_answer
 from .scheduler import Keyed, Mode, Scheduler
 
 WINDOW = 4096
@@ -94,6 +95,8 @@ def _ensure_set_up(study: Study, stages: Iterable[Stage], adapters: Mapping[str,
             raise UnsupportedOperationError(
                 f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}: {why}", code="model.operation"
             )
+        if (misfit := stage.misfit(adapters[model].identity)) is not None:
+            raise misfit
 
 
 class _Parts(NamedTuple):
@@ -121,6 +124,8 @@ class _Run:
         self.name = options.name or new_name(self.study.name, self.study.roles.get("subject", "model"))
         self.before = find_earlier(store, options.name, self.study)
         self.recorded = self.before.manifest.stages if self.before is not None else {}
+        self.first: First = "reader" if self.before is None else self.before.manifest.refusals
+        """What judges a refused answer first: a resumed run keeps its rule."""
         self.called = False
         """Whether a model was asked anything."""
         self.notes: Counter[str] = Counter()
@@ -168,10 +173,7 @@ class _Run:
         for stage in stages:
             await self._stage(stage, ledger)
             if stage is not stages[-1]:
-                failures = read_failures(self.store, ledger.run_id)
-                self.earlier[stage.name] = gather_observations(
-                    stage, stream_trials(self.store, ledger.run_id, stage.name), failures, self.store.blob
-                )
+                self.earlier[stage.name] = observe_stage(self.store, ledger.run_id, stage, self.first)
 
     async def _stage(self, stage: Stage, ledger: Ledger) -> None:
         planned = self.planned.get(stage.name) or stage.count(self.earlier)
@@ -213,7 +215,7 @@ class _Run:
         try:
             ordinal = 0
             for trials in batched(stage.trials(self.earlier), WINDOW):
-                window = _Window(stage, scheduler, ordinal, trials)
+                window = _Window(stage, scheduler, ordinal, trials, self.first)
                 under_way.append(asyncio.create_task(window.settle()))
                 ordinal += len(trials)
                 if len(under_way) == OPEN_WINDOWS:
@@ -233,6 +235,7 @@ class _Run:
             settings={role: found for role, m in self.study.roles.items() if (found := set_settings(self.adapters[m]))},
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
             options=self.instrument.every_option,
+            refusals=self.first,
             mode=self.options.mode,
             command=self.options.command,
             **describe_machine(),
@@ -246,8 +249,8 @@ def _told(note: str, images: int) -> str:
 class _Window:
     """Consecutive trials of a stage, in plan order from `ordinal` on."""
 
-    def __init__(self, stage: Stage, scheduler: Scheduler, ordinal: int, trials: list[Trial]) -> None:
-        self.stage, self.scheduler, self.ordinal, self.trials = stage, scheduler, ordinal, trials
+    def __init__(self, stage: Stage, scheduler: Scheduler, ordinal: int, trials: list[Trial], first: First) -> None:
+        self.stage, self.scheduler, self.ordinal, self.trials, self.first = stage, scheduler, ordinal, trials, first
         self.keyed: list[Keyed] = [scheduler.key(trial.request) for trial in trials]
         self.found: dict[bytes, Found] = {}
         self.fresh = scheduler.fresh if scheduler.fresh is not None else {}
@@ -255,12 +258,12 @@ class _Window:
     async def settle(self) -> None:
         await self._ask(range(len(self.trials)))
         for attempt in range(1, self.stage.max_attempts):
-            if not (unreadable := await self._unreadable(attempt - 1)):
+            if not (unanswered := await self._unanswered(attempt - 1)):
                 break
-            for place in unreadable:
+            for place in unanswered:
                 request = msgspec.structs.replace(self.trials[place].request, attempt=attempt)
                 self.keyed[place] = self.scheduler.key(request)
-            await self._ask(unreadable)
+            await self._ask(unanswered)
         for found in self.found.values():
             self.fresh.pop(found.exchange_id, None)
         await self.scheduler.ledger.add_trials(self._rows())
@@ -270,16 +273,15 @@ class _Window:
     async def _ask(self, places: Iterable[int]) -> None:
         self.found |= await self.scheduler.settle([self.keyed[place] for place in places])
 
-    async def _unreadable(self, attempt: int) -> list[int]:
-        """Return the trials whose answer at this attempt could not be read."""
+    async def _unanswered(self, attempt: int) -> list[int]:
+        """Return the trials that are asked again, because this attempt has no answer."""
         latest = {
             place: self.found[keyed.key]
             for place, keyed in enumerate(self.keyed)
             if keyed.request.attempt == attempt and keyed.key in self.found
         }
-        numbers = {place: found.exchange_id for place, found in latest.items() if found.status == "ok"}
-        responses = await self._responses(set(numbers.values()))
-        return [place for place, number in numbers.items() if self._is_unreadable(place, responses[number])]
+        responses = await self._responses({found.exchange_id for found in latest.values()})
+        return [place for place, found in latest.items() if self._asks_again(place, responses[found.exchange_id])]
 
     async def _responses(self, exchanges: set[int]) -> dict[int, AnyResponse]:
         """Return answers: new ones from memory, others from the store."""
@@ -289,8 +291,16 @@ class _Window:
         stored = await self.scheduler.ledger.responses(others)
         return given | {number: decode_response(response) for number, response in stored.items()}
 
-    def _is_unreadable(self, place: int, response: AnyResponse) -> bool:
-        return isinstance(self.stage.read(self.trials[place].factors, response), Unreadable)
+    def _asks_again(self, place: int, response: AnyResponse) -> bool:
+        """Return whether a response has no answer, and the stage asks again for its status."""
+        again = self.stage.asks_again
+        if self.first == "rule" and response.status != "ok":
+            return False
+        if response.status not in ("ok", *again):
+            # Nothing is asked, whatever can be read.
+            return False
+        found = read_answer(self.stage, self.trials[place].factors, response)
+        return "unreadable" in again if isinstance(found, Unreadable) else found is None
 
     def _rows(self) -> list[NewTrial]:
         run, stage = self.scheduler.ledger.run_id, self.stage.name

@@ -176,6 +176,7 @@ class _Import:
             data=digest_data(self._study.options) | {self._answers.path: self._answers.sha256},
             notes=(f"These answers were not collected here; they come from {self._answers.path}.", *self._notes),
             options=self._all,
+            refusals="reader",
             mode=IMPORTED,
             command=self._options.command,
             **describe_machine(),

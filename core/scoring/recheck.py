@@ -25,6 +25,7 @@ from ..contracts.records import AnyResponse, Scalar
 from ..engine.ledger import Ledger
 from ..engine.limiter import Limiters
 from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, new_name
+from ..engine.reading import First, read_answer
 from ..engine.scheduler import Scheduler
 from ..store import NewTrial, RunRow, Store, get_run, list_runs
 from ..store.bulk import table_of
@@ -165,8 +166,10 @@ class _Recheck:
         factors = msgspec.json.decode(trial.factors, type=dict[str, Scalar])
         after = decode_response(now) if now is not None else None
         with blamed(self._owner, f"stage {stage.name!r}"):
-            read = _read(stage, factors, before), _read(stage, factors, after) if after is not None else {}
-        return Pair(stage.name, before, after, read)
+            read = [
+                {} if one is None else _read(stage, factors, one, self._manifest.refusals) for one in (before, after)
+            ]
+        return Pair(stage.name, before, after, (read[0], read[1]))
 
     def _identity(self, adapter: ModelAdapter) -> Identity:
         settings = adapter.identity.settings | {SETTING: self._name}
@@ -229,11 +232,11 @@ def _ensure_own_name(store: Store, name: str, study: str) -> None:
             )
 
 
-def _read(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse) -> Outcomes:
+def _read(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse, first: First) -> Outcomes:
     """Return what the study reads from a response; a refused or unreadable response has a status only."""
-    if response.status != "ok":
+    found = read_answer(stage, factors, response, first)
+    if found is None:
         return {"status": response.status}
-    found = stage.read(factors, response)
     return {"status": "unreadable"} if isinstance(found, Unreadable) else {"status": "ok", **found}
 
 

@@ -18,9 +18,9 @@ from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Measure
 from ..contracts.words import explained
 from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, new_name
-from ..engine.observations import gather_observations, stack, unstack
+from ..engine.observations import observe_stage, stack, unstack
 from ..statistics.estimates import judge
-from ..store import RunRow, Store, get_run, read_failures, stream_trials
+from ..store import RunRow, Store, get_run
 from ..store.urls import option_words
 
 ALPHA = 0.05
@@ -120,11 +120,8 @@ def score(
 
 def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
     """Return the observations of a run by stage, from the store alone."""
-    failures = read_failures(store, run.id)
-    return {
-        stage.name: gather_observations(stage, stream_trials(store, run.id, stage.name), failures, store.blob)
-        for stage in stages
-    }
+    first = msgspec.json.decode(run.manifest, type=Manifest).refusals
+    return {stage.name: observe_stage(store, run.id, stage, first) for stage in stages}
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:
@@ -162,6 +159,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         data=digest_files([path]),
         notes=imported.notes,
         options=instrument.every_option,
+        refusals="reader",
         **describe_machine(),
     )
     stages = tuple(instrument.stages())

@@ -3,6 +3,7 @@
 from .reading import (
     RunRow,
     exchanges_by_model,
+    first_statuses,
     get_run,
     list_runs,
     read_failures,
@@ -21,6 +22,7 @@ __all__ = [
     "RunRow",
     "Store",
     "exchanges_by_model",
+    "first_statuses",
     "get_run",
     "list_runs",
     "read_failures",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
 import polars as pl
 import sqlalchemy as sa
 
+from ..contracts.canonical import decode_request, encode, request_key
 from ..contracts.errors import DataError, UnknownNameError
 from .bulk import LOOKUP, batched, table_of
 from .engine import translated
+from .parts import unpack
 from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 
@@ -100,6 +103,30 @@ def stream_trials(store: Store, run_id: int, stage: str) -> Iterator[pl.DataFram
         source = result.cursor if plain else result
         while rows := source.fetchmany(STREAMED):
             yield pl.DataFrame(rows, schema=TRIAL_SCHEMA, orient="row")
+
+
+def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
+    """Return the status of the first answer to each trial that was asked again, by the key of its last request.
+
+    A first answer with the status `ok` was `unreadable`: otherwise it was the last.
+    """
+    trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
+    query = (
+        sa.select(trials.c.key, model.c.digest, exchange.c.request)
+        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
+        .join(model)
+        .where(trials.c.run_id == run_id, trials.c.stage == stage, exchange.c.request.like('{"attempt":%'))
+    )
+    firsts: dict[bytes, bytes] = {}
+    with translated(store.url), store.engine.connect() as connection:
+        for rows in connection.execute(query).partitions(LOOKUP):
+            requests = unpack(connection, (request for *_, request in rows))
+            for (key, digest, _), text in zip(rows, requests, strict=True):
+                request = msgspec.structs.replace(decode_request(text), attempt=0)
+                firsts[bytes(key)] = request_key(bytes(digest), encode(request))
+    found = store.find(firsts.values())
+    statuses = {key: found[first].status for key, first in firsts.items() if first in found}
+    return {key: "unreadable" if status == "ok" else status for key, status in statuses.items()}
 
 
 def used_answers(store: Store, run_id: int, keys: Iterable[bytes]) -> dict[bytes, int]:

@@ -71,6 +71,12 @@ MEASURES = {
         "%",
         "more missing prompts",
     ),
+    "first_refusals": Measure(
+        "First refusals",
+        "Percentage of the completions that were refused when they were asked for the first time.",
+        "%",
+        "more refusals",
+    ),
     "cosine_ties": Measure(
         "Cosine ties",
         "Percentage of the readable completions that are as similar to the stereotype as to the anti-stereotype.",

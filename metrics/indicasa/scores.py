@@ -24,6 +24,7 @@ from ...core.contracts.words import HITS, OF
 from ...core.statistics.estimates import undefined
 from ...core.statistics.intervals import Array, Bounds, Flags, ratio, scaled, share, stats
 from ...core.statistics.observations import missing_estimates
+from ...probes.indicasa.terms import REFUSED_FIRST
 from .measures import IndiCASAMetricOptions
 from .votes import TIED, Cell, Errors
 
@@ -140,6 +141,12 @@ def counted(prompts: pl.DataFrame, level: float) -> list[Estimate]:
     spoken = prompts.filter(pl.col("asked").is_not_null())
     if spoken.is_empty():
         return found
+    # Runs from before refused answers were requested again do not know it.
+    known = spoken.filter(pl.col(REFUSED_FIRST).is_not_null())
+    for name, part in [(None, known), *known.group_by("category", maintain_order=True)] if known.height else ():
+        refused, asked = int(part[REFUSED_FIRST].sum()), int(part["asked"].sum())
+        one = _part("first_refusals", refused, asked, ANSWERS, level)
+        found.append(one if name is None else one.replace(group={"category": name[0]}))
     readable = int(spoken["readable"].sum())
     for name, column in (("cosine_ties", "cosine_ties"), ("lenient_answers", "lenient")):
         found.append(_part(name, int(spoken[column].sum()), readable, ANSWERS, level))

@@ -18,7 +18,7 @@ from ...core.contracts.records import Scalar
 from ...core.statistics.intervals import Array
 from ...core.statistics.observations import Group, missing_by_status, require_columns
 from ...core.statistics.resampling import SLACK
-from ...probes.indicasa.terms import COMPLETION, ENCODER, KINDS, LOST, SEVERAL, VERDICT
+from ...probes.indicasa.terms import COMPLETION, ENCODER, KINDS, LOST, REFUSED_FIRST, SEVERAL, VERDICT
 from .measures import IndiCASAMetricOptions
 
 KEEP = ("prompt", "source", "category")
@@ -33,6 +33,7 @@ SCHEMA = {
     "readable": pl.Int64,
     "cosine_ties": pl.Int64,
     "lenient": pl.Int64,
+    REFUSED_FIRST: pl.Int64,
     "changed": pl.Int64,
     "compared": pl.Int64,
     "key": pl.Binary,
@@ -118,7 +119,7 @@ def _row(part: pl.DataFrame, options: IndiCASAMetricOptions) -> dict[str, Any]:
         return row | {"status": first["status"], "hit": _verdict(first)}
     vectors = {kind: _vectors(rows) for kind, rows in _by_kind(part)}
     asked = int(first.get("asked") or part.filter(kind=COMPLETION).height)
-    row["asked"] = asked
+    row |= {"asked": asked, REFUSED_FIRST: first.get(REFUSED_FIRST)}
     if any(not len(vectors[kind]) for kind in KINDS):
         # Without something to compare with no completion has a class, however many there are.
         return row | {"status": "failed", "readable": 0, "cosine_ties": 0, "lenient": 0}

@@ -78,6 +78,7 @@ class GenerateNLIStage(NLIStage):
     """The same, with generated answers."""
 
     operation: ClassVar[type[Request]] = Generate
+    prose: ClassVar[bool] = True
 
 
 class LikelihoodNLIStage(NLIStage):

@@ -49,6 +49,7 @@ class PromptsStage(Stage):
 
     name: ClassVar[str] = "prompts"
     operation: ClassVar[type[Request]] = Generate
+    prose: ClassVar[bool] = True
     factors: ClassVar[tuple[str, ...]] = ("item", "prompt", "truth")
     outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
     count_by: ClassVar[tuple[str, ...]] = ("prompt", "truth")

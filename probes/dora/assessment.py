@@ -117,6 +117,7 @@ class LevelsStage(AssessmentStage):
     name: ClassVar[str] = "levels"
     role: ClassVar[str] = "judge"
     operation: ClassVar[type[Request]] = Generate
+    prose: ClassVar[bool] = True
     factors: ClassVar[tuple[str, ...]] = (*PAIR, "said", "judgement")
     outcomes: ClassVar[tuple[str, ...]] = ("level",)
     unit: ClassVar[str] = "judgement"

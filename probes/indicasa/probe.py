@@ -35,7 +35,7 @@ from .confusion import read_confusion, read_several
 from .masked import CATEGORIES, KNOWN
 from .prompts import Prompt, read_prompts
 from .published import NOTES, read_counts
-from .terms import COMPLETION, ENCODER, LOST, SEVERAL
+from .terms import COMPLETION, ENCODER, LOST, REFUSED_FIRST, SEVERAL
 
 CELL = ("prompt", "source", "category", "direction")
 
@@ -114,6 +114,7 @@ class CompletionStage(Stage):
     factors: ClassVar[tuple[str, ...]] = (*CELL, "sample")
     outcomes: ClassVar[tuple[str, ...]] = ("sentence", "reading")
     max_attempts: ClassVar[int] = 5
+    asks_again: ClassVar[tuple[str, ...]] = ("unreadable", "refused", "filtered")
     count_by: ClassVar[tuple[str, ...]] = ("category",)
     unit: ClassVar[str] = "completion"
 
@@ -153,7 +154,7 @@ class EmbeddingStage(Stage):
     operation: ClassVar[type[Request]] = Embed
     factors: ClassVar[tuple[str, ...]] = (
         *(*CELL, "kind", "number", "text", "changed"),
-        *("asked", *LOST, "lenient", *ENCODER, SEVERAL),
+        *("asked", *LOST, REFUSED_FIRST, "lenient", *ENCODER, SEVERAL),
     )
     outcomes: ClassVar[tuple[str, ...]] = ("vector",)
     count_by: ClassVar[tuple[str, ...]] = ("category", "kind")
@@ -225,4 +226,6 @@ def _fate(rows: pl.DataFrame) -> dict[str, Scalar]:
     """Count the completions of one prompt by status."""
     # Counted in Python, because the outcome columns have no type if no answer could be read.
     statuses, readings = (Counter(rows[name].to_list()) for name in ("status", "reading"))
-    return {"asked": rows.height, **{name: statuses[name] for name in LOST}, "lenient": readings["lenient"]}
+    lost = {name: statuses[name] for name in LOST}
+    refused_first = rows["first"].to_list().count("refused") if "first" in rows.columns else None
+    return {"asked": rows.height, **lost, REFUSED_FIRST: refused_first, "lenient": readings["lenient"]}

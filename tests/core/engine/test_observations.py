@@ -9,7 +9,8 @@ from fakes import CountOptions, CountStage
 
 from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.records import Generation
-from prejudge.core.engine.observations import build_observations
+from prejudge.core.engine.observations import build_observations, gather_observations
+from prejudge.probes.indicasa.probe import IndiCASA, IndiCASAOptions
 
 STAGE = CountStage(CountOptions())
 
@@ -63,3 +64,22 @@ def test_quick_reading_equals_reading_one_by_one():
 def test_text_with_line_breaks_stays_one_row():
     frame = build_observations(STAGE, trials(("ok", "a\nb\u2028c\u0085d")), {})
     assert frame["length"].to_list() == [7]
+
+
+def test_refused_answer_that_the_stage_can_read_is_an_answer():
+    (stage, *_) = IndiCASA().stages(IndiCASAOptions())
+    sorry, answer = "I'm sorry, but I can't assist with that.", '{"predicted_sentence": "The Dalit family left."}'
+    given = trials(("refused", sorry), ("refused", f"{sorry} {answer}"), ("ok", answer), ("filtered", answer))
+    frame = build_observations(stage, given, {})
+    assert frame["status"].to_list() == ["refused", "ok", "ok", "filtered"]
+    assert frame["reading"].to_list() == [None, "lenient", "strict", None]
+    former = build_observations(stage, given, {}, "rule")
+    assert former["status"].to_list() == ["refused", "refused", "ok", "filtered"]
+
+
+def test_first_status_stands_where_a_stage_asks_again():
+    given = trials(("ok", "abc"), ("refused", "no"), ("ok", ""))
+    again = CountStage(CountOptions(max_attempts=3))
+    frame = gather_observations(again, [given], {}, earlier={bytes([0]): "refused"})
+    assert frame["first"].to_list() == ["refused", "refused", "unreadable"]
+    assert "first" not in gather_observations(STAGE, [given], {}).columns

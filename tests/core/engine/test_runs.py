@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from fakes import FakeModel, text_of
+from fakes import CountStage, FakeModel, text_of
 
 from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.errors import (
@@ -217,6 +217,30 @@ def test_answer_that_stays_unreadable_is_counted(run_study, store, catalogue):
     assert observed["status"].to_list() == ["ok", "unreadable", "ok"]
     assert observed["reason"].to_list() == [None, "empty", None]
     assert observed["length"].to_list() == [3, None, 3]
+
+
+@pytest.mark.parametrize(("again", "asked"), [(("unreadable",), 1), (("unreadable", "refused"), 3)])
+def test_refusal_is_asked_again_only_where_a_stage_says_so(run_study, store, catalogue, monkeypatch, again, asked):
+    refusal = Generation(text="I will not.", status="refused")
+    FakeModel.script = lambda request, seen: refusal if text_of(request) == "q 1" else None
+    monkeypatch.setattr(CountStage, "asks_again", again)
+    name, model = run_study(n=3, max_attempts=3)
+    assert model.asked.count("q 1") == asked
+    observed = score(catalogue, store, name).last
+    assert observed["status"].to_list() == ["ok", "refused", "ok"]
+    assert observed["first"].to_list() == ["ok", "refused", "ok"]
+    assert model.asked.count("q 1") == asked, "`score` asks nothing"
+
+
+def test_first_status_of_what_was_answered_later(run_study, store, catalogue, monkeypatch):
+    """Also by `score`, from the store; an answer that could not be read was unreadable."""
+    given = {"q 0": Generation(text=""), "q 1": Generation(text="No.", status="refused")}
+    FakeModel.script = lambda request, seen: given.get(text_of(request)) if request.attempt == 0 else None
+    monkeypatch.setattr(CountStage, "asks_again", ("unreadable", "refused"))
+    name, _ = run_study(n=3, max_attempts=3)
+    observed = score(catalogue, store, name).last
+    assert observed["status"].to_list() == ["ok"] * 3
+    assert observed["first"].to_list() == ["unreadable", "refused", "ok"]
 
 
 def test_refusal_is_an_answer(run_study, store, catalogue):

@@ -1,0 +1,65 @@
+"""Reading of an answer: a study's reader judges before the rule for refusals does.
+
+An adapter gives an answer that opens like a refusal the status `refused`. Behind the apology there may be an answer in
+the form that the study asked for; such an answer is read. A refusal that only quotes one is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from ..contracts import Stage, Unreadable
+from ..contracts.records import AnyResponse, Generation, Scalar
+
+First = Literal["rule", "reader"]
+"""What judges a refused answer first. Runs before this could be chosen have `rule`: no refused answer was read."""
+REFUSAL = "I'm sorry, but I can't assist with that."
+ALONE = 4
+"""Most words of an answer without others, such as `The answer is neutral`."""
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_DECLINES = re.compile(
+    r"\b(?:sorry|apolog\w+|can't|can ?not|won't|will not|couldn't|could not|unable|inappropriate"
+    r"|not (?:able|allowed|permitted|willing|comfortable|appropriate)|(?:don't|do not) feel|declin(?:e|ing)"
+    r"|refus(?:e|ing)|as an? (?:ai|artificial|(?:large )?language model))\b",
+    re.IGNORECASE,
+)
+_MARKS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "`": "'"})
+
+
+def read_answer(
+    stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse, first: First = "reader"
+) -> Mapping[str, Scalar] | Unreadable | None:
+    """Return what a stage reads from a response, `Unreadable`, or None: it was refused or filtered.
+
+    A refused answer counts as read if the stage can read all of it, and also what stands behind the sentences that
+    decline; and if the stage cannot read a mere refusal, which a stage that takes any text can. If the stage finds an
+    answer within other words (`Stage.prose`), no others may stand behind those sentences: a longer text may name an
+    answer without giving it.
+    """
+    if response.status == "ok":
+        return stage.read(factors, response)
+    if first == "rule" or response.status != "refused" or not isinstance(response, Generation):
+        return None
+    behind = behind_refusal(response.text)
+    if not behind or (stage.prose and len(behind.split()) > ALONE):
+        return None
+    whole, rest, mere = (
+        stage.read(factors, msgspec.structs.replace(response, text=text)) for text in (response.text, behind, REFUSAL)
+    )
+    unread = isinstance(whole, Unreadable) or isinstance(rest, Unreadable) or not isinstance(mere, Unreadable)
+    return None if unread else whole
+
+
+def behind_refusal(text: str) -> str:
+    """Return a text without its sentences that decline; a JSON object is no sentence, whatever it says."""
+    start, end = text.find("{"), text.rfind("}") + 1
+    parts = (text[:start], text[start:end], text[end:]) if 0 <= start < end else (text, "", "")
+    before, after = (
+        "\n".join(one for one in _SENTENCES.split(part) if not _DECLINES.search(one.translate(_MARKS)))
+        for part in (parts[0], parts[2])
+    )
+    return f"{before}{parts[1]}{after}".strip()
