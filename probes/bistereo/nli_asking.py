@@ -28,6 +28,7 @@ from ...core.contracts.records import (
     Text,
 )
 from ..shared.sampling import ensure_drawable
+from .nli_reading import read_words
 from .terms import LABELS
 
 PROBABILITIES = tuple(f"p_{label}" for label in LABELS)
@@ -35,13 +36,7 @@ OUTCOMES = ("label", *PROBABILITIES)
 Asking = Literal["classify", "generate", "likelihood"]
 PAPERS = "4"
 """The prompt that the paper chose, because it was best on SNLI."""
-_FOUND = re.compile(r"\b(entail\w*|contradict\w*|neutral\w*)\b")
-_DENIED = re.compile(r"(?:\b(?:not|no|neither|cannot|nor)|n't)\b[\w\s]{0,20}\b(?:entail|contradict|neutral)")
-_GLOSS = re.compile(r"\(the hypothesis[^)]*\)?")
-"""Explanations of the labels in prompts 1 and 2. A model may repeat them, and one explanation names another label."""
 _SLOT = re.compile(r"\{(?:premise|hypothesis)\}")
-_NUMBER = re.compile(r"\W*([123])\W*")
-_STEMS = {"ent": LABELS[0], "con": LABELS[1], "neu": LABELS[2]}
 
 
 class AskingOptions(Options, frozen=True, kw_only=True):
@@ -105,24 +100,6 @@ def read(response: AnyResponse, options: AskingOptions) -> Mapping[str, Scalar] 
         weights = [math.exp(score - max(scores)) for score in scores]
         return _chosen([weight / sum(weights) for weight in weights])
     return Unreadable("no answer that has a label")
-
-
-def read_words(text: str, *, numbered: bool) -> str | Unreadable:
-    """Return the one label that an answer names, or whose number it gives if the prompt numbers them."""
-    # A base model continues with its own examples: only the text before them is the answer.
-    answer = _GLOSS.sub("", re.split(r"\bpremise:", text.lower(), maxsplit=1)[0]).strip()
-    if not answer:
-        return Unreadable("an empty answer")
-    if _DENIED.search(answer):
-        return Unreadable("a label that is denied")
-    named = {_STEMS[word[:3]] for word in _FOUND.findall(answer)}
-    if len(named) == 1:
-        return named.pop()
-    if named:
-        return Unreadable("several labels")
-    if numbered and (number := _NUMBER.fullmatch(answer)):
-        return LABELS[int(number[1]) - 1]
-    return Unreadable("other words")
 
 
 def _named(probabilities: Mapping[str, float], names: Sequence[str]) -> Mapping[str, Scalar] | Unreadable:
