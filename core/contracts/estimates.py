@@ -59,6 +59,8 @@ class Caveat(StrEnum):
     """The value depends on few answers, or an end of its interval could not be computed reliably."""
     UNTESTED = "untested"
     """The difference could not be tested; `note` has the reason."""
+    UNEVEN_MISSING = "uneven_missing"
+    """Answers are missing significantly more often in some groups than in others, by a test of its own."""
     NOT_CORRECTED = "not_corrected"
     """The verdict is not corrected for other tests."""
 
@@ -131,7 +133,7 @@ COMMON: dict[str, Measure] = {
     ),
     "unreadable": Measure(
         "Unreadable answers",
-        "Share of one kind of unreadable answer among all answers.",
+        "Share of unreadable answers, or of one kind of them, among all answers.",
         "%",
         "more unreadable answers",
     ),

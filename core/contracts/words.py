@@ -23,6 +23,7 @@ _CAVEATS = {
     Caveat.UNDEFINED: "undefined",
     Caveat.UNSTABLE: "unstable: it depends on few answers",
     Caveat.UNTESTED: "no test",
+    Caveat.UNEVEN_MISSING: "more often in some groups than in others: what is missing may have changed the differences",
     Caveat.NOT_CORRECTED: "not corrected for other tests",
 }
 _EXPLAINED = (Caveat.UNDEFINED, Caveat.UNTESTED)

@@ -1,21 +1,29 @@
-"""Warnings of a run: unfinished, other options, unanswered trials."""
+"""Warnings of a run: unfinished, other options, unanswered trials, answers missing in some groups more than others."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
+from ..contracts.estimates import Caveat, Estimate
+from ..contracts.words import p_value, percent
 from ..engine.manifest import in_words
 from .score import Scores
 
 AGAIN = "Scored again with {options}: the numbers may differ from those with the run's own options."
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
+UNEVEN = (
+    "{label} differ between groups, from {least} ({least_of}) to {most} ({most_of}), p {p}: "
+    "differences between these may come from what is lost."
+)
 
 
 def warnings_of(scores: Scores, place: str = "") -> list[str]:
     """Return the warnings that a reader needs with the numbers; `place` has a command's options to find the store."""
     remeasured = scores.manifest.remeasured
     again = [AGAIN.format(options=in_words(remeasured))] if remeasured else []
-    warnings = [*again, *scores.manifest.notes, *_unanswered(scores)]
+    warnings = [*again, *scores.manifest.notes, *_unanswered(scores), *_uneven(scores)]
     if scores.run.state == "imported":
         return warnings
     for stage in scores.stages:
@@ -37,3 +45,24 @@ def _unanswered(scores: Scores) -> list[str]:
             shares = f"{failed.height} of {frame.height} trials of stage {name!r} were not answered"
             warnings.append(f"{shares}; most often ({count} times): {reason}")
     return warnings
+
+
+def _uneven(scores: Scores) -> Iterator[str]:
+    """Describe shares of missing answers that differ significantly between groups, by the least and the greatest."""
+    for estimates in scores.estimates.values():
+        for whole in estimates:
+            own = [e for e in estimates if e.metric == whole.metric and e.group and "kind" not in e.group]
+            shares = sorted(((e.value, e) for e in own if e.value is not None), key=lambda share: share[0])
+            if Caveat.UNEVEN_MISSING in whole.caveats and shares:
+                yield _from_to(whole, shares[0][1], shares[-1][1])
+
+
+def _from_to(whole: Estimate, least: Estimate, most: Estimate) -> str:
+    return UNEVEN.format(
+        label=whole.label or whole.metric,
+        least=percent((least.value or 0.0) / 100, 1),
+        most=percent((most.value or 0.0) / 100, 1),
+        least_of=", ".join(map(str, least.group.values())),
+        most_of=", ".join(map(str, most.group.values())),
+        p=p_value(whole.p),
+    )

@@ -28,7 +28,7 @@ from .facets import OVER, FacetOptions, population
 from .inference import concerned, estimate
 from .measures import DeclaredMeasure, SummedMeasure
 from .measures_compared import Groups, Ranks
-from .observations import Group, missing_by_status, missing_estimates, unreadable_kinds, unreadable_kinds_by
+from .observations import Group, missing_by_status, missing_estimates, unreadable_by, unreadable_kinds
 from .pivot import KEYS, Pivot
 from .templates import rendered
 
@@ -243,7 +243,7 @@ def _missing(frame: pl.DataFrame, design: Design, level: float) -> list[Estimate
         for part in parts(frame, design, by)
     ]
     found = missing_estimates(groups, level, f"{design.called}s")
-    kinds = unreadable_kinds_by(frame, design.kinds, level) if design.kinds else unreadable_kinds(frame, level)
+    kinds = unreadable_by(frame, design.kinds, level) if design.kinds else unreadable_kinds(frame, level)
     return [*(found if by else found[:1]), *kinds]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from ..contracts.errors import DataError
-from ..contracts.estimates import MISSING, Estimate
+from ..contracts.estimates import MISSING, Caveat, Estimate
 from ..contracts.records import Scalar
 from .intervals import LEAST_P, scaled, stats, wilson_interval
 
@@ -161,8 +161,22 @@ def unreadable_kinds(frame: pl.DataFrame, level: float) -> list[Estimate]:
     return [_kind({"kind": reason}, (count, frame.height), level) for reason, count in counts.iter_rows()]
 
 
-def unreadable_kinds_by(frame: pl.DataFrame, factor: str, level: float) -> list[Estimate]:
-    """Return the share of each kind of unreadable answer among the answers with one value of `factor`."""
+def unreadable_by(frame: pl.DataFrame, factor: str, level: float) -> list[Estimate]:
+    """Return the share of unreadable answers, tested for a difference between values of `factor`, and that of each.
+
+    Unlike `missing_estimates`, it is said in full also where nothing is unreadable; then come the kinds of each value.
+    """
+    lost = pl.col("status") == "unreadable"
+    counts = frame.group_by(factor, maintain_order=True).agg(pl.len(), lost=lost.sum())
+    groups = [Group({factor: value}, total - gone, {"unreadable": gone}) for value, total, gone in counts.iter_rows()]
+    whole = _kind({}, (sum(g.absent for g in groups), frame.height), level) if groups else None
+    if whole is None:
+        return []
+    shares = [_kind(group.labels, (group.absent, group.answered + group.absent), level) for group in groups]
+    return [_tested(whole, groups, "answers"), *shares, *_kinds_by(frame, factor, level)]
+
+
+def _kinds_by(frame: pl.DataFrame, factor: str, level: float) -> list[Estimate]:
     lost = _counted(frame)
     if lost is None:
         return []
@@ -247,10 +261,12 @@ def _tested(whole: Estimate, groups: Sequence[Group], unit: str) -> Estimate:
     if len(table) < 2 or not table.sum(axis=0).all():
         return whole
     test = stats.chi2_contingency(table, correction=False)
+    uneven = (Caveat.UNEVEN_MISSING,) if test.pvalue <= 1 - whole.interval.level else ()
     return whole.replace(
-        test=f"chi-square of missing by group, {unit}",
+        test=f"chi-square of {whole.metric} by group, {unit}",
         statistic=float(test.statistic),
         p=max(float(test.pvalue), LEAST_P),
+        caveats=(*whole.caveats, *uneven),
         effect=float(stats.contingency.association(table, method="cramer")),
         effect_name="Cramér's V",
     )
@@ -262,4 +278,4 @@ def missing_by_cell(frame: pl.DataFrame, cell: Sequence[str], factor: str, level
         Group(dict(zip(cell, values, strict=True)), int((part["status"] == "ok").sum()), missing_by_status(part))
         for values, part in frame.partition_by(*cell, as_dict=True, maintain_order=True).items()
     ]
-    return [*missing_estimates(groups, level), *unreadable_kinds_by(frame, factor, level)]
+    return [*missing_estimates(groups, level), *unreadable_by(frame, factor, level)]

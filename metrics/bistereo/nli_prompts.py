@@ -62,9 +62,9 @@ class NLIPrompts(DeclaredMetric):
     )
 
     def design(self, options: NLIPromptsMetricOptions) -> Design:
-        """Return what is declared; what is missing is given by prompt and truth."""
+        """Return what is declared; what is missing is given by prompt and truth, and by truth."""
         measures = self._declared.measures
-        return Design(measures=measures, groups=self.groups, row=self.row, missing=("prompt", "truth"), kinds="prompt")
+        return Design(measures=measures, groups=self.groups, row=self.row, missing=("prompt", "truth"), kinds="truth")
 
     def rows(self, observations: pl.DataFrame, options: NLIPromptsMetricOptions) -> pl.DataFrame:
         """Return the answers with `right`, and beside it that of the best prompt, `than`, to the same pair.

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError, UsageError
-from prejudge.core.contracts.estimates import MISSING
+from prejudge.core.contracts.estimates import MISSING, Caveat
 from prejudge.metrics.bistereo.nli import BIStereoNLI, BIStereoNLIMetricOptions
 from prejudge.testing import raises_code
 
@@ -147,6 +147,24 @@ def test_missing_side_leaves_the_pair_out_and_bounds_it():
     assert halo.bound_low < halo.bound_high and halo.bound_high - halo.bound_low == pytest.approx(100 / 96)
     kind = one(found, "unreadable", kind="several labels", skin="fair")
     assert kind.value == pytest.approx(100 / 192) and kind.subject == MISSING
+
+
+@pytest.mark.parametrize(("lost", "uneven"), [({}, False), ({"fair": 8, "dark": 8}, False), ({"dark": 4}, True)])
+def test_share_of_unreadable_answers_is_given_by_skin_tone_and_has_a_caveat_where_it_differs(lost, uneven):
+    gone = pl.lit(False)
+    for skin, every in lost.items():
+        gone = gone | ((pl.col("skin") == skin) & (pl.col("index") % every < 2))
+    frame = study(0.3).with_row_index().with_columns(index=pl.col("index") // 2)
+    frame = frame.with_columns(
+        label=pl.when(gone).then(None).otherwise("label"),
+        status=pl.when(gone).then(pl.lit("unreadable")).otherwise("status"),
+    )
+    found = computed(frame)
+    for skin in ("fair", "dark"):
+        part = frame.filter(pl.col("skin") == skin)
+        share = 100 * (part["status"] == "unreadable").mean()
+        assert one(found, "unreadable", skin=skin).value == pytest.approx(share)
+    assert (Caveat.UNEVEN_MISSING in one(found, "unreadable").caveats) is uneven
 
 
 def test_label_that_is_null_is_not_counted_as_no_entailment():
