@@ -1,12 +1,29 @@
-"""Check, before the first call, that the models offer the operations that a study needs."""
+"""Check, before the first call, that a study asks anything, and that the models offer the operations it needs."""
 
 from __future__ import annotations
 
+from ..contracts import Stage
 from ..contracts.adapter import OPERATIONS
-from ..contracts.errors import PrejudgeError, UnknownNameError, UnsupportedOperationError, UsageError
+from ..contracts.errors import DataError, PrejudgeError, UnknownNameError, UnsupportedOperationError, UsageError
 from ..contracts.options import build_options
 from ..contracts.records import Request
 from .study import SUBJECT, Catalogue, Instrument, Study
+
+
+def ensure_asked(study: Study, stage: Stage, trials: int) -> None:
+    """Refuse an empty design: a first stage without a trial.
+
+    Raises:
+        DataError: with what the material lacks.
+    """
+    if not trials:
+        chosen = ", ".join(f"{name} = {value}" for name, value in study.options.items())
+        why = stage.lacks() or f"Check the options{f' ({chosen})' if chosen else ''} and the data that they name."
+        raise DataError(
+            f"study {study.name!r} asks nothing: its stage {stage.name!r} has no trial. {why}",
+            code="study.empty",
+            stage=stage.name,
+        )
 
 
 def ensure_capable(catalogue: Catalogue, study: Study, instrument: Instrument) -> None:

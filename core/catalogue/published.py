@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from ..contracts import Estimate
 from ..contracts.errors import DataError
 from ..contracts.records import Scalar
 
@@ -32,6 +33,8 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     """The published quantity: the value of the measure, or its p (not adjusted)."""
     reading: str = ""
     """Interpretation of an ambiguous value; without a tolerance: the reason why the value cannot be judged."""
+    n: int | None = None
+    """Number of units, such as tests, that a published share is of; None if it is not known."""
 
     @property
     def width(self) -> float | None:
@@ -46,6 +49,35 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 def within(published: float, measured: float, width: float) -> bool:
     """Return whether two values differ by no more than a width."""
     return abs(measured - published) <= width + SLACK * abs(published)
+
+
+SHARES = ("%", "percentage points")
+"""Units of shares, of which n units can give only some."""
+FEW_STEPS = 10
+"""Up to so many units all possible shares are listed."""
+
+
+def unresolved(value: Published, measured: Estimate) -> str:
+    """Return why a run has too few units to reproduce a published share or to miss it; empty if it can be judged.
+
+    n units give shares in steps of 100 / n. Where these are wider than the tolerance to both sides, the published value
+    must be one that they can give, and if its own number of units is known, the run must have as many.
+    """
+    if value.width is None or value.of != "value" or measured.value is None or not measured.n:
+        return ""
+    step = 100 / measured.n
+    in_steps = abs(measured.value / step - round(measured.value / step)) < SLACK * measured.n
+    if measured.unit not in SHARES or not in_steps or step <= 2 * value.width * (1 + SLACK):
+        return ""
+    if value.n == measured.n or (
+        value.n is None and within(value.value, step * round(value.value / step), value.width)
+    ):
+        return ""
+    listed = measured.unit == SHARES[0] and measured.n <= FEW_STEPS
+    steps = [f"{step * hits:.3g}" for hits in range(measured.n + 1)]
+    named = f"{', '.join(steps[:-1])} and {steps[-1]}" if listed else f"steps of {step:.3g}"
+    than = f"the published value is of {value.n}" if value.n else f"none within {value.width:g} of {value.value:g}"
+    return f"{measured.n} {'unit gives' if measured.n == 1 else 'units give'} only {named}: {than}"
 
 
 class Again(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,9 +149,14 @@ def whose(values: Iterable[Published], name: str, *, imported: bool) -> list[str
     for imported answers, those of `PaLM 2` for all others; if one of them is missing, the other is used.
     """
     models = list(dict.fromkeys(value.model for value in values if value.model))
-    alike = [model for model in models if _plain(model) == _plain(name) != ""]
+    alike = [model for model in models if same_model(model, name)]
     own = [model for model in alike if model.endswith(")") == imported] or alike
     return [model for model in own if model.lower() == name.lower()] or own
+
+
+def same_model(one: str, other: str) -> bool:
+    """Return whether two names are one but for case, spaces, punctuation and remarks in brackets."""
+    return _plain(one) == _plain(other) != ""
 
 
 def _plain(name: str) -> str:

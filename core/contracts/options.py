@@ -19,7 +19,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Base of every plugin's parameters: typed, frozen, and strict about unknown names."""
 
     former: ClassVar[Mapping[str, Any]] = {}
-    """Earlier defaults of options whose default has changed: runs that did not record their defaults had these."""
+    """Earlier defaults of options whose default has changed, and for options that are new what was done before them:
+    runs that did not record the option had these."""
 
 
 def build_options(

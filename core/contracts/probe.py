@@ -80,6 +80,10 @@ class Stage(ABC):
         """Yield the bytes and media type of each image that the trials name; the run stores them."""
         return iter(())
 
+    def lacks(self) -> str:
+        """Return, in sentences, what its material lacks where it has no trial: an empty design is an error."""
+        return ""
+
     def notes(self) -> Sequence[str]:
         """Return what a reader needs to know of the material, in sentences: `plan` and reports show them."""
         return ()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import sqlalchemy as sa
 
-from ..catalogue.capabilities import ensure_named_capable
+from ..catalogue.capabilities import ensure_asked, ensure_named_capable
 from ..catalogue.prices import Prices
 from ..catalogue.registry import Published
 from ..catalogue.study import Catalogue, Study
@@ -94,6 +94,7 @@ def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list
 
     Raises:
         UsageError: a model does not support an operation, or is for a role that the study does not have.
+        DataError: the design is empty.
     """
     instrument = catalogue.instrument(study)
     ensure_named_capable(catalogue, study, instrument)
@@ -109,6 +110,7 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
     rates = learn(store, known, stage.operation) if store is not None and known is not None else RULE_OF_THUMB
     tally = _Tally(rates, prices)
     _count(stage, identity_digest(known) if known is not None else None, store, tally)
+    ensure_asked(study, stage, tally.trials)
     own = study.options.get("data") is not None
     published = [value for value in study.published if value.measure == f"{stage.unit}s" and not own]
     return StagePlan(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 import polars as pl
 
-from ..catalogue.capabilities import ensure_capable
+from ..catalogue.capabilities import ensure_asked, ensure_capable
 from ..catalogue.plugins import blamed
 from ..catalogue.prices import Prices
 from ..catalogue.study import Catalogue, Instrument, Study
@@ -66,7 +66,7 @@ async def execute(
     """Run a study and return the run's name. All answers are stored, also if the run fails.
 
     Raises:
-        UsageError: the study cannot be run; nothing was asked.
+        UsageError: the study cannot be run, or its design is empty; nothing was asked.
         ReplayMissError: requests of a `replay` have no stored answer.
         BudgetError: the budget is spent; the run can be resumed.
         ModelError: the model refuses the key or account.
@@ -137,6 +137,7 @@ class _Run:
         with blamed(self.owner, f"probe {self.study.probe!r}"):
             self.planned = {first.name: first.count({})}
             self.notes.update(dict.fromkeys((note for stage in self.instrument.stages() for note in stage.notes()), 0))
+            ensure_asked(self.study, first, self.planned[first.name])
         base = self._manifest()
         self.records = self.recorded | {
             name: add_up(self.recorded, name, StageRecord(planned)) for name, planned in self.planned.items()

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from ..catalogue.capabilities import ensure_asked
 from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial
@@ -91,6 +92,8 @@ class _Import:
         return name
 
     def _stage(self, stage: Stage, intake: Intake, run_id: int) -> None:
+        if stage is self._stages[0]:
+            ensure_asked(self._study, stage, stage.count(self._earlier))
         ensure_fields(self._answers, stage)
         matcher = Matcher(self._answers, stage, lambda: stage.trials(self._earlier))
         rows = self._rows_of(stage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import msgspec
 import polars as pl
 
 from ..catalogue.published import Published as PublishedValue
-from ..catalogue.published import whose
-from ..catalogue.study import SUBJECT, Study
+from ..catalogue.published import unresolved, whose
+from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
 from ..contracts.errors import UnknownNameError, UsageError
 from ..engine.manifest import IMPORTED, MANIFEST
@@ -115,42 +115,41 @@ def _design(scores: Scores) -> list[str]:
 
 def published_beside_measured(scores: Scores) -> list[Published]:
     """Return the published values, with the run's own values if it has them."""
-    stage = scores.stages[-1]
+    stage, study = scores.stages[-1], scores.manifest.study
     estimates = [estimate for group in scores.estimates.values() for estimate in group]
+    names = [str(name) for name in (study.roles.get(SUBJECT), study.options.get("published_model")) if name]
+    imported = scores.manifest.mode == IMPORTED
+    own = {"", *(model for name in names for model in whose(study.published, name, imported=imported))}
+    models = {value.model for value in study.published if value.model}
     return [
-        Published(
-            metric=value.measure if value.of == "value" else f"{value.measure}, {value.of}",
-            group=value.group,
-            published=value.value,
-            measured=_beside(value, estimates, stage, scores.last),
-            tolerance=value.width,
-            note=" ".join(filter(None, [value.model, value.source])) + (f". {value.reading}" if value.reading else ""),
-        )
-        for value in _of_this_model(scores.manifest.study, imported=scores.manifest.mode == IMPORTED)
+        _beside(value, estimates, scores, mine=value.model in own)
+        for value in study.published
+        # The values of another model stand beside the run's only where no others are published; they are not judged.
+        if value.model in own or len(models) < 2
         # Counts can be compared with the paper's only for the whole design.
-        if value.measure != f"{stage.unit}s" or not scores.manifest.study.options
+        if value.measure != f"{stage.unit}s" or not study.options
     ]
 
 
-def _of_this_model(study: Study, *, imported: bool) -> list[PublishedValue]:
-    """Return the published values to compare a run with: those of its model, or of no model."""
-    models = {value.model for value in study.published if value.model}
-    names = [str(name) for name in (study.roles.get(SUBJECT), study.options.get("published_model")) if name]
-    own = {model for name in names for model in whose(study.published, name, imported=imported)}
-    if len(models) < 2:
-        return list(study.published)
-    return [value for value in study.published if not value.model or value.model in own]
-
-
-def _beside(value: PublishedValue, estimates: list[Estimate], stage: Stage, observations: pl.DataFrame) -> float | None:
-    """Return the run's value for a published one: an estimate, or a number of units; None if it has neither."""
+def _beside(value: PublishedValue, estimates: Sequence[Estimate], scores: Scores, *, mine: bool) -> Published:
+    """Return a published value beside the run's: an estimate, or a number of units; None if it has neither."""
+    stage, observations = scores.stages[-1], scores.last
+    measured, why = None, "" if mine else "of another model"
     if value.measure != f"{stage.unit}s":
         matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
-        return matches[0].flat()[value.of] if len(matches) == 1 else None
-    if not set(value.group) <= set(observations.columns):
-        return None
-    cell = observations.filter(*(pl.col(name) == level for name, level in value.group.items()))
-    return cell.height / stage.trials_per_unit
+        if len(matches) == 1:
+            measured, why = matches[0].flat()[value.of], why or unresolved(value, matches[0])
+    elif set(value.group) <= set(observations.columns):
+        cell = observations.filter(*(pl.col(name) == level for name, level in value.group.items()))
+        measured = cell.height / stage.trials_per_unit
+    return Published(
+        metric=value.measure if value.of == "value" else f"{value.measure}, {value.of}",
+        group=value.group,
+        published=value.value,
+        measured=measured,
+        tolerance=None if why else value.width,
+        note=". ".join(filter(None, [" ".join(filter(None, [value.model, value.source])), value.reading, why])),
+    )
 
 
 def missing_tables(stage: Stage, observations: pl.DataFrame) -> list[Table]:

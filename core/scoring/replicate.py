@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..catalogue.published import Published, whose
+from ..catalogue.published import Published, same_model, unresolved, whose
 from ..catalogue.registry import Registry
 from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts import Estimate
@@ -125,6 +125,8 @@ def _judge(value: Published, study: str, estimates: Sequence[Estimate]) -> Judge
         return _unjudged(value, study, explained(matches[0]) or "the measure is undefined here")
     if (agrees := value.agrees(measured)) is None:
         return _unjudged(value, study, value.reading or "no tolerance is given", measured)
+    if why := unresolved(value, matches[0]):
+        return _unjudged(value, study, why, measured)
     return Judged(study=study, value=value, measured=measured, verdict=REPRODUCED if agrees else NOT)
 
 
@@ -201,19 +203,32 @@ def _of_run(catalogue: Catalogue, store: Store, run: RunRow, options: ReplicateO
     scores = score(catalogue, store, run.name, options.assignments)
     study = scores.manifest.study
     published = catalogue.registry.study(study.name).published
-    name, imported = _subject(run)
-    models = _models(published, options.model)
-    if options.model is None:
-        models = whose(published, name, imported=imported) or models
-    model = _one(models, f"run {run.name} is of {name!r}")
+    name, imported = study.roles.get(SUBJECT, ""), scores.manifest.mode == IMPORTED
+    own = published_of(catalogue.registry, scores.manifest, published)
+    model = _one(
+        _models(published, options.model) if options.model else own or _models(published, None),
+        f"run {run.name} is of {name!r}",
+    )
     beside = f"run {run.name} of {name!r}{', imported' if imported else ''}"
-    return judge(_values(published, model), study.name, scores, beside)
+    judged = judge(_values(published, model), study.name, scores, beside)
+    if not model or any(same_model(model, one) for one in own):
+        return judged
+    why = f"the values are those of {model}, the run is of {name!r}"
+    return [msgspec.structs.replace(one, verdict=UNJUDGED, why=why) for one in judged]
 
 
-def _subject(run: RunRow) -> tuple[str, bool]:
-    """Return the model that a run asked, and whether its answers were imported."""
-    manifest = msgspec.json.decode(run.manifest, type=Manifest)
-    return manifest.study.roles.get(SUBJECT, ""), manifest.mode == IMPORTED
+def published_of(registry: Registry, manifest: Manifest, published: Sequence[Published]) -> list[str]:
+    """Return the models with published values that are the model of a run: one, none, or several.
+
+    A model goes by its name in the run, the name of its weights, or another name that the catalogue has for these.
+    """
+    called, identity = manifest.study.roles.get(SUBJECT, ""), manifest.identities.get(SUBJECT)
+    names = {called: None}
+    if identity is not None and manifest.mode != IMPORTED:
+        alike = (name for name, entry in registry.models.items() if entry.settings.get("model") == identity.model)
+        names |= dict.fromkeys([*alike, identity.model, identity.model.rpartition("/")[2]])
+    found = (whose(published, name, imported=manifest.mode == IMPORTED) for name in names)
+    return next((own for own in found if own), [])
 
 
 def _models(published: Sequence[Published], wanted: str | None) -> list[str]:
@@ -240,21 +255,26 @@ def _values(published: Sequence[Published], model: str) -> list[Published]:
 
 
 def latest_runs(registry: Registry, studies: Sequence[str], runs: Sequence[RunRow], wanted: str | None) -> list[RunRow]:
-    """Return per study the latest run of each model with published values; without such runs, the latest run."""
+    """Return per study the latest run of each model with published values, or of the wanted one.
+
+    Without such runs they are the latest runs of all.
+    """
     known: list[RunRow] = []
     latest: list[RunRow] = []
     for study in studies:
         published = registry.studies[study].published
         own = [run for run in runs if run.study == study]
         latest += own[-1:]
-        named = wanted is None and any(value.model for value in published)
-        known += dict(_by_model(published, own)).values() if named else own[-1:]
+        named = any(value.model for value in published)
+        by_model = dict(_by_model(registry, published, own))
+        known += [run for model, run in by_model.items() if wanted in (None, model)] if named else own[-1:]
     return known or latest
 
 
-def _by_model(published: Sequence[Published], runs: Sequence[RunRow]) -> Iterator[tuple[str, RunRow]]:
+def _by_model(
+    registry: Registry, published: Sequence[Published], runs: Sequence[RunRow]
+) -> Iterator[tuple[str, RunRow]]:
     for run in runs:
-        name, imported = _subject(run)
-        found = whose(published, name, imported=imported)
+        found = published_of(registry, msgspec.json.decode(run.manifest, type=Manifest), published)
         if len(found) == 1:
             yield found[0], run

@@ -110,6 +110,12 @@ def score(
     if all(observations[stage.name].is_empty() for stage in (stages if every else stages[-1:])):
         if unrecorded:
             return scores
+        if manifest.stages and not any(record.planned for record in manifest.stages.values()):
+            raise DataError(
+                f"run {run.name} asked nothing: its design was empty. `prejudge plan {manifest.study.name}` with the "
+                "same options says what is missing.",
+                code="study.empty",
+            )
         mend = f"Finish it: prejudge resume {run.name}{option_words(store.url)}"
         raise DataError(
             f"run {run.name} stopped before its first trials were complete; its answers are kept. {mend}",

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fakes import FakeModel, ask, fake_catalogue, text_of
+from fakes import CountStage, FakeModel, ask, fake_catalogue, text_of
 
 from prejudge.core.catalogue.prices import Prices
 from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts.errors import DataError
 from prejudge.core.contracts.records import Embed, Generation, Image, Likelihood, Message, Text, Usage
 from prejudge.core.engine.plan import plan
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.engine.tokens import ANSWER_TOKENS, IMAGE_TOKENS, RULE_OF_THUMB, learn, weigh
-from prejudge.core.store import Store
+from prejudge.core.scoring.score import score
+from prejudge.core.store import Store, list_runs
+from prejudge.testing import raises_code
 
 
 @pytest.fixture
@@ -116,3 +119,19 @@ def test_weight_of_every_prompt_is_counted():
     assert weigh(Likelihood(prompt=picture, continuations=("a", "bc"))) == (2 * 5 + 3, 2)
     assert weigh(Embed(text="four")) == (4, 0)
     assert RULE_OF_THUMB.guess(Likelihood(prompt=picture, continuations=("a",))).input > IMAGE_TOKENS
+
+
+def test_an_empty_design_is_an_error_that_says_what_is_missing(catalogue, store, monkeypatch):
+    with raises_code(DataError, "study.empty", "'count'", "n = 0"):
+        plan(catalogue, study(catalogue, n=0))
+    monkeypatch.setattr(CountStage, "lacks", lambda self: "There is nothing to count.")
+    with raises_code(DataError, "study.empty", "There is nothing to count."):
+        perform(catalogue, store, n=0)
+    assert list_runs(store) == []
+
+
+def test_a_run_that_asked_nothing_is_not_to_be_finished(catalogue, store, monkeypatch):
+    monkeypatch.setattr("prejudge.core.engine.runs.ensure_asked", lambda *_: None)
+    perform(catalogue, store, n=0)
+    with raises_code(DataError, "study.empty", "prejudge plan count"):
+        score(catalogue, store, list_runs(store)[0].name)

@@ -6,10 +6,11 @@ import asyncio
 
 import msgspec
 import pytest
-from fakes import FakeModel, text_of
+from fakes import CountOptions, FakeModel, text_of
 
+from prejudge.core.catalogue.study import EveryOption
 from prejudge.core.contracts.errors import AuthenticationError
-from prejudge.core.engine.manifest import Manifest, StageRecord, add_up
+from prejudge.core.engine.manifest import Manifest, StageRecord, add_up, as_made
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import get_run
 
@@ -82,3 +83,13 @@ def test_cost_and_tokens_are_unknown_if_a_part_of_them_is(before, now, cost):
     parts = [StageRecord(5, {"asked": asked} | dict.fromkeys(keys, count)) for asked, count in (before, now)]
     counts = add_up({"s": parts[0]}, "s", parts[1]).counts
     assert [counts[key] for key in keys] == [cost] * 3
+
+
+@pytest.mark.parametrize(("recorded", "resumed"), [(None, 3), ({}, 3), ({"n": 4}, 4)])
+def test_a_run_has_the_options_of_its_time(run_study, catalogue, store, monkeypatch, recorded, resumed):
+    name, _ = run_study(n=10)
+    made = msgspec.json.decode(get_run(store, name).manifest, type=Manifest)
+    then = None if recorded is None else EveryOption(recorded, {})
+    made = msgspec.structs.replace(made, study=catalogue.study("count", {"subject": "fake"}, {}), options=then)
+    monkeypatch.setattr(CountOptions, "former", {"n": 3})
+    assert as_made(catalogue, made).options == {"n": resumed}

@@ -8,13 +8,14 @@ import msgspec
 import pytest
 
 from prejudge.core.catalogue.published import Published
-from prejudge.core.catalogue.registry import Registry, StudyEntry
+from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Study
 from prejudge.core.cli.replicating import show
+from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.errors import UnknownNameError, UsageError
 from prejudge.core.contracts.estimates import Estimate
-from prejudge.core.engine.manifest import Manifest
-from prejudge.core.scoring.replicate import NOT, REPRODUCED, UNJUDGED, Judged, family, judge, latest_runs
+from prejudge.core.engine.manifest import IMPORTED, Manifest
+from prejudge.core.scoring.replicate import NOT, REPRODUCED, UNJUDGED, Judged, family, judge, latest_runs, published_of
 from prejudge.core.store import RunRow
 from prejudge.testing import raises_code
 
@@ -103,7 +104,8 @@ def test_latest_run_of_each_model_with_published_values_is_taken():
     runs.append(run_of("a-y", "else", 5))
     assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs, None)] == ["r2", "r3"]
     assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs[3:], None)] == ["r4", "r5"]
-    assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs, "m-1")] == ["r4", "r5"]
+    assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs, "m-1")] == ["r2"]
+    assert [run.name for run in latest_runs(registry, ("a-x", "a-y"), runs[2:], "m-1")] == ["r4", "r5"]
 
 
 def said_of(value, verdict, measured=None, why="", beside="run r1 of 'm'"):
@@ -128,3 +130,65 @@ def test_output_names_runs_readings_and_what_nobody_can_judge(capsys):
     assert ("others " * 40).strip() in shown and f"s: 3 of the published values of n cannot be judged: {why}\n" in shown
     assert "6 published values: 1 reproduced, 1 not reproduced, 4 cannot be judged." in shown
     assert show(found[:1], True) == 0 and "60.48" in capsys.readouterr().out
+
+
+def share(hits, n, unit="%"):
+    return estimate(100 * hits / n).replace(n=n, unit=unit)
+
+
+@pytest.mark.parametrize(
+    ("value", "own", "n", "resolved"),
+    [
+        (43.2, None, 4, False),  # 25 and 50 are further away than the tolerance
+        (50.0, None, 4, True),
+        (50.0, 44, 4, False),  # 22 of 44 were published: that 2 of 4 give 50 shows nothing
+        (43.2, 44, 44, True),
+        (43.2, 44, 24, True),  # steps of 4.2
+        (43.2, 44, 10, True),  # steps of 10: one of two lies within 5
+        (43.2, 44, 9, False),
+    ],
+)
+def test_too_few_units_neither_reproduce_a_share_nor_miss_it(value, own, n, resolved):
+    published = Published(measure="score", value=value, tolerance=5, n=own)
+    verdicts = {judged(published, share(hits, n)).verdict for hits in range(n + 1)}
+    assert verdicts == ({REPRODUCED, NOT} if resolved else {UNJUDGED})
+    if resolved:
+        assert any(judged(published, share(hits, n)).verdict == REPRODUCED for hits in range(n + 1))
+
+
+def test_what_few_units_can_give_is_named():
+    found = judged(Published(measure="score", value=43.2, tolerance=5), share(2, 4))
+    assert "4 units give only 0, 25, 50, 75 and 100: none within 5 of 43.2" in found.why and found.measured == 50
+    assert (
+        "2 units give only steps of 50:"
+        in judged(Published(measure="score", value=3, tolerance=1), share(1, 2, "percentage points")).why
+    )
+
+
+@pytest.mark.parametrize("other", [{"unit": "nats"}, {"n": 0}, {"value": 43.0}])
+def test_what_is_no_share_of_units_is_judged(other):
+    value = Published(measure="score", value=40, tolerance=5)
+    assert judged(value, share(2, 4).replace(**other)).verdict in (REPRODUCED, NOT)
+
+
+def manifest_of(name, weights, mode="use"):
+    study = Study(name="s", probe="p", options={}, metrics={}, roles={"subject": name})
+    return Manifest(
+        run="r", study=study, identities={"subject": Identity(adapter="a", version="1", model=weights)}, mode=mode
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "own"),
+    [
+        ("M 1", "x", ["m-1"]),
+        ("mine", "org/M-1", ["m-1"]),
+        ("mine", "org/weights-one", ["m-1"]),
+        ("mine", "org/else", []),
+    ],
+)
+def test_a_model_goes_by_its_name_or_by_its_weights(name, weights, own):
+    published = [msgspec.structs.replace(VALUE, model=model) for model in ("m-1", "n-1")]
+    models = {"m-1": ModelEntry(adapter="a", settings={"model": "org/weights-one"})}
+    assert published_of(Registry(models=models), manifest_of(name, weights), published) == own
+    assert published_of(Registry(), manifest_of("else", "m-1", mode=IMPORTED), published) == []

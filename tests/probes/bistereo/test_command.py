@@ -75,3 +75,10 @@ def test_a_run_of_another_study_has_no_drafts(prejudge):
     prejudge("run", "bistereo-tuples", "--model", "simulated-fair", "-q", "--set", "bistereo-tuples.resamples=99")
     with raises_code(UsageError, "run.other-study"):
         prejudge("tuples", "sheet")
+
+
+def test_another_models_values_are_never_reproduced(prejudge):
+    prejudge("run", "bistereo-tuples", "--model", "simulated-fair", "-q", "--set", "bistereo-tuples.resamples=99")
+    said = prejudge("replicate", "bistereo-tuples", "--model", "llama-3-8b", "--all")
+    assert "2 published values: 0 reproduced, 0 not reproduced, 2 cannot be judged." in said
+    assert "the values are those of llama-3-8b, the run is of 'simulated-fair'" in said and "52.2" in said
