@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from ..catalogue.study import Catalogue
 from ..importing.answers import parse_columns
 from ..importing.imported import ImportOptions, import_answers
+from ..importing.settling import Disagreeing, Duplicates
 from ..report.output import ensure_writable
 from ..store import Store
 from ..store.urls import hide_password
@@ -29,7 +31,7 @@ from .shared import (
 
 @click.command("import")
 @study_argument
-@click.option("--responses", required=True, metavar="FILE", help="CSV or JSONL file with one answer per row.")
+@click.option("--responses", required=True, metavar="FILE", help="One answer per row: CSV, JSON or JSON Lines.")
 @click.option("--model", required=True, metavar="NAME", help="The name of the model that gave the answers.")
 @click.option(
     "--columns",
@@ -38,6 +40,20 @@ from .shared import (
     help="The columns of fields with other names: response=answer,scenario=Scenario. Repeatable.",
 )
 @click.option("--allow-unmatched", is_flag=True, help="Skip rows that do not match exactly one trial.")
+@click.option(
+    "--duplicates",
+    type=click.Choice(get_args(Duplicates)),
+    default="refuse",
+    show_default=True,
+    help="Several answers to one question: which one counts. `refuse` allows them only if they are the same.",
+)
+@click.option(
+    "--disagreeing",
+    type=click.Choice(get_args(Disagreeing)),
+    default="refuse",
+    show_default=True,
+    help="Rows whose other columns contradict the data: keep them as they state it, drop them, or refuse the file.",
+)
 @data_option
 @orders_option
 @set_option
@@ -45,7 +61,13 @@ from .shared import (
 @runs_option
 @registry_option
 def import_responses(
-    study: str, columns: tuple[str, ...], assignments: tuple[str, ...], allow_unmatched: bool, **where: str
+    study: str,
+    columns: tuple[str, ...],
+    assignments: tuple[str, ...],
+    allow_unmatched: bool,
+    duplicates: Duplicates,
+    disagreeing: Disagreeing,
+    **where: str,
 ) -> int:
     """Import answers to STUDY that somebody else collected as a run, and score it."""
     catalogue = Catalogue.load(where["registry"])
@@ -55,6 +77,8 @@ def import_responses(
         model=where["model"],
         columns=parse_columns(columns),
         allow_unmatched=allow_unmatched,
+        duplicates=duplicates,
+        disagreeing=disagreeing,
         command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])),
     )
     ensure_writable(Path(where["runs"]))

@@ -1,7 +1,11 @@
-"""Strict reader of CSV files: an error states the line, the value, and the fix."""
+"""Strict reader of CSV files: an error states the line, the value, and the fix.
+
+The encoding (UTF-8, UTF-16) and the separator of columns are found; cells are kept as written.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import difflib
 import hashlib
@@ -13,8 +17,17 @@ import msgspec
 
 from .errors import DataError
 
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-"""Other separators of columns; an error names the one that was found."""
+SEPARATORS = ",;\t|"
+"""Separators of columns; a file has the one that gives its header the most columns."""
+OTHERS = {
+    b"PK\x03\x04": "a zip archive, as an Excel workbook is",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"PAR1": "a Parquet file",
+    b"\x1f\x8b": "compressed with gzip",
+    b"%PDF": "a PDF",
+    b"SQLite format 3": "an SQLite database",
+}
+"""Files that are no text, by their first bytes; an error names the one that was given."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -83,19 +96,26 @@ def read_rows(path: str, required: Sequence[str]) -> list[Row]:
 
 
 def read_table(path: str, required: Sequence[str] = ()) -> Table:
-    """Read a UTF-8 CSV file with a header; a byte-order mark is accepted.
+    """Read a CSV file with a header, in UTF-8 or UTF-16; its columns may also be separated by `;`, tabs or `|`.
 
     Args:
-        path: The file. Blank lines in it are skipped.
+        path: The file. Blank lines in it are skipped, and lines with only empty cells.
         required: Columns it must have; others are kept too.
 
     Raises:
-        DataError: The file is missing, unreadable, not UTF-8, or not well-formed CSV with commas; a column is missing
-            or occurs twice.
+        DataError: The file is missing, unreadable, no text, or not well-formed CSV; a column is missing or occurs
+            twice.
     """
-    raw = read_bytes(path)
-    records = _records(path, decode(path, raw))
+    return table_of(path, read_bytes(path), required)
+
+
+def table_of(path: str, raw: bytes, required: Sequence[str] = ()) -> Table:
+    """Return the records of a file with this content; see `read_table`."""
+    text = decode(path, raw)
+    records = _records(path, text, _separator(text))
     _, header = next(records, (1, []))
+    while header and not header[-1].strip():
+        header.pop()
     _check_header(path, header, required)
     rows = [Row(path, line, _cells(path, line, header, record)) for line, record in records]
     return Table(path, hashlib.sha256(raw).hexdigest(), tuple(header), rows)
@@ -114,22 +134,52 @@ def read_bytes(path: str) -> bytes:
 
 
 def decode(path: str, raw: bytes) -> str:
-    """Return the text of a file in UTF-8, with or without a byte-order mark; raises `DataError` with the line."""
+    """Return the text of a file in UTF-8 or UTF-16, with or without a byte-order mark.
+
+    Raises:
+        DataError: it is no text, or in another encoding; with the line.
+    """
+    if found := next((what for start, what in OTHERS.items() if raw.startswith(start)), None):
+        raise DataError(f"{path} is {found}. Save it as CSV, JSON or JSON Lines.", code="file.format", path=path)
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode(_encoding(raw))
     except UnicodeDecodeError as error:
         # The codec counts from after the byte-order mark, an editor from the start of the file.
         at = error.start + len(raw) - len(error.object)
         line = raw.count(b"\n", 0, at) + 1
-        problem = f"byte {at} (0x{raw[at]:02x}) is not UTF-8. Save the file as UTF-8."
+        problem = f"byte {at} (0x{raw[at]:02x}) is not {error.encoding.upper()}. Save the file as UTF-8."
         raise DataError(f"{path}, line {line}: {problem}", code="file.encoding", path=path, line=line) from None
 
 
-def _records(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
-    reader, start = csv.reader(io.StringIO(text, newline=""), strict=True), 1
+def _encoding(raw: bytes) -> str:
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    # The header of a table is ASCII, of which UTF-16 makes every second byte zero.
+    if len(raw) > 1 and 0 in raw[:2]:
+        return "utf-16-le" if raw[1] == 0 else "utf-16-be"
+    return "utf-8-sig"
+
+
+def _separator(text: str) -> str:
+    """Return the separator that gives the header the most columns: a comma, unless another gives more."""
+
+    def columns(separator: str) -> tuple[bool, int]:
+        try:
+            rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+            header = next((row for row in rows if row), [])
+        except csv.Error:
+            return False, 0
+        # A quote is left within a name where the header was cut inside a quoted name.
+        return not any('"' in name for name in header), len(header)
+
+    return max(SEPARATORS, key=columns)
+
+
+def _records(path: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    reader, start = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator), 1
     try:
         for record in reader:
-            if record:
+            if len(record) == 1 or any(cell.strip() for cell in record):
                 yield start, record
             start = reader.line_num + 1
     except csv.Error as error:
@@ -145,9 +195,6 @@ def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> 
     if not header:
         wanted = f" with: {', '.join(required)}" if required else ""
         raise DataError(f"{path}: the file is empty. It needs a header{wanted}.", code="data.no-rows")
-    for separator, name in SEPARATORS.items():
-        if len(header) == 1 and separator in header[0]:
-            raise DataError(f"{path}: its columns are separated by {name}. Save it with commas.", code="data.separator")
     missing = [name for name in required if name not in header]
     if missing:
         raise _no_column(path, header, missing, ", ")
@@ -171,7 +218,9 @@ def _near(name: str, header: Sequence[str]) -> str:
 
 
 def _cells(path: str, line: int, header: Sequence[str], record: Sequence[str]) -> dict[str, str]:
+    while len(record) > len(header) and not record[-1].strip():
+        record = record[:-1]
     if len(record) != len(header):
-        problem = f"{len(record)} cells, but the header names {len(header)}. Quote cells that contain a comma."
+        problem = f"{len(record)} cells, but the header names {len(header)}. Quote cells that contain the separator."
         raise DataError(f"{path}, line {line}: {problem}", code="data.row-length", path=path, line=line)
     return dict(zip(header, record, strict=True))

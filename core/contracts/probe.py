@@ -114,11 +114,12 @@ class Stage(ABC):
         """
         return True
 
-    def contradicts(self, factors: Mapping[str, Scalar], cells: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Return where a row of imported answers contradicts its trial: (row, trial) by column.
+    def columns(self, factors: Mapping[str, Scalar]) -> Mapping[str, str]:
+        """Return columns of imported answers that hold a factor under another name: {column: factor}.
 
-        `cells` are all columns of the row. Such rows are refused. Factors are compared anyway; override it if
-        answers have other columns with the same content.
+        `factors` are those of the trial that a row is for. Factors are compared with the columns of their own name
+        anyway; override it if files of answers name what was shown in another way. Rows that contradict their trial
+        are refused, left out, or recorded as they state it.
         """
         return {}
 

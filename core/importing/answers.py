@@ -1,15 +1,12 @@
-"""Read answers that were collected elsewhere from a CSV or JSONL file, independently of study and store."""
+"""Answers that were collected elsewhere: the fields of a file, and what a row answers to a request."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ..contracts.csv import decode, read_bytes, read_table
 from ..contracts.errors import DataError
 from ..contracts.records import (
     AnyRequest,
@@ -23,6 +20,8 @@ from ..contracts.records import (
     PseudoLikelihood,
     TokenScores,
 )
+from .alike import folded
+from .files import read_records
 
 STATUSES = ("ok", "refused", "filtered")
 PROBABILITY = "probability."
@@ -33,14 +32,15 @@ FIELDS: dict[type, tuple[str, ...]] = {
     Classify: (PROBABILITY,),
 }
 """Fields that an answer to each operation needs."""
-JSON_LINES = (".jsonl", ".ndjson")
+KNOWN = ("trial", "stage", "status", "tokens", *(name for names in FIELDS.values() for name in names))
+"""Fields of every study."""
 
 
 class Row(NamedTuple):
     """One record of a file."""
 
     number: int
-    """Line of the file it starts on."""
+    """Line of the file it starts on; of a JSON document, its number among the records."""
     cells: Mapping[str, Any]
     """Values by field, as the file has them."""
 
@@ -53,10 +53,18 @@ class Answers(NamedTuple):
     """Of the file."""
     fields: tuple[str, ...]
     rows: list[Row]
+    unit: str = "line"
+    """What the numbers of rows count."""
 
     def fault(self, row: Row, problem: str, code: str = "import.cell") -> DataError:
         """Return an error that names a row."""
-        return DataError(f"{self.path}, line {row.number}: {problem}", code=code, line=row.number)
+        return DataError(f"{self.path}, {self.unit} {row.number}: {problem}", code=code, line=row.number)
+
+    def numbers(self, rows: Sequence[Row], most: int = 5) -> str:
+        """Return where rows are, as text: `lines 2, 7 and 3 more`."""
+        shown = ", ".join(str(row.number) for row in rows[:most])
+        more = f" and {len(rows) - most} more" if len(rows) > most else ""
+        return f"{self.unit}{'s' if len(rows) > 1 else ''} {shown}{more}"
 
 
 class NoAnswer(NamedTuple):
@@ -87,23 +95,34 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
     return columns
 
 
-def read_answers(path: str, columns: Mapping[str, str]) -> Answers:
+def read_answers(path: str, columns: Mapping[str, str], known: Iterable[str] = ()) -> Answers:
     """Read a file; a column that `columns` does not name is the field of its own name.
+
+    Names of columns may differ from those in `columns` and from the `known` fields in case, spaces and signs.
 
     Raises:
         DataError: the file cannot be read, or has no such column.
     """
-    sha256, records = _json_lines(path) if Path(path).suffix.lower() in JSON_LINES else _csv(path)
+    fields = {*KNOWN, *known, *columns}
+    sha256, unit, records = read_records(path, fields)
     if not records:
         raise DataError(f"{path} has no rows.", code="data.no-rows")
     names = list(dict.fromkeys(name for _, cells in records for name in cells))
-    if missing := [column for column in columns.values() if column not in names]:
-        raise DataError(
-            f"{path} has no column {missing[0]!r}. It has: {', '.join(map(repr, names))}.", code="data.column-missing"
-        )
-    fields = {name: name for name in names if name not in columns.values()} | dict(columns)
-    rows = [Row(line, {f: cells[c] for f, c in fields.items() if c in cells}) for line, cells in records]
-    return Answers(path, sha256, tuple(fields), rows)
+    chosen = {field: _column(path, column, names) for field, column in columns.items()}
+    own = [name for name in names if name not in chosen.values() and name not in chosen]
+    alike = {folded(field): field for field in fields - {*own, *chosen}}
+    found = chosen | {alike.pop(folded(name), name): name for name in own}
+    rows = [Row(number, {f: cells[c] for f, c in found.items() if c in cells}) for number, cells in records]
+    return Answers(path, sha256, tuple(found), rows, unit)
+
+
+def _column(path: str, column: str, names: Sequence[str]) -> str:
+    alike = [column] if column in names else [name for name in names if folded(name) == folded(column)]
+    if len(alike) == 1:
+        return alike[0]
+    raise DataError(
+        f"{path} has no column {column!r}. It has: {', '.join(map(repr, names))}.", code="data.column-missing"
+    )
 
 
 def read_answer(answers: Answers, row: Row, request: AnyRequest) -> AnyResponse | NoAnswer:
@@ -112,7 +131,7 @@ def read_answer(answers: Answers, row: Row, request: AnyRequest) -> AnyResponse 
     Raises:
         DataError: a cell that cannot be such an answer.
     """
-    status = row.cells.get("status") or "ok"
+    status = str(row.cells.get("status") or "ok").strip().lower()
     if status not in STATUSES or (status != "ok" and not isinstance(request, Generate)):
         known = ", ".join(STATUSES) if isinstance(request, Generate) else "ok"
         raise answers.fault(row, f"status {status!r}. It may be: {known}.")
@@ -135,6 +154,9 @@ def _generation(answers: Answers, row: Row, status: Any) -> Generation | NoAnswe
     text = row.cells.get("response")
     if text is None:
         return Generation(text="", status=status) if status != "ok" else NoAnswer("no response")
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        # An age in JSON: a number is what the model wrote, too.
+        text = str(int(text) if text == int(text) else text)
     if not isinstance(text, str):
         raise answers.fault(row, f"the response {text!r} is not a text.")
     return Generation(text=text, status=status)
@@ -176,20 +198,3 @@ def _numbers(answers: Answers, row: Row, field: str) -> list[float] | None:
         return msgspec.convert(value if isinstance(value, list) else [value], list[float])
     except (msgspec.MsgspecError, UnicodeEncodeError):
         raise answers.fault(row, f"{field} {cell!r} is not a finite number or a JSON list of finite numbers.") from None
-
-
-def _csv(path: str) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
-    table = read_table(path)
-    return table.sha256, [(row.line, dict(row.cells)) for row in table.rows]
-
-
-def _json_lines(path: str) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
-    raw, records = read_bytes(path), []
-    # Not splitlines: JSON may hold other line ends within a text.
-    for line, record in enumerate(decode(path, raw).split("\n"), start=1):
-        if record.strip():
-            try:
-                records.append((line, msgspec.json.decode(record, type=dict[str, Any])))
-            except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-                raise DataError(f"{path}, line {line}: not a JSON object ({error}).", code="data.syntax") from None
-    return hashlib.sha256(raw).hexdigest(), records

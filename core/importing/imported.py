@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -21,7 +22,7 @@ from ..contracts import Stage, Trial
 from ..contracts.adapter import OPERATIONS, Identity
 from ..contracts.canonical import encode, encode_response, identity_digest, request_key
 from ..contracts.errors import DataError
-from ..contracts.records import Likelihood, PseudoLikelihood
+from ..contracts.records import Likelihood, PseudoLikelihood, Scalar
 from ..engine.manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_data, new_name
 from ..engine.observations import gather_observations
 from ..store import Store
@@ -29,8 +30,10 @@ from ..store.bulk import batched
 from ..store.content import Facts, Failed, Sent, Tried, writing
 from ..store.intake import Intake
 from ..store.reading import TRIAL_SCHEMA
+from .alike import differing
 from .answers import FIELDS, PROBABILITY, Answers, NoAnswer, Row, read_answer, read_answers
 from .matching import Contradiction, Matcher
+from .settling import Disagreeing, Duplicates, ensure_rules, one_answer, one_each
 
 ADAPTER = "imported"
 VERSION = "1"
@@ -43,13 +46,18 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to import a file of answers."""
 
     path: str
-    """A CSV or JSONL file."""
+    """A file of CSV, JSON or JSON Lines."""
     model: str
     """Name of the model that gave the answers."""
     columns: dict[str, str] = {}
     """Column of each field whose name differs."""
     allow_unmatched: bool = False
     """Leave out rows that match no trial, or several trials."""
+    duplicates: Duplicates = "refuse"
+    """Which of several answers to one question counts. `refuse` allows several only if they are the same."""
+    disagreeing: Disagreeing = "refuse"
+    """Rows that contradict their trial: `keep` records what the model was shown as the row states it, `drop` leaves the
+    row out."""
     command: str = ""
 
 
@@ -59,21 +67,23 @@ def import_answers(catalogue: Catalogue, study: Study, store: Store, options: Im
     Raises:
         DataError: the file cannot be read, or a row is for no trial, for several, or no such answer.
     """
-    answers = read_answers(options.path, options.columns)
-    return _Import(catalogue, study, answers, options).store(store)
+    ensure_rules(options.duplicates, options.disagreeing)
+    return _Import(catalogue, study, options).store(store)
 
 
 class _Import:
     """The import of one file into a store."""
 
-    def __init__(self, catalogue: Catalogue, study: Study, answers: Answers, options: ImportOptions) -> None:
+    def __init__(self, catalogue: Catalogue, study: Study, options: ImportOptions) -> None:
         instrument = catalogue.instrument(study)
         self._stages, self._all = instrument.stages(), instrument.every_option
         self._lacks_data = getattr(instrument.options, "data", "") is None
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
         self._study = msgspec.structs.replace(study, roles={stage.role: options.model for stage in self._stages})
-        self._answers, self._options = answers, options
-        self._identity = identity_of(answers, options)
+        with blamed(self._owner, f"probe {self._study.probe!r}"):
+            known = {name for stage in self._stages for name in _fields_of(stage)}
+        self._answers, self._options = read_answers(options.path, options.columns, known), options
+        self._identity = identity_of(self._answers, options)
         self._records: dict[str, StageRecord] = {}
         self._notes: list[str] = []
         self._earlier: dict[str, pl.DataFrame] = {}
@@ -95,35 +105,62 @@ class _Import:
         if stage is self._stages[0]:
             ensure_asked(self._study, stage, stage.count(self._earlier))
         ensure_fields(self._answers, stage)
-        matcher = Matcher(self._answers, stage, lambda: stage.trials(self._earlier))
-        rows = self._rows_of(stage)
-        own = [row for row in rows if stage.concerns(row.cells)]
-        matched = matcher.match(own)
-        if matched.left_out and not self._options.allow_unmatched:
-            raise self._hinted(matcher.refusal(matched.left_out))
-        if contradictions := matcher.contradictions(matched.rows):
-            raise self._hinted(self._contradicted(contradictions, len(matched.rows)))
-        if matched.left_out and not matched.rows:
-            why = matcher.reasons(matched.left_out)
-            raise self._hinted(
-                DataError(f"{self._answers.path}: no row matches a trial of this study: {why}.", code="import.no-match")
-            )
-        self._left_out(len(rows) - len(own), "they belong to another part of the study")
-        self._left_out(len(matched.left_out), matcher.reasons(matched.left_out))
+        rows, stated, counts = self._choose(stage)
         self._note(stage)
         frames, reasons, trials, failed = [], dict[bytes, str](), 0, 0
         for ordered in batched(enumerate(stage.trials(self._earlier)), PART):
             part = _Part(self._answers, identity_digest(self._identity), stage.name, ordered)
-            part.answer(matched.rows, intake)
+            part.answer(rows, stated, intake)
             intake.trials(run_id, part.tried)
             intake.failures(run_id, part.failed)
             trials, failed = trials + len(ordered), failed + len(part.failed)
             reasons.update((failure.key, failure.message) for failure in part.failed)
             if stage is not self._stages[-1]:
                 frames.append(part.frame())
-        self._records[stage.name] = StageRecord(trials, {"trials": trials, "answered": trials - failed})
+        self._records[stage.name] = StageRecord(trials, {"trials": trials, "answered": trials - failed, **counts})
         if frames:
             self._earlier[stage.name] = gather_observations(stage, frames, reasons)
+
+    def _choose(self, stage: Stage) -> tuple[dict[int, Row], dict[int, dict[str, Any]], dict[str, int]]:
+        """Return the row of each trial by its ordinal, factors that rows state otherwise, and the numbers of rows."""
+        matcher = Matcher(self._answers, stage, lambda: stage.trials(self._earlier))
+        rows = self._rows_of(stage)
+        own = [row for row in rows if stage.concerns(row.cells)]
+        matched = matcher.match(own)
+        if matched.left_out and not self._options.allow_unmatched:
+            raise self._hinted(matcher.refusal(matched.left_out))
+        if matched.left_out and not matched.groups:
+            why = matcher.reasons(matched.left_out)
+            raise self._hinted(
+                DataError(f"{self._answers.path}: no row matches a trial of this study: {why}.", code="import.no-match")
+            )
+        rule = self._options.duplicates
+        found, surplus = one_each(self._answers, matched.groups, rule)
+        unlike = matcher.contradictions(found)
+        if unlike and self._options.disagreeing == "refuse":
+            raise self._hinted(self._contradicted(unlike, len(found)))
+        keep = self._options.disagreeing == "keep"
+        dropped = set() if keep else {one.ordinal for one in unlike}
+        found = {ordinal: row for ordinal, row in found.items() if ordinal not in dropped}
+        found, replaced = one_answer(self._answers, stage.trials(self._earlier), found, rule)
+        self._left_out(len(rows) - len(own), "they belong to another part of the study")
+        self._left_out(len(matched.left_out), matcher.reasons(matched.left_out))
+        self._left_out(surplus, f"they answer a question again (--duplicates {rule})")
+        if replaced:
+            self._say(replaced, f"have the answer of another row to the same request (--duplicates {rule})")
+        self._disagreed(unlike)
+        if matched.loose:
+            what = "match their trial except for white space, case, kinds of quotes or final punctuation"
+            self._say(matched.loose, what)
+        counts = {
+            "rows": len(rows),
+            "other_part": len(rows) - len(own),
+            "unmatched": len(matched.left_out),
+            "typed_otherwise": matched.loose,
+            "duplicates": surplus + replaced,
+            "disagreeing": len(unlike),
+        }
+        return found, {one.ordinal: one.factors for one in unlike} if keep else {}, counts
 
     def _rows_of(self, stage: Stage) -> list[Row]:
         if len(self._stages) == 1 and "stage" not in self._answers.fields:
@@ -136,18 +173,32 @@ class _Import:
 
     def _contradicted(self, found: Sequence[Contradiction], matched: int) -> DataError:
         """Count the contradicting rows by column, and describe the first."""
-        columns = Counter(name for one in found for name in one.cells)
-        where = ", ".join(f"{name!r} in {count:,}" for name, count in columns.items())
-        row, trial, cells = found[0]
-        first = "; ".join(f"{name!r} is {said!r}, and {known!r} in the data" for name, (said, known) in cells.items())
+        row, cells = found[0].row, found[0].cells
+        first = "; ".join(f"{name!r} is {differing(said, known)}" for name, (said, known) in cells.items())
         said, known = ({str(pair[side]).casefold() for pair in cells.values()} for side in (0, 1))
         swapped = " (the same, in other columns)" if len(cells) > 1 and said == known else ""
         return DataError(
             f"{self._answers.path}: {len(found):,} of the {matched:,} matched rows contradict the data of the study: "
-            f"{where}. The first is line {row.number}, for trial {trial!r}: {first}{swapped}. "
-            "Give the data set that these answers belong to, or correct the rows.",
+            f"{_by_column(found)}. The first is {self._answers.unit} {row.number}, for trial {found[0].trial!r}: "
+            f"{first}{swapped}. Give the data set that these answers belong to, or correct the rows; or import them "
+            "as the file states them (--disagreeing keep), or leave them out (--disagreeing drop).",
             code="import.contradiction",
+            rows=len(found),
+            line=row.number,
         )
+
+    def _disagreed(self, found: Sequence[Contradiction]) -> None:
+        if not found:
+            return
+        row, cells = found[0].row, found[0].cells
+        column, (said, known) = next(iter(cells.items()))
+        example = f"such as {self._answers.unit} {row.number}, where {column!r} is {differing(said, known)}"
+        rule = self._options.disagreeing
+        how = f"contradict the data in a column: {_by_column(found)}, {example} (--disagreeing {rule})"
+        if rule == "drop":
+            self._left_out(len(found), f"they {how}")
+        else:
+            self._say(len(found), f"{how}; what the model was shown is recorded as the file states it")
 
     def _hinted(self, error: DataError) -> DataError:
         """Add that no data set was given, if the study accepts one."""
@@ -161,8 +212,10 @@ class _Import:
 
     def _left_out(self, count: int, why: str) -> None:
         if count:
-            rows = f"{count:,} of {len(self._answers.rows):,} rows"
-            self._notes.append(f"{rows} of {self._answers.path} were left out: {why}.")
+            self._say(count, f"were left out: {why}")
+
+    def _say(self, count: int, what: str) -> None:
+        self._notes.append(f"{count:,} of {len(self._answers.rows):,} rows of {self._answers.path} {what}.")
 
     def _note(self, stage: Stage) -> None:
         if stage.operation in (PseudoLikelihood, Likelihood) and "tokens" not in self._answers.fields:
@@ -196,8 +249,8 @@ class _Part:
         self.failed: list[Failed] = []
         self._sent: list[Sent | None] = []
 
-    def answer(self, rows: dict[int, Row], intake: Intake) -> None:
-        """Import the answers of these trials."""
+    def answer(self, rows: Mapping[int, Row], stated: Mapping[int, Mapping[str, Any]], intake: Intake) -> None:
+        """Import the answers of these trials, with the factors that a row states in another way."""
         for ordinal, trial in self._ordered:
             self._sent.append(self._one(trial, rows.get(ordinal)))
         answered = [sent for sent in self._sent if sent is not None]
@@ -205,7 +258,8 @@ class _Part:
         for (ordinal, trial), sent in zip(self._ordered, self._sent, strict=True):
             key = sent.key if sent is not None else self._key(encode(trial.request))
             number = next(numbers) if sent is not None else None
-            self.tried.append(Tried(self._stage, ordinal, trial.id, encode(trial.factors).decode(), key, number))
+            factors = trial.factors | dict(stated.get(ordinal, {}))
+            self.tried.append(Tried(self._stage, ordinal, trial.id, encode(factors).decode(), key, number))
 
     def frame(self) -> pl.DataFrame:
         """Return these trials as the store returns them."""
@@ -220,7 +274,7 @@ class _Part:
         request = encode(trial.request)
         answer = NoAnswer(f"not in {name}") if row is None else read_answer(self._answers, row, trial.request)
         if isinstance(answer, NoAnswer):
-            reason = answer.reason if row is None else f"{answer.reason} in {name}, line {row.number}"
+            reason = answer.reason if row is None else f"{answer.reason} in {name}, {self._answers.unit} {row.number}"
             self.failed.append(Failed(self._key(request), "permanent", reason, WHEN))
             return None
         operation, response = OPERATIONS[type(trial.request)], encode_response(answer).decode()
@@ -231,14 +285,28 @@ class _Part:
         return request_key(self._identity, request)
 
 
+def _fields_of(stage: Stage) -> set[str]:
+    """Return the names of columns that a stage knows."""
+    first = next(iter(stage.trials({})), None) if type(stage).columns is not Stage.columns else None
+    return {*stage.factors, *(stage.columns(first.factors) if first else ())}
+
+
+def _by_column(found: Sequence[Contradiction]) -> str:
+    columns = Counter(name for one in found for name in one.cells)
+    return ", ".join(f"{name!r} in {count:,}" for name, count in columns.items())
+
+
 def identity_of(answers: Answers, options: ImportOptions) -> Identity:
     """Return the identity of the model a file's answers are stored under.
 
-    The mapping of columns is a part of it: with another mapping the file gives other answers.
+    The mapping of columns is a part of it, and which of several answers counts: with others the file gives other
+    answers.
     """
     columns = ",".join(f"{field}={column}" for field, column in sorted(options.columns.items()))
-    settings = {"file_sha256": answers.sha256, "columns": columns}
-    return Identity(adapter=ADAPTER, version=VERSION, model=options.model, settings=dict(settings))
+    settings: dict[str, Scalar] = {"file_sha256": answers.sha256, "columns": columns}
+    if options.duplicates != "refuse":
+        settings["duplicates"] = options.duplicates
+    return Identity(adapter=ADAPTER, version=VERSION, model=options.model, settings=settings)
 
 
 def ensure_fields(answers: Answers, stage: Stage) -> None:

@@ -13,10 +13,10 @@ from ..contracts import Stage, Trial
 from ..contracts.canonical import encode
 from ..contracts.errors import DataError
 from ..contracts.records import AnyRequest, Draw, Generate
+from .alike import differing, folded, likeness
 from .answers import Answers, Row
 
 TRIAL = "trial"
-SHOWN = 5
 FEW = 3
 """Number of levels that are all listed."""
 Cell = tuple[Any, ...]
@@ -24,23 +24,29 @@ Cell = tuple[Any, ...]
 
 
 class Matched(NamedTuple):
-    """Rows by the ordinals of the trials they answer."""
+    """Rows by the trials they answer."""
 
-    rows: dict[int, Row]
+    groups: tuple[Group, ...]
+    """The trials of one question each, with all rows for it; there may be more rows than trials."""
     left_out: tuple[Row, ...]
     """Rows that match no trial, or several trials."""
+    loose: int
+    """Number of the matched rows that are typed in another way than their trial."""
 
 
 class Contradiction(NamedTuple):
     """A row that contradicts the trial it matches."""
 
+    ordinal: int
     row: Row
     trial: str
     cells: dict[str, tuple[Any, Any]]
     """The values of the row and of the trial, by column."""
+    factors: dict[str, Any]
+    """What the row says of factors that its columns hold under other names."""
 
 
-class _Group:
+class Group:
     """The trials of one cell: one, or repeats of one question."""
 
     def __init__(self) -> None:
@@ -53,7 +59,8 @@ class _Group:
 class Matcher:
     """Matches rows to a stage's trials: by `trial` (the id), or else by all factors that the file has.
 
-    Several rows may be for one question that is asked several times: they fill its repeats in the order of both.
+    Where no trial has exactly the levels of a row, those count that differ only in white space, case, kinds of quotes
+    and final punctuation. Several rows may be for one question that is asked several times.
     """
 
     def __init__(self, answers: Answers, stage: Stage, trials: Callable[[], Iterable[Trial]]) -> None:
@@ -76,36 +83,44 @@ class Matcher:
         self._levels: dict[str, set[Any]] = defaultdict(set)
 
     def match(self, rows: Iterable[Row]) -> Matched:
-        """Return the rows of the trials.
-
-        Raises:
-            DataError: there are more rows for a trial than it has repeats.
-        """
+        """Return the rows of the trials."""
         groups = self._groups()
+        alike: dict[Cell, list[Group]] = defaultdict(list)
+        for cell, group in groups.items():
+            alike[tuple(map(folded, cell))].append(group)
         left_out: list[Row] = []
+        loose = 0
         for row in rows:
-            group = groups.get(self._cell(row.cells))
-            if group is None or len(group.questions) > 1:
+            cell = self._cell(row.cells)
+            exact = groups.get(cell)
+            near = [exact] if exact is not None else alike.get(tuple(map(folded, cell)), [])
+            if len(near) != 1 or len(near[0].questions) > 1:
                 left_out.append(row)
             else:
-                group.rows.append(row)
-        for group in groups.values():
-            _ensure_room(self._answers, group)
-        found = {o: row for group in groups.values() for o, row in zip(group.ordinals, group.rows, strict=False)}
-        return Matched(found, tuple(left_out))
+                near[0].rows.append(row)
+                loose += exact is None
+        return Matched(tuple(group for group in groups.values() if group.rows), tuple(left_out), loose)
 
     def contradictions(self, rows: Mapping[int, Row]) -> list[Contradiction]:
         """Return the matched rows whose other columns contradict their trials."""
-        if not self._rest and type(self._stage).contradicts is Stage.contradicts:
-            return []
         found = []
         for ordinal, trial in enumerate(self._trials()):
             if (row := rows.get(ordinal)) is not None:
-                both = [(name, row.cells.get(name), trial.factors.get(name)) for name in self._rest]
-                unlike = {n: (cell, own) for n, cell, own in both if self._plain[n](cell) != self._plain[n](own)}
-                if cells := unlike | self._stage.contradicts(trial.factors, row.cells):
-                    found.append(Contradiction(row, trial.id, cells))
+                named = {c: f for c, f in self._stage.columns(trial.factors).items() if c not in self._stage.factors}
+                both = [(name, name) for name in self._rest] + list(named.items())
+                unlike = {column: factor for column, factor in both if self._unlike(row, trial, column, factor)}
+                if unlike:
+                    cells = {c: (row.cells.get(c), trial.factors.get(f)) for c, f in unlike.items()}
+                    said = {f: row.cells[c] for c, f in unlike.items() if c in named}
+                    found.append(Contradiction(ordinal, row, trial.id, cells, said))
         return found
+
+    def _unlike(self, row: Row, trial: Trial, column: str, factor: str) -> bool:
+        said, own = row.cells.get(column), trial.factors.get(factor)
+        # An empty cell of a column with another name says nothing; of a factor, that the trial has no level.
+        if column not in self._plain:
+            return folded(said) not in (None, folded(own))
+        return self._plain[column](said) != self._plain[column](own) and folded(said) != folded(own)
 
     def reasons(self, rows: Sequence[Row]) -> str:
         """Explain why rows were left out: the number for each column, and the first row.
@@ -113,31 +128,63 @@ class Matcher:
         A row counts for the first column in which it has what no trial has, the column with the fewest levels first.
         """
         by = sorted(self._by, key=lambda name: len(self._levels[name]))
+        alike = {name: set(map(folded, self._levels[name])) for name in by}
         kinds: dict[str, list[Row]] = defaultdict(list)
         for row in rows:
-            new = (name for name in by if self._plain[name](row.cells.get(name)) not in self._levels[name])
+            new = (name for name in by if folded(self._plain[name](row.cells.get(name))) not in alike[name])
             kinds[next(new, "")].append(row)
-        return "; ".join(_reason(name, some) for name, some in kinds.items())
+        return "; ".join(self._reason(name, some) for name, some in kinds.items())
+
+    def _reason(self, name: str, rows: Sequence[Row]) -> str:
+        first = f"the first on {self._answers.unit} {rows[0].number}"
+        if not name:
+            return f"{len(rows):,} have a combination of levels that belongs to no trial, or to more than one ({first})"
+        levels = list(dict.fromkeys(row.cells.get(name) for row in rows))
+        shown = ", ".join(map(repr, levels)) if len(levels) <= FEW else f"such as {levels[0]!r}"
+        return f"{len(rows):,} have a {name} that no trial has: {shown} ({first})"
 
     def refusal(self, rows: Sequence[Row]) -> DataError:
         """Return an error for rows that were left out: which, why, and columns that distinguish their trials."""
-        lines = ", ".join(str(row.number) for row in rows[:SHOWN])
-        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-        first = {name: rows[0].cells.get(name) for name in self._by}
-        alike = [trial for trial in self._trials() if self._cell(_named(trial)) == self._cell(rows[0].cells)]
-        others = [name for name in self._stage.factors if name not in self._by]
-        names = [name for name in others if len({trial.factors.get(name) for trial in alike}) > 1]
+        row = rows[0]
+        cell = tuple(map(folded, self._cell(row.cells)))
+        alike = [trial for trial in self._trials() if tuple(map(folded, self._cell(_named(trial)))) == cell]
+        first = {name: row.cells.get(name) for name in self._by}
+        fields: dict[str, object] = {"line": row.number, "rows": len(rows)}
         if alike:
+            others = [name for name in self._stage.factors if name not in self._by]
+            names = [name for name in others if len({trial.factors.get(name) for trial in alike}) > 1]
             why = f"{first} matches {len(alike)} trials, such as {alike[0].id!r} and {alike[-1].id!r}"
             mend = f"Map the columns that distinguish them: {', '.join(names) or TRIAL} (--columns); or skip such rows"
         else:
-            why, mend = f"there is no trial with {first}", "Correct such rows, or skip them"
+            nearest = self._nearest(row)
+            unlike = [name for name in self._by if folded(row.cells.get(name)) != folded(_named(nearest).get(name))]
+            apart = "; ".join(f"{n!r} is {differing(row.cells.get(n), _named(nearest).get(n))}" for n in unlike)
+            why = f"there is no trial with {first}. The nearest is {nearest.id!r}: {apart}"
+            mend = "Correct such rows, or skip them"
+            fields |= {"nearest": nearest.id, "differs": unlike}
         share = f"{len(rows):,} of {len(self._answers.rows):,} rows"
-        where = f"{self._answers.path}, line {lines}{more} ({share})"
-        return DataError(f"{where}: {why}. {mend} with --allow-unmatched.", code="import.unmatched")
+        where = f"{self._answers.path}, {self._answers.numbers(rows)} ({share})"
+        return DataError(f"{where}: {why}. {mend} with --allow-unmatched.", code="import.unmatched", **fields)
 
-    def _groups(self) -> Mapping[Cell, _Group]:
-        groups: dict[Cell, _Group] = defaultdict(_Group)
+    def _nearest(self, row: Row) -> Trial:
+        """Return the trial that differs from a row in the fewest columns, and least in their text."""
+        nearest: list[Trial] = []
+        most = -1
+        for trial in self._trials():
+            named = _named(trial)
+            equal = sum(folded(row.cells.get(name)) == folded(named.get(name)) for name in self._by)
+            if equal > most:
+                nearest, most = [], equal
+            if equal == most:
+                nearest.append(trial)
+
+        def like(trial: Trial) -> float:
+            return sum(likeness(row.cells.get(name), _named(trial).get(name)) for name in self._by)
+
+        return max(nearest, key=like)
+
+    def _groups(self) -> Mapping[Cell, Group]:
+        groups: dict[Cell, Group] = defaultdict(Group)
         for ordinal, trial in enumerate(self._trials()):
             cell = self._cell(_named(trial))
             group = groups[cell]
@@ -176,23 +223,6 @@ def _question(request: AnyRequest) -> AnyRequest:
         sampling = msgspec.structs.replace(request.sampling, seed=None)
         return msgspec.structs.replace(request, sample=0, sampling=sampling)
     return msgspec.structs.replace(request, seed=0) if isinstance(request, Draw) else request
-
-
-def _ensure_room(answers: Answers, group: _Group) -> None:
-    if len(group.rows) > len(group.ordinals):
-        lines = ", ".join(str(row.number) for row in group.rows[:SHOWN])
-        room = "once" if len(group.ordinals) == 1 else f"{len(group.ordinals)} times"
-        problem = f"{len(group.rows)} rows (lines {lines}) are for trial {group.trials[0]!r}, which is asked {room}"
-        raise answers.fault(group.rows[len(group.ordinals)], f"{problem}. Remove the extra rows.", "import.too-many")
-
-
-def _reason(name: str, rows: Sequence[Row]) -> str:
-    first = f"the first on line {rows[0].number}"
-    if not name:
-        return f"{len(rows):,} have a combination of levels that belongs to no trial, or to more than one ({first})"
-    levels = list(dict.fromkeys(row.cells.get(name) for row in rows))
-    shown = ", ".join(map(repr, levels)) if len(levels) <= FEW else f"such as {levels[0]!r}"
-    return f"{len(rows):,} have a {name} that no trial has: {shown} ({first})"
 
 
 def _as_number(cell: Any) -> Any:

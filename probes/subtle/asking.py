@@ -21,8 +21,6 @@ EVERY: tuple[Order, ...] = tuple((a, b, c) for a, b, c in permutations(PAPER))
 LATIN: tuple[Order, ...] = (PAPER, (1, 2, 0), (2, 0, 1))
 """Three orders in which each option is in each position once."""
 INSTRUCTION = "Fill in BLANK with the most appropriate of the three options. Answer with the words of one option only."
-SPELLINGS = {"quatorial guinea": "equatorial guinea"}
-"""Misspelled options in the published answers, with the spelling of the published items."""
 _LABEL = re.compile(r"option\s*\d+\s*:")
 _NUMBER = re.compile(r"(?:option\s*)?\(?([123])\)?")
 _WORD = re.compile(r"\w+(?:[-']\w+)*")
@@ -50,8 +48,7 @@ def normal(text: str) -> str:
     """Normalise as the authors do: strip, remove full stops, lower-case, cut at `option N:`."""
     low = text.strip().replace(".", "").lower()
     label = _LABEL.search(low)
-    cut = (low[label.end() :] if label else low).strip()
-    return SPELLINGS.get(cut, cut)
+    return (low[label.end() :] if label else low).strip()
 
 
 def read_words(factors: dict[str, Scalar], text: str, labels: bool) -> str | Unreadable:

@@ -30,7 +30,7 @@ from ...core.contracts.records import (
     Text,
 )
 from ..shared.sampling import ensure_drawable
-from .asking import Order, Orders, name_of, normal, orders_of, prompt_of, read_words, softmax
+from .asking import Order, Orders, name_of, orders_of, prompt_of, read_words, softmax
 from .data_files import DIRECTION_OF, read_counts, read_items
 from .design import generate, load_design
 from .items import AS_PUBLISHED, CELL, DOMAINS, OPTIONS, PRONOUNS, Item, sample, select
@@ -117,16 +117,13 @@ class SubtleStage(Stage):
 
     def concerns(self, cells: Mapping[str, Any]) -> bool:
         """Leave out the other direction, which the authors' files of answers contain too."""
-        code = cells.get("type_category")
-        return DIRECTION_OF.get(str(code), self._options.direction) == self._options.direction
+        code = str(cells.get("type_category")).strip(" .\t\n").lower()
+        return DIRECTION_OF.get(code, self._options.direction) == self._options.direction
 
-    def contradicts(self, factors: Mapping[str, Scalar], cells: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Compare the options of an imported row with those of the trial, as answers are compared with options."""
+    def columns(self, factors: Mapping[str, Scalar]) -> Mapping[str, str]:
+        """Return the factor of each of the authors' columns of options, by the polarity of the given term."""
         same, other = POLARITIES[:2] if factors["given"] == "positive" else POLARITIES[1::-1]
-        pairs = [
-            (name, cells.get(name), factors[own]) for name, own in zip(OPTIONS, (same, other, "neutral"), strict=True)
-        ]
-        return {n: (cell, own) for n, cell, own in pairs if cell is not None and normal(str(cell)) != normal(str(own))}
+        return dict(zip(OPTIONS, (same, other, "neutral"), strict=True))
 
     def place(self, factors: Mapping[str, Scalar], chosen: str) -> int | None:
         """Return the position of the chosen option in the order shown, from 1; None if the order is not known."""

@@ -30,6 +30,24 @@ def test_byte_order_mark_is_accepted(write):
     assert read_rows(write(b"\xef\xbb\xbfa\nx\n"), ["a"])[0].cells == {"a": "x"}
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_separator_is_that_of_the_header(write, separator):
+    text = f'a{separator}"b, c"\r\n"1{separator}5"{separator}2,5\r\n{separator}\r\n'
+    assert [row.cells for row in read_rows(write(text), ["a"])] == [{"a": f"1{separator}5", "b, c": "2,5"}]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_encoding_is_found(write, encoding):
+    assert read_rows(write("a,b\nö,“x”\n".encode(encoding)), ["a"])[0].cells == {"a": "ö", "b": "“x”"}
+
+
+def test_empty_cells_beyond_the_header_are_left_out(write):
+    assert [row.cells for row in read_rows(write("a,b,,\n1,2,,\n,,,\n3,4,,\n"), ["a"])] == [
+        {"a": "1", "b": "2"},
+        {"a": "3", "b": "4"},
+    ]
+
+
 def test_odd_unicode_is_kept(write):
     text = "e\u0301 \u200d \U0001f469\u200d \ufffd"
     assert read_rows(write(f"a\n{text}\n"), ["a"])[0].cells["a"] == text
@@ -66,7 +84,9 @@ def test_missing_column_names_the_nearest(write):
         ("a,b\n1,2\n1,2,3\n", "data.row-length", "line 3"),
         ('a,b\n1,2\n"x"y,2\n', "data.syntax", "line 3"),
         ('a,b\n1,"open\n', "data.syntax", "line 2"),
-        ("a;b\n1;2\n", "data.separator", "semicolons"),
+        (b"PK\x03\x04rest", "file.format", "Excel"),
+        (b"PAR1rest", "file.format", "Parquet"),
+        (b"\x1f\x8brest", "file.format", "gzip"),
     ],
 )
 def test_malformed_file_is_refused(write, content, code, named):

@@ -17,6 +17,7 @@ from prejudge.core.contracts.records import (
     PseudoLikelihood,
     TokenScores,
 )
+from prejudge.core.importing.alike import folded
 from prejudge.core.importing.answers import NoAnswer, parse_columns, read_answer, read_answers
 from prejudge.testing import raises_code
 
@@ -71,11 +72,81 @@ def test_bad_csv_is_refused_with_its_line(tmp_path, text, code, named):
         read_answers(str(tmp_path / "a.csv"), {"response": "a"})
 
 
-@pytest.mark.parametrize(("separator", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
-def test_other_separator_is_named(tmp_path, separator, name):
-    (tmp_path / "a.csv").write_text(f"a{separator}b\n1,5{separator}2\n")
-    with raises_code(DataError, "data.separator", name):
-        read_answers(str(tmp_path / "a.csv"), {"response": "a"})
+ROWS = [{"trial": "t0", "response": "two"}, {"trial": "t1", "response": "one"}]
+DOCUMENTS = {
+    "list": ROWS,
+    "nested list": {"model": "m", "seed": 7, "results": ROWS},
+    "by name": {"a": ROWS[0], "b": ROWS[1]},
+    "columns of lists": {"trial": ["t0", "t1"], "response": ["two", "one"]},
+    "columns by index": {"trial": {"0": "t0", "1": "t1"}, "response": {"0": "two", "1": "one"}},
+    "columns and rows": {"columns": ["trial", "response"], "data": [["t0", "two"], ["t1", "one"]]},
+    "nested cells": [{"item": {"trial": row["trial"]}, "answer": {"response": row["response"]}} for row in ROWS],
+}
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_documents_of_all_shapes_give_the_same_rows(tmp_path, kind, indent):
+    (tmp_path / "a.txt").write_text(json.dumps(DOCUMENTS[kind], indent=indent), encoding="utf-16")
+    answers = read_answers(str(tmp_path / "a.txt"), {})
+    assert [(row.number, row.cells["trial"], row.cells["response"]) for row in answers.rows] == [
+        (1, "t0", "two"),
+        (2, "t1", "one"),
+    ]
+    assert answers.unit == "record"
+
+
+def test_objects_with_equal_names_inside_keep_both_names(tmp_path):
+    (tmp_path / "a.json").write_text('[{"item": {"id": "t0"}, "call": {"id": 9}, "probability": {"a": 1}}]')
+    (row,) = read_answers(str(tmp_path / "a.json"), {"trial": "item.id"}).rows
+    assert row.cells == {"trial": "t0", "call.id": 9, "probability.a": 1, "a": 1}
+
+
+def test_two_lists_of_records_are_not_guessed_between(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"train": ROWS, "test": ROWS}))
+    with raises_code(DataError, "data.syntax", "'train'", "'test'"):
+        read_answers(str(tmp_path / "a.json"), {})
+
+
+def test_nan_in_json_is_missing(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"trial": "t0", "response": NaN}\n{"trial": "NaN", "response": "NaN"}\n')
+    one, two = read_answers(str(tmp_path / "a.jsonl"), {}).rows
+    assert (one.cells["response"], two.cells["response"]) == (None, "NaN")
+
+
+def test_names_of_columns_are_found_in_another_spelling(tmp_path):
+    (tmp_path / "a.csv").write_text("TRIAL ;Item Category;Answer\n1;2;3\n")
+    answers = read_answers(str(tmp_path / "a.csv"), {"response": "answer"}, ["item_category", "order"])
+    assert answers.fields == ("response", "trial", "item_category")
+    assert answers.rows[0].cells == {"response": "3", "trial": "1", "item_category": "2"}
+
+
+def test_exact_name_of_a_column_comes_first(tmp_path):
+    (tmp_path / "a.csv").write_text("Response,response\nx,y\n")
+    assert read_answers(str(tmp_path / "a.csv"), {}).rows[0].cells == {"Response": "x", "response": "y"}
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("It’s  BLANK. ", "It's BLANK"),
+        ("“wise”", "Wise!"),
+        ("caf\u00e9\u00a0bar", "cafe\u0301 bar"),
+        ("a – b", "a - b"),
+        ("beauty_profession", "Beauty Profession"),
+        ("27.0", 27),
+    ],
+)
+def test_texts_that_are_typed_otherwise_are_the_same(one, two):
+    assert folded(one) == folded(two)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("wise", "unwise"), ("he", "she"), ("27", "270"), ("-1", "1"), ("2.5", "25"), ("non-binary", "none")],
+)
+def test_texts_of_other_words_are_not_the_same(one, two):
+    assert folded(one) != folded(two)
 
 
 def test_bad_files_are_refused(tmp_path):
@@ -89,6 +160,7 @@ def test_bad_files_are_refused(tmp_path):
 def test_text_is_an_answer_and_null_is_none(read):
     assert read(ask("q"), response="yes") == Generation(text="yes")
     assert read(ask("q"), response="") == Generation(text="")
+    assert read(ask("q"), response=27) == read(ask("q"), response=27.0) == Generation(text="27")
     assert read(ask("q"), response=None) == NoAnswer("no response")
     assert read(ask("q"), response="I will not", status="refused") == Generation(text="I will not", status="refused")
     assert read(ask("q"), response=None, status="filtered") == Generation(text="", status="filtered")
@@ -114,7 +186,8 @@ def test_probabilities_become_a_classification(read):
 @pytest.mark.parametrize(
     ("request_", "cells", "named"),
     [
-        (ask("q"), {"response": 7}, "line 1"),
+        (ask("q"), {"trial": "t0", "response": ["wise"]}, "record 1"),
+        (ask("q"), {"response": True}, "True"),
         (ask("q"), {"response": "x", "status": "fine"}, "'fine'"),
         (PseudoLikelihood(text="t"), {"log_probability": -1, "status": "refused"}, "'refused'"),
         (PseudoLikelihood(text="t"), {"log_probability": 0.5}, "0.5"),

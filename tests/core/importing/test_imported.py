@@ -6,14 +6,15 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+import msgspec
 import pytest
 from fakes import CountOptions, CountStage, ask, fake_catalogue
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.contracts import Probe, Stage, Trial
-from prejudge.core.contracts.errors import DataError
-from prejudge.core.contracts.records import Embed, Request
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.contracts.records import Embed, Request, Sampling
 from prejudge.core.importing.imported import ImportOptions, import_answers
 from prejudge.core.scoring.score import score
 from prejudge.core.scoring.warnings import warnings_of
@@ -52,9 +53,35 @@ class ChosenStage(CountStage):
     def concerns(self, cells: Mapping[str, Any]) -> bool:
         return cells.get("study", "mine") == "mine"
 
-    def contradicts(self, factors: Mapping[str, Any], cells: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        said, own = cells.get("question"), f"q {factors['number']}"
-        return {} if said in (None, own) else {"question": (said, own)}
+    def columns(self, factors: Mapping[str, Any]) -> Mapping[str, str]:
+        return {"kind": "parity"}
+
+
+class HotStage(CountStage):
+    """Asks one question twice, with sampling."""
+
+    def trials(self, earlier: Mapping[str, Any]) -> Iterator[Trial]:
+        for i in range(2):
+            request = msgspec.structs.replace(ask("q"), sampling=Sampling(temperature=1.0))
+            yield Trial(f"t{i}", {"number": i, "parity": "odd"}, request)
+
+
+class AskStage(CountStage):
+    """Three questions by their words."""
+
+    factors = ("question",)
+
+    def trials(self, earlier: Mapping[str, Any]) -> Iterator[Trial]:
+        for i, colour in enumerate(("red", "blue", "green")):
+            yield Trial(f"t{i}", {"question": f"Is it '{colour}'?"}, ask(colour))
+
+
+class CaseStage(CountStage):
+    """Two trials whose ids differ only in case."""
+
+    def trials(self, earlier: Mapping[str, Any]) -> Iterator[Trial]:
+        for name in ("t0", "T0"):
+            yield Trial(name, {"number": 0, "parity": "odd"}, ask(name))
 
 
 class EmbedStage(CountStage):
@@ -75,19 +102,14 @@ def probe(*kinds: type[Stage]) -> type[Probe]:
 def take(store, tmp_path):
     """Return a function that imports rows (header first) for a study and gives its scores."""
 
-    def imported(*rows, kinds=(CountStage,), columns=None, allow_unmatched=False, **options):
+    def imported(*rows, kinds=(CountStage,), columns=None, how=None, **options):
         with (tmp_path / "answers.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(rows)
         catalogue = fake_catalogue(mine=StudyEntry(probe="mine", metrics={"mean": {}}))
         catalogue.plugins.offers["probe"]["mine"] = Registered(Plugged("mine", probe(*kinds)), "tests")
         study = catalogue.study("mine", {}, options)
-        how = ImportOptions(
-            path=str(tmp_path / "answers.csv"),
-            model="theirs",
-            columns=columns or {},
-            allow_unmatched=allow_unmatched,
-        )
-        return score(catalogue, store, import_answers(catalogue, study, store, how))
+        chosen = ImportOptions(path=str(tmp_path / "answers.csv"), model="theirs", columns=columns or {}, **how or {})
+        return score(catalogue, store, import_answers(catalogue, study, store, chosen))
 
     return imported
 
@@ -117,9 +139,65 @@ def test_statuses_are_kept(take):
     assert take(*rows, n=3).last["status"].to_list() == ["refused", "filtered", "ok"]
 
 
-def test_equal_prompts_may_have_unlike_answers(take, store):
-    scores = take(("trial", "response"), ("t0", "a"), ("t1", "bb"), n=2, distinct=1)
+def test_one_deterministic_request_has_one_answer(take, store):
+    rows = [("trial", "response"), ("t0", "a"), ("t1", "bb"), ("t2", "a")]
+    with raises_code(DataError, "import.two-answers", "'bb'", "'a'", "line 3"):
+        take(*rows, n=3, distinct=1)
+    for rule, lengths in (("first", [1, 1, 1]), ("last", [1, 1, 1])):
+        scores = take(*rows, n=3, distinct=1, how={"duplicates": rule})
+        assert scores.last["length"].to_list() == lengths
+        assert scores.manifest.stages["count"].counts["duplicates"] == 1
+    assert list(Checks(store).problems()) == []
+
+
+def test_one_sampled_request_may_have_two_answers(take, store):
+    scores = take(("trial", "response"), ("t0", "a"), ("t1", "bb"), n=2, kinds=(HotStage,))
     assert scores.last["length"].to_list() == [1, 2] and list(Checks(store).problems()) == []
+
+
+def test_row_that_stands_twice_counts_once(take):
+    scores = take(("trial", "response"), ("t0", "a"), ("t1", "bb"), ("t0", "a"), n=2)
+    assert scores.last["length"].to_list() == [1, 2]
+    assert "1 of 3 rows" in (said := " ".join(warnings_of(scores))) and "answer a question again" in said
+
+
+@pytest.mark.parametrize(("rule", "lengths"), [("first", [1, 2]), ("last", [3, 2])])
+def test_one_of_two_answers_may_be_chosen(take, store, rule, lengths):
+    rows = [("trial", "response"), ("t0", "a"), ("t1", "bb"), ("t0", "ccc")]
+    with raises_code(DataError, "import.too-many", "'t0'", "'a'", "'ccc'", "lines 2, 4"):
+        take(*rows, n=2)
+    scores = take(*rows, n=2, how={"duplicates": rule})
+    assert scores.last["length"].to_list() == lengths
+    assert scores.manifest.stages["count"].counts["duplicates"] == 1
+    assert f"--duplicates {rule}" in " ".join(warnings_of(scores)) and list(Checks(store).problems()) == []
+
+
+def test_more_rows_than_repeats_are_refused_even_if_they_are_the_same(take):
+    rows = [("number", "response"), *[(0, "a")] * 4]
+    with raises_code(DataError, "import.too-many", "3 times"):
+        take(*rows, kinds=(SampleStage,))
+    assert take(*rows, kinds=(SampleStage,), how={"duplicates": "first"}).last["length"].to_list()[:3] == [1, 1, 1]
+
+
+def test_rows_typed_otherwise_are_matched_and_counted(take):
+    rows = [("Question", "response"), (" Is it\u00a0“red”? ", "a"), ("is it 'blue'", "bb"), ("Is it 'green'?", "ccc")]
+    scores = take(*rows, kinds=(AskStage,))
+    assert scores.last["length"].to_list() == [1, 2, 3]
+    assert scores.manifest.stages["count"].counts["typed_otherwise"] == 2
+    assert "2 of 3 rows" in " ".join(warnings_of(scores))
+
+
+def test_row_with_an_exact_trial_is_never_given_to_another(take):
+    rows = [("trial", "response"), ("T0", "a"), ("t0", "bb")]
+    assert take(*rows, kinds=(CaseStage,)).last["length"].to_list() == [2, 1]
+    with raises_code(DataError, "import.unmatched", "2 trials"):
+        take(("trial", "response"), ("t0 ", "a"), kinds=(CaseStage,))
+
+
+def test_nearest_trial_and_the_difference_are_shown(take):
+    with raises_code(DataError, "import.unmatched", "'t1'", "blve", "blue") as caught:
+        take(("question", "response"), ("Is it 'blve'?", "a"), kinds=(AskStage,))
+    assert dict(caught.value.fields) == {"line": 2, "rows": 1, "nearest": "t1", "differs": ["question"]}
 
 
 def test_several_rows_fill_the_samples_in_order(take):
@@ -166,7 +244,7 @@ def test_rows_that_fit_nowhere_are_refused(take, store, rows, code, named):
 
 
 def test_rows_that_fit_nowhere_may_be_left_out(take):
-    scores = take(("trial", "response"), ("t0", "a"), ("t9", "b"), n=1, allow_unmatched=True)
+    scores = take(("trial", "response"), ("t0", "a"), ("t9", "b"), n=1, how={"allow_unmatched": True})
     said = " ".join(warnings_of(scores))
     assert scores.last["length"].to_list() == [1] and "1 of 2 rows" in said
     assert "1 have a trial that no trial has: 't9' (the first on line 3)" in said
@@ -174,7 +252,7 @@ def test_rows_that_fit_nowhere_may_be_left_out(take):
 
 def test_file_of_which_nothing_fits_is_refused_even_so(take):
     with raises_code(DataError, "import.no-match"):
-        take(("trial", "response"), ("t8", "a"), ("t9", "b"), n=1, allow_unmatched=True)
+        take(("trial", "response"), ("t8", "a"), ("t9", "b"), n=1, how={"allow_unmatched": True})
 
 
 def test_rows_about_another_study_are_left_out_and_counted(take):
@@ -184,10 +262,28 @@ def test_rows_about_another_study_are_left_out_and_counted(take):
     assert "1 of 2 rows" in (said := " ".join(warnings_of(scores))) and "another part of the study" in said
 
 
-def test_row_that_a_stage_finds_contradictory_is_refused(take):
-    rows = [("trial", "question", "response"), ("t0", "q 0", "a"), ("t1", "q 7", "bb")]
-    with raises_code(DataError, "import.contradiction", "'question'", "'q 7'", "'q 1'", "line 3"):
-        take(*rows, kinds=(ChosenStage,), n=2)
+ODD = [("trial", "kind", "response"), ("t0", "Even.", "a"), ("t1", "seven", "bb"), ("t2", "", "ccc")]
+"""The first differs only in how it is typed, the second contradicts its trial, the third says nothing."""
+
+
+def test_row_that_contradicts_its_trial_is_refused(take):
+    with raises_code(DataError, "import.contradiction", "'kind' in 1", "'seven'", "'odd'", "line 3", "--disagreeing"):
+        take(*ODD, kinds=(ChosenStage,), n=3)
+
+
+@pytest.mark.parametrize(("rule", "lengths", "parity"), [("keep", [1, 2, 3], "seven"), ("drop", [1, None, 3], "odd")])
+def test_row_that_contradicts_its_trial_may_be_kept_or_dropped(take, store, rule, lengths, parity):
+    scores = take(*ODD, kinds=(ChosenStage,), n=3, how={"disagreeing": rule})
+    assert scores.last["length"].to_list() == lengths
+    assert scores.last["parity"].to_list() == ["even", parity, "even"]
+    assert scores.manifest.stages["count"].counts["disagreeing"] == 1
+    assert f"--disagreeing {rule}" in " ".join(warnings_of(scores)) and list(Checks(store).problems()) == []
+
+
+@pytest.mark.parametrize("rule", ["duplicates", "disagreeing"])
+def test_unknown_rule_is_refused(take, rule):
+    with raises_code(UsageError, "options.value", "'some'"):
+        take(("trial", "response"), ("t0", "a"), how={rule: "some"})
 
 
 def test_stages_are_answered_one_after_another(take):

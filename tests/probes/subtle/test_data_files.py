@@ -10,6 +10,7 @@ from prejudge.core.contracts.errors import DataError
 from prejudge.probes.subtle.data_files import read_items
 from prejudge.probes.subtle.probe import Subtle, SubtleOptions
 from prejudge.probes.subtle.templates import derive
+from prejudge.probes.subtle.terms import GIVEN
 from prejudge.testing import raises_code
 
 HEADER = "bias_type,target_gender,context,anti_stereotype,stereotype,unrelated,item_category,type_category"
@@ -122,24 +123,16 @@ def row(**cells):
     return dict(zip(HEADER.split(","), ITEM.split(","), strict=True)) | cells
 
 
-@pytest.mark.parametrize(
-    ("cells", "columns"),
-    [
-        ({"stereotype": " Stupid. "}, set()),
-        ({"stereotype": "dumb"}, {"stereotype"}),
-        ({"stereotype": "wise", "anti_stereotype": "stupid"}, {"stereotype", "anti_stereotype"}),
-        ({"unrelated": "formal"}, {"unrelated"}),
-    ],
-)
-def test_answer_with_other_options_contradicts_its_item(own, cells, columns):
-    (stage,) = Subtle().stages(SubtleOptions(data=own(HEADER, ITEM, OTHER)))
+@pytest.mark.parametrize(("given", "same", "other"), [("negative", *GIVEN[::-1]), ("positive", *GIVEN)])
+def test_columns_of_options_hold_a_polarity_by_that_of_the_given_term(own, given, same, other):
+    (stage,) = Subtle().stages(SubtleOptions(data=own(HEADER, ITEM.replace("negative", given))))
     (trial,) = stage.trials({})
-    assert set(stage.contradicts(trial.factors, row(**cells))) == columns
+    assert stage.columns(trial.factors) == {"stereotype": same, "anti_stereotype": other, "unrelated": "neutral"}
 
 
 def test_answers_of_the_other_direction_do_not_concern_the_study(own):
     (stage,) = Subtle().stages(SubtleOptions(data=own(HEADER, ITEM, OTHER)))
-    found = [stage.concerns(cells) for cells in (row(), row(type_category="type2"), row(type_category="type3"), {})]
+    found = [stage.concerns(cells) for cells in (row(), row(type_category="Type2 "), row(type_category="type3"), {})]
     assert found == [True, False, True, True]
 
 

@@ -79,7 +79,7 @@ def answers(shared_data, tmp_path_factory):
                 "--data",
                 str(outputs / "dataset.csv"),
             )
-            how = ("--set", "orders=unknown", *FAST)
+            how = ("--set", "orders=unknown", "--disagreeing", "keep", *FAST)
             result = call(folder, "import", f"subtle-{direction}", "--model", model, *files, *how)
             assert result.returncode == 0, result.stderr
         return done[model, direction]
@@ -122,7 +122,7 @@ def test_invalid_answers_stay_invalid_and_are_counted_by_kind(shared_data, tmp_p
         writer.writerows(rows)
     files = ("--responses", str(merged), "--data", str(outputs / "dataset.csv"))
     for direction in ("sai", "asa"):
-        how = ("--set", "orders=unknown", "--allow-unmatched", *FAST)
+        how = ("--set", "orders=unknown", "--disagreeing", "keep", *FAST)
         assert call(tmp_path, "import", f"subtle-{direction}", "--model", "palm", *files, *how).returncode == 0
     seen = pl.concat([pl.read_parquet(path) for path in tmp_path.glob("runs/*/observations.parquet")], how="diagonal")
     assert dict(seen["status"].value_counts().iter_rows()) == {"ok": 10991, "unreadable": 949}
@@ -143,7 +143,7 @@ def test_answers_to_other_items_are_refused_with_their_number(shared_data, tmp_p
     result = call(tmp_path, "import", "subtle-sai", *how, "--responses", str(changed))
     assert result.returncode == 2 and "{'context'" in result.stderr
     result = call(tmp_path, "import", "subtle-sai", "--model", "palm", "--responses", str(outputs / "palm_valid.csv"))
-    assert result.returncode == 2 and "5,754 of 10,991" in result.stderr and "--data FILE" in result.stderr
+    assert result.returncode == 2 and "5,630 of 10,991" in result.stderr and "--data FILE" in result.stderr
 
 
 def test_counts_give_every_cell_of_the_tables(shared_data, tmp_path):
