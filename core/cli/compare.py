@@ -75,9 +75,14 @@ def _show(comparison: Comparison, report: Path) -> int:
         console.print(table, markup=False)
     if rest := len(comparison.differences) - len(shown[:ROWS]):
         console.print(f"{rest:,} more {'rank agreements' if comparison.ranked else 'differences'} are in the report.")
-    console.print(comparison.conclusion, markup=False)
+    if comparison.conclusion:
+        console.print(comparison.conclusion, markup=False)
+    for listing in comparison.listings:
+        path = report.with_name(f"{listing.name}.csv")
+        console.print(f"{listing.title}: {listing.frame.height:,} rows in {path}", markup=False, soft_wrap=True)
     console.print(f"Report: {report}", markup=False, soft_wrap=True)
-    return 0 if any(d.estimate.value is not None for d in comparison.differences) else 1
+    found = comparison.listings or any(d.estimate.value is not None for d in comparison.differences)
+    return 0 if found else 1
 
 
 def _tables(ranked: bool, shown: Sequence[Difference]) -> list[Table]:

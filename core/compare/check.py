@@ -55,6 +55,14 @@ def ensure_comparable(catalogue: Catalogue, runs: Mapping[str, Scores], *, allow
     return notes
 
 
+def by_study(runs: Mapping[str, Scores]) -> dict[str, dict[str, Scores]]:
+    """Return the runs of each study, by label."""
+    found: dict[str, dict[str, Scores]] = {}
+    for label, scores in runs.items():
+        found.setdefault(scores.manifest.study.name, {})[label] = scores
+    return found
+
+
 def differences_between(catalogue: Catalogue, first: Scores, second: Scores) -> list[Different]:
     """Return the options, defaults included, and the data in which two runs of one study differ."""
     one, two = (catalogue.instrument(scores.manifest.study) for scores in (first, second))

@@ -12,13 +12,14 @@ import polars as pl
 
 from ..catalogue.plugins import blamed
 from ..catalogue.study import SUBJECT, Catalogue
-from ..contracts import Chart, Estimate, Metric
+from ..contracts import Chart, Estimate, Listing, Metric
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat
 from ..contracts.options import build_options
 from ..scoring.score import Scores, score
+from ..scoring.warnings import warnings_of
 from ..store import Store, get_run
-from .check import ensure_comparable
+from .check import by_study, ensure_comparable
 from .pair import Units, families, groups_in, key_of, pair, units_of
 
 PAIRED = "paired-difference"
@@ -61,6 +62,8 @@ class Comparison(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
     methods: tuple[str, ...]
     charts: tuple[Chart, ...]
+    listings: tuple[Listing, ...] = ()
+    """What a metric of all runs lists over them."""
     ranked: bool = False
     """Whether it compares ranks of models: the estimates are then rank agreements, not differences."""
 
@@ -98,30 +101,58 @@ def score_all(
 
 
 def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: CompareOptions) -> Comparison:
-    """Compare scored runs of one study, by label; the first is the baseline.
+    """Compare scored runs, by label; the first run of each study is the baseline of its other runs.
 
     Raises:
-        UsageError: the runs cannot be compared.
+        UsageError: the runs cannot be compared: those of several studies, if no metric of all of them lists over runs.
     """
-    notes = ensure_comparable(catalogue, runs, allow_different=options.allow_different)
-    first = next(iter(runs.values()))
-    found: list[Difference] = []
     metric, settings = _paired(catalogue, options)
-    for name in first.estimates:
-        found += _compare_metric(catalogue, runs, name, options)
-    shown = {key_of(e.metric, e.group) for e in first.headline}
-    headline = tuple(d for d in found if key_of(d.estimate.metric, _own(d.estimate.group)) in shown) if shown else ()
+    listings = listings_of(catalogue, runs)
+    notes: list[str] = []
+    found: list[Difference] = []
+    headline: list[Difference] = []
+    charts: list[Chart] = []
+    methods = [metric.methods(settings)]
+    for own in by_study(runs).values() if listings else [runs]:
+        first = next(iter(own.values()))
+        methods += [text for text in first.methods if text]
+        if listings and len(own) < 2:
+            notes += [f"{label}: {warning}" for label in own for warning in warnings_of(first)]
+            continue
+        notes += ensure_comparable(catalogue, own, allow_different=options.allow_different)
+        apart = [d for name in first.estimates for d in _compare_metric(catalogue, own, name, options)]
+        shown = {key_of(e.metric, e.group) for e in first.headline}
+        found += apart
+        headline += [d for d in apart if key_of(d.estimate.metric, _own(d.estimate.group)) in shown]
+        charts += _levels(catalogue, own, metric)
     top = [d.estimate for d in headline or found]
+    titles = dict.fromkeys(s.manifest.study.title or s.manifest.study.name for s in runs.values())
     return Comparison(
-        title=f"{first.manifest.study.title or first.manifest.study.name}: {len(runs)} runs compared",
+        title=f"{'; '.join(titles)}: {len(runs)} runs compared",
         runs=dict(runs),
         differences=tuple(found),
-        headline=headline,
-        conclusion=metric.conclude(top),
+        headline=tuple(headline),
+        conclusion=metric.conclude(top) if found else "",
         notes=tuple(notes),
-        methods=(metric.methods(settings), *(text for text in first.methods if text)),
-        charts=(*_levels(catalogue, runs, metric), *metric.figures(top)),
+        methods=tuple(dict.fromkeys(methods)),
+        charts=(*charts, *metric.figures(top)),
+        listings=listings,
     )
+
+
+def listings_of(catalogue: Catalogue, runs: Mapping[str, Scores]) -> tuple[Listing, ...]:
+    """Return what the metrics that all runs have list over them; nothing of a single run."""
+    found: list[Listing] = []
+    for name in next(iter(runs.values())).estimates if len(runs) > 1 else ():
+        if all(name in scores.estimates for scores in runs.values()):
+            metric: Metric = catalogue.plugins.load("metric", name)()
+            seen = {
+                label: (scores.seen_by(metric), catalogue.instrument(scores.manifest.study).metrics[name][1])
+                for label, scores in runs.items()
+            }
+            with blamed(catalogue.plugins.offers["metric"][name].plugin, f"listings of metric {name!r}"):
+                found += metric.across(seen)
+    return tuple(found)
 
 
 def _levels(catalogue: Catalogue, runs: Mapping[str, Scores], paired: Metric) -> list[Chart]:

@@ -12,8 +12,8 @@ from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts import Metric
 from ..contracts.errors import UsageError
 from ..scoring.score import Scores
-from .check import ensure_comparable
-from .compare import CompareOptions, Comparison, Difference
+from .check import by_study, ensure_comparable
+from .compare import CompareOptions, Comparison, Difference, listings_of
 from .pair import key_of
 
 RANKS = "rank-agreement"
@@ -23,7 +23,7 @@ MODELS, STUDIES = 3, 2
 
 def ranks_possible(runs: Mapping[str, Scores]) -> bool:
     """Return whether the runs are of two or more studies, with three or more models in each of two."""
-    return len(_studies(runs)) >= STUDIES and _enough(runs)
+    return len(by_study(runs)) >= STUDIES and _enough(runs)
 
 
 def rank_runs(catalogue: Catalogue, runs: Mapping[str, Scores], options: CompareOptions) -> Comparison:
@@ -35,7 +35,7 @@ def rank_runs(catalogue: Catalogue, runs: Mapping[str, Scores], options: Compare
         UsageError: fewer than two studies or three models, one model twice in a study, or runs of one study that
             differ in their options.
     """
-    studies = _studies(runs)
+    studies = by_study(runs)
     if not ranks_possible(runs):
         have = "; ".join(f"{study}: {len(own)}" for study, own in studies.items())
         raise UsageError(
@@ -60,15 +60,9 @@ def rank_runs(catalogue: Catalogue, runs: Mapping[str, Scores], options: Compare
         notes=tuple(notes),
         methods=(metric.methods(settings),),
         charts=tuple(metric.figures(estimates)),
+        listings=listings_of(catalogue, runs),
         ranked=True,
     )
-
-
-def _studies(runs: Mapping[str, Scores]) -> dict[str, dict[str, Scores]]:
-    found: dict[str, dict[str, Scores]] = {}
-    for label, scores in runs.items():
-        found.setdefault(scores.manifest.study.name, {})[label] = scores
-    return found
 
 
 def _models(runs: Iterable[Scores]) -> set[str]:
@@ -83,7 +77,7 @@ def _model(scores: Scores) -> str:
 
 
 def _enough(runs: Mapping[str, Scores]) -> bool:
-    return sum(len(_models(own.values())) >= MODELS for own in _studies(runs).values()) >= STUDIES
+    return sum(len(_models(own.values())) >= MODELS for own in by_study(runs).values()) >= STUDIES
 
 
 def _places(studies: Mapping[str, Mapping[str, Scores]]) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Write the files of a comparison to `runs/compare-.../`: a report, tables of differences, forest plots."""
+"""Write the files of a comparison to `runs/compare-.../`: a report, tables, forest plots."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import polars as pl
 from ..catalogue.study import SUBJECT
 from ..engine.manifest import Manifest, new_name
 from ..report import ReportContent, StudyInfo, write
-from ..report.export import encode, write_bytes
+from ..report.export import Format, encode, write_bytes
 from ..scoring.score import estimates_frame
 from .compare import Comparison
 
 T = TypeVar("T")
+TABLES: tuple[Format, ...] = ("parquet", "csv")
 FIGURES = ("svg", "pdf", "png")
 
 
@@ -38,9 +39,11 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
         UsageError: the folder cannot be written.
     """
     place = folder / f"compare-{new_name(_study(comparison), f'{len(comparison.runs)}-runs')}"
-    frame = differences_frame(comparison)
-    for kind in ("parquet", "csv"):
-        write_bytes(encode(frame, kind), place / f"differences.{kind}")
+    frames = {"differences": differences_frame(comparison)}
+    frames |= {listing.name: listing.frame for listing in comparison.listings}
+    for name, frame in frames.items():
+        for kind in TABLES:
+            write_bytes(encode(frame, kind), place / f"{name}.{kind}")
     manifests = {label: scores.manifest for label, scores in comparison.runs.items()}
     write_bytes(msgspec.json.format(msgspec.json.encode(manifests), indent=2), place / "manifests.json")
     return write(_content(comparison), place, FIGURES)
@@ -79,6 +82,7 @@ def _content(comparison: Comparison) -> ReportContent:
         conclusions={"comparison": comparison.conclusion},
         warnings=comparison.notes,
         charts=comparison.charts,
+        listings=comparison.listings,
         methods=[text for text in comparison.methods if text],
         limits=tuple(
             dict.fromkeys(limit for scores in comparison.runs.values() for limit in scores.manifest.study.limits)

@@ -1,7 +1,7 @@
 """What plugins may import of the core besides statistics and charts: records, errors, adapter, probe, metric."""
 
 from .adapter import Identity, Limits, ModelAdapter
-from .estimates import Chart, Estimate, Example
+from .estimates import Chart, Estimate, Example, Listing
 from .metric import CROSSED, DESIGN_COLUMNS, UNIT_COLUMNS, Metric
 from .options import Options
 from .presentation import HEADLINE, Presentation
@@ -17,6 +17,7 @@ __all__ = [
     "Identity",
     "Imported",
     "Limits",
+    "Listing",
     "Metric",
     "ModelAdapter",
     "Options",

@@ -306,6 +306,18 @@ class Chart(msgspec.Struct, frozen=True):
     figure: Figure
 
 
+class Listing(msgspec.Struct, frozen=True):
+    """A table over several runs: `compare` writes it as files, and its report shows it where a reader opens it."""
+
+    name: str
+    """Name of the files, without an ending."""
+    title: str
+    """Always visible, so it must not contain a stimulus or an answer."""
+    caption: str
+    frame: Any
+    """A polars frame with columns of texts, numbers and booleans, the most important rows first."""
+
+
 class Example(msgspec.Struct, frozen=True):
     """Exchanges that illustrate a number."""
 

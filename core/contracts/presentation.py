@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .estimates import Chart, Estimate, Example
+from .estimates import Chart, Estimate, Example, Listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,6 +35,13 @@ class Presentation:
 
     def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
         """Draw the estimates of several runs, by label, side by side; by default `compare` draws simple marks."""
+        return []
+
+    def across(self, runs: Mapping[str, tuple[pl.DataFrame, Any]]) -> list[Listing]:
+        """List what several runs found, by label: the observations and options of each.
+
+        The runs may be of several studies: if all have such a metric, they can be compared without shared trials.
+        """
         return []
 
     def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:

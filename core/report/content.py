@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from ..contracts.adapter import Identity
-from ..contracts.estimates import Chart, Estimate, Example
+from ..contracts.estimates import Chart, Estimate, Example, Listing
 from ..contracts.records import Scalar
 from .pictures import Picture
 
@@ -90,6 +90,8 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     warnings: Sequence[str] = ()
     """Warnings, such as an unfinished run or corrected input."""
     charts: Sequence[Chart] = ()
+    listings: Sequence[Listing] = ()
+    """Tables over several runs, which are hidden until the reader opens them."""
     published: Sequence[Published] = ()
     missing: Sequence[Table] = ()
     """Counts of statuses: a table per stage, with reasons where answers are missing."""

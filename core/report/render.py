@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from ..contracts.errors import UsageError
 from ..contracts.estimates import MISSING, POSITION
 from ..contracts.words import number
-from .content import ReportContent, ShownExample
+from .content import ReportContent, ShownExample, Table
 from .figures import Drawing, draw, export
 from .grid import plain_grid
 from .pictures import island
@@ -83,6 +83,7 @@ def _page(content: ReportContent, drawings: Sequence[Drawing]) -> str:
         position_sections=sections(content.estimates, POSITION),
         published=published_grid(content.published),
         missing=[plain_grid(table) for table in content.missing],
+        listings=[(one, plain_grid(Table.from_frame(one.caption, one.frame))) for one in content.listings],
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),

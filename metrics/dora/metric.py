@@ -13,9 +13,10 @@ import polars as pl
 
 from ...core.contracts import Metric, Options
 from ...core.contracts.errors import DataError
-from ...core.contracts.estimates import Chart, Estimate, Example, Measure
+from ...core.contracts.estimates import Chart, Estimate, Example, Listing, Measure
 from ...core.statistics.estimates import correct
 from ...probes.dora.terms import PLACE
+from .across import listings
 from .charts import draw
 from .counts import (
     Associations,
@@ -103,6 +104,10 @@ class DoraAssociations(Metric):
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw levels and valence as heat maps, and the overlap of settings."""
         return draw(estimates)
+
+    def across(self, runs: Mapping[str, tuple[pl.DataFrame, DoraAssociationsOptions]]) -> list[Listing]:
+        """List the associations of all runs as an atlas, those that two runs share, and those that differ."""
+        return listings(runs)
 
     def examples(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Example]:
         """Rank the associations by setting and dimension, and show images beside their descriptions."""

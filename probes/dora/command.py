@@ -17,7 +17,8 @@ from ...core.api import Settings, exchanges, observe, write_table
 from ...core.cli.console import complete_run, one_line, registry_option, store_option, terminal
 from ...core.contracts.errors import UsageError
 from ...core.contracts.words import number, p_value
-from .discovered import ALL, Discovered, atlas, differing, discover, shared_by
+from .compared import atlas, differing, shared_by
+from .discovered import ALL, Discovered, discover
 from .documented import mark_documented
 from .overlap import adjusted
 from .salience import METHODS, Reading

@@ -8,6 +8,8 @@ like the others, its answers to a prompt are those of a descriptor drawn at rand
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -17,6 +19,8 @@ from ...core.statistics.intervals import stats
 Array = npt.NDArray[np.float64]
 CAP = 24
 """Answers to one prompt that are told apart; the shares of more are rounded, which makes p larger, never smaller."""
+MARGINS = ("all", "own", "said")
+"""Of a 2 x 2 table: all answers, those of the descriptor, and those with the word."""
 CHUNK = 50_000
 """Pairs that are computed together."""
 
@@ -32,24 +36,51 @@ def over_answers(cells: pl.DataFrame) -> pl.DataFrame:
         One row per pair, in order: `p`, `expected` (answers with both, if independent), and `together`, `own`, `said`
         and `all`, summed over these strata.
     """
-    margins = ("all", "own", "said")
-    tables = cells.select(margins).unique(maintain_order=True).with_row_index("table")
-    rows = cells.join(tables, on=margins, how="left", maintain_order="left")
+    tables = cells.select(MARGINS).unique(maintain_order=True).with_row_index("table")
+    rows = cells.join(tables, on=MARGINS, how="left", maintain_order="left")
     expected = (pl.col("own") * pl.col("said") / pl.col("all")).sum().alias("expected")
     found = rows.group_by("pair").agg(
-        pl.col("together", *margins).sum(), expected, strata=pl.len(), tables=pl.col("table")
+        pl.col("together", *MARGINS).sum(), expected, strata=pl.len(), tables=pl.col("table")
     )
     found = found.sort("pair")
     # Most words have one stratum, the letter they begin with: each distinct table is computed once.
-    single, place = np.unique(found.select("together", *margins).cast(pl.Int64).to_numpy(), axis=0, return_inverse=True)
+    single, place = np.unique(found.select("together", *MARGINS).cast(pl.Int64).to_numpy(), axis=0, return_inverse=True)
     p: Array = stats.hypergeom.sf(single[:, 0] - 1, *single[:, 1:].T)[place.ravel()]
     several = np.flatnonzero(found["strata"].to_numpy() > 1)
     if len(several):
-        totals = tables.select(margins).cast(pl.Int64).to_numpy()
-        most = int(np.minimum(totals[:, 1], totals[:, 2]).max())
-        masses = stats.hypergeom.pmf(np.arange(most + 1)[None], *(totals[:, [n]] for n in range(3)))
-        p[several] = _tails(masses, found["tables"].gather(several), found["together"].to_numpy()[several])
+        least = found["together"].to_numpy()[several]
+        p[several] = _tails(_masses(tables), found["tables"].gather(several), least)
     return found.select("together", "own", "said", "all", "expected").with_columns(p=pl.Series(p))
+
+
+def odds_differ(first: pl.DataFrame, second: pl.DataFrame) -> Array:
+    """Return the two-sided p of each pair that its odds ratio is not the same in two sets of strata.
+
+    Given all margins and the hits of both sets together, the hits of one have a distribution in which a common odds
+    ratio cancels. Source: Zelen (1971), Biometrika 58, whose exact test of one odds ratio in several 2 x 2 tables this
+    is for two sets of tables.
+
+    Args:
+        first: The cells of one set, as for `over_answers`; each pair stands in both sets.
+        second: Those of the other.
+    """
+    sides = []
+    for cells in (first, second):
+        tables = cells.select(MARGINS).unique(maintain_order=True).with_row_index("table")
+        rows = cells.join(tables, on=MARGINS, how="left", maintain_order="left")
+        found = rows.group_by("pair").agg(pl.col("together").sum(), tables=pl.col("table")).sort("pair")
+        sides.append((_sums(_masses(tables), found["tables"]), found["together"].to_numpy().astype(np.int64)))
+    (ours, own), (theirs, other) = sides
+    p = np.empty(len(own))
+    for (part, one), (_, two) in zip(ours, theirs, strict=True):
+        rest = (own + other)[part, None] - np.arange(one.shape[1])
+        there = (rest >= 0) & (rest < two.shape[1])
+        mass = np.where(there, one * np.take_along_axis(two, np.clip(rest, 0, two.shape[1] - 1), axis=1), 0.0)
+        mass /= mass.sum(axis=1, keepdims=True)
+        here = np.take_along_axis(mass, own[part, None], axis=1)[:, 0]
+        lower = np.take_along_axis(np.cumsum(mass, axis=1), own[part, None], axis=1)[:, 0]
+        p[part] = np.minimum(1.0, 2 * np.minimum(lower, 1 - lower + here))
+    return p
 
 
 def over_prompts(hits: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
@@ -106,8 +137,25 @@ def _mixtures(tables: pl.DataFrame, count: int) -> Array:
     return found
 
 
+def _masses(tables: pl.DataFrame) -> Array:
+    """Return the hypergeometric chances (tables, hits) of 2 x 2 tables with these margins."""
+    totals = tables.select(MARGINS).cast(pl.Int64).to_numpy()
+    most = int(np.minimum(totals[:, 1], totals[:, 2]).max(initial=0))
+    masses: Array = stats.hypergeom.pmf(np.arange(most + 1)[None], *(totals[:, [n]] for n in range(3)))
+    return masses
+
+
 def _tails(masses: Array, indexes: pl.Series, least: npt.NDArray[np.int64]) -> Array:
-    """Return the chance that the sum of independent counts is at least `least`.
+    """Return the chance that each sum of `_sums` is at least `least`."""
+    found = np.empty(len(least))
+    for part, total in _sums(masses, indexes):
+        upper = np.cumsum(total[:, ::-1], axis=1)[:, ::-1]
+        found[part] = np.take_along_axis(upper, least[part, None].astype(np.int64), axis=1)[:, 0]
+    return np.minimum(found, 1.0)
+
+
+def _sums(masses: Array, indexes: pl.Series) -> Iterator[tuple[slice, Array]]:
+    """Yield the distributions of sums of independent counts, some rows at a time.
 
     `masses` (tables, values) are distributions, and `indexes` lists those that each sum has.
     """
@@ -116,8 +164,7 @@ def _tails(masses: Array, indexes: pl.Series, least: npt.NDArray[np.int64]) -> A
     masses = np.vstack([masses, np.eye(1, steps + 1)])
     padded = indexes.list.to_struct(fields=[str(n) for n in range(width)]).struct.unnest().fill_null(nothing)
     places = padded.to_numpy().astype(np.int64)
-    found = np.empty(len(least))
-    for start in range(0, len(least), CHUNK):
+    for start in range(0, len(places), CHUNK):
         part = slice(start, start + CHUNK)
         total = np.zeros((len(places[part]), width * steps + 1))
         total[:, 0] = 1.0
@@ -126,6 +173,4 @@ def _tails(masses: Array, indexes: pl.Series, least: npt.NDArray[np.int64]) -> A
             for value in range(steps + 1):
                 added[:, value:] += one[:, [value]] * total[:, : total.shape[1] - value]
             total = added
-        upper = np.cumsum(total[:, ::-1], axis=1)[:, ::-1]
-        found[part] = np.take_along_axis(upper, least[part, None].astype(np.int64), axis=1)[:, 0]
-    return np.minimum(found, 1.0)
+        yield part, total

@@ -18,7 +18,7 @@ from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.cli.compare import rank_table
 from prejudge.core.compare import CompareOptions, compare, rank_runs, score_all, write_comparison
-from prejudge.core.contracts import Estimate
+from prejudge.core.contracts import Estimate, Listing
 from prejudge.core.contracts.errors import PermanentError, PluginError, UnknownNameError, UsageError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.runs import RunOptions, execute
@@ -134,6 +134,22 @@ def test_different_studies_are_refused(comparing, run_study, store):
     runs = {label: _scored(comparing, store, study, label) for study, label in (("count", "fake"), ("again", "other"))}
     with raises_code(UsageError, "compare.studies", "'count'", "'again'"):
         door.compare_scores(comparing, runs, QUICK)
+
+
+def test_runs_of_several_studies_are_listed_where_their_metric_lists_them(comparing, store, tmp_path, monkeypatch):
+    def across(self, runs):
+        rows = [{"run": label, "answers": frame.height} for label, (frame, _) in runs.items()]
+        return [Listing("answers", "Answers of each run", "All answers.", pl.DataFrame(rows))]
+
+    monkeypatch.setattr(UnitLength, "across", across)
+    comparing.registry.studies["again"] = StudyEntry(probe="count", metrics={"mean": {}})
+    runs = {label: _scored(comparing, store, study, label) for study, label in (("count", "fake"), ("again", "other"))}
+    done = door.compare_scores(comparing, runs, QUICK)
+    assert done.differences == () and [one.name for one in done.listings] == ["answers"]
+    report = write_comparison(done, tmp_path)
+    assert pl.read_csv(report.with_name("answers.csv"))["answers"].to_list() == [10, 10]
+    page = report.read_text(encoding="utf-8")
+    assert "Answers of each run" in page and "<details" in page.split('id="tables"')[1]
 
 
 def _scored(catalogue, store, study, model):

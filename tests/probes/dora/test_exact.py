@@ -11,8 +11,9 @@ import pytest
 from scipy import stats
 
 from prejudge.probes.dora.associations import count, measure_cells
-from prejudge.probes.dora.discovered import Discovered, atlas, differing, discover
-from prejudge.probes.dora.exact import CAP, over_answers, over_prompts
+from prejudge.probes.dora.compared import atlas, differing
+from prejudge.probes.dora.discovered import Discovered, discover
+from prejudge.probes.dora.exact import CAP, odds_differ, over_answers, over_prompts
 
 Chances = dict[int, Fraction]
 
@@ -49,6 +50,38 @@ def test_answers_in_strata_are_the_conditional_test():
         expected.append(tail(parts, least))
     found = over_answers(pl.DataFrame(cells, ["pair", "together", "own", "said", "all"], orient="row"))
     assert found["p"].to_list() == pytest.approx(expected, rel=1e-10)
+
+
+def table(rng, most=25):
+    """Return a 2 x 2 table: together, own, said and all."""
+    total = int(rng.integers(5, most))
+    own, said = int(rng.integers(1, total)), int(rng.integers(1, total))
+    return int(rng.integers(max(0, own + said - total), min(own, said) + 1)), own, said, total
+
+
+def test_two_odds_ratios_are_compared_given_all_margins():
+    rng = np.random.default_rng(4)
+    cells, expected = [[], []], []
+    for pair in range(25):
+        sides = [[table(rng) for _ in range(rng.integers(1, 3))] for _ in cells]
+        for own, parts in zip(cells, sides, strict=True):
+            own += [(pair, *part) for part in parts]
+        chances = []
+        for parts in sides:
+            sums = {0: Fraction(1)}
+            for _, own, said, total in parts:
+                one = hypergeometric(total, own, said)
+                sums = {
+                    value: sum((p * one.get(value - a, 0) for a, p in sums.items()), Fraction(0))
+                    for value in {a + b for a in sums for b in one}
+                }
+            chances.append(sums)
+        ours, every = (sum(part[0] for part in parts) for parts in (sides[0], sides[0] + sides[1]))
+        joint = {k: p * chances[1].get(every - k, 0) for k, p in chances[0].items()}
+        tails = [sum(p for k, p in joint.items() if sign * k >= sign * ours) for sign in (1, -1)]
+        expected.append(min(1.0, float(2 * min(tails) / sum(joint.values()))))
+    found = odds_differ(*(pl.DataFrame(own, ["pair", "together", "own", "said", "all"], orient="row") for own in cells))
+    assert found.tolist() == pytest.approx(expected, rel=1e-9)
 
 
 def test_prompts_are_permuted_among_descriptors():
