@@ -35,9 +35,10 @@ from ...core.contracts.records import (
     Scalar,
     TokenScores,
 )
-from .answers import Answers, Planted
+from .answers import Answers
 from .noise import Noise
 from .pictures import face_in
+from .planted import NUISANCES, Planted
 from .words import (
     BLANKS_VARYING,
     DESIRABLE,
@@ -51,7 +52,8 @@ from .words import (
     read_blanks,
 )
 
-VERSION = "5"
+VERSION, LEANING = "5", "6"
+"""Of answers, and of those in which more leans than the templates'."""
 CHUNK = 250
 """Number of answers after which other tasks of the event loop can run."""
 Q = TypeVar("Q", bound=Request)
@@ -75,6 +77,20 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     """Standard deviation of the random effect of a template, in nats."""
     word_spread: NotNegative = 0.0
     """Standard deviation of the random effect of a positive or negative word, in nats: a nuisance, not a bias."""
+    group_spread: NotNegative = 0.0
+    """The same of a desirable or undesirable word: of a group of people, or of a given term."""
+    item_spread: NotNegative = 0.0
+    """The same of an item: what two sentences that are compared have in common, or a premise and its hypothesis."""
+    face_spread: NotNegative = 0.0
+    """The same of a face: what a full filter does to this face more than to others."""
+    prompt_spread: NotNegative = 0.0
+    """The same of a prompt that asks for an inference: how much it favours each label."""
+    correlation: Share = 0.0
+    """Share of the variance of every random effect that belongs to the words of a level: two levels of the same words
+    correlate by it."""
+    unequal: NotNegative = 0.0
+    """How unequal the random effects of a facet are: standard deviation of the logarithm of their size. Their variance
+    does not depend on it."""
     seed: int = 0
     """Seed of the noise; another seed is another model with the same bias."""
     desirable: tuple[str, ...] = DESIRABLE
@@ -116,7 +132,7 @@ class Simulated(ModelAdapter):
             ModelLoadError: a listed word is empty or stands in two lists, or a number is not finite.
         """
         self._options = chosen = options or SimulatedOptions()
-        for name in ("strength", "noise", "spread", "word_spread"):
+        for name in ("strength", "noise", "spread", *NUISANCES):
             if not math.isfinite(value := getattr(chosen, name)):
                 raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.", code="model.option")
         lists = {name: getattr(chosen, name) for name in LISTS}
@@ -130,7 +146,7 @@ class Simulated(ModelAdapter):
             self._blanks = Answers(planted, self._noise, words, tuple(blanks[name] for name in LISTS))
         self.identity = Identity(
             adapter="simulated",
-            version=VERSION,
+            version=LEANING if planted.leans or planted.correlation or planted.unequal else VERSION,
             model=chosen.model,
             digest=_digest({**lists, "varying": chosen.varying, **{f"blanks {k}": v for k, v in blanks.items()}}),
             settings=_settings(planted, chosen.seed),
@@ -202,9 +218,9 @@ class Simulated(ModelAdapter):
 
 
 def _settings(planted: Planted, seed: int) -> dict[str, Scalar]:
-    """Return what an answer depends on; word leans only where there are any, so that older answers keep their keys."""
+    """Return what an answer depends on; nuisances only where there are any, so that older answers keep their keys."""
     settings = {**msgspec.structs.asdict(planted), "seed": seed}
-    return settings if planted.word_spread else {k: v for k, v in settings.items() if k != "word_spread"}
+    return {name: value for name, value in settings.items() if value or name not in NUISANCES}
 
 
 def _digest(lists: dict[str, tuple[str, ...]]) -> str:

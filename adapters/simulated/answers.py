@@ -2,14 +2,21 @@
 
 Every score holds `tilt`, which is all there is of bias and noise:
 
-    lean = spread * z(skeleton) + word_spread * z(word)
-    tilt = described / 2 * (strength * valued + lean) + noise / sqrt(2) * z(text)
+    lean = spread * z(skeleton) + word_spread * z(word) + item_spread * z(item)
+    tilt = described / 2 * (strength * valued + lean) + valued / 2 * group_spread * z(group) + noise / sqrt(2) * z(text)
 
 where `described` and `valued` are the signs of the listed words and z is a standard normal number that belongs to a
-text, or to the positive or negative word in it (the mean of several). Two texts that differ only in a desirable and an
+text, to the positive or negative word in it or to the desirable or undesirable one, its group (the mean of several).
+The item is the text without the words of `described`. Two texts that differ only in a desirable and an
 undesirable word thus differ by +strength on average beside positive words and by -strength beside negative ones, plus
-a lean of their template (standard deviation `spread`), a lean of that word (`word_spread`), which is no bias, since
-another word has another, and noise of their own (`noise`), all in nats.
+leans of their template (standard deviation `spread`), word (`word_spread`), groups (`group_spread`) and item
+(`item_spread`), which are no bias, since others have others, and noise of their own (`noise`), all in nats.
+
+An inference that is asked for (`Premise:`, `Hypothesis:`) has no such words in its labels. Each label scores
+
+    item_spread * z(item, label) + prompt_spread * z(prompt, label) + word_spread * z(word, prompt, label)
+
+so prompts differ (`prompt_spread`), also in what they make of a positive or negative word (`word_spread`).
 """
 
 from __future__ import annotations
@@ -45,8 +52,10 @@ from ...core.contracts.records import (
 )
 from .choices import Choice, Listed, listed
 from .completions import Completions, begun
-from .noise import LARGEST, Noise
+from .inferences import Inference, inference_in
+from .noise import LARGEST, Leans, Noise
 from .pictures import Faces, squares
+from .planted import Planted
 from .words import CACHED, CLASH, NEITHER, WORD, Lists, Signs, clashes, images_of, scored_words, words_of
 
 REFUSAL = "I'm sorry, but I can't help with that."
@@ -56,17 +65,6 @@ NEUTRAL = "neutral"
 NAMED = 4
 """Number of words of each list that may answer an open question."""
 _encode = msgspec.json.Encoder().encode
-
-
-class Planted(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers behind the answers, in nats."""
-
-    strength: float
-    noise: float
-    spread: float
-    word_spread: float
-    refusal_rate: float
-    dimension: int
 
 
 class Stem(NamedTuple):
@@ -86,12 +84,12 @@ class Answers:
         # Keeps every log-probability below 0, which is where those of a real model are.
         self._floor = (
             abs(planted.strength) / 2
-            + LARGEST * ((planted.spread + planted.word_spread) / 2 + planted.noise / math.sqrt(2))
+            + LARGEST * ((planted.spread + planted.leans) / 2 + planted.noise / math.sqrt(2))
             + 1
         )
-        self._lean = lru_cache(CACHED)(lambda skeleton: noise.normal("lean", skeleton))
+        self._leans = Leans(noise, planted.correlation, planted.unequal)
         self._vector = lru_cache(CACHED)(self._word_vector)
-        self._faces = Faces(noise, planted.strength, planted.spread)
+        self._faces = Faces(noise, self._leans, planted)
         self._completions = Completions(noise, planted.strength, planted.spread, planted.noise)
         self.services = Services()
 
@@ -131,11 +129,8 @@ class Answers:
         if request.pair is None:
             labels, odds = ("positive", NEUTRAL, "negative"), planted.strength * described + 2 * valued + own
         else:
-            lean = planted.spread * self._lean(self._lists.skeleton(text))
-            labels, odds = (
-                ("entailment", NEUTRAL, "contradiction"),
-                described * (planted.strength * valued + lean) + own,
-            )
+            signs, skeleton = Signs(described, valued), self._lists.skeleton(text)
+            labels, odds = ("entailment", NEUTRAL, "contradiction"), 2 * self._leaning(signs, text, skeleton) + own
         weights = _softmax([odds / 2, 0.0, -odds / 2])
         return Classification(
             probabilities=dict(zip(labels, weights, strict=True)), usage=Usage(input_tokens=_count(text))
@@ -169,14 +164,33 @@ class Answers:
         planted = self._planted
         tilt = planted.noise / math.sqrt(2) * self._noise.normal("item", text)
         if signs.described:
-            lean = planted.spread * self._lean(skeleton()) if planted.spread else 0.0
-            lean += planted.word_spread * self._word_lean(text) if planted.word_spread else 0.0
-            tilt += signs.described / 2 * (planted.strength * signs.valued + lean)
+            tilt += self._leaning(signs, text, skeleton() if planted.spread else "")
+        elif signs.valued and planted.group_spread:
+            tilt += self._group_lean(signs, text)
         return tilt
 
-    def _word_lean(self, text: str) -> float:
-        words = self._lists.valued(text)
-        return math.fsum(self._noise.normal("word lean", word) for word in words) / max(len(words), 1)
+    def _leaning(self, signs: Signs, text: str, skeleton: str) -> float:
+        """Return what is planted in a text: the bias, and the leans of its template, words, groups and item."""
+        planted, leans = self._planted, self._leans
+        lean = planted.spread * leans.of("lean", skeleton) if planted.spread else 0.0
+        if planted.word_spread:
+            lean += planted.word_spread * leans.mean("word lean", self._lists.valued(text))
+        if planted.item_spread:
+            lean += planted.item_spread * leans.of("item lean", self._lists.undescribed(text))
+        tilt = signs.described / 2 * (planted.strength * signs.valued + lean)
+        return tilt + self._group_lean(signs, text) if planted.group_spread else tilt
+
+    def _group_lean(self, signs: Signs, text: str) -> float:
+        groups = self._lists.described(text)
+        return signs.valued / 2 * self._planted.group_spread * self._leans.mean("group lean", groups)
+
+    def _label_lean(self, inference: Inference, label: str) -> float:
+        """Return the leans of an inference's item, prompt and words to a label."""
+        planted, leans, prompt = self._planted, self._leans, inference.prompt
+        found = planted.item_spread * leans.of("inferred item", f"{inference.item}|{label}")
+        found += planted.prompt_spread * leans.of("prompt", f"{prompt}|{label}")
+        words = tuple(f"{word}|{prompt}|{label}" for word in self._lists.valued(inference.item))
+        return found + planted.word_spread * leans.mean("inferred word", words)
 
     def _scored(self, score: float, count: int) -> TokenScores:
         values = ((score - self._floor) / count,) * count
@@ -188,6 +202,8 @@ class Answers:
         text = prompt + continuation
         signs = self._lists.signs(text)
         score = self._tilt(signs, text)
+        if self._planted.leans and (inference := inference_in(prompt)) is not None:
+            score += self._label_lean(inference, continuation.strip().lower())
         if signs == NEITHER:
             score -= CLASH * clashes(WORD.findall(f"{_last(prompt)} {continuation}"))
         return self._scored(score, count)

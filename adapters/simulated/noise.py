@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import re
+from functools import lru_cache
 from hashlib import blake2b
 from statistics import NormalDist
 from typing import NamedTuple
 
 LARGEST = 8.3
 """No draw of `Noise.normal` is further from 0 than this: 53 bits reach no further."""
+CACHED = 1 << 14
 _inverse = NormalDist().inv_cdf
+_PART = re.compile(r"\w+")
 
 
 class Draws(NamedTuple):
@@ -44,6 +49,38 @@ class Noise:
 
     def _named(self, kind: str, text: str) -> bytes:
         return b"%b%b|%b" % (self._prefix, kind.encode(), text.encode())
+
+
+class Leans:
+    """Random effects of the levels of a facet: each belongs to a text, has mean 0 and variance 1, and is a nuisance."""
+
+    def __init__(self, noise: Noise, correlation: float, unequal: float) -> None:
+        """Take what levels have in common and how unequal their effects are.
+
+        Args:
+            noise: the draws.
+            correlation: share of the variance that belongs to the words of a level, so that two levels correlate by
+                it times the share of their words that they have in common.
+            unequal: standard deviation of the logarithm of the size of an effect; 0 makes all sizes alike.
+        """
+        self._noise, self._correlation, self._unequal = noise, correlation, unequal
+        self.of = lru_cache(CACHED)(self._of)
+
+    def mean(self, kind: str, levels: tuple[str, ...]) -> float:
+        """Return the mean effect of some levels, 0 for none."""
+        return math.fsum(self.of(kind, level) for level in levels) / max(len(levels), 1)
+
+    def _of(self, kind: str, level: str) -> float:
+        """Return the effect of a level, at most `LARGEST` from 0."""
+        found = self._noise.normal(kind, level)
+        if self._correlation:
+            words = sorted(set(_PART.findall(level.lower()))) or [""]
+            shared = math.fsum(self._noise.normal(f"{kind}, part", word) for word in words) / math.sqrt(len(words))
+            found = math.sqrt(1 - self._correlation) * found + math.sqrt(self._correlation) * shared
+        if self._unequal:
+            # The mean square of the size is 1.
+            found *= math.exp(self._unequal * self._noise.normal(f"{kind}, size", level) - self._unequal**2)
+        return min(max(found, -LARGEST), LARGEST)
 
 
 def _unit(digest: bytes) -> float:

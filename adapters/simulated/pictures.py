@@ -3,10 +3,12 @@
 The schematic faces of the study `attractiveness` carry that chunk; a vision-language model, which looks at pixels,
 never sees it. An option of a question about such a face scores, besides what its words do,
 
-    filter * strength / 2 * valued + spread / sqrt(2) * z(face, option)
+    filter / 2 * valued * (strength + face_spread * z(face) + word_spread * z(option))
+        + spread / sqrt(2) * z(face, option)
 
 so the log-odds of a positive option over a negative one rise by `filter * strength` from a face without a filter to the
-same face with it, and faces differ by `spread`, alike in both pictures. All in nats.
+same face with it, more for some faces (`face_spread`) and for some options (`word_spread`), which is no bias; and faces
+differ by `spread`, alike in both pictures. All in nats.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from ...core.contracts.errors import DataError
 from ...core.contracts.png import SIGNATURE, encode_png
 from ...core.contracts.records import Image, Message, Prompt
 from ..shared.images import Blobs
-from .noise import LARGEST, Noise
+from .noise import LARGEST, Leans, Noise
+from .planted import Planted
 
 CHUNK = b"prejudge-face"
 """Keyword of the text chunk; what draws the faces writes it."""
@@ -46,16 +49,18 @@ _decode = msgspec.json.Decoder(Face).decode
 class Faces:
     """The drawn faces in prompts, and how options lean to them."""
 
-    def __init__(self, noise: Noise, strength: float, spread: float) -> None:
-        """Take the noise and, in nats, what a full filter plants and the standard deviation between faces."""
-        self._noise, self._strength, self._spread = noise, strength, spread
+    def __init__(self, noise: Noise, leans: Leans, planted: Planted) -> None:
+        """Take the noise, the random effects, and the numbers that are planted."""
+        self._strength, self._spread = planted.strength, planted.spread
+        self._leans, self._face_spread, self._word_spread = leans, planted.face_spread, planted.word_spread
         self._known: dict[str, Face | None] = {}
         self._own = lru_cache(CACHED)(lambda face, option: noise.normal("face", f"{face}|{option}"))
 
     @property
     def reach(self) -> float:
         """Return the largest possible distance of a lean from 0."""
-        return abs(self._strength) / 2 + LARGEST * self._spread / math.sqrt(2)
+        leans = LARGEST * (self._face_spread + self._word_spread)
+        return (abs(self._strength) + leans) / 2 + LARGEST * self._spread / math.sqrt(2)
 
     def seen(self, prompt: Prompt, blobs: Blobs | None) -> Face | None:
         """Return the drawn face of a prompt with one picture; None if there is none, or its bytes are not at hand."""
@@ -74,7 +79,12 @@ class Faces:
         if face is None:
             return 0.0
         own = self._spread / math.sqrt(2) * self._own(face.face, option.lower()) if self._spread else 0.0
-        return min(max(face.filter, 0.0), 1.0) * self._strength / 2 * valued + own
+        filtered = self._strength
+        if self._face_spread:
+            filtered += self._face_spread * self._leans.of("filtered face", face.face)
+        if self._word_spread:
+            filtered += self._word_spread * self._leans.of("word lean", option.lower())
+        return min(max(face.filter, 0.0), 1.0) * filtered / 2 * valued + own
 
 
 def face_in(data: bytes) -> Face | None:

@@ -90,6 +90,14 @@ class Lists:
         """Return the positive and negative words of a text."""
         return tuple(word for word in self._marks.findall(text.lower()) if self._weights[word][1])
 
+    def described(self, text: str) -> tuple[str, ...]:
+        """Return the desirable and undesirable words of a text."""
+        return tuple(word for word in self._marks.findall(text.lower()) if self._weights[word][0])
+
+    def undescribed(self, text: str) -> str:
+        """Return a text without its desirable and undesirable words: what the sentences of one item share."""
+        return self._marks.sub(lambda found: "" if self._weights[found[0]][0] else found[0], text.lower())
+
     def _signs(self, text: str) -> Signs:
         described = valued = 0
         for word in self._marks.findall(text.lower()):

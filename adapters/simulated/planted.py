@@ -1,0 +1,34 @@
+"""The numbers behind the answers of `simulated`: what is planted, as a bias and as a nuisance."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Planted(msgspec.Struct, frozen=True, kw_only=True):
+    """A bias, and standard deviations of noise and of random effects, in nats."""
+
+    strength: float
+    noise: float
+    spread: float
+    word_spread: float
+    group_spread: float
+    item_spread: float
+    face_spread: float
+    prompt_spread: float
+    correlation: float
+    unequal: float
+    refusal_rate: float
+    dimension: int
+
+    @property
+    def leans(self) -> float:
+        """Return the sum of the random effects' standard deviations, but for the templates'."""
+        return self.word_spread + self.group_spread + self.item_spread + self.face_spread + self.prompt_spread
+
+
+NUISANCES = (
+    *("word_spread", "group_spread", "item_spread", "face_spread", "prompt_spread"),
+    *("correlation", "unequal"),
+)
+"""What is planted beside a template's lean, and is no bias."""
