@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ..contracts import Stage
 from ..contracts.adapter import OPERATIONS
 from ..engine.manifest import Manifest, StageRecord, in_words
@@ -28,7 +30,7 @@ def provenance(scores: Scores, store: Store | None) -> dict[str, Any]:
         "options of the probe that were set": manifest.study.options,
         "options of the metrics that were set": manifest.study.metrics,
         **({"options changed when it was scored again": manifest.remeasured} if manifest.remeasured else {}),
-        "every option": scores.options,
+        "every option": msgspec.to_builtins(scores.options),
         "data files (sha256)": manifest.data,
         **({"store": show(store.url)} if store is not None else {}),
     }

@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from ..catalogue.plugins import blamed
-from ..catalogue.study import STAGE, Catalogue, Instrument, Study
+from ..catalogue.study import STAGE, Catalogue, EveryOption, Instrument, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Measure
@@ -42,7 +42,7 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     methods: tuple[str, ...]
     metrics: dict[str, tuple[Metric, Options]] = {}
     """The instrument and its options; empty if nothing was measured."""
-    options: dict[str, Any] = {}
+    options: EveryOption = EveryOption({}, {})
     """Every option of the probe and of each metric, defaults included."""
 
     @cached_property
@@ -206,7 +206,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         conclusions={name: m.conclude(estimates[name]) for name, (m, _) in instrument.metrics.items()},
         methods=tuple(m.methods(o) for m, o in instrument.metrics.values()),
         metrics=instrument.metrics,
-        options={scores.manifest.study.probe: (e := instrument.every_option).probe, **e.metrics},
+        options=instrument.every_option,
     )
 
 

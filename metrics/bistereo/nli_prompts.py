@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
+import msgspec
 import polars as pl
 
 from ...core.contracts import Options
+from ...core.contracts.estimates import Estimate
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
-from ...core.statistics.estimates import POINTS, TestingOptions
+from ...core.statistics.estimates import POINTS, correct
+from ...core.statistics.facets import FacetOptions
 from ...core.statistics.measures import Share
 from ...core.statistics.measures_compared import MCNEMAR, Matched
 from ...core.statistics.observations import ABSENT, require_columns
@@ -19,15 +23,30 @@ __all__ = ["NLIPrompts", "NLIPromptsMetricOptions"]
 ACCURACY, AGAINST = ("prompt",), ("prompt", "than")
 
 
-class NLIPromptsMetricOptions(TestingOptions, frozen=True, kw_only=True):
+ITEM, LEAD, FAMILY = "item", "less_accurate", "best prompt against the others"
+PAIRS = MCNEMAR._replace(name=f"{MCNEMAR.name}, pairs")
+
+
+class NLIPromptsMetricOptions(FacetOptions, frozen=True, kw_only=True):
     """Options for the tests."""
+
+    cluster: str | tuple[str, ...] = "premise"
+    """What the claim is to hold for beyond the pairs at hand. Several hypotheses are about one premise. `item` takes
+    every pair as independent, and does not count that the best prompt was chosen."""
+    former: ClassVar[Mapping[str, Any]] = {"cluster": ITEM}
+
+    @property
+    def paired(self) -> bool:
+        """Return whether every pair is independent."""
+        return self.ways == (ITEM,)
 
 
 class NLIPrompts(DeclaredMetric):
-    """Accuracy by prompt, with an exact interval; McNemar's test of the best against every other.
+    """Accuracy by prompt; the best against every other.
 
     An answer without a label is wrong; a refusal or a failure is missing. The best prompt is chosen by the same data,
-    so its accuracy is a little too high.
+    so its accuracy is a little too high; p and intervals of its lead count that any pair of prompts could have been it
+    (Bonferroni).
     """
 
     options: ClassVar[type[Options]] = NLIPromptsMetricOptions
@@ -44,16 +63,15 @@ class NLIPrompts(DeclaredMetric):
             direction="a more accurate prompt",
         ),
         Matched(
-            "less_accurate",
+            LEAD,
             first="best",
             second="right",
             status="both",
-            test=MCNEMAR._replace(name=f"{MCNEMAR.name}, pairs"),
             size="matched odds ratio",
             scale=100,
             limits=(0, 100),
             groups=(AGAINST,),
-            family=lambda by: "best prompt against the others",
+            family=lambda by: FAMILY,
             label="Difference in accuracy",
             meaning="Accuracy of the best prompt, chosen by the same data, minus that of another, on the same pairs.",
             unit=POINTS,
@@ -63,8 +81,45 @@ class NLIPrompts(DeclaredMetric):
 
     def design(self, options: NLIPromptsMetricOptions) -> Design:
         """Return what is declared; what is missing is given by prompt and truth, and by truth."""
-        measures = self._declared.measures
-        return Design(measures=measures, groups=self.groups, row=self.row, missing=("prompt", "truth"), kinds="truth")
+        measures, alone = self._declared.measures, options.paired
+        if alone:
+            measures = tuple(msgspec.structs.replace(m, test=PAIRS) if isinstance(m, Matched) else m for m in measures)
+        return Design(
+            measures=measures,
+            groups=self.groups,
+            clusters=() if alone else options.ways,
+            row=self.row,
+            missing=("prompt", "truth"),
+            kinds="truth",
+        )
+
+    def compute(self, observations: pl.DataFrame, options: NLIPromptsMetricOptions) -> list[Estimate]:
+        """Return the estimates; those of leads for all pairs of prompts at once, since the best could be any.
+
+        Raises:
+            DataError: a column is absent.
+        """
+        found = super().compute(observations, options)
+        others = [place for place, e in enumerate(found) if e.metric == LEAD]
+        if options.paired or not others:
+            return found
+        pairs = len(others) * (len(others) + 1) // 2
+        strict = super().compute(observations, msgspec.structs.replace(options, level=1 - (1 - options.level) / pairs))
+        for place in others:
+            lead = strict[place]
+            p = None if lead.p is None else min(lead.p * pairs / len(others), 1.0)
+            found[place] = lead.replace(p=p, family=FAMILY)
+        return correct(found, options.correction, options.alpha, "tests")
+
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """State the accuracies, and what the choice of the best does to its own."""
+        told = super().conclude(estimates)
+        chosen = any(e.metric == LEAD and e.value is not None for e in estimates)
+        return (
+            f"{told} The best prompt was chosen by the same data, so its accuracy is a little too high."
+            if chosen
+            else told
+        )
 
     def rows(self, observations: pl.DataFrame, options: NLIPromptsMetricOptions) -> pl.DataFrame:
         """Return the answers with `right`, and beside it that of the best prompt, `than`, to the same pair.

@@ -50,7 +50,7 @@ class PromptsStage(Stage):
     name: ClassVar[str] = "prompts"
     operation: ClassVar[type[Request]] = Generate
     prose: ClassVar[bool] = True
-    factors: ClassVar[tuple[str, ...]] = ("item", "prompt", "truth")
+    factors: ClassVar[tuple[str, ...]] = ("item", "prompt", "truth", "premise")
     outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
     count_by: ClassVar[tuple[str, ...]] = ("prompt", "truth")
     unit: ClassVar[str] = "answer"
@@ -77,11 +77,14 @@ class PromptsStage(Stage):
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials, row by row."""
+        first: dict[str, str] = {}
         for row in self.rows:
+            # The premise is named by the first row that has it: several hypotheses are about one.
+            premise = first.setdefault(row.cells["premise"], str(row.line))
             for prompt in map(str, self._options.prompts or load_prompts()):
                 request = ask(row.filled("premise"), row.filled("hypothesis"), self._asking(prompt))
                 factors: dict[str, Scalar] = {"item": str(row.line), "prompt": prompt, "truth": row.cells["label"]}
-                yield Trial(f"{row.line}/{prompt}", factors, request)
+                yield Trial(f"{row.line}/{prompt}", factors | {"premise": premise}, request)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the label as in `bistereo-nli`."""

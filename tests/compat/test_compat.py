@@ -209,11 +209,11 @@ def test_same_run_asks_nothing_and_says_the_same(key, place):
 def test_run_keeps_the_defaults_of_its_time_and_a_new_one_has_those_of_today(place):
     pytest.importorskip("torch", reason="needs the extra hf")
     old = prejudge.load(NAME["biased"])
-    assert old.manifest.options is None and old.scores.options["trisentbias"]["cluster"] == "template"
+    assert old.manifest.options is None and old.scores.options.metrics["trisentbias"]["cluster"] == "template"
     run = RUNS["biased"]
     new = prejudge.run(run["study"], run["model"], prejudge.Settings(runs="new", mode="replay"), **run["options"])
     assert tuple(new.manifest.options.metrics["trisentbias"]["cluster"]) == ("template", "attribute")
-    assert new.scores.options["trisentbias"]["cluster"] == ("template", "attribute")
+    assert new.scores.options.metrics["trisentbias"]["cluster"] == ("template", "attribute")
     # What is measured is the same; how far it is generalised is not.
     for name in ("value", "n", "bound_low", "bound_high"):
         assert all(alike(was, now) for was, now in zip(old.estimates[name], new.estimates[name], strict=True))
@@ -224,10 +224,10 @@ def test_run_keeps_the_defaults_of_its_time_and_a_new_one_has_those_of_today(pla
 def test_run_that_recorded_its_options_is_not_changed_by_another_default(place):
     path = left("biased") / "manifest.json"
     manifest = json.loads(path.read_text("utf-8"))
-    told = prejudge.load(NAME["biased"]).scores.options["trisentbias"]
+    told = prejudge.load(NAME["biased"]).scores.options.metrics["trisentbias"]
     manifest["options"] = {"probe": {"per_cell": 8}, "metrics": {"trisentbias": {**told, "alpha": 0.01, "gone": 1}}}
     path.write_text(json.dumps(manifest), "utf-8")
-    assert prejudge.load(left("biased")).scores.options["trisentbias"]["alpha"] == 0.01
+    assert prejudge.load(left("biased")).scores.options.metrics["trisentbias"]["alpha"] == 0.01
 
 
 @pytest.mark.parametrize("policy", EXPECTED["gates"])

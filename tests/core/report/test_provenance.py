@@ -93,7 +93,7 @@ def test_models_of_one_digest_are_told_apart_in_the_head(scores, store):
 def test_provenance_has_pace_and_every_option(scores, store):
     found = build_content(scores, store).provenance
     assert found["pace by stage"]["count"]["rate"] == "no limit met"
-    assert found["every option"]["count"]["n"] == 10
+    assert found["every option"]["probe"]["n"] == 10 and found["every option"]["metrics"] == {"mean": {}}
     assert found["answers by stage"]["count"]["asked"] == 10
 
 

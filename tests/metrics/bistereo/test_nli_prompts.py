@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
@@ -9,7 +10,8 @@ from scipy import stats
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.metrics.bistereo.nli_prompts import NLIPrompts, NLIPromptsMetricOptions
 
-OPTIONS = NLIPromptsMetricOptions(resamples=199)
+OPTIONS = NLIPromptsMetricOptions(resamples=199, cluster="item")
+BY_PREMISE = NLIPromptsMetricOptions(resamples=999)
 
 
 def answers(**right):
@@ -27,6 +29,61 @@ def answers(**right):
         for item in range(40)
     ]
     return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
+
+
+def alike(rng, prompts="abcde", premises=60, each=3, shared=0.9):
+    """Return answers to prompts of equal accuracy: hypotheses about one premise are mostly right or wrong together."""
+    rows = []
+    for prompt in prompts:
+        for premise in range(premises):
+            together = rng.random() < 0.5
+            for number in range(each):
+                right = together if rng.random() < shared else rng.random() < 0.5
+                rows.append((f"{premise}.{number}", str(premise), prompt, "neutral" if right else "entailment"))
+    frame = pl.DataFrame(rows, schema=["item", "premise", "prompt", "label"], orient="row")
+    return frame.with_columns(truth=pl.lit("neutral"), status=pl.lit("ok"), reason=pl.lit(None, dtype=pl.String))
+
+
+def leads(frame, options):
+    return [e for e in NLIPrompts().compute(frame, options) if e.metric == "less_accurate"]
+
+
+def test_hypotheses_about_one_premise_are_one_cluster():
+    frame = alike(np.random.default_rng(0))
+    found = NLIPrompts().compute(frame, BY_PREMISE)
+    assert all(e.clusters == 60 for e in found if e.metric in ("accuracy", "less_accurate"))
+    # The design effect of three hypotheses that agree in 0.81 of their variance is 1 + 2 * 0.81.
+    wide, narrow = (one(NLIPrompts().compute(frame, o), "accuracy", prompt="a") for o in (BY_PREMISE, OPTIONS))
+    assert (wide.high - wide.low) / (narrow.high - narrow.low) == pytest.approx(2.62**0.5, rel=0.2)
+    assert NLIPrompts().conclude(found).startswith("For premises like these")
+
+
+def test_prompts_alike_are_rarely_told_apart_though_the_best_is_chosen():
+    # At 5 % more than 9 of 80 studies have a chance of 1 %; with pairs as independent most find a difference.
+    rng, found, naive, covered = np.random.default_rng(1), 0, 0, 0
+    for _ in range(80):
+        frame = alike(rng)
+        own = leads(frame, BY_PREMISE)
+        found += any(e.p_adjusted <= 0.05 for e in own)
+        covered += all(e.low <= 0 <= e.high for e in own)
+        naive += any(e.p_adjusted <= 0.05 for e in leads(frame, OPTIONS))
+    assert found <= 9 and covered >= 71
+    assert naive > 16
+
+
+def test_lead_counts_the_pairs_of_prompts_that_could_have_been_the_best():
+    frame = alike(np.random.default_rng(2), prompts="abc")
+    own = leads(frame, BY_PREMISE)
+    assert [e.interval.level for e in own] == pytest.approx([1 - 0.05 / 3] * 2)
+    assert own[0].test.family == "best prompt against the others: 2 tests"
+    wide = frame.pivot(on="prompt", index=["item", "premise"], values="label")
+    best = own[0].group["than"]
+    for e in own:
+        gap = [(a == "neutral") - (b == "neutral") for a, b in wide.select(best, e.group["prompt"]).iter_rows()]
+        sums = wide.with_columns(gap=pl.Series(gap)).group_by("premise").agg(pl.col("gap").sum())["gap"].to_numpy()
+        flipped = np.random.default_rng(0).choice([-1, 1], (20_000, len(sums))) @ sums
+        p = np.mean(np.abs(flipped) >= abs(sums.sum()))
+        assert e.p == pytest.approx(min(1.5 * p, 1), abs=0.06)
 
 
 def one(estimates, metric, **group):
