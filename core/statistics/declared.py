@@ -60,6 +60,8 @@ class DeclaredMetric(Metric):
     """Column that names a row, and what a row is called; by default that of the pivot, or `trial`, an answer."""
     shows: ClassVar[tuple[str, ...]] = ()
     """Measures whose greatest and least rows are the examples; by default the first mean with a neutral value."""
+    fixed: ClassVar[str] = ""
+    """What the inference takes as it is, though it may vary, as a sentence that ends the conclusion."""
     _declared: ClassVar[Design] = Design(measures=())
     _aside: ClassVar[frozenset[str]] = frozenset()
 
@@ -170,6 +172,7 @@ class DeclaredMetric(Metric):
             if by[0].group and (tested := [e for e in by if e.p_adjusted is not None])
         ]
         told = {"population": population([e for e in first if OVER in e.facts]), "words": self.measures}
+        told |= {"fixed": self.fixed}
         return rendered(str(__package__), "declared.conclusion.md.j2", first=first, groups=groups, **told)
 
     def methods(self, options: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -52,6 +52,7 @@ class NLIPrompts(DeclaredMetric):
     options: ClassVar[type[Options]] = NLIPromptsMetricOptions
     needs: ClassVar[frozenset[str]] = frozenset({"item", "prompt", "truth", "label", "status"})
     row = "item"
+    fixed = "The best prompt was chosen by the same data, so its accuracy is a little too high."
     groups = (ACCURACY, AGAINST)
     measures = (
         Share(
@@ -110,16 +111,6 @@ class NLIPrompts(DeclaredMetric):
             p = None if lead.p is None else min(lead.p * pairs / len(others), 1.0)
             found[place] = lead.replace(p=p, family=FAMILY)
         return correct(found, options.correction, options.alpha, "tests")
-
-    def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """State the accuracies, and what the choice of the best does to its own."""
-        told = super().conclude(estimates)
-        chosen = any(e.metric == LEAD and e.value is not None for e in estimates)
-        return (
-            f"{told} The best prompt was chosen by the same data, so its accuracy is a little too high."
-            if chosen
-            else told
-        )
 
     def rows(self, observations: pl.DataFrame, options: NLIPromptsMetricOptions) -> pl.DataFrame:
         """Return the answers with `right`, and beside it that of the best prompt, `than`, to the same pair.
