@@ -98,7 +98,7 @@ def words_that_lean(studies: int) -> Iterator[Section]:
     """Yield how often a model whose words lean is found biased: by what inference covers, and by study."""
     rows = calibrate_leans.one_way(studies)
     yield Section("Words that lean", WORDS.format(studies), rows, COVERS, frozenset({"log-odds covered"}))
-    fewer = max(4 * studies // 5, 10)
+    fewer = max(2 * studies // 5, 10)
     most, least = calibrate_leans.limits(fewer)
     text = CONCLUSIONS.format(studies=fewer, most=most, least=least)
     yield Section("Default conclusions by study", text, calibrate_leans.default_conclusions(fewer))
