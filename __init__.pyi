@@ -14,6 +14,7 @@ from .core.api import run as run
 from .core.api import score as score
 from .core.api import smallest_effects as smallest_effects
 from .core.compare import CompareOptions as CompareOptions
+from .core.contracts import Follows as Follows
 from .core.contracts import Imported as Imported
 from .core.contracts import Metric as Metric
 from .core.contracts import Options as Options

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ..contracts import Stage
 from ..contracts.adapter import OPERATIONS
-from ..contracts.errors import DataError, PrejudgeError, UnknownNameError, UnsupportedOperationError, UsageError
-from ..contracts.options import build_options
-from ..contracts.records import Request
+from ..contracts.errors import DataError, UnknownNameError, UnsupportedOperationError, UsageError
 from .study import SUBJECT, Catalogue, Instrument, Study
 
 
@@ -57,30 +55,11 @@ def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrum
             raise UnknownNameError(f"role of {study.name}", role, roles)
     for stage in instrument.stages():
         model = study.roles.get(stage.role)
-        if model is not None and (why := _why_not(catalogue, model, stage.operation)):
-            able = sorted(name for name in catalogue.registry.models if _can(catalogue, name, stage.operation))
+        if model is not None and (why := catalogue.why_not(model, stage.operation)):
+            able = sorted(name for name in catalogue.registry.models if catalogue.is_able(name, stage.operation))
             raise UnsupportedOperationError(
                 f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}, which model {model!r} cannot do{why} "
                 f"Models that can: {', '.join(able) or 'none in the registry'}.",
                 code="study.operation",
                 able=able,
             )
-
-
-def _why_not(catalogue: Catalogue, model: str, operation: type[Request]) -> str:
-    """Return the reason why a model cannot do an operation, as the end of a sentence; empty if it can.
-
-    Only class and settings are used: making the model may need a key or a download.
-    """
-    kind = catalogue.adapter_class(model)
-    if operation not in kind.capabilities():
-        return "."
-    options = build_options(f"model {model}", kind.options, catalogue.registry.model(model).settings)
-    return f": {why}" if (why := kind.lacking(options).get(operation)) else ""
-
-
-def _can(catalogue: Catalogue, model: str, operation: type[Request]) -> bool:
-    try:
-        return not _why_not(catalogue, model, operation)
-    except PrejudgeError:
-        return False  # invalid settings or a broken adapter: an error only for those who name the model

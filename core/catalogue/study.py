@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from ..contracts import Metric, Options, Probe, Stage
-from ..contracts.adapter import ModelAdapter
-from ..contracts.errors import PluginError, UsageError
+from ..contracts.adapter import OPERATIONS, ModelAdapter
+from ..contracts.errors import PluginError, PrejudgeError, UsageError
 from ..contracts.options import build_options
+from ..contracts.records import Request
 from .plugins import Plugins
 from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry, load_registry
 from .studyfile import is_study_file, read_study_file
@@ -41,6 +42,16 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     published: tuple[Published, ...] = ()
     deviations: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    followed: dict[str, str] = {}
+    """Options that nobody set and that follow from what a model can do, with the reason."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Return a sentence per option that follows from what a model can do."""
+        return [
+            f"{name} = {self.options[name]}, because {why}. To choose another: --set {name}=VALUE."
+            for name, why in self.followed.items()
+        ]
 
 
 class Catalogue:
@@ -78,12 +89,14 @@ class Catalogue:
         roles = entry.roles | dict(models)
         for model in roles.values():
             self.registry.model(model)
+        followed = self._follow(entry.probe, options, roles)
         return Study(
             name=name,
             probe=entry.probe,
-            options=options,
+            options=options | {name: value for name, (value, _) in followed.items()},
             metrics=metrics,
             roles=roles,
+            followed={name: why for name, (_, why) in followed.items()},
             title=entry.title or name,
             summary=entry.summary,
             source=entry.source,
@@ -91,6 +104,20 @@ class Catalogue:
             deviations=entry.deviations,
             limits=entry.limits,
         )
+
+    def _follow(self, probe: str, options: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """Return value and reason of each unset option that follows from a model; none where the default fits it."""
+        found = {}
+        for one in self.plugins.load("probe", probe).follows:
+            model = roles.get(one.role)
+            if model is None or one.option in options:
+                continue
+            (_, preferred), *_ = one.values
+            able = next((value for value in one.values if self.is_able(model, value[1])), one.values[0])
+            if able is not one.values[0]:
+                names = f"can do {OPERATIONS[able[1]]!r}, not {OPERATIONS[preferred]!r}"
+                found[one.option] = (able[0], f"model {model!r} {names}")
+        return found
 
     def adopt(self, name: str) -> str:
         """Add the study of a study file to the registry, and return its name; any other name is returned unchanged.
@@ -151,6 +178,24 @@ class Catalogue:
         kind: type[ModelAdapter] = self.plugins.load("adapter", entry.adapter)
         options = build_options(f"model {model}", kind.options, entry.settings)
         return kind(options)  # type: ignore[call-arg]  # every adapter takes its options record
+
+    def why_not(self, model: str, operation: type[Request]) -> str:
+        """Return the reason why a model cannot do an operation, as the end of a sentence; empty if it can.
+
+        Only class and settings are used: making the model may need a key or a download.
+        """
+        kind = self.adapter_class(model)
+        if operation not in kind.capabilities():
+            return "."
+        options = build_options(f"model {model}", kind.options, self.registry.model(model).settings)
+        return f": {why}" if (why := kind.lacking(options).get(operation)) else ""
+
+    def is_able(self, model: str, operation: type[Request]) -> bool:
+        """Return whether a model can do an operation; not if its settings or its adapter are invalid."""
+        try:
+            return not self.why_not(model, operation)
+        except PrejudgeError:
+            return False  # an error only for those who ask the model
 
     def adapter_class(self, model: str) -> type[ModelAdapter]:
         """Return the adapter class of a model."""

@@ -5,7 +5,7 @@ from .estimates import Chart, Estimate, Example, Listing
 from .metric import CROSSED, DESIGN_COLUMNS, UNIT_COLUMNS, Metric
 from .options import Options
 from .presentation import HEADLINE, Presentation
-from .probe import Imported, Probe, Stage, Trial, Unreadable
+from .probe import Follows, Imported, Probe, Stage, Trial, Unreadable
 
 __all__ = [
     "Chart",
@@ -13,6 +13,7 @@ __all__ = [
     "DESIGN_COLUMNS",
     "Estimate",
     "Example",
+    "Follows",
     "HEADLINE",
     "Identity",
     "Imported",

@@ -41,6 +41,16 @@ class Imported(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class Follows(msgspec.Struct, frozen=True):
+    """An option whose value, where nobody sets it, follows from what a model can do."""
+
+    option: str
+    values: tuple[tuple[str, type[Request]], ...]
+    """Values with the operation that each needs, the preferred one first: the first that the model can do is taken."""
+    role: str = "subject"
+    """Role of the model."""
+
+
 class Stage(ABC):
     """One round of requests to one role. Pure and seeded: it can be counted, replayed and split."""
 
@@ -144,6 +154,8 @@ class Probe(ABC):
     """An instrument: parameters to stages of trials."""
 
     options: ClassVar[type[Options]] = Options
+    follows: ClassVar[tuple[Follows, ...]] = ()
+    """Options that follow from what the models can do."""
 
     @abstractmethod
     def stages(self, options: Any) -> Sequence[Stage]:

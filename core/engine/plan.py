@@ -130,7 +130,7 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
         output_tokens=tally.tokens.output,
         basis=rates.describe(),
         cost=tally.cost if prices.known else None,
-        notes=tuple(stage.notes()),
+        notes=(*study.notes, *stage.notes()),
     )
 
 

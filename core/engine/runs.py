@@ -136,6 +136,7 @@ class _Run:
         # Planning reads the data, so errors in it are found before the store has a record of the run.
         with blamed(self.owner, f"probe {self.study.probe!r}"):
             self.planned = {first.name: first.count({})}
+            self.notes.update(dict.fromkeys(self.study.notes, 0))
             self.notes.update(dict.fromkeys((note for stage in self.instrument.stages() for note in stage.notes()), 0))
             ensure_asked(self.study, first, self.planned[first.name])
         base = self._manifest()
