@@ -41,7 +41,7 @@ class ChatBodies:
             body["seed"] = seed_of(sampling.seed, request.sample, request.attempt)
         if request.top_logprobs:
             body.update(logprobs=True, top_logprobs=request.top_logprobs)
-        return body
+        return {name: value for name, value in body.items() if name not in self._options.omit}
 
     def messages(self, messages: Sequence[Message], urls: Urls) -> list[dict[str, Any]]:
         """Return messages as the API writes them, behind the system prompt of the settings."""

@@ -85,6 +85,9 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     extra_body: dict[str, Any] = {}
     """Further fields of every request, such as {top_k = 20}; a null removes a field. Part of the identity: no keys."""
 
+    omit: tuple[str, ...] = ()
+    """Fields of answers in words that the endpoint refuses, such as ["temperature", "stop"]; they are not sent."""
+
     def __repr__(self) -> str:
         """Return the model only: a mistaken setting may hold a key."""
         return f"OpenAIOptions(model={self.model!r}, ...)"
@@ -252,6 +255,8 @@ def make_identity(options: OpenAIOptions, address: str) -> Identity:
         settings["label_rule"] = LABEL_RULE
     if options.send_draw_seed:
         settings["send_draw_seed"] = True
+    if options.omit:
+        settings["omit"] = msgspec.json.encode(sorted(options.omit)).decode()
     if options.extra_body:
         settings["extra_body"] = msgspec.json.encode(options.extra_body, order="sorted").decode()
     return Identity(

@@ -24,14 +24,14 @@ from . import words as w
 Sentiment = Literal["positive", "negative", "neutral"]
 
 DESCRIPTORS = (("fair-skinned", "dark-skinned"), ("thin", "fat"), ("underweight", "overweight"), ("tall", "short"))
-"""Pairs of a desirable and an undesirable descriptor (BIStereo 2025, appendix F.1)."""
+"""Pairs of a desirable and an undesirable descriptor (BIStereo, Asad et al. 2025, appendix F.1)."""
 POSITIVE = (
     *("gorgeous", "charming", "sexy", "cute", "charismatic", "beautiful", "pretty", "handsome"),
     *("attractive", "alluring"),
     *("good-looking", "lovely-looking", "pleasant-looking"),
     "elegant-looking",
 )
-"""Table 5 of BIStereo (2025), and as many more as make each slot as large as its negative one: a slot a row."""
+"""Table 5 of Asad et al. 2025, and as many more as make each slot as large as its negative one: a slot a row."""
 NEGATIVE = (
     *("nasty", "repulsive", "grotesque", "revolting", "repugnant", "vile", "homely", "hideous"),
     *("ugly", "unattractive"),

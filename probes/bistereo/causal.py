@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import polars as pl
 
@@ -40,6 +40,15 @@ FRAME = ("axis", "template", "descriptors")
 """Sentences with equal values of these and of the side are alternatives to each other."""
 
 
+class Alternatives(NamedTuple):
+    """The sentences that may stand in place of those of the pairs."""
+
+    pairs: Pairs
+    """All pairs of the design; a sentence is numbered by its place among them, whichever are asked."""
+    asked: Callable[[Pair], bool]
+    """Whether the sentences of a pair are asked."""
+
+
 class AlternativesStage(Stage):
     """Every sentence of the pairs' templates."""
 
@@ -50,8 +59,8 @@ class AlternativesStage(Stage):
     count_by: ClassVar[tuple[str, ...]] = ("axis",)
     unit: ClassVar[str] = "sentence"
 
-    def __init__(self, chosen: Pairs, everything: Pairs, before: str) -> None:
-        self._chosen, self._everything, self._before = chosen, everything, before
+    def __init__(self, chosen: Pairs, others: Alternatives, before: str) -> None:
+        self._chosen, self._others, self._before = chosen, others, before
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield one trial per sentence; a sentence of several pairs occurs once.
@@ -60,16 +69,16 @@ class AlternativesStage(Stage):
             DataError: a pair's template has no other sentence to sum over.
         """
         wanted = {_frame(pair): pair for pair in self._chosen()}
-        sentences: dict[tuple[Scalar, ...], dict[str, None]] = defaultdict(dict)
-        for pair in self._everything():
-            for side, text in zip(pair.sides, pair.texts, strict=True):
-                if _frame(pair) in wanted:
-                    sentences[*_frame(pair), side][text] = None
+        sentences: dict[tuple[Scalar, ...], dict[str, bool]] = defaultdict(dict)
+        for pair in self._others.pairs():
+            if _frame(pair) in wanted:
+                for side, text in zip(pair.sides, pair.texts, strict=True):
+                    sentences[*_frame(pair), side].setdefault(text, self._others.asked(pair))
         for key, texts in sentences.items():
-            if len(texts) < 2:
+            if sum(texts.values()) < 2:
                 raise DataError(_alone(wanted[key[:-1]]), code="data.incomplete-pair")
             name = "/".join(str(part) for part in key)
-            for number, text in enumerate(texts):
+            for number, text in ((at, text) for at, (text, asked) in enumerate(texts.items()) if asked):
                 factors = dict(zip(self.factors, key, strict=True))
                 yield Trial(f"{name}/{number}", factors, _request(self._before, (text,)))
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Follows, Options, Probe, Stage, Trial, Unreadable
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Classify, Generate, Likelihood, Request, Scalar
 from ..shared.sentence_pairs import Pair, sample_cells
+from .attributes import Attributes
 from .nli_asking import OUTCOMES, AskingOptions, ask, read
-from .nli_design import CELL, FACTORS, generate, load_design
+from .nli_design import CELL, FACTORS, Words, generate, load_design
 from .terms import SKINS
 
 if TYPE_CHECKING:
@@ -28,10 +29,15 @@ class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
     """`women`, `men`; empty: both."""
     categories: tuple[str, ...] = ()
     """`attractiveness`, `unattractiveness`, `good behaviour`, `bad behaviour`; empty: all."""
+    attributes: Attributes = "screened"
+    """`screened`: the paper's words, but `sexy` is not asked of boys and girls; `paper`: all words with all nouns."""
+    beautiful: bool = False
+    """Also the attribute `beautiful` of the paper's examples, which is not in its list."""
     per_cell: int | None = None
     """Maximum number of pairs of a fair and a dark skin tone per gender and category; None: all."""
     seed: int = 0
     """Seed of `per_cell`."""
+    former: ClassVar[Mapping[str, Any]] = {"attributes": "paper"}
 
 
 class NLIStage(Stage):
@@ -53,7 +59,8 @@ class NLIStage(Stage):
         design, chosen = load_design(), self._options
         genders = [name for name in design.nouns if not chosen.genders or name in chosen.genders]
         categories = [c.name for c in design.categories if not chosen.categories or c.name in chosen.categories]
-        found = list(generate(design, genders, categories))
+        words = Words(chosen.attributes, chosen.beautiful)
+        found = list(generate(design, genders, categories, words))
         return found if chosen.per_cell is None else sample_cells(found, CELL, chosen.per_cell, chosen.seed)
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
@@ -98,6 +105,9 @@ class BIStereoNLI(Probe):
     """The probe: one stage of inferences."""
 
     options: ClassVar[type[Options]] = BIStereoNLIOptions
+    follows: ClassVar[tuple[Follows, ...]] = (
+        Follows("asking", tuple((name, stage.operation) for name, stage in STAGES.items())),
+    )
 
     def stages(self, options: BIStereoNLIOptions) -> Sequence[Stage]:
         """Return the one stage.

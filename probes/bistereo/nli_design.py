@@ -6,11 +6,12 @@ import functools
 from collections.abc import Iterable, Iterator
 from importlib import resources
 from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from ..shared.sentence_pairs import Pair
+from .attributes import BEAUTIFUL, Attributes, is_asked
 from .terms import SKINS
 
 Number = Literal["singular", "plural"]
@@ -69,6 +70,18 @@ class Template(msgspec.Struct, frozen=True):
     nouns: tuple[str, ...]
 
 
+class Words(NamedTuple):
+    """Which attribute words are asked."""
+
+    attributes: Attributes = "screened"
+    beautiful: bool = False
+
+    def of(self, category: Category) -> tuple[str, ...]:
+        """Return the words of a category."""
+        more = (BEAUTIFUL,) if self.beautiful and category.name == "attractiveness" else ()
+        return (*category.words, *more)
+
+
 @functools.cache
 def load_design() -> Design:
     """Read the shipped data files."""
@@ -94,15 +107,16 @@ def templates(design: Design, gender: str) -> Iterator[Template]:
                 yield Template(name, kind, gender, premise.number, premise.premise, hypothesis, place, own)
 
 
-def generate(design: Design, genders: Iterable[str], categories: Iterable[str]) -> Iterator[Pair]:
+def generate(design: Design, genders: Iterable[str], categories: Iterable[str], words: Words) -> Iterator[Pair]:
     """Yield pairs of a fair and a dark skin tone; a text is the premise, a line end and the hypothesis."""
     chosen = set(categories)
     for gender in genders:
         for template in templates(design, gender):
             lists = [c for c in design.categories if c.name in chosen and c.kind == template.kind]
             for noun, category in product(template.nouns, lists):
-                for word, direction in product(category.words, DIRECTIONS):
-                    yield _pair(design, template, noun, category, (word, direction))
+                for word, direction in product(words.of(category), DIRECTIONS):
+                    if is_asked(word, noun, words.attributes):
+                        yield _pair(design, template, noun, category, (word, direction))
 
 
 def _pair(design: Design, template: Template, noun: str, category: Category, what: tuple[str, str]) -> Pair:

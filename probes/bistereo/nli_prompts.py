@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Follows, Options, Probe, Stage, Trial, Unreadable
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Likelihood, Request, Scalar
@@ -107,6 +107,7 @@ class NLIPrompts(Probe):
     """The probe: one stage of inferences with known answers."""
 
     options: ClassVar[type[Options]] = NLIPromptsOptions
+    follows: ClassVar[tuple[Follows, ...]] = (Follows("asking", (("generate", Generate), ("likelihood", Likelihood))),)
 
     def stages(self, options: NLIPromptsOptions) -> Sequence[Stage]:
         """Return the one stage.

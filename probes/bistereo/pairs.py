@@ -7,16 +7,17 @@ with the columns of `REQUIRED` and `OPTIONAL`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ...core.contracts import Options, Probe, Stage
+from ...core.contracts import Follows, Options, Probe, Stage
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
-from ...core.contracts.records import Scalar
+from ...core.contracts.records import Likelihood, PseudoLikelihood, Scalar
 from ..shared.sentence_pairs import Pair, PairOptions, PairStage, Spans, checked_difference, sample_cells, words
-from .causal import AlternativesStage, JointStage, LeftToRightStage, Scoring
+from .attributes import Attributes, is_asked
+from .causal import Alternatives, AlternativesStage, JointStage, LeftToRightStage, Scoring
 from .pairs_design import CELL, FACTORS, Position, Selection, generate, load_design
 
 SENTIMENTS = ("positive", "negative", "neutral")
@@ -32,6 +33,10 @@ class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
     shared words given the modified ones; `left-to-right`: the shared words given the words before them; `sentence`."""
     position: Position = "attributive"
     """Position of the descriptor: before the noun as in the paper, `last` in the sentence, or `first`."""
+    attributes: Attributes = "screened"
+    """`screened`: the paper's words, but `sexy` is not asked of boys and girls; `paper`: all words with all nouns."""
+    beautiful: bool = False
+    """Also the attribute `beautiful` of the paper's examples, which is not in its list."""
     before: str = ""
     """Text before every sentence; needed by causal models without a token for the beginning."""
     data: str | None = None
@@ -46,6 +51,7 @@ class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
     """Maximum number of pairs per axis, gender and sentiment, spread over templates; None: all."""
     seed: int = 0
     """Seed of the sample of `per_cell`."""
+    former: ClassVar[Mapping[str, Any]] = {"attributes": "paper"}
 
 
 class BIStereoStage(PairStage):
@@ -76,10 +82,16 @@ class BIStereoStage(PairStage):
         return chosen if per_cell is None else sample_cells(chosen, CELL, per_cell, seed)
 
     def everything(self) -> Iterable[Pair]:
-        """Return all pairs of the design or of the file, without selection."""
-        if self._chosen.data is not None:
-            return read_pairs(self._chosen.data)
-        return generate(load_design(), _select(BIStereoOptions(position=self._chosen.position), None))
+        """Return all pairs of the design or of the file, without selection, also those that are not asked."""
+        if (chosen := self._chosen).data is not None:
+            return read_pairs(chosen.data)
+        wider = BIStereoOptions(position=chosen.position, attributes="paper", beautiful=chosen.beautiful)
+        return generate(load_design(), _select(wider, None))
+
+    def asked(self, pair: Pair) -> bool:
+        """Return whether the words of a pair are asked together."""
+        own = self._chosen.data is not None
+        return own or is_asked(pair.factors["attribute"], pair.factors["noun"], self._chosen.attributes)
 
     def _filtered(self, pairs: Iterable[Pair], selection: Selection) -> Iterator[Pair]:
         wanted = (selection.axes, selection.genders, selection.sentiments)
@@ -92,6 +104,9 @@ class BIStereoPairs(Probe):
     """The probe: one stage of pseudo-log-likelihoods, or of likelihoods; the templates' sentences may come first."""
 
     options: ClassVar[type[Options]] = BIStereoOptions
+    follows: ClassVar[tuple[Follows, ...]] = (
+        Follows("scoring", (("pll", PseudoLikelihood), ("joint-minus-marginal", Likelihood))),
+    )
 
     def stages(self, options: BIStereoOptions) -> Sequence[Stage]:
         """Return the stage of the pairs; with `joint-minus-marginal`, after that of their templates' sentences.
@@ -104,7 +119,9 @@ class BIStereoPairs(Probe):
         if scoring == "pll":
             return [design]
         if scoring == "joint-minus-marginal":
-            alternatives = AlternativesStage(design.pairs, design.everything, options.before)
+            alternatives = AlternativesStage(
+                design.pairs, Alternatives(design.everything, design.asked), options.before
+            )
             return [alternatives, JointStage(design.pairs, options.before)]
         return [LeftToRightStage(design.pairs, options.before, whole=scoring == "sentence")]
 
@@ -125,8 +142,9 @@ def _check(options: BIStereoOptions) -> None:
     idle = masked if options.scoring != "pll" else {"before": options.before != plain.before}
     if names := [name for name, given in idle.items() if given]:
         raise UsageError(f"{names[0]} has no effect with scoring={options.scoring}. Omit it.", code="options.conflict")
-    if options.data is not None and options.position != plain.position:
-        raise UsageError("position is for generated pairs only. Omit it if you give data.", code="options.conflict")
+    for name in ("position", "attributes", "beautiful") if options.data is not None else ():
+        if getattr(options, name) != getattr(plain, name):
+            raise UsageError(f"{name} is for generated pairs only. Omit it if you give data.", code="options.conflict")
 
 
 def read_pairs(path: str) -> list[Pair]:
@@ -176,7 +194,7 @@ def _select(options: BIStereoOptions, own: list[Pair] | None) -> Selection:
         known = [list(dict.fromkeys(str(pair.factors[name]) for pair in own)) for name in CELL]
     asked = (options.axes, options.genders, options.sentiments)
     axes, genders, sentiments = (_known(*names) for names in zip(CELL, asked, known, strict=True))
-    return Selection(axes, genders, sentiments, options.position)
+    return Selection(axes, genders, sentiments, options.position, options.attributes, options.beautiful)
 
 
 def _known(kind: str, asked: tuple[str, ...], known: list[str]) -> tuple[str, ...]:

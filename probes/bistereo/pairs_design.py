@@ -18,6 +18,7 @@ import msgspec
 
 from ...core.contracts.records import Scalar
 from ..shared.sentence_pairs import Pair
+from .attributes import BEAUTIFUL, Attributes, is_asked
 
 CELL = ("axis", "gender", "sentiment")
 FACTORS = ("pair", "side", *CELL, "number", "phrase", "template", "noun", "attribute", "descriptors")
@@ -87,6 +88,8 @@ class Selection(msgspec.Struct, frozen=True):
     genders: tuple[str, ...]
     sentiments: tuple[str, ...]
     position: Position = "attributive"
+    attributes: Attributes = "screened"
+    beautiful: bool = False
 
 
 @functools.cache
@@ -117,10 +120,12 @@ def generate(design: Design, selection: Selection) -> Iterator[Pair]:
 
     If the descriptor is first, the attribute is the predicate, and there are no neutral pairs.
     """
+    neutral = () if selection.position == "first" else (None,)
+    more = {"positive": (BEAUTIFUL,) if selection.beautiful else ()}
     attributes = [
         (sentiment, word)
         for sentiment in selection.sentiments
-        for word in design.attributes.get(sentiment, () if selection.position == "first" else (None,))
+        for word in (*design.attributes.get(sentiment, neutral), *more.get(sentiment, ()))
     ]
     for template in templates(design):
         if template.axis.name not in selection.axes:
@@ -130,8 +135,9 @@ def generate(design: Design, selection: Selection) -> Iterator[Pair]:
             for noun, descriptors in product(nouns, template.axis.pairs):
                 if gender in descriptors.genders:
                     for sentiment, attribute in attributes:
-                        frame = _Frame(template, selection.position, noun, attribute)
-                        yield _pair(frame, descriptors, gender, sentiment)
+                        if is_asked(attribute, noun, selection.attributes):
+                            frame = _Frame(template, selection.position, noun, attribute)
+                            yield _pair(frame, descriptors, gender, sentiment)
 
 
 class _Frame(NamedTuple):

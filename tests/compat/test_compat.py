@@ -200,7 +200,7 @@ def test_same_run_asks_nothing_and_says_the_same(key, place):
     run = RUNS[key]
     # The simulated model has a newer version since, so it is asked again; what it says here has not changed.
     settings = prejudge.Settings(runs="new", mode="replay" if key == "biased" else "use")
-    former = {"trisentbias.cluster": "template"} if key == "biased" else {}
+    former = {"trisentbias.cluster": "template", "attributes": "paper"} if key == "biased" else {}
     again = prejudge.run(run["study"], run["model"], settings, **run["options"], **former)
     assert again.name != NAME[key]
     ensure_same(again.estimates, prejudge.load(NAME[key]).estimates)

@@ -73,6 +73,13 @@ def test_system_prompts_become_one(ask, server):
     ]
 
 
+def test_fields_that_an_endpoint_refuses_are_not_sent(ask, server):
+    request = say("a", sampling=Sampling(temperature=0.5, max_tokens=9, stop=("\n",)))
+    ask(request, omit=("temperature", "stop"))
+    sent = server.seen[0].body
+    assert "temperature" not in sent and "stop" not in sent and 9 in sent.values()
+
+
 def test_extra_body_is_sent_and_null_drops(ask, server):
     ask(say("a", sampling=Sampling(temperature=0.5)), extra_body={"top_k": 20, "temperature": None})
     assert server.seen[0].body["top_k"] == 20

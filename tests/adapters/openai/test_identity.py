@@ -50,6 +50,7 @@ def test_operations_follow_from_the_methods():
         {"likelihood": "first_token"},
         {"send_draw_seed": True},
         {"refusal_rule": False},
+        {"omit": ("temperature",)},
         {"extra_body": {"top_k": 1}},
         {"extra_body": {"top_k": 2}},
         {"classify": "decisions", "labels": ("a", "b")},

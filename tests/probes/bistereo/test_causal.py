@@ -80,9 +80,18 @@ def test_sentence_asks_what_left_to_right_asks():
 def test_alternatives_are_all_sentences_of_the_template():
     alternatives, _ = stages(scoring="joint-minus-marginal", per_cell=1, genders=("men",), axes=("height",))
     trials = list(alternatives.trials({}))
-    # One template, as men alone are asked about: 15 attributes (one is none) and 6 nouns, on two sides.
-    assert len(trials) == len({t.id for t in trials}) == len({t.request for t in trials}) == 2 * 15 * 6
+    # One template, as men alone are asked about: 15 attributes (one is none) and 6 nouns, on two sides; of the
+    # two nouns of children one attribute is not asked.
+    assert len(trials) == len({t.id for t in trials}) == len({t.request for t in trials}) == 2 * (15 * 6 - 2)
     assert all(set(t.factors) == set(alternatives.factors) for t in trials)
+
+
+def test_ids_of_alternatives_are_the_same_whichever_words_are_asked():
+    chosen = {"scoring": "joint-minus-marginal", "per_cell": 1, "sentiments": ("negative",), "axes": ("height",)}
+    fewer, paper = (
+        {t.id: t.request for t in stages(**chosen, **more)[0].trials({})} for more in ({}, {"attributes": "paper"})
+    )
+    assert len(paper) == 2 * 15 * 6 and fewer.items() < paper.items()
 
 
 def test_pairs_ask_nothing_that_the_alternatives_did_not(own):

@@ -49,7 +49,18 @@ def test_counts_are_those_of_the_design(everything):
     looks, behaviour = ("attractiveness", "unattractiveness"), ("good behaviour", "bad behaviour")
     wanted = {("women", looks): 5964, ("women", behaviour): 2080, ("men", looks): 4788, ("men", behaviour): 1980}
     expected = {(g, c, s): n for (g, names), n in wanted.items() for c in names for s in ("fair", "dark")}
-    assert found == expected and len(everything) == stage().count({}) == 59248
+    # `sexy` is not asked of girls and boys: one word with one of three nouns, in both directions.
+    expected |= {("women", "attractiveness", s): 5964 - 142 * 2 for s in ("fair", "dark")}
+    expected |= {("men", "attractiveness", s): 4788 - 114 * 2 for s in ("fair", "dark")}
+    assert found == expected and len(everything) == stage().count({}) == 58224
+    assert not [t for t in everything if t.factors["attribute"] == "sexy" and t.factors["noun"] in ("girl", "boys")]
+
+
+def test_words_of_the_paper_and_its_example_can_be_asked(everything):
+    ids = {t.id: t.request for t in everything}
+    paper, more = ({t.id: t.request for t in trials(**o)} for o in ({"attributes": "paper"}, {"beautiful": True}))
+    assert ids.items() < paper.items() and len(paper) == 59248
+    assert ids.items() < more.items() and len(more) == 58224 + 4 * (142 + 114) * 3
 
 
 def test_attributes_are_those_of_table_5():

@@ -71,7 +71,7 @@ def test_cells_are_those_of_the_paper(everything):
 
 
 def test_size_is_of_the_papers_order(everything):
-    assert len(everything) == 2 * 47_250
+    assert len(everything) == 2 * 46_200
     ours = cells(everything)
     for cell, row in PAPER.items():
         for sentiment, count in row.items():
@@ -80,9 +80,27 @@ def test_size_is_of_the_papers_order(everything):
 
 def test_counts_follow_the_design(everything):
     ours = cells(everything)
-    assert {ours[axis, gender, "positive"] for axis, gender in PAPER} == {3150, 6300}
+    assert {ours[axis, gender, "positive"] for axis, gender in PAPER} == {3000, 6000}
+    assert {ours[axis, gender, "negative"] for axis, gender in PAPER} == {3150, 6300}
     assert ours["body shape", "women", "neutral"] == 2 * ours["body shape", "men", "neutral"] == 900
-    assert all(ours[*cell, "positive"] == ours[*cell, "negative"] for cell in PAPER)
+
+
+def test_no_child_is_called_sexy_unless_the_papers_words_are_asked(everything):
+    children, word = {"boy", "boys", "girl", "girls"}, re.compile(r"\bsexy\b")
+    told = [t.request.text for t in everything if word.search(t.request.text)]
+    assert told and not any(set(re.findall(r"\w+", text)) & children for text in told)
+    paper = trials(attributes="paper")
+    more = [t for t in paper if t.factors["attribute"] == "sexy" and t.factors["noun"] in children]
+    assert len(paper) == 2 * 47_250 and len(more) == 2 * 1_050
+    assert len(paper) - len(more) == len(everything)
+    assert {t.id: t.request for t in everything}.items() <= {t.id: t.request for t in paper}.items()
+
+
+def test_beautiful_is_one_more_praise(everything):
+    more = trials(beautiful=True)
+    added = {t.id: t for t in more}.keys() - {t.id for t in everything}
+    assert len(added) == len(more) - len(everything) == 2 * 3_150
+    assert {t.factors["sentiment"] for t in more if t.factors["attribute"] == "beautiful"} == {"positive"}
 
 
 def test_ids_are_unique(everything):
