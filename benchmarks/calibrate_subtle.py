@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
-from prejudge.core.catalogue.registry import load_registry
+from prejudge.core.catalogue.trust import load_registry
 from prejudge.metrics.subtle.metric import Subtle as SubtleMetric
 from prejudge.metrics.subtle.metric import SubtleMetricOptions
 from prejudge.probes.subtle.probe import Subtle, SubtleOptions

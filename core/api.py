@@ -62,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     runs: str = "runs"
     """The folder for reports."""
     registry: str | None = None
-    """Your own registry file; None: registry.toml in the working directory, if it exists."""
+    """Your own registry file, which is trusted for this call; None: registry.toml in the working directory, if any."""
     mode: Mode = "use"
     """`use`: ask only requests without a stored answer; `replay`: ask nothing; `refresh`: ask all requests again."""
     progress: Progress | None = None

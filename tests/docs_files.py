@@ -39,6 +39,11 @@ def readme(place: Path) -> None:
     masked_model(place / "google-bert" / "bert-base-uncased")
 
 
+def somebodys_registry(folder: Path) -> None:
+    """Write a registry that wants more than it may."""
+    (folder / "registry.toml").write_text('[models.gpt-4o]\nadapter = "simulated"\n', "utf-8")
+
+
 def local_model(place: Path) -> None:
     masked_model(place / "my-bert")
 
@@ -244,5 +249,6 @@ MAKERS = {
     "docs/studies/indicasa.md": (indicasa,),
     "docs/studies/subtle.md": (subtle,),
     "docs/train-encoder.md": (contexts,),
+    "docs/trust.md": (local_model, somebodys_registry),
 }
 """What a page's commands find, by page."""

@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 
 from prejudge.adapters.simulated.adapter import Simulated
-from prejudge.core.catalogue.registry import ModelEntry, PluginEntry, Registry, StudyEntry, load_registry
+from prejudge.core.catalogue.registry import ModelEntry, PluginEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.catalogue.trust import load_registry
 from prejudge.core.contracts.errors import ModelError
 from prejudge.core.contracts.records import Classification, Classify, Generate, Generation, Text
 

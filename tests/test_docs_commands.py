@@ -43,7 +43,7 @@ NEEDS = {
     "docs/train-encoder.md": ("sentence_transformers", "sklearn"),
 }
 """What a page's commands need to be installed besides torch."""
-ANSWERED = {"prejudge cache prune --run": "y\n"}
+ANSWERED = {"prejudge cache prune --run": "y\n", "prejudge trust": "y\n"}
 """What a person says to a command that asks, by how it begins."""
 BEFORE = {
     "prejudge tuples agree ana.csv": lambda: made.sheets(Path.cwd()),
@@ -158,6 +158,7 @@ def test_commands_of_a_page_run(page, template, tmp_path, monkeypatch):
     place = tmp_path / "work"
     shutil.copytree(template, place)
     monkeypatch.chdir(place)
+    monkeypatch.setenv("PREJUDGE_CONFIG", str(tmp_path / "config"))
     for block in blocks_of(page):
         if block.title:
             (place / block.title).write_text(block.text, "utf-8")

@@ -56,7 +56,8 @@ class OpenAIApi(ModelAdapter):
         """
         require_openai()
         check_options(options)
-        address, key = find_address(options), find_key(options)
+        address = find_address(options)
+        key = find_key(options, address)
         self.identity = make_identity(options, address)
         ensure_no_key(self.identity, key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=1)

@@ -20,6 +20,7 @@ from .labels import bare_label
 
 VERSION = "1"
 OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_KEY = "OPENAI_API_KEY"
 FIXED = frozenset({"model", "messages", "prompt", "input", "n", "stream", "echo", "logprobs", "top_logprobs", "seed"})
 """Fields of a body that `extra_body` may not set: they belong to the request."""
 _SECRET = re.compile(r'(?i)"((?:x-)?api[-_ ]?key|(?:proxy-)?authorization|password)"\s*:')
@@ -44,8 +45,8 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     """Version of the weights behind the name (a commit, a digest, a date); part of the identity, never sent."""
     operations: tuple[Operation, ...] = ()
     """Supported operations, such as ["draw"]; others are refused before they are sent. Empty: not known."""
-    api_key_env: str = "OPENAI_API_KEY"
-    """NAME of the variable that holds the key (NAME_FILE may name a file that does); "" for a server without keys."""
+    api_key_env: str | None = None
+    """NAME of the variable that holds the key, or NAME_FILE its file; "": no key. None: OPENAI_API_KEY at its hosts."""
     api_key_file: str | None = None
     """A file that holds the key and nothing else; used in place of the environment."""
     organization: str | None = None
@@ -175,15 +176,27 @@ def find_address(options: OpenAIOptions) -> str:
     return url
 
 
-def find_key(options: OpenAIOptions) -> str | None:
+def find_key(options: OpenAIOptions, address: str) -> str | None:
     """Return the key, or None for a server that wants none.
 
+    `OPENAI_API_KEY` goes to OpenAI and to the address of the environment's `OPENAI_BASE_URL` only; for any other
+    address the settings must name the variable.
+
     Raises:
-        UsageError: there is no key at the configured place; the message names the place and never shows a key.
+        UsageError: there is no key at the configured place, or it belongs to another address; the message names the
+            place and never shows a key.
     """
     if options.api_key_file is not None:
         return _checked(_read_key(options.api_key_file), f"the file {options.api_key_file!r}")
     name = options.api_key_env
+    if name is None:
+        name = OPENAI_KEY
+        if _origin(address) not in map(_origin, (OPENAI_URL, os.environ.get("OPENAI_BASE_URL", ""))):
+            raise UsageError(
+                f"{name} is not sent to {urlsplit(address).netloc}: it belongs to OpenAI and to OPENAI_BASE_URL. "
+                "Set api_key_env to the NAME of this server's own variable, or to '' for a server without keys.",
+                code="endpoint.key-host",
+            )
     if not name:
         return None
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", name):
@@ -200,6 +213,12 @@ def find_key(options: OpenAIOptions) -> str | None:
             code="endpoint.key-missing",
         )
     return _checked(key, f"the environment variable {name}")
+
+
+def _origin(address: str) -> tuple[str, str]:
+    """Return scheme, host and port of an address."""
+    parts = urlsplit(address.strip())
+    return parts.scheme.lower(), parts.netloc.lower()
 
 
 def _read_key(name: str) -> str:

@@ -1,7 +1,7 @@
 """The catalogue: `registry.toml`, built in and the user's own, read into typed records.
 
-The built-in file names adapters, models and the general metrics; studies come with plugins. A user's file (in the
-working directory, or named by `--registry`) adds to all of these and overrides them entry by entry. A setting
+The built-in file names adapters, models and the general metrics; studies come with plugins. A user's file adds to all
+of these and overrides them entry by entry, as far as it is trusted (`trust`). A setting
 `model = "package:prejudge.adapters.reference/fair"` is a folder inside an installed package; a path that begins with
 `./` or `../` is relative to its file.
 """
@@ -117,26 +117,6 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.studies[name]
 
 
-def load_registry(user: str | Path | None = None) -> Registry:
-    """Return the built-in catalogue, overridden by the user's own.
-
-    Raises:
-        DataError: the file cannot be read.
-        UnknownNameError: it has an unknown key.
-    """
-    text = files(__package__.split(".")[0]).joinpath(FILE_NAME).read_text("utf-8")
-    built_in = parse_registry(text, f"the built-in {FILE_NAME}")
-    path = Path(user) if user is not None else Path(FILE_NAME)
-    if user is None and not path.is_file():
-        return built_in
-    try:
-        own = parse_registry(path.read_text("utf-8"), str(path.absolute()), path.resolve().parent)
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read the registry {str(path.absolute())!r}: {why}.", code="file.unreadable") from None
-    return Registry(**{name: getattr(built_in, name) | getattr(own, name) for name in Registry.__struct_fields__})
-
-
 def parse_registry(text: str, where: str, folder: Path | None = None) -> Registry:
     """Read a catalogue; `where` names it in errors.
 
@@ -144,7 +124,7 @@ def parse_registry(text: str, where: str, folder: Path | None = None) -> Registr
         DataError: it is not valid TOML, or a value has the wrong type.
         UnknownNameError: it has an unknown key.
     """
-    return read_registry(parse_toml(text, where), where, folder)
+    return settled(read_registry(parse_toml(text, where), where), folder)
 
 
 @lru_cache(64)
@@ -163,12 +143,14 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         data = copy.deepcopy(_parsed(text))
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{where} is not valid TOML: {error}.", code="data.syntax") from None
+    except RecursionError:
+        raise DataError(f"{where} is nested too deeply.", code="data.syntax") from None
     LOG.info("read %s", where)
     return data
 
 
-def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = None) -> Registry:
-    """Make a catalogue from the content of a file; paths that begin with a dot are relative to `folder`.
+def read_registry(data: Mapping[str, Any], where: str) -> Registry:
+    """Make a catalogue from the content of a file; its paths stay as they are written (see `settled`).
 
     Raises:
         DataError: a value has the wrong type.
@@ -180,9 +162,17 @@ def read_registry(data: Mapping[str, Any], where: str, folder: Path | None = Non
         # All records refuse unknown keys, so that the slow search for them is needed only after an error.
         check_keys(data, Registry, where)
         raise _wrong_entry(data, where) or DataError(f"{where}: {plainly(error)}", code="registry.entry") from None
-    models = {name: _located(entry, folder) for name, entry in registry.models.items()}
     studies = {name: _tabled(entry, f"{where}: study {name!r}") for name, entry in registry.studies.items()}
-    return msgspec.structs.replace(registry, models=models, studies=studies)
+    return msgspec.structs.replace(registry, studies=studies)
+
+
+def settled(registry: Registry, folder: Path | None) -> Registry:
+    """Return the catalogue with absolute paths of models; those that begin with a dot are relative to `folder`."""
+    models = {
+        name: msgspec.structs.replace(entry, settings={k: locate(v, folder) for k, v in entry.settings.items()})
+        for name, entry in registry.models.items()
+    }
+    return msgspec.structs.replace(registry, models=models)
 
 
 def _wrong_entry(data: Mapping[str, Any], where: str) -> DataError | None:
@@ -205,18 +195,16 @@ def _tabled(entry: StudyEntry, where: str) -> StudyEntry:
         raise DataError(f"{where}: {error}", code="registry.entry") from None
 
 
-def _located(entry: ModelEntry, folder: Path | None) -> ModelEntry:
-    """Make the paths of a model absolute."""
-    return msgspec.structs.replace(entry, settings={k: locate(v, folder) for k, v in entry.settings.items()})
-
-
 def locate(value: Any, folder: Path | None) -> Any:
     """Make a path absolute: `package:NAME/PATH`, or a path that begins with a dot; other values are unchanged."""
     if not isinstance(value, str):
         return value
     if value.startswith("package:"):
         package, _, inner = value.removeprefix("package:").partition("/")
-        place = files(package).joinpath(inner)
+        try:
+            place = files(package).joinpath(inner)
+        except (ImportError, TypeError, ValueError) as error:
+            raise DataError(f"{value!r} names no file: {error}.", code="registry.entry") from None
         there = place.is_file() or place.is_dir()
         return str(place if there else _moved(package, inner) or place)
     if folder is not None and value.startswith(("./", "../")):

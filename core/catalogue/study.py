@@ -14,8 +14,9 @@ from ..contracts.errors import PluginError, PrejudgeError, UsageError
 from ..contracts.options import build_options
 from ..contracts.records import Request
 from .plugins import Plugins
-from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry, load_registry
+from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
+from .trust import ensure_hub_name, load_registry
 
 SUBJECT = "subject"
 STAGE = "stage"
@@ -175,6 +176,7 @@ class Catalogue:
     def adapter(self, model: str) -> ModelAdapter:
         """Return a model's adapter. Weights are not loaded yet."""
         entry: ModelEntry = self.registry.model(model)
+        ensure_hub_name(model, entry)
         kind: type[ModelAdapter] = self.plugins.load("adapter", entry.adapter)
         options = build_options(f"model {model}", kind.options, entry.settings)
         return kind(options)  # type: ignore[call-arg]  # every adapter takes its options record

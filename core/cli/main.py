@@ -31,6 +31,7 @@ COMMANDS = {
     "validate": ("validate:validate", "Check a study file and list all its errors."),
     "new": ("new:new", "Write a package for your own probe, adapter or metric."),
     "recheck": ("recheck:recheck", "Ask a sample of a run again, and test whether the answers have changed."),
+    "trust": ("trust:trust_", "Show what a registry.toml wants to do, and trust it."),
     "doctor": ("doctor:doctor", "Check the installation, or ask a model a few questions with known answers."),
 }
 """The general commands; those of studies and installed plugins come through the hook."""

@@ -33,7 +33,7 @@ registry_option = click.option(
     "--registry",
     default=None,
     shell_complete=complete_file,
-    help="Your own registry file. Default: registry.toml in the working directory.",
+    help="Your own registry file, which is trusted for this command. Default: registry.toml in the working directory.",
 )
 runs_option = click.option("--runs", default="runs", show_default=True, help="The folder for reports.")
 set_option = click.option(

@@ -57,6 +57,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setenv("PREJUDGE_PLUGINS", "none")
+    monkeypatch.setenv("PREJUDGE_CONFIG", str(tmp_path / "config"))
+    assert command.call(folder, "trust", "--yes").returncode == 0
     return folder
 
 

@@ -113,6 +113,7 @@ def _llamacpp(folder: Path) -> Settings:
 def _openai(folder: Path) -> Settings:
     return {
         "model": "tiny",
+        "api_key_env": "OPENAI_API_KEY",
         "likelihood": "echo",
         "classify": "likelihood",
         "labels": [" good", " bad"],

@@ -79,7 +79,9 @@ def ask(server: Any) -> Callable[..., list[Any]]:
     """Return `ask(*requests, **settings)`: the answers and errors of the adapter in front of the server."""
 
     async def once(requests: tuple[Any, ...], settings: dict[str, Any], hooks: dict[str, Any]) -> list[Any]:
-        adapter = OpenAIApi(OpenAIOptions(**{"model": "tiny", "base_url": server.url, **settings}))
+        adapter = OpenAIApi(
+            OpenAIOptions(**{"model": "tiny", "base_url": server.url, "api_key_env": "OPENAI_API_KEY", **settings})
+        )
         adapter.bind(Services(**hooks))
         try:
             return list(await adapter.answer(requests))

@@ -227,7 +227,9 @@ def test_connections_stay_within_concurrency(ask, server, transport):
 
 def test_cancelled_call_frees_its_connection(server):
     async def cancel_one() -> str:
-        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=server.url, concurrency=1))
+        adapter = OpenAIApi(
+            OpenAIOptions(model="tiny", base_url=server.url, api_key_env="OPENAI_API_KEY", concurrency=1)
+        )
         server.plan = [Answer(body=chat("never"), delay=30)]
         task = asyncio.create_task(adapter.generate(QUESTION))
         await asyncio.sleep(0.1)
@@ -243,7 +245,7 @@ def test_cancelled_call_frees_its_connection(server):
 
 def test_closed_adapter_says_so(server):
     async def close_first() -> None:
-        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=server.url))
+        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=server.url, api_key_env="OPENAI_API_KEY"))
         await adapter.aclose()
         await adapter.aclose()
         await adapter.generate(QUESTION)

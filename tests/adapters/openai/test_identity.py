@@ -10,7 +10,7 @@ import pytest
 
 from prejudge.adapters.openai import wire as _openai_wire
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
-from prejudge.adapters.openai.options import find_key
+from prejudge.adapters.openai.options import find_address, find_key
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode
 from prejudge.core.contracts.errors import MissingExtraError, UsageError
@@ -24,7 +24,9 @@ URL = "http://127.0.0.1:9/v1"
 
 def identity(**settings) -> Identity:
     async def make() -> Identity:
-        adapter = OpenAIApi(OpenAIOptions(**{"model": "tiny", "base_url": URL, **settings}))
+        adapter = OpenAIApi(
+            OpenAIOptions(**{"model": "tiny", "base_url": URL, "api_key_env": "OPENAI_API_KEY", **settings})
+        )
         await adapter.aclose()
         return adapter.identity
 
@@ -201,13 +203,13 @@ def test_key_in_place_of_its_variable_is_not_shown():
 def test_file_without_a_key_is_refused_unshown(tmp_path, content):
     (tmp_path / "key").write_text(content, "utf-8")
     with pytest.raises(UsageError) as caught:
-        find_key(OpenAIOptions(model="tiny", api_key_file=str(tmp_path / "key")))
+        find_key(OpenAIOptions(model="tiny", api_key_file=str(tmp_path / "key")), URL)
     assert not content.strip() or content.strip() not in str(caught.value)
 
 
 def test_missing_key_file_is_named():
     with raises_code(UsageError, "endpoint.key-missing", "no/such/file"):
-        find_key(OpenAIOptions(model="tiny", api_key_file="no/such/file"))
+        find_key(OpenAIOptions(model="tiny", api_key_file="no/such/file"), URL)
 
 
 def test_missing_packages_name_the_extra(monkeypatch):
@@ -230,3 +232,33 @@ def test_proxy_comes_from_the_environment(monkeypatch):
     assert _openai_wire._find_proxy("http://far.example/v1") == "http://proxy:3128"
     monkeypatch.setenv("no_proxy", "far.example")
     assert _openai_wire._find_proxy("http://far.example/v1") is None
+
+
+@pytest.mark.parametrize(
+    ("own", "url", "goes"),
+    [
+        (None, None, True),
+        (None, "https://api.openai.com/v1/", True),
+        (None, "https://API.openai.com/v2", True),
+        ("https://mine.example:444/v1", None, True),
+        ("https://mine.example:444/v1", "https://mine.example:444/other", True),
+        ("https://mine.example:444/v1", "https://api.openai.com/v1", True),
+        (None, "http://api.openai.com/v1", False),
+        (None, "https://api.openai.com.evil.example/v1", False),
+        (None, "https://evil.example/api.openai.com/v1", False),
+        (None, "http://127.0.0.1:9/v1", False),
+        ("https://mine.example:444/v1", "https://mine.example/v1", False),
+        ("", "https://evil.example/v1", False),
+    ],
+)
+def test_openai_key_goes_to_its_own_hosts_only(monkeypatch, key, own, url, goes):
+    if own is not None:
+        monkeypatch.setenv("OPENAI_BASE_URL", own)
+    options = OpenAIOptions(model="m", base_url=url)
+    if goes:
+        assert find_key(options, find_address(options)) == key
+        return
+    with raises_code(UsageError, "endpoint.key-host", "api_key_env"):
+        OpenAIApi(options)
+    named = OpenAIOptions(model="m", base_url=url, api_key_env="OPENAI_API_KEY")
+    assert find_key(named, find_address(named)) == key

@@ -63,7 +63,7 @@ class AskProbe(Probe):
 
 
 def run_study(server: Any, store: Store) -> Catalogue:
-    settings = {"model": "tiny", "base_url": server.url, "concurrency": 1}
+    settings = {"model": "tiny", "base_url": server.url, "api_key_env": "OPENAI_API_KEY", "concurrency": 1}
     registry = Registry(
         models={"tiny": ModelEntry(adapter="openai", settings=settings)},
         studies={"ask": StudyEntry(probe="ask", metrics={}, title="Asking")},
@@ -112,7 +112,9 @@ def test_error_holds_no_key(server, key, transport, answer, caplog):
     caplog.set_level(logging.DEBUG)
 
     async def fail() -> ModelError:
-        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=server.url, transport=transport))
+        adapter = OpenAIApi(
+            OpenAIOptions(model="tiny", base_url=server.url, api_key_env="OPENAI_API_KEY", transport=transport)
+        )
         server.plan = [answer(key)]
         try:
             await adapter.generate(QUESTION)
@@ -139,7 +141,7 @@ def test_refused_key_ends_the_run_in_one_line(server, key, tmp_path):
 
 def test_adapter_shows_no_key(server, key):
     async def shown() -> str:
-        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=server.url))
+        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=server.url, api_key_env="OPENAI_API_KEY"))
         await adapter.generate(QUESTION)
         await adapter.aclose()
         return f"{adapter!r} {adapter._caller!r} {adapter._options!r} {adapter.identity!r}"

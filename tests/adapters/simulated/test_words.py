@@ -10,7 +10,7 @@ import pytest
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.adapters.simulated.words import LISTS, read_blanks
-from prejudge.core.catalogue.registry import load_registry
+from prejudge.core.catalogue.trust import load_registry
 from prejudge.core.contracts import Estimate, Stage, Trial
 from prejudge.core.contracts.errors import ModelLoadError
 from prejudge.core.contracts.records import Generate, Message, Text

@@ -10,8 +10,9 @@ import pytest
 from fakes import CountProbe
 
 from prejudge.core.catalogue.plugins import Plugins, built_in_plugins, found_plugins, load_target
-from prejudge.core.catalogue.registry import PluginEntry, Registry, load_registry
+from prejudge.core.catalogue.registry import PluginEntry, Registry
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.catalogue.trust import load_registry
 from prejudge.core.contracts.errors import PluginError, UnknownNameError
 from prejudge.core.contracts.plugin import Plugged, hookimpl
 from prejudge.testing import raises_code
@@ -160,7 +161,7 @@ def test_own_study_comes_in_place_of_a_built_in_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = '[studies.crows-pairs]\nprobe = "crows-pairs"\ntitle = "Mine"\nmetrics = { crows-pairs = {} }\n'
     (tmp_path / "registry.toml").write_text(text)
-    studies = Catalogue.load(None).registry.studies
+    studies = Catalogue.load("registry.toml").registry.studies
     assert studies["crows-pairs"].title == "Mine" and not studies["crows-pairs"].published
     assert "bistereo-pairs" in studies
 

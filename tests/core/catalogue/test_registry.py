@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from prejudge.core.catalogue.registry import load_registry, locate, parse_registry
+from prejudge.core.catalogue.registry import locate, parse_registry
+from prejudge.core.catalogue.trust import load_registry
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.testing import raises_code
 

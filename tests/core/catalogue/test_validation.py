@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from prejudge.core.catalogue.plugins import Plugins, built_in_plugins
-from prejudge.core.catalogue.registry import load_registry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.studyfile import load_study_file
+from prejudge.core.catalogue.trust import load_registry
 from prejudge.core.catalogue.validation import problems_of, study_schema
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError

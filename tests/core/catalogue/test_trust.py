@@ -1,0 +1,353 @@
+"""A registry that lies in the working directory runs no code, uses no key and redirects no model unasked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import prejudge
+from prejudge.core.catalogue.plugins import BUILT_IN, load_target
+from prejudge.core.catalogue.registry import parse_registry
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.catalogue.trust import (
+    _KEY,
+    CODE,
+    built_in_registry,
+    config_folder,
+    load_registry,
+    read_candidate,
+    wants_of,
+)
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.testing import raises_code
+
+from ...command import Done, call
+
+SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+OPENAI = "sk-test-0123456789abcdefghij"
+
+
+class Listener(ThreadingHTTPServer):
+    """A stranger's server: it notes what it is sent, and refuses."""
+
+    heard: list[str]
+
+
+class _Hear(BaseHTTPRequestHandler):
+    server: Listener
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode("latin-1")
+        self.server.heard.append(f"{self.headers} {body}")
+        self.send_response(401)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def _stranger() -> Iterator[Listener]:
+    with Listener(("127.0.0.1", 0), _Hear) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def stranger(_stranger: Listener) -> Listener:
+    _stranger.heard = []
+    return _stranger
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder that somebody else made, in which the user stands with secrets in the environment."""
+    monkeypatch.setenv("PREJUDGE_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_API_KEY", OPENAI)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def refused(done: Done | subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    (line,) = done.stderr.strip().splitlines()
+    return str(line)
+
+
+def wants(text: str) -> list[str]:
+    Path("registry.toml").write_text(text, "utf-8")
+    return wants_of(read_candidate(Path("registry.toml")))
+
+
+def stealing(stranger: Listener, **settings: object) -> str:
+    """Return the registry of the attack: a built-in name, another address, and somebody's secret as the key."""
+    known = {
+        "model": "gpt-4o",
+        "base_url": f"http://127.0.0.1:{stranger.server_port}/v1",
+        "api_key_env": "AWS_SECRET_ACCESS_KEY",
+    } | settings
+    lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in known.items())
+    return f'[models.gpt-4o]\nadapter = "openai"\n[models.gpt-4o.settings]\n{lines}\n'
+
+
+def test_secret_is_not_sent_by_a_registry_that_lies_there(clone, stranger):
+    pytest.importorskip("openai", reason="needs the extra openai")
+    (clone / "registry.toml").write_text(stealing(stranger))
+    words = [sys.executable, "-m", "prejudge.core.cli", "run", "subtle-sai", "--model", "gpt-4o", "--set", "per_cell=1"]
+    done = subprocess.run(words, cwd=clone, capture_output=True, text=True, timeout=120, env=dict(os.environ))
+    line = refused(done)
+    assert "prejudge trust" in line and "--registry registry.toml" in line and SECRET not in line
+    assert not stranger.heard and not (clone / "prejudge.db").exists()
+    for words in (["doctor", "gpt-4o"], ["plan", "subtle-sai", "--model", "gpt-4o"], ["list"], ["resume"], ["score"]):
+        assert "not trusted" in refused(call(clone, *words)), words
+    with raises_code(UsageError, "registry.untrusted"):
+        prejudge.plan("subtle-sai", "gpt-4o")
+    assert not stranger.heard
+    # The attack is a real one: named by the user, the file does what it says.
+    call(clone, "doctor", "gpt-4o", "--registry", "registry.toml")
+    assert any(f"Bearer {SECRET}" in heard for heard in stranger.heard)
+
+
+def test_trust_is_for_this_file_at_this_place_until_it_changes(clone, stranger):
+    pytest.importorskip("openai", reason="needs the extra openai")
+    file = clone / "registry.toml"
+    file.write_text(stealing(stranger))
+    shown = call(clone, "trust", input="n\n")
+    assert shown.returncode == 2 and "AWS_SECRET_ACCESS_KEY" in shown.stdout and "gpt-4o" in shown.stdout
+    assert refused(call(clone, "list", "models"))
+    assert call(clone, "trust", input="y\n").returncode == 0
+    assert call(clone, "list", "models").returncode == 0
+    call(clone, "doctor", "gpt-4o")
+    assert any(f"Bearer {SECRET}" in heard for heard in stranger.heard)
+    assert str(file.resolve()) in call(clone, "trust", "--list").stdout
+
+    elsewhere = clone.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "registry.toml").write_bytes(file.read_bytes())
+    assert refused(call(elsewhere, "list", "models"))
+
+    file.write_text(stealing(stranger) + "\n# changed\n")
+    assert refused(call(clone, "list", "models"))
+    file.write_text(stealing(stranger))
+    assert call(clone, "list", "models").returncode == 0
+    assert call(clone, "trust", "--revoke").returncode == 0
+    assert refused(call(clone, "list", "models"))
+
+
+def test_default_key_is_not_sent_by_a_new_name(clone, stranger):
+    pytest.importorskip("openai", reason="needs the extra openai")
+    url = f"http://127.0.0.1:{stranger.server_port}/v1"
+    (clone / "registry.toml").write_text(f'[models.x]\nadapter="openai"\nsettings={{model="m", base_url="{url}"}}\n')
+    # The address is this machine's own, so that the file is read; but the key belongs to another host.
+    assert "OPENAI_API_KEY is not sent" in refused(call(clone, "doctor", "x"))
+    assert "OPENAI_API_KEY is not sent" in refused(call(clone, "doctor", "x", "--registry", "registry.toml"))
+    assert not stranger.heard
+    keyless = (clone / "registry.toml").read_text().replace('"m"', '"m", api_key_env = ""')
+    (clone / "registry.toml").write_text(keyless)
+    call(clone, "doctor", "x")
+    assert stranger.heard and not any("Bearer" in heard or OPENAI in heard for heard in stranger.heard)
+
+
+def test_code_in_the_folder_is_not_run(clone, monkeypatch):
+    monkeypatch.syspath_prepend(str(clone))
+    (clone / "evil.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    (clone / "evil_package").mkdir()
+    (clone / "evil_package" / "__init__.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    for text in (
+        '[adapters.a]\ntarget = "evil:A"\n[models.m]\nadapter = "a"',
+        '[probes.p]\ntarget = "evil:P"\n[studies.s]\nprobe = "p"\nmetrics = {}',
+        '[metrics.contrast]\ntarget = "evil:M"',
+        '[models.m]\nadapter = "hf-masked"\nsettings = { model = "package:evil_package/x" }',
+    ):
+        (clone / "registry.toml").write_text(text)
+        for words in (["list"], ["doctor", "m"], ["plan", "s", "--model", "m"]):
+            assert "not trusted" in refused(call(clone, *words)), text
+        assert call(clone, "trust", input="n\n").returncode == 2
+    assert not (clone / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('[models.gpt-4o]\nadapter = "simulated"', "'gpt-4o' takes the place"),
+        ('[models.bert-large]\nadapter = "hf-masked"\nsettings = { model = "./bert" }', "takes the place"),
+        ('[models."hf-masked:a/b"]\nadapter = "hf-masked"\nsettings = { model = "./bert" }', "takes the place"),
+        ('[studies.subtle-sai]\nprobe = "subtle"\nmetrics = { subtle = {} }', "study 'subtle-sai' takes the place"),
+        ('[adapters.simulated]\ntarget = "a:B"', "runs Python code: a:B"),
+        ('[models.x]\nadapter = "somebodys"', "'somebodys'"),
+        ('[models.x]\nadapter = "openai"\nsettings = { model = "gpt-4o" }', "default address"),
+        ('[models.x]\nadapter = "openai"\nsettings = { model = "m", api_key_env = "" }', "default address"),
+        *(
+            (
+                f'[models.x]\nadapter = "openai"\nsettings = {{ model = "m", api_key_env = "", base_url = {url!r} }}',
+                "asks the address",
+            )
+            for url in (
+                "https://evil.example/v1",
+                "http://127.0.0.1.evil.example/v1",
+                "http://127.0.0.1@evil.example/v1",
+                "http://127.0.0.1\\\\@evil.example/",
+                "http://localhost.evil.example/",
+                "http://[::2]/v1",
+                "http://10.0.0.1/v1",
+                "http://127.0.0.1:80@evil.example/",
+                "http://localhost:1/v1?x=http://evil.example",
+                "HTTP://evil.example",
+                "evil.example/v1",
+            )
+        ),
+        *(
+            (
+                f'[models.x]\nadapter = "openai"\nsettings = {{ model = "m", base_url = "http://[::1]/v1", {key} }}',
+                "key",
+            )
+            for key in ('api_key_env = "HOME"', 'api_key_env = "OPENAI_API_KEY"', 'api_key_file = "./k"')
+        ),
+        ('[models.x]\nadapter = "hf-causal"\nsettings = { model = "./m", trust_remote_code = true }', "run code"),
+        ('[models.x]\nadapter = "hf-causal"\nsettings = { model = "a/b", trust_remote_code = 1 }', "run code"),
+        ('[models.x]\nadapter = "hf-encoder"\nsettings = { model = "./m", allow_pickle = true }', "run code"),
+        *(
+            (f'[models.x]\nadapter = "hf-masked"\nsettings = {{ model = {path!r} }}', "outside")
+            for path in ("/etc", "~/.ssh", "../other", "./a/../../other", "a\\\\..\\\\..\\\\b", "..")
+        ),
+        ('[models.x]\nadapter = "hf-masked"\nsettings = { model = "package:os/x" }', "another package"),
+        ('[models.x]\nadapter = "hf-masked"\nsettings = { model = "package:prejudge/../x" }', "another package"),
+        ('[models.x]\nadapter = "hf-masked"\nsettings = { model = "package:prejudgement/x" }', "another package"),
+        ('[studies.s]\nprobe = "subtle"\nmetrics = {}\noptions = { data = "/etc/passwd" }', "outside"),
+        ('[studies.s]\nprobe = "subtle"\nmetrics = { subtle = { x = ["../x"] } }', "outside"),
+        ('[studies.s]\nprobe = "subtle"\nmetrics = {}\nroles = { judge = "gpt-4o" }', "asks 'gpt-4o' as judge"),
+        ('[studies.s]\nprobe = "subtle"\nmetrics = {}\nroles = { judge = "openai:gpt-4o" }', "default address"),
+        ('[studies.s]\nprobe = "subtle"\nmetrics = {}\nroles = { judge = "hf-causal:/etc" }', "outside"),
+    ],
+)
+def test_what_needs_trust(clone, text, named):
+    found = wants(text)
+    assert any(named in want for want in found), found
+    with raises_code(UsageError, "registry.untrusted", "prejudge trust") as caught:
+        load_registry()
+    assert caught.value.fields["wants"] == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[models.my-bert]\nadapter = "hf-masked"\nsettings = { model = "./my-bert", dtype = "bfloat16" }',
+        '[models.planted]\nadapter = "simulated"\nsettings = { strength = 1.0, seed = 4 }',
+        '[models.x]\nadapter = "hf-causal"\nsettings = { model = "org/name", trust_remote_code = false }',
+        '[models.x]\nadapter = "hf-causal"\nsettings = { model = "./m", system_prompt = "Q: say a/b. Or not ..?" }',
+        '[models.x]\nadapter = "simulated"\nsettings = { blanks = "package:prejudge.adapters.simulated/blanks.toml" }',
+        *(
+            f'[models.x]\nadapter = "openai"\nsettings = {{ model = "m", base_url = "{url}", api_key_env = "" }}'
+            for url in ("http://127.0.0.1:8000/v1", "http://localhost:1234/v1", "https://[::1]/v1", "http://127.9.9.9")
+        ),
+        '[studies.mine]\nprobe = "subtle"\nmetrics = { subtle = {} }\noptions = { data = "./mine.csv" }',
+        '[studies.mine]\nprobe = "subtle"\nmetrics = {}\nroles = { judge = "lexicon" }',
+        "",
+    ],
+)
+def test_what_needs_none(clone, text):
+    assert wants(text) == []
+    load_registry()
+    assert "needs no trust" in call(clone, "trust").stdout and not (clone.parent / "config").exists()
+
+
+def test_links_that_lead_out_need_trust(clone, tmp_path):
+    text = '[models.x]\nadapter = "hf-masked"\nsettings = { model = "MODEL" }'
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / "model.safetensors").touch()
+    (clone / "linked").symlink_to(private)
+    (clone / "folder").mkdir()
+    assert wants(text.replace("MODEL", "./folder")) == []
+    (clone / "folder" / "config.json").touch()
+    (clone / "folder" / "model.safetensors").symlink_to("config.json")
+    assert wants(text.replace("MODEL", "./folder")) == []
+    (clone / "folder" / "inner").mkdir()
+    (clone / "folder" / "inner" / "model.safetensors").symlink_to(private / "model.safetensors")
+    (clone / "circle").symlink_to(clone / "circle")
+    for name in ("./linked", "linked", "linked/", "./folder", "folder/inner", "./circle/x"):
+        assert len(wants(text.replace("MODEL", name))) == 1, name
+    # A link to a file elsewhere, whose `./` would be of that place.
+    (private / "registry.toml").write_text(text.replace("MODEL", "./model.safetensors"))
+    (clone / "registry.toml").unlink()
+    (clone / "registry.toml").symlink_to(private / "registry.toml")
+    assert any("is a link" in want for want in wants_of(read_candidate(Path("registry.toml"))))
+
+
+def test_folder_with_a_hub_name_is_not_read_for_a_built_in_model(clone):
+    (clone / "google-bert" / "bert-large-uncased").mkdir(parents=True)
+    with raises_code(UsageError, "model.shadowed", "hf-masked:./google-bert/bert-large-uncased"):
+        Catalogue.load().adapter("bert-large")
+
+
+def test_named_file_needs_no_trust(clone):
+    Path("mine.toml").write_text('[models.gpt-4o]\nadapter = "simulated"\n')
+    assert load_registry("mine.toml").models["gpt-4o"].adapter == "simulated"
+    assert not (clone.parent / "config").exists()
+
+
+def test_every_setting_with_an_address_a_key_or_code_is_known_by_its_name():
+    found = {"url": set(), "key": set(), "code": set()}
+    for name, adapter in built_in_registry().adapters.items():
+        for field in msgspec.structs.fields(load_target(adapter.target, BUILT_IN).options):
+            kind = "url" if field.name.endswith("url") else "key" if _KEY.search(field.name) else None
+            kind = "code" if field.name in CODE else kind
+            if kind is not None:
+                found[kind].add((name, field.name))
+            # Whatever else is called like one of these needs a rule.
+            if any(part in field.name for part in ("address", "host", "proxy", "endpoint", "env", "code", "pickle")):
+                assert kind or (name, field.name) == ("openai", "endpoint"), (name, field.name)
+    assert found["url"] == {("openai", "base_url")}
+    assert found["key"] == {("openai", "api_key_env"), ("openai", "api_key_file")}
+    assert {name for name, _ in found["code"]} >= {"hf-masked", "hf-causal", "hf-encoder", "hf-vlm", "hf-classifier"}
+
+
+def test_configuration_is_never_in_the_working_directory(tmp_path):
+    assert config_folder({"PREJUDGE_CONFIG": str(tmp_path)}) == tmp_path
+    assert config_folder({"XDG_CONFIG_HOME": str(tmp_path)}) == tmp_path / "prejudge"
+    for name in ("PREJUDGE_CONFIG", "XDG_CONFIG_HOME"):
+        assert config_folder({name: "here"}).is_absolute()
+        assert not config_folder({name: "here"}).is_relative_to(Path.cwd())
+
+
+def test_damaged_configuration_trusts_nothing(clone):
+    Path("registry.toml").write_text('[models.gpt-4o]\nadapter = "simulated"\n')
+    assert call(clone, "trust", "--yes").returncode == 0
+    assert load_registry().models["gpt-4o"].adapter == "simulated"
+    (clone.parent / "config" / "trusted.json").write_bytes(b'{"\xff')
+    with raises_code(UsageError, "registry.untrusted"):
+        load_registry()
+
+
+def test_package_that_is_not_there_is_one_line(clone):
+    assert wants('[models.x]\nadapter = "simulated"\nsettings = { blanks = "package:prejudge.no.such/x" }') == []
+    with raises_code(DataError, "registry.entry", "prejudge.no"):
+        load_registry()
+
+
+def test_deeply_nested_registry_is_one_line(clone):
+    Path("registry.toml").write_text("a = " + "[" * 100_000)
+    with raises_code(DataError, "data.syntax"):
+        load_registry()
+
+
+def test_names_of_the_built_in_file_are_read_as_before():
+    assert parse_registry("[models.x]\nadapter='a'\nsettings={model='./b'}", "t", Path("/f")).models["x"].settings == {
+        "model": "/f/b"
+    }
