@@ -255,10 +255,10 @@ class _Wants:
         try:
             place = (self._folder / value).resolve()
             return not place.is_relative_to(self._folder) or any(
-                not link.resolve().is_relative_to(self._folder) for link in _links(place)
+                not target.is_relative_to(self._folder) for target in links_in(place).values()
             )
         except RuntimeError:
-            return True  # links in a circle
+            return True  # a link to itself
         except (OSError, ValueError):
             return False  # no path at all, such as a long text
 
@@ -272,9 +272,12 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def _links(folder: Path) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder):
-        yield from (path for name in (*folders, *names) if (path := Path(root, name)).is_symlink())
+def links_in(folder: Path) -> dict[Path, Path]:
+    """Return where each link in a folder, and below it, leads; of a folder that is a link, where that leads."""
+    if folder.is_symlink():
+        return {folder: Path(os.path.realpath(folder))}
+    every = (Path(root, name) for root, folders, names in os.walk(folder) for name in (*folders, *names))
+    return {path: Path(os.path.realpath(path)) for path in every if path.is_symlink()}
 
 
 def is_trusted(candidate: Candidate) -> bool:

@@ -9,6 +9,7 @@ import click
 from ..catalogue.study import Catalogue
 from ..engine.manifest import in_words, remeasured_in
 from ..report.card import write_card
+from ..report.place import folder_within
 from ..scoring.score import score
 from ..store import Store, get_run
 from .shared import read_assignments, registry_option, run_argument, runs_option, set_option, store_option
@@ -34,5 +35,5 @@ def card(name: str, out: str | None, assignments: tuple[str, ...], store: str, r
     if options:
         last = f", the options last used for {folder}" if options == held else ""
         click.echo(f"Measured with {in_words(options)}{last}.")
-    for path in write_card(scores, Path(out) if out else folder):
+    for path in write_card(scores, Path(out) if out else folder_within(Path(runs), folder.name)):
         click.echo(f"Written: {path}")

@@ -10,6 +10,7 @@ import click
 from ..catalogue.study import Catalogue
 from ..contracts.errors import UsageError
 from ..report.export import ENDINGS, Format, encode, latex_table, write_bytes
+from ..report.place import own_file
 from ..scoring.score import Scores, estimates_frame, score
 from ..store import Store
 from .shared import (
@@ -54,7 +55,7 @@ def export(
     if what == "estimates":
         say_own_options(Path(where["runs"]) / scores.run.name, given)
     data = _encoded(scores, cast("Format", kind), what, metrics)
-    path = Path(out) if out else Path(f"{scores.run.name}-{what}.{ENDINGS[kind]}")
+    path = Path(out) if out else own_file(Path(f"{scores.run.name}-{what}.{ENDINGS[kind]}"))
     click.echo(f"Written: {write_bytes(data, path)}")
 
 

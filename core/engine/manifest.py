@@ -144,7 +144,8 @@ def default_of(field: msgspec.structs.FieldInfo) -> Any:
 def new_name(study: str, model: str) -> str:
     """Return a name for a new run: time (UTC), study, model, and four random characters."""
     plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in model).strip("-.")[-40:]
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{study}-{plain}-{secrets.token_hex(2)}"
+    what = "".join(c if c.isalnum() or c in "-_.+" else "-" for c in study)[:80]
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{what}-{plain}-{secrets.token_hex(2)}"
 
 
 def describe_machine() -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ..store import Store
 from . import Published, ReportContent, StudyInfo, Table, write
 from .examples import show_examples, show_pictures
 from .export import encode
+from .place import folder_within
 from .provenance import chosen_words, design_words, provenance, when
 
 PARTS = ("examples", "images")
@@ -32,11 +33,11 @@ def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: C
     """Write all output of a run, and return the path of the report; `leave_out` names parts of `PARTS`.
 
     Raises:
-        UsageError: the folder cannot be written.
+        UsageError: the folder cannot be written, or has links that lead out of it.
         UnknownNameError: a part is unknown.
     """
     content = build_content(scores, store, leave_out)
-    place = folder / scores.run.name
+    place = folder_within(folder, scores.run.name)
     frame = estimates_frame([estimate for estimates in scores.estimates.values() for estimate in estimates])
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ from ..engine.manifest import Manifest, as_made, describe_machine, digest_files,
 from ..engine.observations import observe_stage, stack, unstack
 from ..statistics.estimates import judge
 from ..store import RunRow, Store, get_run
+from ..store.names import run_name
 from ..store.urls import option_words
 
 ALPHA = 0.05
@@ -169,7 +170,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         **describe_machine(),
     )
     stages = tuple(instrument.stages())
-    run = RunRow(0, name, study.name, "imported", "", time.time(), None)
+    run = RunRow(0, run_name(name), study.name, "imported", "", time.time(), None)
     observations = {stages[-1].name: imported.observations}
     return _measure(catalogue, Scores(run, manifest, stages[-1:], observations, {}, (), {}, ()), instrument)
 
@@ -187,7 +188,7 @@ def measure_frame(
     stages = tuple(instrument.stages())
     frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}
     kept = tuple(stage for stage in stages if stage.name in frames)
-    run = RunRow(0, manifest.run, manifest.study.name, "left", "", 0.0, None)
+    run = RunRow(0, run_name(manifest.run), manifest.study.name, "left", "", 0.0, None)
     scores = Scores(run, manifest, kept, frames, {}, (), {}, ())
     return _measure(catalogue, scores, instrument)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 import time
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
@@ -24,10 +23,10 @@ from ..contracts.records import Scalar
 from .bulk import LOOKUP, insert_many, table_of
 from .checks import fault_of
 from .content import Facts, Failed, Picture, Sent, Tried, rename
+from .names import run_name
 from .parts import Parts
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 
-_NAME = re.compile(r"\w[\w.+-]{0,199}")
 _factors: msgspec.json.Decoder[dict[str, Scalar]] = msgspec.json.Decoder(dict[str, Scalar])
 _COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:])
 
@@ -118,7 +117,7 @@ class Intake:
         Raises:
             DataError: its name is not valid for a folder.
         """
-        if not _NAME.fullmatch(name):
+        if run_name(name) != name:
             raise DataError(
                 f"{name[:100]!r} cannot be the name of a run: use letters, digits, '-', '_', '.' and '+'.",
                 code="bundle.run-name",

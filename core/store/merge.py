@@ -11,6 +11,7 @@ from ..contracts.errors import UsageError
 from .bulk import table_of
 from .content import Picture, Places, RunContent, new_places, snapshot, stream_exchanges, stream_trials_of, writing
 from .intake import Intake
+from .names import run_name
 from .reading import RunRow, runs_of
 from .store import Store
 from .tables import Blob, Exchange, Model
@@ -62,7 +63,7 @@ def free_name(here: sa.Connection, run: RunRow, content: RunContent) -> str | No
         return run.name
     digest = content.digest()
     for number in count(1):
-        name = run.name if number == 1 else f"{run.name}-{number}"
+        name = run.name if number == 1 else run_name(f"{run.name}-{number}")
         if name not in known:
             return name
         if RunContent(here, known[name]).digest() == digest:

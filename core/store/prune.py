@@ -11,6 +11,7 @@ from ..contracts.errors import UsageError
 from .bulk import LOOKUP, batched, table_of
 from .content import writing
 from .engine import translated
+from .names import run_name
 from .parts import part_numbers
 from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
 from .reading import RunRow
@@ -122,7 +123,7 @@ def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOption
     if running is not None and not options.killed:
         mend = "Wait until it ends. If its process was killed, resume it, or add --killed."
         raise UsageError(
-            f"run {running} is running, and may use answers that would be removed. {mend}", code="run.running"
+            f"run {run_name(running)} is running, and may use answers that would be removed. {mend}", code="run.running"
         )
 
 

@@ -13,6 +13,7 @@ from ..contracts.canonical import decode_request, encode, request_key
 from ..contracts.errors import DataError, UnknownNameError
 from .bulk import LOOKUP, batched, table_of
 from .engine import translated
+from .names import RunName, run_name
 from .parts import unpack
 from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
@@ -36,7 +37,7 @@ class RunRow(NamedTuple):
     """A run in the store."""
 
     id: int
-    name: str
+    name: RunName
     study: str
     state: str
     manifest: str
@@ -54,7 +55,8 @@ def runs_of(connection: sa.Connection) -> list[RunRow]:
     """Return every run, the newest last, on this connection."""
     table = table_of(Run)
     columns = [table.c[name] for name in RunRow._fields]
-    return [RunRow(*row) for row in connection.execute(sa.select(*columns).order_by(table.c.id))]
+    rows = connection.execute(sa.select(*columns).order_by(table.c.id))
+    return [RunRow(number, run_name(name), *rest) for number, name, *rest in rows]
 
 
 def get_run(store: Store, name: str) -> RunRow:

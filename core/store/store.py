@@ -21,6 +21,7 @@ from ..contracts.canonical import encode, identity_digest
 from ..contracts.errors import DataError
 from .bulk import LOOKUP, batched, insert_many, table_of
 from .engine import lacks_file, open_engine, translated
+from .names import run_name
 from .parts import Parts, unpack
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
 from .urls import store_url
@@ -212,11 +213,13 @@ class Store:
     def begin_run(self, name: str, study: str, manifest: bytes) -> int:
         """Start a run and return its id; an interrupted run of that name is resumed."""
         table, trials = table_of(Run), table_of(RunTrial)
+        known = sa.select(table.c.id, table.c.name).order_by(table.c.id)
         self._parts = Parts()  # `prune` may have removed parts while no run was running
         with translated(self.url), self._writer.begin() as connection:
             values: dict[str, Any] = {"study": study, "state": "running", "manifest": manifest.decode()}
             values["finished"] = None
-            found = connection.scalar(sa.select(table.c.id).where(table.c.name == name))
+            # A row of somebody else's may have a name that is no `run_name`; it is known by the one made of it.
+            found = next((row.id for row in connection.execute(known) if run_name(row.name) == name), None)
             if found is not None:
                 connection.execute(sa.delete(trials).where(trials.c.run_id == found))
                 connection.execute(sa.update(table).where(table.c.id == found).values(values))

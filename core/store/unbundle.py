@@ -20,7 +20,7 @@ from ..contracts.errors import DataError
 from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
 from .content import ContentDigest, Failed, Picture, Places, RunContent, Sent, Tried, writing
 from .intake import Intake
-from .reading import runs_of
+from .reading import RunRow, runs_of
 from .store import Store
 
 _MEMBER = re.compile(
@@ -183,7 +183,7 @@ def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Impo
     """
     name = name or bundle.head.run
     with writing(store) as here:
-        known = {run.name: run for run in runs_of(here)}
+        known: dict[str, RunRow] = {run.name: run for run in runs_of(here)}
         if name in known:
             if RunContent(here, known[name]).digest() == bundle.head.content:
                 return Imported(name, False, 0, 0)
