@@ -98,12 +98,12 @@ def words_that_lean(studies: int) -> Iterator[Section]:
     """Yield how often a model whose words lean is found biased: by what inference covers, and by study."""
     rows = calibrate_leans.one_way(studies)
     yield Section("Words that lean", WORDS.format(studies), rows, COVERS, frozenset({"log-odds covered"}))
-    fewer = max(2 * studies // 5, 10)
+    fewer = max(studies // 5, 10)
     most, least = calibrate_leans.limits(fewer)
     text = CONCLUSIONS.format(studies=fewer, most=most, least=least)
     yield Section("Default conclusions by study", text, calibrate_leans.default_conclusions(fewer))
     yield Section("Claims of fair models", CLAIMS.format(fewer // 2), calibrate_leans.claims(fewer // 2))
-    models = max(fewer // 20, 5)
+    models = max(fewer // 10, 5)
     yield Section(
         "Drawn and simulated models", AGREEMENT.format(models, fewer), calibrate_leans.agreement(models, fewer)
     )

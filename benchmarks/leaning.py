@@ -215,9 +215,10 @@ class NLI(Study):
 
     @cached_property
     def asked(self) -> tuple[Stage, list[Trial]]:
-        """Return those of one direction: the others are the same sentences in the other order."""
+        """Return those of one direction and one noun: the others are the same sentences."""
         stage, trials = super().asked
-        return stage, [trial for trial in trials if trial.factors["direction"] == "attribute in premise"]
+        own = {"direction": "attribute in premise", "noun": "woman"}.items()
+        return stage, [trial for trial in trials if own <= trial.factors.items()]
 
     def settings(self, world: World) -> dict[str, Any]:
         """Return the bias of either sentiment."""
