@@ -11,7 +11,7 @@ import polars as pl
 
 from ..core.compare.pair import checked_units
 from ..core.contracts import Metric, Options
-from ..core.contracts.errors import PluginError
+from ..core.contracts.errors import DataError, PluginError
 from ..core.contracts.estimates import COLUMNS, COMMON, MISSING, TOPICS, Caveat, Chart, Estimate
 from ..core.contracts.options import build_options
 from ..core.statistics.estimates import FEW
@@ -21,6 +21,10 @@ KEPT = ("key", "trial", "stage", "status", "reason")
 SLACK = 1e-9
 FOR_EVERY_COUNT = ("exact", "Wilson")
 """Beginnings of the names of intervals that are valid for every number of independent rows."""
+NARROWER, LOWER = 0.9, 0.8
+"""Ratios of widths and of p below which repeats count as evidence; independent answers would give 0.71, and less."""
+THIS_WORDING = "for this wording"
+"""Words of a measure, in its label or meaning, whose claim is about the prompts at hand alone."""
 NONSENSE = "undefined; few clusters; significant above neutral; shown to differ; 3 of 4"
 
 
@@ -37,6 +41,8 @@ class MetricContract:
     """Options by name, such as few `resamples`."""
     answers: ClassVar[Sequence[str]] = ()
     """Statuses that this metric counts as an outcome, such as `unreadable` if an answer without a label is wrong."""
+    repeats: ClassVar[Sequence[str]] = ("sample", "seed")
+    """Columns that number the samples of one prompt, where the observations have one."""
     tolerance: ClassVar[float] = 1e-9
     """Tolerance, absolute or relative, between equal numbers."""
     _known: ClassVar[dict[str, list[Estimate]]]
@@ -154,6 +160,32 @@ class MetricContract:
                 "`Caveat.FEW_CLUSTERS`: it may be too narrow"
             )
 
+    def test_repeats_are_not_evidence_twice(self) -> None:
+        """The same answers once more, as further samples of the same prompts, narrow no interval and lower no p.
+
+        Shares of missing answers describe the answers at hand, and so do measures whose words say `for this wording`.
+        Where no column numbers samples, the estimates over clusters are judged, unless the metric refuses a row that
+        stands twice; a paper's own test that is called asymptotic takes answers as independent, as its name says.
+        """
+        frame = type(self).observations()
+        numbered = next((name for name in self.repeats if name in frame.columns), None)
+        try:
+            twice = self._compute(pl.concat([frame, _again(frame, numbered)], how="vertical_relaxed"))
+        except DataError:
+            if numbered is None:
+                return
+            raise
+        metric, _ = self._chosen()
+        after = {_name(estimate): estimate for estimate in twice}
+        for one in self._found():
+            words = metric.measures.get(one.metric)
+            about = "" if words is None else f"{words.label} {words.meaning}"
+            if one.metric in COMMON or THIS_WORDING in about or (numbered is None and one.clusters is None):
+                continue
+            two = after.get(_name(one))
+            assert two is not None, f"{_name(one)} is gone where every answer stands twice"
+            _check_not_stronger(one, two, tested=numbered is not None or "asymptotic" not in one.test.name)
+
     def test_words_and_figures_can_be_made(self) -> None:
         """Conclusion, methods, headline, figures and examples can be made, also from missing answers."""
         from matplotlib import pyplot
@@ -259,6 +291,25 @@ class MetricContract:
             assert estimate.interval.method, f"{name}: an interval that does not say how it was made"
         if estimate.effect.value is not None:
             assert estimate.effect.name, f"{name}: an effect size without a name"
+
+
+def _check_not_stronger(one: Estimate, two: Estimate, *, tested: bool) -> None:
+    name, told = _name(one), "Samples of one prompt are one cluster."
+    if one.low is not None and one.high is not None and two.low is not None and two.high is not None:
+        before, after = one.high - one.low, two.high - two.low
+        assert after >= NARROWER * before, f"{name}: equal repeats narrow the interval to {after / before:.2f}. {told}"
+    if tested and one.p is not None and two.p is not None:
+        assert two.p >= LOWER * one.p, f"{name}: equal repeats lower p from {one.p:.3g} to {two.p:.3g}. {told}"
+
+
+def _again(frame: pl.DataFrame, numbered: str | None) -> pl.DataFrame:
+    """Return the observations as those of further samples."""
+    changed = [pl.col("trial") + "/again"] if "trial" in frame.columns else []
+    if "key" in frame.columns:
+        changed.append((pl.col("key").bin.encode("hex") + "00").str.decode("hex").alias("key"))
+    if numbered is not None:
+        changed.append(pl.col(numbered) + pl.col(numbered).max() + 1)
+    return frame.with_columns(changed)
 
 
 def _name(estimate: Estimate) -> str:

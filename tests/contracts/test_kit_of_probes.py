@@ -7,10 +7,12 @@ import random
 
 import polars as pl
 import pytest
+from scipy import stats
 
 from prejudge.core.contracts import Estimate, Metric, Options, Probe, Stage, Trial, Unreadable
 from prejudge.core.contracts.estimates import Caveat, Interval, Missing
 from prejudge.core.contracts.records import Generate, Message, Text
+from prejudge.core.statistics import DeclaredMetric, Share
 from prejudge.testing import MetricContract, ProbeContract
 
 CALLS = itertools.count()
@@ -347,6 +349,66 @@ class ManyClusters(FewClusters):
 
 class ExactOfFew(FewRows):
     interval = "exact (Clopper-Pearson), answers"
+
+
+SAMPLES = pl.DataFrame(
+    {
+        "trial": [f"{prompt}/{sample}" for prompt in range(12) for sample in range(3)],
+        "prompt": [prompt for prompt in range(12) for _ in range(3)],
+        "sample": [sample for _ in range(12) for sample in range(3)],
+        "hit": [prompt % 3 > 0 or sample == prompt % 2 for prompt in range(12) for sample in range(3)],
+        "status": "ok",
+        "key": [bytes([number]) for number in range(36)],
+    }
+).with_columns(reason=pl.lit(None, dtype=pl.String))
+
+
+class SamplesAsEvidence(DeclaredMetric):
+    """Every sample counts as independent of the others of its prompt."""
+
+    measures = (Share("hits", hit="hit", neutral=50, meaning="Share of hits."),)
+
+
+class PromptsAsEvidence(DeclaredMetric):
+    clusters = ("prompt",)
+    measures = SamplesAsEvidence._declared.measures
+
+
+class ForThisWording(DeclaredMetric):
+    measures = (Share("hits", hit="hit", neutral=50, meaning="Share of hits, for this wording."),)
+
+
+class SampledMeans(PromptsAsEvidence):
+    """An interval over prompts, and a p of samples."""
+
+    def compute(self, observations, options):
+        hits = observations["hit"].drop_nulls()
+        p = stats.binomtest(int(hits.sum()), len(hits)).pvalue if len(hits) else None
+        return [e if e.p is None else e.replace(p=p) for e in super().compute(observations, options)]
+
+
+def check_repeats(metric, frame=SAMPLES):
+    members = {"make": metric, "observations": staticmethod(lambda: frame), "outcomes": ("hit",)}
+    type("Case", (MetricContract,), members)().test_repeats_are_not_evidence_twice()
+
+
+@pytest.mark.parametrize("metric", [SamplesAsEvidence, SampledMeans])
+def test_repeats_that_count_as_evidence_are_noticed(metric):
+    with pytest.raises(AssertionError, match="equal repeats"):
+        check_repeats(metric)
+
+
+@pytest.mark.parametrize("metric", [PromptsAsEvidence, ForThisWording])
+def test_repeats_that_do_not_count_or_say_what_they_are_for_pass(metric):
+    check_repeats(metric)
+
+
+def test_clusters_are_judged_also_where_no_column_numbers_samples():
+    frame = SAMPLES.drop("sample")
+    check_repeats(SamplesAsEvidence, frame)
+    check_repeats(PromptsAsEvidence, frame)
+    with pytest.raises(AssertionError, match="equal repeats"):
+        check_repeats(SampledMeans, frame)
 
 
 class AsksEmptyForMax(Mean):
