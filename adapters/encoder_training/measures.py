@@ -7,20 +7,25 @@ The paper reports the absolute value; here it keeps its sign.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ...core.statistics.intervals import Array, ratio
+from ...core.statistics.intervals import Array, ratio, stats
 from ...core.statistics.resampling import Resampling, bootstrap
 from .data import ANTI, STEREOTYPE, Bools, Corpus, Floats, Ints
 
 OVERALL, RESAMPLES = "overall", 1999
 Table = dict[str, dict[str, dict[str, int]]]
 Several = Literal["mean", "nearest"]
+Comparison = Literal["pair", "mean", "nearest"]
 WAYS: tuple[Several, ...] = get_args(Several)
+PAIR: Literal["pair"] = "pair"
+COMPLETIONS = 5
+"""The comparison that study `indicasa` makes: with one text of each type, by the majority of five completions."""
 SLACK = 1e-12
 """Cosines that differ by less are a tie: rounding makes the difference."""
 
@@ -143,20 +148,65 @@ def classify(vectors: Floats, corpus: Corpus, rows: Ints, references: Ints, seve
     return stereotype > anti + SLACK, ~np.isnan(stereotype + anti)
 
 
-def confusion(vectors: Floats, corpus: Corpus, rows: Ints, references: Ints, several: Several = "mean") -> Table:
-    """Count by category, true type and predicted type; each way of several references needs its own confusion."""
-    predicted, known = classify(vectors, corpus, rows, references, several)
-    truth, category, types = corpus.stereotype[rows], corpus.category[rows], {STEREOTYPE: True, ANTI: False}
+def confusion(
+    vectors: Floats,
+    corpus: Corpus,
+    rows: Ints,
+    references: Ints,
+    several: Comparison = "mean",
+    completions: int = 1,
+) -> Table:
+    """Count held-out sentences by category, true type, and the type that the study's comparison gives them.
+
+    A prompt is compared with one text of each type (`pair`), or with several. Its class is that of the majority of
+    its completions: of independent draws from the held-out sentences of one type and context. The shares are exact
+    means over all pairs of references and all draws; they are counted as whole sentences, rounded.
+    """
+    rights, scaled = dict[tuple[int, bool], list[tuple[float, int]]](), unit(vectors)
+    predicted, known = classify(vectors, corpus, rows, references, "mean" if several == PAIR else several)
+    right = np.where(known, predicted == corpus.stereotype[rows], np.nan)[:, None, None]
+    for label in np.unique(corpus.labels[rows]):
+        own = corpus.labels[rows] == label
+        found = _by_pair(scaled, corpus, rows, references, rows[own]) if several == PAIR else right[own]
+        usable = ~np.isnan(found)
+        shares = ratio(np.where(usable, found, 0.0).sum(0), usable.sum(0).astype(np.float64))
+        if count := int(usable.any((1, 2)).sum()):
+            majority = stats.binom.sf(completions // 2, completions, shares[~np.isnan(shares)])
+            group = int(corpus.owner[label // 2]), bool(label % 2)
+            rights.setdefault(group, []).append((float(majority.mean()), count))
     return {
         name: {
-            true: {
-                told: int((known & (category == index) & (truth == is_true) & (predicted == is_told)).sum())
-                for told, is_told in types.items()
-            }
-            for true, is_true in types.items()
+            true: dict(zip((true, other), _counted(rights.get((index, kind), [])), strict=True))
+            for true, other, kind in ((STEREOTYPE, ANTI, True), (ANTI, STEREOTYPE, False))
         }
         for index, name in enumerate(corpus.categories)
     }
+
+
+def _by_pair(scaled: Floats, corpus: Corpus, rows: Ints, references: Ints, own: Ints) -> Floats:
+    """Return 1 where a sentence of `own`, all of one type and context, gets its type from a pair of references.
+
+    Returns:
+        [own, stereotypes, anti-stereotypes]; NaN where the sentence itself is one of the pair.
+    """
+    context, cosines, same = corpus.context[own[0]], [], []
+    for kind in (True, False):
+        of_type = [
+            part[(corpus.context[part] == context) & (corpus.stereotype[part] == kind)] for part in (references, rows)
+        ]
+        pool = of_type[0] if len(of_type[0]) else of_type[1]
+        cosines.append(scaled[own] @ scaled[pool].T)
+        same.append(own[:, None] == pool)
+    told = cosines[0][:, :, None] > cosines[1][:, None] + SLACK
+    right = told if corpus.stereotype[own[0]] else ~told
+    return np.where(same[0][:, :, None] | same[1][:, None], np.nan, right.astype(np.float64))
+
+
+def _counted(found: Sequence[tuple[float, int]]) -> tuple[int, int]:
+    """Return how many sentences are right and wrong, from shares and numbers by context."""
+    count = sum(n for _, n in found)
+    right = round(sum(share * n for share, n in found))
+    return right, count - right
 
 
 def _delta(sums: Floats) -> Delta:

@@ -20,14 +20,16 @@ from ...core.statistics.intervals import t_isf
 from ..hf.encoder.files import EncoderSource
 from ..hf.encoder.model import Encoder
 from ..shared.torch import quiet_loading
-from .data import Corpus, Parts, cut
+from .data import Corpus, Floats, Parts, cut
 from .encoder import embed, find_model, open_encoder
 from .heads import Heads, HeadSplit, Kind, classify_types
-from .measures import OVERALL, WAYS, Delta, Nested, confusion, deltas, nested
+from .measures import COMPLETIONS, OVERALL, PAIR, WAYS, Comparison, Delta, Nested, confusion, deltas, nested
 from .settings import LOSSES, RECIPES, Recipe
 from .training import Epoch, rank, train
 
 RESULT, ENCODER, CLASSIFIERS = "result.json", "encoder", "classifiers.json"
+CONFUSIONS: dict[Comparison, str] = {PAIR: "confusion.json", **{way: f"confusion-{way}.json" for way in WAYS}}
+"""File of each comparison of study `indicasa`: with one text of each type, or with several."""
 T = TypeVar("T")
 
 
@@ -97,6 +99,9 @@ def run_all(job: Job) -> list[Result]:
         job.say(f"[{number}/{len(job.recipes)}] {recipe.name}{': done' if done else ''}")
         if not done:
             _train(job, recipe)
+        elif is_first_process() and not _has_confusions(job.out / recipe.name):
+            encoder = job.load(recipe, trained=True)
+            write_confusions(job.out / recipe.name, embed(encoder, job.corpus.texts), job.corpus, job.parts(recipe))
     found = [read_json(path, Result) for path in job.out.glob(f"*/{RESULT}")]
     order = list(LOSSES)
     return sorted(found, key=lambda r: (r.recipe.split, order.index(r.recipe.loss), r.recipe.value, r.recipe.seed))
@@ -219,12 +224,24 @@ def _train(job: Job, recipe: Recipe) -> None:
     with quiet_loading():
         encoder.model.save(str(folder / ENCODER), create_model_card=False)
     (folder / ENCODER / "README.md").write_text(_render("card.md.jinja", job=job, kept=result), encoding="utf-8")
-    digest = find_model(str(folder / ENCODER)).digest
-    for way in WAYS:
-        counted = {"categories": confusion(vectors, corpus, held, parts.known, way), "several": way, "encoder": digest}
-        write_json(folder / ("confusion.json" if way == "mean" else f"confusion-{way}.json"), counted)
+    write_confusions(folder, vectors, corpus, parts)
     write_json(folder / RESULT, result)
     shutil.rmtree(folder / "state", ignore_errors=True)
+
+
+def write_confusions(folder: Path, vectors: Floats, corpus: Corpus, parts: Parts) -> None:
+    """Write what the encoder makes of held-out sentences in the comparisons of study `indicasa`."""
+    digest, rows = find_model(str(folder / ENCODER)).digest, (parts.validation, parts.known)
+    for way in (PAIR, *WAYS):
+        found = confusion(vectors, corpus, *rows, way, COMPLETIONS)
+        about = {"several": way, "completions": COMPLETIONS, "encoder": digest}
+        write_json(folder / CONFUSIONS[way], {"categories": found, **about})
+
+
+def _has_confusions(folder: Path) -> bool:
+    """Return whether the confusions are of the study's comparison; those of earlier versions are not."""
+    paths = [folder / name for name in CONFUSIONS.values()]
+    return all(path.is_file() and b'"completions"' in path.read_bytes() for path in paths)
 
 
 SCORES = ("model", "metric", "loss", "classifier", "encoder", "category", "value")

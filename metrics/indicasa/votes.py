@@ -18,7 +18,7 @@ from ...core.contracts.records import Scalar
 from ...core.statistics.intervals import Array
 from ...core.statistics.observations import Group, missing_by_status, require_columns
 from ...core.statistics.resampling import SLACK
-from ...probes.indicasa.terms import COMPLETION, ENCODER, KINDS, LOST, REFUSED_FIRST, SEVERAL, VERDICT
+from ...probes.indicasa.terms import COMPLETION, ENCODER, KINDS, LOST, PAIR, REFUSED_FIRST, SEVERAL, VERDICT
 from .measures import IndiCASAMetricOptions
 
 KEEP = ("prompt", "source", "category")
@@ -85,8 +85,9 @@ def _ensure_fitting(observations: pl.DataFrame, options: IndiCASAMetricOptions) 
             f"least is {options.least}, samples is {most}: no prompt could be scored. {mend}", code="options.conflict"
         )
     given = observations[SEVERAL].drop_nulls().to_list() if SEVERAL in observations.columns else []
-    if given and given[0] != options.several:
-        right = {"mean": "confusion.json", "nearest": "confusion-nearest.json"}[options.several]
+    # With one text of each kind, both ways of several are that comparison.
+    if given and given[0] not in (options.several, PAIR):
+        right = f"confusion-{options.several}.json (confusion.json if each prompt has one text of each kind)"
         raise UsageError(
             f"the confusion of the encoder is of several={given[0]}, but indicasa.several is {options.several}. "
             f"Give {right} as confusion, or measure with indicasa.several={given[0]}.",

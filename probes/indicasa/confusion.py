@@ -7,47 +7,95 @@ from typing import Literal
 
 import msgspec
 
-from ...core.contracts.errors import DataError
+from ...core.contracts import Identity
+from ...core.contracts.errors import DataError, UsageError
 from .masked import KNOWN
 from .terms import ANTI, KINDS, STEREOTYPE
 
 PAIRS = tuple((true, told) for true in KINDS for told in KINDS)
 
 
-class _File(msgspec.Struct, frozen=True):
+class Confusion(msgspec.Struct, frozen=True):
+    """Content of the file: `{"categories": {"caste": {"stereotype": {"stereotype": 40, "anti-stereotype": 8}, ...`."""
+
     categories: dict[str, dict[str, dict[str, int]]]
-    several: Literal["mean", "nearest"] | None = None
+    """Number of held-out sentences by category, true class and predicted class."""
+    several: Literal["pair", "mean", "nearest"] | None = None
+    """Compared with one text of each class, or with the mean or the nearest of several; None: not known."""
+    completions: int | None = None
+    """The class is that of the majority of so many."""
+    encoder: str | None = None
+    """Digest of the encoder; None: not known."""
+
+    def misfit(self, path: str, identity: Identity, singles: int, prompts: int) -> UsageError | None:
+        """Return an error if it is the confusion of another encoder, or of another comparison.
+
+        Args:
+            path: Of the file.
+            identity: Of the encoder.
+            singles: Number of prompts that are compared with one text of each class.
+            prompts: Number of all prompts.
+        """
+        if self.encoder is not None and self.encoder != identity.digest:
+            return UsageError(
+                f"{path} is the confusion of the encoder {self.encoder[:19]}..., but the model of the role 'encoder' "
+                f"is {identity.model}, {identity.digest[:19] or 'which has no digest'}... Give the file in the folder "
+                "of this encoder.",
+                code="confusion.other-encoder",
+                path=path,
+                encoder=self.encoder,
+                given=identity.digest,
+            )
+        if self.several is None or (self.several == "pair") == (2 * singles >= prompts):
+            return None
+        was = "one text" if self.several == "pair" else f"several texts ({self.several})"
+        right = "confusion-mean.json, or confusion-nearest.json" if self.several == "pair" else "confusion.json"
+        return UsageError(
+            f"{path} is the confusion of a comparison with {was} of each class, but {singles} of the {prompts} prompts "
+            f"have one. Give {right}; the same train-encoder command writes the files that a finished training lacks.",
+            code="options.conflict",
+            path=path,
+            several=self.several,
+        )
+
+    def notes(self, path: str, samples: int, singles: int, prompts: int) -> list[str]:
+        """Return what could not be checked, or differs."""
+        found = []
+        if self.encoder is None:
+            found.append(f"{path} names no encoder: whether it is the confusion of this one is not checked.")
+        if self.completions is not None and self.completions != samples:
+            found.append(
+                f"{path} is the confusion of majorities of {self.completions} completions, but samples is {samples}: "
+                "the corrected measures are approximate."
+            )
+        others, what = (prompts - singles, "several texts") if self.several == "pair" else (singles, "one text")
+        if self.several is not None and others:
+            found.append(f"{others} of the {prompts} prompts are compared with {what} of a class, unlike {path}.")
+        return found
 
 
 def read_confusion(path: str | None) -> dict[str, tuple[int, int, int, int]]:
     """Return the counts `ENCODER` by category, if both classes have held-out sentences; empty without a file.
-
-    The file is JSON: `{"categories": {"caste": {"stereotype": {"stereotype": 40, "anti-stereotype": 8},
-    "anti-stereotype": {...}}}}`, true class first.
 
     Raises:
         DataError: The file cannot be read or used.
     """
     if path is None:
         return {}
-    found = _read(path)
+    found = read_file(path)
     counts = {_category(path, name): _counts(path, name, table) for name, table in found.categories.items()}
     # Without held-out sentences of a class, the encoder's error is not known.
     return {name: (ss, sa, as_, aa) for name, (ss, sa, as_, aa) in counts.items() if ss + sa and as_ + aa}
 
 
-def read_several(path: str | None) -> str | None:
-    """Return which cosine was used with several texts: `mean` or `nearest`; None if the file does not have it.
+def read_file(path: str) -> Confusion:
+    """Read the file, without a look at its counts.
 
     Raises:
-        DataError: The file cannot be read or used.
+        DataError: The file cannot be read.
     """
-    return None if path is None else _read(path).several
-
-
-def _read(path: str) -> _File:
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=_File)
+        return msgspec.json.decode(Path(path).read_bytes(), type=Confusion)
     except OSError as error:
         raise DataError(f"cannot read {path!r}: {error.strerror or error}.", code="file.unreadable") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import msgspec
 import polars as pl
 
-from ...core.contracts import Imported, Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Identity, Imported, Options, Probe, Stage, Trial, Unreadable
 from ...core.contracts.errors import DataError, UnknownNameError, UsageError
 from ...core.contracts.records import (
     AnyResponse,
@@ -31,7 +31,7 @@ from ...core.contracts.records import (
 )
 from ..shared.sampling import ensure_drawable
 from .asking import Hint, changes_sentence, prompt_of, read_answer
-from .confusion import read_confusion, read_several
+from .confusion import Confusion, read_confusion, read_file
 from .masked import CATEGORIES, KNOWN
 from .prompts import Prompt, read_prompts
 from .published import NOTES, read_counts
@@ -101,9 +101,25 @@ class _Data:
         return read_confusion(self.options.confusion)
 
     @cached_property
-    def several(self) -> str | None:
-        """Return the cosine that was used for this confusion."""
-        return read_several(self.options.confusion)
+    def confusion(self) -> Confusion | None:
+        """Return the file of this confusion."""
+        return None if self.options.confusion is None else read_file(self.options.confusion)
+
+    def misfit(self, identity: Identity) -> UsageError | None:
+        """Return why the confusion is not that of this encoder and these prompts."""
+        if self.confusion is None:
+            return None
+        return self.confusion.misfit(str(self.options.confusion), identity, *self._singles())
+
+    def notes(self) -> list[str]:
+        """Return what is not known of the confusion, or differs."""
+        if self.confusion is None:
+            return []
+        return self.confusion.notes(str(self.options.confusion), self.options.samples, *self._singles())
+
+    def _singles(self) -> tuple[int, int]:
+        singles = sum(len(prompt.stereotypes) == len(prompt.antis) == 1 for prompt in self.chosen)
+        return singles, len(self.chosen)
 
 
 class CompletionStage(Stage):
@@ -172,11 +188,19 @@ class EmbeddingStage(Stage):
             ready = rows.filter(pl.col("status") == "ok").select("sample", "sentence")
             said = [(COMPLETION, number, str(text)) for number, text in ready.iter_rows()]
             shared = _fate(rows) | dict(zip(ENCODER, errors.get(prompt.category, (None,) * len(ENCODER)), strict=True))
-            shared |= {SEVERAL: self._data.several}
+            shared |= {SEVERAL: None if self._data.confusion is None else self._data.confusion.several}
             for kind, number, text in (*prompt.texts(), *said):
                 changed = changes_sentence(prompt.masked, text) if kind == COMPLETION else None
                 own: dict[str, Scalar] = {"kind": kind, "number": number, "text": text, "changed": changed}
                 yield Trial(f"{prompt.id}/{kind}/{number}", _cell(prompt) | own | shared, Embed(text=text))
+
+    def misfit(self, identity: Identity) -> UsageError | None:
+        """Refuse the confusion of another encoder, or of another comparison."""
+        return self._data.misfit(identity)
+
+    def notes(self) -> Sequence[str]:
+        """Say what is not known of the confusion, or differs."""
+        return self._data.notes()
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the vector, as JSON."""

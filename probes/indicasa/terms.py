@@ -13,4 +13,5 @@ REFUSED_FIRST = "refused_first"
 ENCODER = ("encoder_ss", "encoder_sa", "encoder_as", "encoder_aa")
 """Held-out sentences by class: true, then predicted by the encoder (s: stereotype, a: anti-stereotype)."""
 SEVERAL = "encoder_several"
-"""Which cosine was used for them with several texts."""
+"""What they were compared with: one text of each type (`pair`), or which cosine was used with several."""
+PAIR = "pair"

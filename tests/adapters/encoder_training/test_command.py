@@ -89,7 +89,7 @@ def test_option_wins_over_the_recipe_and_combinations_are_trained_once():
     assert len(command.make_recipes(given(paper_grid=True))) == 2 * 6 + 2 * 5
 
 
-@pytest.mark.parametrize("name", ["confusion.json", "confusion-nearest.json"])
+@pytest.mark.parametrize("name", ["confusion.json", "confusion-mean.json", "confusion-nearest.json"])
 def test_study_reads_the_confusion(trained, name):
     counts = read_confusion(str(trained[0] / "context-nt-bxent-t10-s1" / name))
     assert {category: sum(cells) for category, cells in counts.items()} == {"caste": 16, "gender": 16}
@@ -99,7 +99,22 @@ def test_confusion_names_its_encoder(trained):
     from prejudge.adapters.hf.encoder.files import find_encoder
 
     folder = trained[0] / "sentence-nt-bxent-t10-s1"
-    assert read(folder / "confusion.json")["encoder"] == find_encoder(str(folder / "encoder")).digest
+    confusion = read(folder / "confusion.json")
+    assert confusion["encoder"] == find_encoder(str(folder / "encoder")).digest
+    assert (confusion["several"], confusion["completions"]) == ("pair", 5)
+
+
+def test_confusion_of_an_earlier_version_is_written_anew(papers, files, tiny, tmp_path):
+    import shutil
+
+    out = tmp_path / "encoders"
+    shutil.copytree(papers[0], out)
+    paths = sorted(out.glob("*/confusion*.json"))
+    kept = {path: path.read_bytes() for path in paths}
+    paths[0].unlink()
+    (paths[0].parent / "confusion.json").write_text('{"categories": {}, "several": "mean"}')
+    assert run(*files, "--model", tiny, "--out", out, *PAPER, *CALL).exit_code == 0
+    assert {path: path.read_bytes() for path in paths} == kept
 
 
 def test_kept_encoder_answers_as_any_other(trained):

@@ -119,6 +119,52 @@ def test_sentence_is_not_its_own_ground_truth(corpus):
     assert table["caste"]["stereotype"] == {"stereotype": 0, "anti-stereotype": 4}
 
 
+@pytest.mark.parametrize("by", SPLITS)
+def test_confusion_of_pairs_is_that_of_drawn_comparisons(corpus, by):
+    """Independently: pairs and five completions are drawn at random, as the study meets them."""
+    rng = np.random.default_rng(4)
+    vectors = rng.normal(size=(96, 3)) + 0.8 * corpus.stereotype[:, None]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    parts = cut(corpus, by, 0)
+    table = confusion(vectors, corpus, parts.validation, parts.known, "pair", 5)
+    for index, name in enumerate(corpus.categories):
+        for kind, told in ((True, "stereotype"), (False, "anti-stereotype")):
+            rights = []
+            for row in parts.validation[corpus.category[parts.validation] == index]:
+                if corpus.stereotype[row] != kind:
+                    continue
+                for _ in range(150):
+                    rights.append(drawn(rng, vectors, corpus, parts, row) == kind)
+            found = table[name][told]
+            assert sum(found.values()) == len(rights) / 150
+            # Rounded to whole sentences.
+            assert found[told] == pytest.approx(np.mean(rights) * sum(found.values()), abs=1)
+
+
+def drawn(rng, vectors, corpus, parts, row):
+    """Return whether five completions like `row` are a stereotype by majority, against a pair of its context."""
+    pair, place = [], corpus.context == corpus.context[row]
+    for kind in (True, False):
+        pool = [r for r in parts.known if place[r] and corpus.stereotype[r] == kind]
+        pool = pool or [r for r in parts.validation if place[r] and corpus.stereotype[r] == kind]
+        pair.append(rng.choice(pool))
+    like = place & (corpus.stereotype == corpus.stereotype[row])
+    said = rng.choice([r for r in parts.validation if like[r] and r not in pair] or [pair[0]], 5)
+    votes = [vectors[one] @ vectors[pair[0]] > vectors[one] @ vectors[pair[1]] for one in said]
+    return sum(votes) > 2
+
+
+def test_one_pair_errs_more_often_than_the_mean_of_all_references(corpus):
+    """The corrected share would be too near to what was seen, were it the error of the mean."""
+    rng, rows = np.random.default_rng(0), np.arange(96)
+    vectors = rng.normal(size=(96, 8)) + 2 * np.outer(corpus.stereotype, np.eye(8)[0])
+    right = {
+        way: sum(k[t][t] for k in confusion(vectors, corpus, rows, rows, way, 1).values() for t in k)
+        for way in ("pair", "mean")
+    }
+    assert 48 < right["pair"] < right["mean"] - 5
+
+
 def test_nearest_and_mean_can_differ(corpus):
     members = np.flatnonzero(corpus.context == 0)
     row, friend = members[corpus.stereotype[members]][:2]

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import time
+from importlib import resources
 
+import msgspec
 import polars as pl
 import pytest
 
-from prejudge.core.contracts import Unreadable
+from prejudge.core.contracts import Identity, Unreadable
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.contracts.records import Embed, Embedding, Generation, TokenScores
 from prejudge.probes.indicasa.asking import changes_sentence, prompt_of, read_answer
 from prejudge.probes.indicasa.probe import IndiCASA, IndiCASAOptions
+from prejudge.probes.indicasa.prompts import read_prompts
 from prejudge.testing import raises_code
 
+MODEL = Identity(adapter="a", version="1", model="m", digest="sha256:abc")
 SAID = '{"predicted_sentence": "The Brahmin family."}'
 ENCODER = {
     "categories": {
@@ -194,6 +198,46 @@ def test_confusion_says_which_cosine_it_is_of(tmp_path, several):
     path = tmp_path / "confusion.json"
     path.write_text(json.dumps(ENCODER | ({"several": several} if several else {})), "utf-8")
     assert {trial.factors["encoder_several"] for trial in embedded([SAID], confusion=str(path))} == {several}
+
+
+@pytest.mark.parametrize("several", ["mean", "nearest"])
+def test_confusion_of_several_texts_is_refused_for_one_pair(tmp_path, several):
+    path = tmp_path / "confusion.json"
+    path.write_text(json.dumps(ENCODER | {"several": several}), "utf-8")
+    misfit = stages(confusion=str(path))[1].misfit(MODEL)
+    assert misfit.code == "options.conflict" and misfit.fields["several"] == several
+    path.write_text(json.dumps(ENCODER | {"several": "pair"}), "utf-8")
+    assert stages(confusion=str(path))[1].misfit(MODEL) is None
+
+
+def test_confusion_of_one_pair_is_refused_for_several_texts(tmp_path):
+    path, truths = tmp_path / "confusion.json", tmp_path / "truths.csv"
+    (first, *others) = read_prompts(None, None)
+    rows = [
+        (p.id, "stereotype" if p.direction == "antistereo" else "anti-stereotype", "One.") for p in (first, *others)
+    ]
+    rows += [(p.id, kind, "Another.") for p, (_, kind, _) in zip((first, *others), rows, strict=True)]
+    truths.write_text("prompt,type,text\n" + "\n".join(map(",".join, rows)), "utf-8")
+    path.write_text(json.dumps(ENCODER | {"several": "pair"}), "utf-8")
+    data = str(resources.files("prejudge.probes.indicasa") / "data" / "prompts.csv")
+    options = {"confusion": str(path), "truths": str(truths), "data": data}
+    assert stages(**options)[1].misfit(MODEL).code == "options.conflict"
+    path.write_text(json.dumps(ENCODER | {"several": "mean"}), "utf-8")
+    assert stages(**options)[1].misfit(MODEL) is None
+
+
+def test_confusion_of_another_encoder_is_refused(tmp_path):
+    path = tmp_path / "confusion.json"
+    path.write_text(json.dumps(ENCODER | {"encoder": "sha256:abc", "several": "pair", "completions": 3}), "utf-8")
+    stage = stages(confusion=str(path))[1]
+    assert stage.misfit(MODEL) is None
+    assert len(stage.notes()) == 2, "other completions, and four prompts with several texts"
+    for digest in ("sha256:abd", ""):
+        misfit = stage.misfit(msgspec.structs.replace(MODEL, digest=digest))
+        assert misfit.code == "confusion.other-encoder" and misfit.fields["given"] == digest
+    path.write_text(json.dumps(ENCODER), "utf-8")
+    stage = stages(confusion=str(path))[1]
+    assert stage.misfit(MODEL) is None and "no encoder" in stage.notes()[0]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 import prejudge
+from prejudge.core.contracts.errors import UsageError
 from prejudge.probes.indicasa.asking import prompt_of
+from prejudge.testing import raises_code
 
 from ...adapters.checkpoints import CHAT_TEMPLATE, write_causal, write_encoder, write_masked
 from ...command import call
@@ -126,6 +128,15 @@ def test_what_a_model_was_taught_is_what_is_measured(folder, taught):
     assert value(estimates, "stereotype_probability_corrected", "caste") == 1
     again = prejudge.score(last.name, settings(folder), {"indicasa.several": "nearest", "indicasa.resamples": 99})
     assert value(again.estimates, "bias_score") == 50
+
+
+def test_confusion_of_another_encoder_stops_the_run_before_it_asks(folder, taught):
+    (folder / "other.json").write_text(
+        json.dumps({"categories": dict.fromkeys(WORDS, CONFUSION), "encoder": "sha256:other"}), "utf-8"
+    )
+    models = {"subject": f"hf-causal:{taught}", "encoder": f"hf-encoder:{folder / 'encoder'}"}
+    with raises_code(UsageError, "confusion.other-encoder"):
+        prejudge.run("indicasa", models, settings(folder), **options(folder, confusion=str(folder / "other.json")))
 
 
 def test_model_that_never_answers_json_is_skipped_whole(folder):
