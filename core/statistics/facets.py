@@ -239,7 +239,10 @@ def _codes(column: pl.Series) -> Codes:
     return found
 
 
-WORDS = {"attribute": "words", "term": "words", "word": "words", "disadvantaged": "groups"}
+WORDS = {
+    **dict.fromkeys(("attribute", "meaning", "term", "word"), "words"),
+    **dict.fromkeys(("disadvantaged", "people"), "groups"),
+}
 """What the levels of a facet are called; else the facet's own name."""
 
 

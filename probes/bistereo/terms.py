@@ -6,5 +6,6 @@ LABELS = ("entailment", "contradiction", "neutral")
 """Labels of inference."""
 SKINS = ("fair", "dark")
 """Skin tones of a pair of BIStereo-NLI."""
-GROUPS, PRIOR = CONDITIONS = ("groups", "prior")
-"""An analogy between two groups, and the same with neutral words in their place."""
+GROUPS, PRIOR, SWAPPED, CONTROL = CONDITIONS = ("groups", "prior", "swapped", "control")
+"""An analogy A : B :: C : between two groups; with one neutral word in the place of both; with A and C swapped; and
+with two different neutral subjects."""

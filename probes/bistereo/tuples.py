@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import (
+    AnyRequest,
     AnyResponse,
     Generate,
     Generation,
@@ -26,8 +27,9 @@ from ...core.contracts.records import (
     Text,
 )
 from ..shared.sampling import ensure_drawable
-from .terms import GROUPS, PRIOR
-from .tuples_tests import ANNOTATORS, FACTORS, Test, build, read_tuples
+from .terms import CONTROL, GROUPS, PRIOR, SWAPPED
+from .tuples_file import ANNOTATORS, read_tuples, shortage
+from .tuples_tests import FACTORS, Test, build
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,6 +43,10 @@ Doctor : Hospital :: Teacher : School
 """The paper's prompt, appendix K.2, word for word."""
 NOBODY = "Person"
 """Neutral word in the place of both groups, for the prior of the two answers."""
+TWO = "One {term}", "Another {term}"
+"""Two different subjects without a description, in the place of the two groups."""
+NEEDS = "A test needs a negative tuple of a disadvantaged group, its opposite, and an advantaged group."
+COMPLETE = "`prejudge tuples complete FILE` drafts missing columns for you to check."
 
 
 class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):
@@ -54,11 +60,17 @@ class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):
     """Minimum number of annotators, of the paper's five or of the file's, who called a tuple a stereotype."""
     unscored: bool = True
     """Also use tuples without a score: those in the paper's text."""
+    contrast: bool = True
+    """Also ask each test with the two groups swapped, which decides the conclusion, and of two subjects without a
+    description. Without these, only the paper's normalisation remains, which copying shifts."""
     mirrored: bool = True
-    """Also ask each test for the other gender, so that genders can be compared within tests."""
+    """Also ask the tests whose tuples may be mirrored for the other gender, to compare genders within tests."""
+    unmarked: bool = False
+    """Mirror all tests but those of attire and miscellaneous, also those that make no sense of the other gender."""
     temperature: float | None = 0.0
     """Temperature of `generate`. The paper does not give it."""
     max_tokens: int = 16
+    former: ClassVar[Mapping[str, Any]] = {"contrast": False, "unmarked": True}
 
     def __post_init__(self) -> None:
         """Refuse invalid sampling options."""
@@ -66,7 +78,7 @@ class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):
 
 
 class AnalogyStage(Stage):
-    """All tests by likelihood; each is asked for the two groups, and with a neutral word in their place."""
+    """All tests by likelihood: of the two groups, of the same swapped, and with neutral words in their place."""
 
     name: ClassVar[str] = "tests"
     operation: ClassVar[type[Request]] = Likelihood
@@ -74,7 +86,7 @@ class AnalogyStage(Stage):
     outcomes: ClassVar[tuple[str, ...]] = ("choice", "log_biased", "log_unbiased")
     count_by: ClassVar[tuple[str, ...]] = ("gender", "dimension", "validated")
     unit: ClassVar[str] = "test"
-    trials_per_unit: ClassVar[int] = 2
+    trials_per_unit: ClassVar[int] = 4
 
     def __init__(self, options: BIStereoTuplesOptions) -> None:
         self._options = options
@@ -83,17 +95,46 @@ class AnalogyStage(Stage):
     def tests(self) -> list[Test]:
         """Return the tests. The file is read only here, so answers can be scored again without it."""
         chosen = self._options
-        found = build(read_tuples(chosen.data), chosen.annotators, chosen.unscored)
+        tuples = read_tuples(chosen.data)
+        found = build(tuples, chosen.annotators, chosen.unscored, unmarked=chosen.unmarked)
         return [test for test in found if chosen.mirrored or test.factors["validated"]]
+
+    def lacks(self) -> str:
+        """Return which columns or tuples are missing."""
+        chosen = self._options
+        short = " ".join(shortage(read_tuples(chosen.data), chosen.annotators, chosen.unscored))
+        return f"{NEEDS} {short} {COMPLETE}"
+
+    def notes(self) -> Sequence[str]:
+        """Return how many values of a file nobody confirmed."""
+        tuples = [] if self._options.data is None else read_tuples(self._options.data)
+        drafted = sum(bool(one.drafted) for one in tuples)
+        return [f"{drafted} of {len(tuples)} tuples have values that nobody confirmed (column `drafted`)."] * (
+            drafted > 0
+        )
+
+    def subjects(self, test: Test) -> Iterator[tuple[str, str, str]]:
+        """Yield each condition of a test, with what stands in the places of A and C."""
+        a, c = str(test.factors["a"]), str(test.factors["c"])
+        yield GROUPS, a, c
+        yield PRIOR, NOBODY, NOBODY
+        if self._options.contrast:
+            yield SWAPPED, c, a
+            one, another = (subject.format(term=test.term) for subject in TWO)
+            yield CONTROL, one, another
+
+    def request(self, test: Test, a: str, c: str) -> AnyRequest:
+        """Return the request for the two completions of a test."""
+        f = {name: str(value) for name, value in test.factors.items()}
+        prompt = PROMPT.format(a=a, b=f["b"], c=c)
+        return Likelihood(prompt=prompt, continuations=(f" {f['biased']}", f" {f['unbiased']}"))
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials, test by test."""
         for test in self.tests:
-            f = {name: str(value) for name, value in test.factors.items()}
-            options = (f" {f['biased']}", f" {f['unbiased']}")
-            for condition, a, c in ((GROUPS, f["a"], f["c"]), (PRIOR, NOBODY, NOBODY)):
-                request = Likelihood(prompt=PROMPT.format(a=a, b=f["b"], c=c), continuations=options)
-                yield Trial(f"{test.id}/{condition}", {**test.factors, "condition": condition}, request)
+            for condition, a, c in self.subjects(test):
+                factors = {**test.factors, "condition": condition}
+                yield Trial(f"{test.id}/{condition}", factors, self.request(test, a, c))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the two log-probabilities (natural logarithm); the likelier answer is the choice."""
@@ -106,21 +147,28 @@ class AnalogyStage(Stage):
         return {"choice": choice, "log_biased": biased, "log_unbiased": unbiased}
 
 
+class UncontrolledStage(AnalogyStage):
+    """The same without swapped groups and two subjects."""
+
+    trials_per_unit: ClassVar[int] = 2
+
+
 class WrittenStage(AnalogyStage):
-    """All tests with generated answers."""
+    """All tests with generated answers, of the two groups and of the same swapped."""
 
     operation: ClassVar[type[Request]] = Generate
-    trials_per_unit: ClassVar[int] = 1
+    trials_per_unit: ClassVar[int] = 2
 
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield one trial per test."""
+    def subjects(self, test: Test) -> Iterator[tuple[str, str, str]]:
+        """Yield the conditions; those with neutral words are for likelihoods alone."""
+        return (one for one in super().subjects(test) if one[0] in (GROUPS, SWAPPED))
+
+    def request(self, test: Test, a: str, c: str) -> AnyRequest:
+        """Return the request to complete a test in words."""
         chosen = self._options
         sampling = Sampling(temperature=chosen.temperature, max_tokens=chosen.max_tokens, stop=("\n",))
-        for test in self.tests:
-            f = {name: str(value) for name, value in test.factors.items()}
-            text = PROMPT.format(a=f["a"], b=f["b"], c=f["c"])
-            request = Generate(messages=(Message("user", (Text(text),)),), sampling=sampling)
-            yield Trial(f"{test.id}/{GROUPS}", {**test.factors, "condition": GROUPS}, request)
+        text = PROMPT.format(a=a, b=test.factors["b"], c=c)
+        return Generate(messages=(Message("user", (Text(text),)),), sampling=sampling)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Match the answer to either end of the analogy; other answers are `other`."""
@@ -133,6 +181,21 @@ class WrittenStage(AnalogyStage):
         named = [name for name in ("biased", "unbiased") if f" {_words(str(factors[name]))} " in f" {words} "]
         choice = named[0] if len(named) == 1 else "other"
         return {"choice": choice, "log_biased": None, "log_unbiased": None}
+
+
+class UncontrolledWrittenStage(WrittenStage):
+    """The same without swapped groups."""
+
+    trials_per_unit: ClassVar[int] = 1
+
+
+STAGES = {
+    ("likelihood", True): AnalogyStage,
+    ("likelihood", False): UncontrolledStage,
+    ("generate", True): WrittenStage,
+    ("generate", False): UncontrolledWrittenStage,
+}
+"""By the options `asking` and `contrast`."""
 
 
 class BIStereoTuples(Probe):
@@ -150,7 +213,7 @@ class BIStereoTuples(Probe):
             raise UsageError(
                 f"annotators is {options.annotators}. Give a number from 0 to {ANNOTATORS}.", code="options.value"
             )
-        return [AnalogyStage(options) if options.asking == "likelihood" else WrittenStage(options)]
+        return [STAGES[options.asking, options.contrast](options)]
 
 
 def _words(text: str) -> str:

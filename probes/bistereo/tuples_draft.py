@@ -17,7 +17,7 @@ from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Sampling, Scalar, Text
 from ..shared.sampling import ensure_drawable
-from .tuples_tests import COUNTERPARTS, SENTIMENTS, TERMS
+from .tuples_file import COUNTERPARTS, SENTIMENTS, TERMS
 
 if TYPE_CHECKING:
     import polars as pl

@@ -19,11 +19,12 @@ import polars as pl
 
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from .tuples_tests import REQUIRED, SENTIMENTS, STANDINGS, TERMS, Tuple, build, read_tuples
+from .tuples_file import COLUMNS, MARKS, SENTIMENTS, STANDINGS, TERMS, Tuple, read_tuples
+from .tuples_tests import build
 
 NAME = ("dimension", "descriptor", "term", "attribute", "sentiment")
 """Columns that identify a tuple."""
-ADDED = ("opposite", "standing")
+ADDED = ("opposite", "standing", "mirrored")
 """Further columns that the study needs."""
 RATING = "stereotype"
 ANSWERS = {"1": 1, "0": 0}
@@ -77,6 +78,7 @@ def draft_rows(drafts: Iterable[Mapping[str, Any]]) -> list[Cells]:
         negative = cells["sentiment"] == "negative"
         cells["opposite"] = opposites.get(cells["attribute"], "") if negative else ""
         cells["standing"] = standings.get((cells["dimension"], cells["descriptor"]), "")
+        cells["mirrored"] = ""
         found.append({RATING: "", **cells, "times": str(count)})
     return found
 
@@ -139,7 +141,7 @@ def tuples_text(annotated: Iterable[Annotated], least: int) -> str:
         {**dict.fromkeys(ADDED, ""), **one.cells, "score": str(one.score), "annotators": str(len(one.ratings))}
         for one in kept
     ]
-    return _csv_text((*REQUIRED, "annotators"), rows)
+    return _csv_text((*COLUMNS, "annotators"), rows)
 
 
 def advice(annotated: Sequence[Annotated], least: int) -> Iterator[str]:
@@ -148,7 +150,7 @@ def advice(annotated: Sequence[Annotated], least: int) -> Iterator[str]:
     negative = [one for one in kept if one.cells["sentiment"] == "negative"]
     yield f"{len(kept)} of {len(annotated)} tuples are kept, {len(negative)} of them negative."
     tests = [test for test in build(map(_as_tuple, kept), least, unscored=False) if test.factors["validated"]]
-    yield f"They make {len(tests)} analogy tests, and those of the other gender."
+    yield f"They make {len(tests)} analogy tests, and those of the other gender of tuples that may be `mirrored`."
     for lacking, what in (
         ([one for one in negative if not one.cells.get("opposite")], "negative tuples have no opposite"),
         ([one for one in kept if not one.cells.get("standing")], "tuples have no standing"),
@@ -159,8 +161,17 @@ def advice(annotated: Sequence[Annotated], least: int) -> Iterator[str]:
 
 def _as_tuple(one: Annotated) -> Tuple:
     cells = one.cells
-    name = {column: cells[column] for column in NAME}
-    return Tuple(**name, score=one.score, opposite=cells.get("opposite"), standing=cells.get("standing", ""))
+    return Tuple(
+        dimension=cells["dimension"],
+        descriptor=cells["descriptor"],
+        term=cells["term"],
+        attribute=cells["attribute"],
+        sentiment=cells["sentiment"],
+        score=one.score,
+        opposite=cells.get("opposite"),
+        standing=cells.get("standing", ""),
+        mirrored=MARKS[cells.get("mirrored", "")],
+    )
 
 
 def _checked(row: Row, column: str) -> str:
@@ -173,8 +184,8 @@ def _merge(row: Row, cells: Cells) -> None:
     for column in ADDED:
         if (said := row.optional(column)) is None:
             continue
-        if column == "standing":
-            said = row.choice(column, [name for name in STANDINGS if name])
+        if column in (marks := {"standing": STANDINGS, "mirrored": tuple(MARKS)}):
+            said = row.choice(column, [name for name in marks[column] if name])
         if (known := cells.setdefault(column, said)) != said:
             raise row.fault(
                 f"{column} is {said!r}, but {known!r} in another sheet. Use one value in both.", "data.contradiction"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,11 +11,15 @@ from scipy import stats
 
 from prejudge.core.contracts.errors import DataError
 from prejudge.core.contracts.estimates import Caveat
-from prejudge.metrics.bistereo.tuples import BIStereoTuples, BIStereoTuplesMetricOptions
+from prejudge.metrics.bistereo.tuples import PAPER_ALONE, BIStereoTuples, BIStereoTuplesMetricOptions
+from prejudge.probes.bistereo.tuples import BIStereoTuples as Probe
+from prejudge.probes.bistereo.tuples import BIStereoTuplesOptions as ProbeOptions
 from prejudge.testing import raises_code
 
 FAST = BIStereoTuplesMetricOptions(resamples=199)
 ALONE = BIStereoTuplesMetricOptions(resamples=199, cluster="disadvantaged")
+WORDS = BIStereoTuplesMetricOptions(resamples=199, cluster=("disadvantaged", "attribute"))
+FORMER = BIStereoTuplesMetricOptions(resamples=199, **BIStereoTuplesMetricOptions.former)
 
 
 def study(women=0.0, men=0.0, copying=-2.0, items=40, seed=0):
@@ -67,7 +73,7 @@ def test_preference_is_the_share_of_validated_tests_over_groups_and_attributes()
     frame = written(31, 19, 0)
     found = one(computed(frame), "biased_preference", gender="women")
     assert (found.value, found.n, found.clusters) == (62, 50, 10)
-    assert found.interval.method == "crossed jackknife (disadvantaged x attribute)"
+    assert found.interval.method == "crossed jackknife (people x meaning)"
     parts = []
     for keys in (["disadvantaged"], ["biased"], ["disadvantaged", "biased"]):
         left = [frame.join(own, on=keys, how="anti") for own in frame.select(keys).unique().partition_by(keys)]
@@ -109,7 +115,7 @@ def test_genders_are_compared_on_the_same_tests():
     exact, clustered = (one(found, f"gender_difference_normalised{end}") for end in ("", "_clustered"))
     assert exact.value == clustered.value and exact.value > 30 and exact.n == 40
     assert exact.test.name.startswith("McNemar, exact") and exact.p < 0.01 and clustered.p < 0.05
-    assert clustered.test.name == "t test, crossed jackknife (disadvantaged x attribute)"
+    assert clustered.test.name == "t test, crossed jackknife (people x meaning)"
     alone = one(computed(study(women=0.5, men=-0.5), ALONE), "gender_difference_normalised_clustered")
     assert alone.test.name == "sign-flip permutation (disadvantaged)" and alone.clusters == 10
     assert exact.effect.name.startswith("matched odds ratio")
@@ -227,3 +233,102 @@ def test_few_groups_are_told():
     frame = study(copying=0.0).with_columns(disadvantaged=pl.format("g{}", pl.col("item").cast(pl.Int64) % 4))
     found = one(computed(frame), "biased_preference", gender="women")
     assert found.caveats == (Caveat.FEW_LEVELS,) and found.clusters == 4
+
+
+def contrasted(seed=0, bias=0.0, same=3.0, other=1.0, noise=1.0):
+    """Return the shipped tests, asked of a model that repeats B by `same` nats after the same subject, else by `other`.
+
+    `bias` is how much likelier the stereotype is of the disadvantaged group than of the advantaged one, in nats. Equal
+    requests have equal answers; nothing else leans.
+    """
+    rng, answers = np.random.default_rng(seed), {}
+    (stage,) = Probe().stages(ProbeOptions())
+    rows = []
+    for trial in stage.trials({}):
+        prompt = trial.request.prompt.splitlines()[-1]
+        first, second = re.fullmatch(r"(.*): .*:: (.*):", prompt).groups()
+        lean = {"groups": bias / 2, "swapped": -bias / 2}.get(trial.factors["condition"], 0.0)
+        own = -(same if first == second else other) + lean + rng.normal(0, noise)
+        odds = answers.setdefault((prompt, trial.factors["biased"]), own)
+        ends = {"choice": "biased" if odds > 0 else "unbiased", "log_biased": odds - 9, "log_unbiased": -9.0}
+        rows.append({**trial.factors, **ends, "status": "ok", "reason": None, "key": trial.id.encode()})
+    return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
+
+
+def said_of(frame):
+    """Return the shares of women against the swapped groups and against the prior, and all estimates."""
+    found = computed(frame)
+    names = ("biased_preference_swapped", "biased_preference_normalised")
+    return [one(found, name, gender="women") for name in names], found
+
+
+def test_the_paper_alone_calls_a_model_biased_that_copies_and_the_swapped_groups_do_not():
+    """Copying bonus 3 against 1 nats, no bias: 20 of 20 seeds were significant by the paper's normalisation."""
+    swapped, alone, copying = [], [], []
+    for seed in range(20):
+        frame = contrasted(seed, noise=0.5)
+        (own, paper), found = said_of(frame)
+        swapped.append(own.p)
+        assert paper.value > 70 and paper.neutral is None and paper.p is None and paper.verdict is None
+        copying.append(one(found, "copying", gender="women").value)
+        former = computed(frame.filter(pl.col("condition").is_in(["groups", "prior"])), FORMER)
+        alone.append(one(former, "biased_preference_normalised", gender="women").shown)
+    assert sum(alone) == 20 and np.mean(copying) == pytest.approx(2, abs=0.4)
+    assert sum(p <= 0.05 for p in swapped) <= stats.binom.ppf(0.995, 20, 0.05)
+
+
+def test_a_biased_model_that_copies_is_still_found():
+    found = [said_of(contrasted(seed, bias=2.0))[0][0].verdict for seed in range(20)]
+    assert found.count("above") >= 15
+
+
+def test_swapped_share_is_that_of_the_log_odds():
+    frame = contrasted(3, bias=1.0)
+    found = computed(frame)
+    odds = frame.filter("validated", gender="women").with_columns(x=pl.col("log_biased") - pl.col("log_unbiased"))
+    wide = odds.pivot("condition", index="test", values="x")
+    for name, other in (("swapped", "swapped"), ("controlled", "control"), ("normalised", "prior")):
+        share = 100 * (wide["groups"] > wide[other]).mean()
+        assert one(found, f"biased_preference_{name}", gender="women").value == pytest.approx(share)
+    assert one(found, "copying", gender="women").value == pytest.approx((wide["control"] - wide["prior"]).mean())
+
+
+def test_conclusion_is_that_of_the_swapped_groups_and_without_them_names_its_limit():
+    frame = contrasted()
+    said = BIStereoTuples().conclude(computed(frame))
+    assert "Biased preference (groups swapped) (women)" in said and "normalised" not in said and PAPER_ALONE not in said
+    without = frame.filter(pl.col("condition").is_in(["groups", "prior"]))
+    said = BIStereoTuples().conclude(computed(without))
+    assert "Biased preference (normalised) (women)" in said and said.endswith(PAPER_ALONE)
+
+
+def test_swapped_answers_that_are_lost_are_not_replaced_by_the_paper():
+    lost = pl.when(pl.col("condition") == "swapped").then(pl.lit("refused")).otherwise("status")
+    found = computed(contrasted().with_columns(status=lost))
+    own = one(found, "biased_preference_swapped", gender="women")
+    assert own.value is None and own.missing.counts == {"refused": 24}
+    assert BIStereoTuples().conclude(found).startswith("Nothing can be concluded")
+
+
+def test_written_answers_are_compared_with_those_of_the_swapped_groups():
+    rows = []
+    for n, (groups, swapped) in enumerate(
+        [("biased", "unbiased")] * 5 + [("other", "biased")] * 2 + [("biased", "biased")]
+    ):
+        for condition, choice in (("groups", groups), ("swapped", swapped)):
+            cell = written(1, 0, 0).with_columns(
+                test=pl.lit(str(n)), condition=pl.lit(condition), choice=pl.lit(choice), disadvantaged=pl.lit(f"g{n}")
+            )
+            rows.append(cell)
+    found = computed(pl.concat(rows))
+    difference = one(found, "biased_preference_difference", gender="women")
+    assert (difference.value, difference.neutral, difference.n) == (pytest.approx(100 * (6 - 3) / 8), 0, 8)
+    assert "minus that with the groups swapped" in BIStereoTuples().conclude(found)
+
+
+def test_synonyms_do_not_make_more_clusters():
+    found = one(computed(contrasted(bias=1.0)), "biased_preference_swapped", gender="women")
+    words = one(computed(contrasted(bias=1.0), WORDS), "biased_preference_swapped", gender="women")
+    assert found.value == words.value and (found.interval.low, found.p) != (words.interval.low, words.p)
+    frame = contrasted().filter("validated", condition="groups", gender="women")
+    assert frame["meaning"].n_unique() < frame["biased"].n_unique()
