@@ -14,28 +14,24 @@ from scipy import stats
 from prejudge.core.statistics import power as _power
 from prejudge.core.statistics.crossed import crossed_bootstrap
 from prejudge.core.statistics.effects import (
-    cell_ranges,
+    MEANS,
     cell_statistics,
-    contrast_ranges,
     contrast_statistics,
     odds_ratio,
     risk_difference,
 )
 from prejudge.core.statistics.estimates import Margin, equivalence
 from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
-from prejudge.core.statistics.intervals import FREE, Array, Ranges, ratio
+from prejudge.core.statistics.intervals import CONTRAST, FREE, Array, Ranges, ratio
 from prejudge.core.statistics.matched import mcnemar, wilcoxon
 from prejudge.core.statistics.resampling import Method, Resampling, bootstrap, flip_test, swap_test
-from prejudge.metrics.bistereo.trisentbias_tally import npll_difference, signed
+from prejudge.metrics.bistereo.trisentbias import npll_difference
 
 SEED = 0
 RANKED = ("Wilcoxon", "McNemar", "Mann-Whitney", "Kruskal-Wallis")
 THRESHOLD = 0.02
 FAVOURITISM = 2
 """Its column among the statistics of a contrast."""
-
-
-LOCATED = (FREE, FREE)
 
 
 class Design(msgspec.Struct, frozen=True):
@@ -86,20 +82,27 @@ def calibrate(design: Design, studies: int = 1000, resamples: int = 999, seed: i
     plan = Resampling(resamples, seed)
     sums = simulate(design, studies, seed)
     praise = sums[:, :, :1]
-    low, high = bootstrap(praise, cell_statistics, plan, cell_ranges(5))
-    lows, highs = bootstrap(sums, contrast_statistics, plan, contrast_ranges(5))
+    low, high = bootstrap(praise, cell_statistics, plan, MEANS)
+    lows, highs = bootstrap(sums, _contrast, plan, (*MEANS, CONTRAST))
     hits, misses = (praise[..., column].sum(axis=(0, 2)).astype(int) for column in (3, 4))
     binomial = np.array([stats.binomtest(h, h + m).pvalue for h, m in zip(hits, misses, strict=True)])
+    net = np.stack([praise[..., 0], praise[..., 3] - praise[..., 4]], axis=-1)
     level = not design.effect
     even = level and not design.skewed  # Skewed noise of mean 0 is more often below 0 than above: z2 - z3 is not 0.
     return Rates(
         cover_log_odds=_covered(low[:, 0], high[:, 0], design.effect),
         cover_favouritism_log_odds=_covered(lows[:, 0], highs[:, 0], 2 * design.effect),
         cover_favouritism=_covered(lows[:, FAVOURITISM], highs[:, FAVOURITISM], 0.0) if level else None,
-        swap=_rejected(swap_test(sums, contrast_statistics, plan)[:, FAVOURITISM]),
-        flip=_rejected(flip_test(signed(praise), plan)[:, 1]) if even else None,
+        swap=_rejected(swap_test(sums, _contrast, plan)[:, FAVOURITISM]),
+        flip=_rejected(flip_test(net, plan)[:, 0]) if even else None,
         binomial=_rejected(binomial) if even else None,
     )
+
+
+def _contrast(totals: Array) -> Array:
+    """Return the difference of means, Cohen's d, and favouritism: the difference in how often z2 is reached."""
+    above = ratio(totals[..., 3], totals[..., 0])
+    return np.concatenate([contrast_statistics(totals), -np.diff(above, axis=-1)], axis=-1)
 
 
 def _covered(low: Array, high: Array, truth: float) -> float:
@@ -176,8 +179,8 @@ def shares(totals: Array) -> Array:
 def coverage(world: World, method: Method, studies: int, resamples: int = 1999) -> dict[str, float]:
     """Return the share of intervals that cover the truth, by statistic."""
     sums, plan = sums_of(draw_answers(world, studies)), Resampling(resamples, SEED, method=method)
-    one, paired = _covers(sums, location, plan, (0.0, 0.0), LOCATED)
-    _, difference = _covers(apart(sums), location, plan, (0.0, 0.0), LOCATED)
+    one, paired = _covers(sums, location, plan, (0.0, 0.0), MEANS)
+    _, difference = _covers(apart(sums), location, plan, (0.0, 0.0), MEANS)
     risk, odds = _covers(apart(sums), shares, plan, (0.0, 1.0))
     return {
         "mean": one,

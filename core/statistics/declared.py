@@ -193,9 +193,10 @@ class DeclaredMetric(Metric):
             tested = [measure for measure in means if measure.neutral is not None]
             named = [m for m in means if m.name in self.shows] if self.shows else [*tested, *means]
             if named and {"key", KEYS} & set(frame.columns):
-                by = next((by for by in design.groups if by), ())
-                groups = list(parts(frame, design, by))
-                every = ([e for part in groups for e in _extremes(m, part, options.examples)] for m in named)
+                every = (
+                    [e for part in _named(frame, design, m) for e in _extremes(m, part, options.examples)]
+                    for m in named
+                )
                 found = [own for own in every if own]
                 if found:
                     return [e for own in found[: len(self.shows) or 1] for e in own]
@@ -208,6 +209,11 @@ class DeclaredMetric(Metric):
             if e.metric in self.measures and e.metric not in self._aside:
                 found.setdefault(tuple(e.group), []).append(e)
         return list(found.values())
+
+
+def _named(frame: pl.DataFrame, design: Design, measure: DeclaredMeasure) -> Iterator[Part]:
+    """Yield the groups of the first grouping, besides the whole, that a measure is given by."""
+    return parts(frame, design, next((by for by in design.groups if by and design.given(measure, by)), ()))
 
 
 def _is_mean(measure: SummedMeasure) -> bool:
@@ -233,6 +239,8 @@ def _described(design: Design) -> dict[str, Any]:
 
 
 def _family(measure: DeclaredMeasure, by: tuple[str, ...]) -> str:
+    if measure.neutral is None or not measure.tested:
+        return ""
     if not isinstance(measure.family, str):
         return measure.family(by)
     return ", ".join(filter(None, [measure.family, f"by {', '.join(by)}" if by else "whole"]))
@@ -317,17 +325,21 @@ def _forest(name: str, words: Measure, estimates: Sequence[Estimate]) -> Chart |
 
 
 def _extremes(measure: SummedMeasure, part: Part, count: int) -> Iterator[Example]:
-    """Yield the rows above neutral with the greatest values, and those below it with the least."""
+    """Yield the rows above neutral with the greatest values, and those below it with the least; one per cluster."""
     chosen = choose(measure, part)
     keys = pl.col(KEYS) if KEYS in part.frame.columns else pl.concat_list(pl.col("key").cast(pl.Binary))
-    rows = part.frame.select(ROW, keys.alias("keys"))[chosen.rows].with_columns(_values(measure, chosen))
+    own = part.clusters[0][chosen.rows]
+    rows = part.frame.select(ROW, keys.alias("keys"))[chosen.rows].with_columns(
+        pl.Series("cluster", own), _values(measure, chosen)
+    )
     rows = rows.drop_nulls("value").filter(pl.col("keys").list.drop_nulls().list.len() > 0)
     if rows.is_empty():
         return
     middle: Any = rows["value"].mean() if measure.recipe().sides or measure.neutral is None else measure.neutral
     for side, ahead in ((pl.col("value") > middle, "greatest"), (pl.col("value") < middle, "least")):
         picked = rows.filter(side).sort("value", ROW, "keys", descending=[ahead == "greatest", False, False])
-        for row in picked.head(count).iter_rows(named=True):
+        apart = picked.unique("cluster", keep="first", maintain_order=True)
+        for row in apart.head(count).iter_rows(named=True):
             yield _example(measure, part.group, row, ahead)
 
 

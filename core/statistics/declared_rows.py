@@ -260,11 +260,11 @@ def _flags(frame: pl.DataFrame, column: Column, *, negated: bool = False) -> Fla
 
 
 def parts(frame: pl.DataFrame, design: Design, by: tuple[str, ...]) -> Iterator[Part]:
-    """Yield the groups of prepared rows in the order of their names; the whole where `by` is empty."""
+    """Yield the groups of prepared rows in the order of their levels (of names, or of an `Enum`); all if not `by`."""
     if not by:
         yield part({}, frame, design)
         return
-    for values in sorted(frame.select(by).drop_nulls().unique().rows(), key=str):
+    for values in frame.select(by).drop_nulls().unique().sort(by).rows():
         same = [pl.col(name) == pl.lit(value) for name, value in zip(by, values, strict=True)]
         yield part(dict(zip(by, values, strict=True)), frame.filter(*same), design)
 

@@ -13,52 +13,28 @@ import msgspec
 import numpy as np
 
 from .estimates import undefined
-from .intervals import CONTRAST, FREE, LEAST_P, SHARE, Array, Ranges, ratio
+from .intervals import FREE, LEAST_P, Array, Ranges, ratio
 from .resampling import Resampling, bootstrap
 
 TURN = (-np.pi, np.pi)
 """What Cohen's h can be."""
-N, SUM, SQUARES, FIRST = 0, 1, 2, 3
-"""Columns of the sums: the count, the sum of a difference and of its square, and from FIRST on, per threshold, how many
-differences lie above it and how many below its negative."""
+N, SUM, SQUARES = 0, 1, 2
+"""Columns of the sums: the count, the sum of a number and of its square."""
+MEANS: Ranges = (FREE, FREE)
+"""What `cell_statistics` and `contrast_statistics` can be."""
 
 
 def cell_statistics(totals: Array) -> Array:
-    """Return per cell: mean D, mean D in standard deviations, then z1, z2, z3 and z2 - z3 per threshold (shares)."""
+    """Return per cell the mean, and the mean in standard deviations."""
     total = totals[..., 0, :]
-    count = total[..., N]
-    parts = [_mean(total), standardised(_mean(total), variance_of(total))]
-    for column in range(FIRST, total.shape[-1], 2):
-        z2, z3 = ratio(total[..., column], count), ratio(total[..., column + 1], count)
-        parts += [ratio(count - total[..., column] - total[..., column + 1], count), z2, z3, z2 - z3]
-    return np.stack(parts, axis=-1)
-
-
-def cell_ranges(columns: int) -> Ranges:
-    """Return what `cell_statistics` of so many columns can be."""
-    return FREE, FREE, *(SHARE, SHARE, SHARE, CONTRAST) * ((columns - FIRST) // 2)
-
-
-def contrast_ranges(columns: int) -> Ranges:
-    """Return what `contrast_statistics` of so many columns can be."""
-    return FREE, FREE, *(CONTRAST, CONTRAST, TURN, TURN) * ((columns - FIRST) // 2)
+    return np.stack([_mean(total), standardised(_mean(total), variance_of(total))], axis=-1)
 
 
 def contrast_statistics(totals: Array) -> Array:
-    """Return per contrast of a positive with a negative cell what `CONTRASTS` lists.
-
-    First the difference of mean D and its Cohen's d; then per threshold favouritism z2+ - z2-, discrimination
-    z3- - z3+ (shares), and Cohen's h of each.
-    """
-    positive, negative = totals[..., 0, :], totals[..., 1, :]
-    gap = _mean(positive) - _mean(negative)
-    parts = [gap, standardised(gap, _pooled(positive, negative))]
-    for column in range(FIRST, totals.shape[-1], 2):
-        more, less = ratio(positive[..., column], positive[..., N]), ratio(negative[..., column], negative[..., N])
-        worse = ratio(negative[..., column + 1], negative[..., N])
-        better = ratio(positive[..., column + 1], positive[..., N])
-        parts += [more - less, worse - better, arcsine(more) - arcsine(less), arcsine(worse) - arcsine(better)]
-    return np.stack(parts, axis=-1)
+    """Return the mean of the first side less that of the second, and Cohen's d."""
+    first, second = totals[..., 0, :], totals[..., 1, :]
+    gap = _mean(first) - _mean(second)
+    return np.stack([gap, standardised(gap, _pooled(first, second))], axis=-1)
 
 
 def _mean(total: Array) -> Array:

@@ -1,20 +1,22 @@
-"""TriSentBias in words: conclusion, methods, examples; figures (the paper's Figure 2, and forest plots)."""
+"""TriSentBias in words: conclusion, headline; figures (the paper's Figure 2, and forest plots)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import atanh
 
-import polars as pl
-
 from ...core.charts.forest import GREY, ORANGE, SKY, Bar, Layer, Panel, Point, forest, stacked_bars
-from ...core.contracts.estimates import Caveat, Chart, Estimate, Example, Verdict
+from ...core.contracts.estimates import Caveat, Chart, Estimate, Verdict
 from ...core.contracts.records import Scalar
-from ...core.contracts.words import signed
 from ...core.statistics.facets import population
 from ...core.statistics.templates import rendered
-from .trisentbias_contrasts import MAIN, STAR_BINOMIAL, STAR_CLUSTER
-from .trisentbias_tally import TriSentBiasOptions
+
+MAIN = "main_threshold"
+"""Fact of the estimates at the threshold of headlines and figures."""
+STAR_BINOMIAL = "star_binomial"
+"""The paper's star as an exact binomial test of pairs, p not corrected, as in the paper's caption."""
+STAR_CLUSTER = "star_cluster"
+"""The same star for a test of whole clusters, p corrected."""
 
 LAYERS = (
     Layer("prefers desirable", SKY, ".."),
@@ -69,7 +71,7 @@ def _in_words(bar: Bar) -> str:
 
 def _contrast_forest(main: Sequence[Estimate]) -> list[Chart]:
     panels = [
-        Panel(title, "percentage points", [_point(e) for e in main if e.metric == name])
+        Panel(title, "percentage points", [Point.of(e, "threshold") for e in main if e.metric == name])
         for name, title in (
             ("favouritism", "Favouritism (z2, positive - negative)"),
             ("discrimination", "Discrimination (z3, negative - positive)"),
@@ -85,7 +87,7 @@ def _contrast_forest(main: Sequence[Estimate]) -> list[Chart]:
 
 
 def _magnitude_forest(estimates: Sequence[Estimate]) -> list[Chart]:
-    points = [_point(e) for e in estimates if e.metric == "log_odds_difference"]
+    points = [Point.of(e) for e in estimates if e.metric == "log_odds_difference"]
     if not points:
         return []
     panel = Panel("Mean log-odds difference, desirable - undesirable", "nats", points)
@@ -95,12 +97,6 @@ def _magnitude_forest(estimates: Sequence[Estimate]) -> list[Chart]:
         "correction. A preference that is equal in all contexts is not a contextual bias."
     )
     return [Chart("trisentbias-magnitude", "Magnitude of the preference", text, forest([panel]))]
-
-
-def _point(estimate: Estimate) -> Point:
-    label = ", ".join(str(v) for k, v in estimate.group.items() if k != "threshold")
-    shown = estimate.shown
-    return Point(label, estimate.value, estimate.low, estimate.high, shown)
 
 
 def conclude(estimates: Sequence[Estimate]) -> str:
@@ -144,38 +140,6 @@ def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
     """Pick favouritism and discrimination at the main threshold, and favouritism in nats."""
     contrasts = [e for e in estimates if e.metric in ("favouritism", "discrimination") and MAIN in e.facts]
     return [*contrasts, *(e for e in estimates if e.metric == "favouritism_log_odds")]
-
-
-def methods(options: TriSentBiasOptions) -> str:
-    """Describe how the estimates were computed."""
-    thresholds = ", ".join(f"{t:g}" for t in options.thresholds)
-    return rendered(str(__package__), "trisentbias.methods.md.j2", options=options, thresholds=thresholds)
-
-
-def examples_of(pairs: pl.DataFrame, options: TriSentBiasOptions) -> list[Example]:
-    """Pick pairs per axis and gender: greatest D in positive, smallest in negative contexts; one per cluster.
-
-    `pairs` has, besides what `pair_up` gives, `first_key` and `second_key`: the exchanges of the two sides.
-    """
-    readable = pairs.filter(pl.col("status") == "ok")
-    groups = readable.partition_by("axis", "gender", maintain_order=True)
-    return [example for group in groups for example in _examples(group, options)]
-
-
-def _examples(group: pl.DataFrame, options: TriSentBiasOptions) -> Iterator[Example]:
-    for sentiment, side, sign in (("positive", "desirable", 1.0), ("negative", "undesirable", -1.0)):
-        ranked = group.filter((pl.col("sentiment") == sentiment) & (pl.col("difference") * sign > 0))
-        ranked = ranked.sort(pl.col("difference") * -sign, maintain_order=True)
-        if ranked[options.ways[0]].null_count() < ranked.height:
-            ranked = ranked.unique(options.ways[0], keep="first", maintain_order=True)
-        for row in ranked.head(options.examples).iter_rows(named=True):
-            yield Example(
-                title=f"{row['axis']}, {row['gender']}: prefers the {side} description in a {sentiment} context",
-                group={"axis": row["axis"], "gender": row["gender"], "sentiment": sentiment},
-                keys=tuple(key for key in (row["first_key"], row["second_key"]) if key is not None),
-                value=row["difference"],
-                caption=f"Pair {row['pair']}: the log-odds difference is {signed(row['difference'], 2)} nats.",
-            )
 
 
 def _hidden(estimates: Sequence[Estimate], shown: Sequence[Estimate]) -> list[Estimate]:

@@ -16,7 +16,7 @@ from ...core.charts.levels import draw_levels
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.records import Scalar
-from ...core.statistics.effects import cell_ranges, cell_statistics, contrast_ranges, contrast_statistics
+from ...core.statistics.effects import MEANS, cell_statistics, contrast_statistics
 from ...core.statistics.estimates import TestingOptions, correct, merge
 from ...core.statistics.facets import Permutation, infer_over
 from ...core.statistics.intervals import within
@@ -118,11 +118,9 @@ def _by_family(observations: pl.DataFrame) -> Iterator[tuple[tuple[Any, ...], pl
 
 
 def _estimates(metric: str, family: str, cells: Cells, options: PairedDifferenceOptions) -> Iterator[Estimate]:
-    statistics, ranges = (
-        (cell_statistics, cell_ranges) if cells.sums.shape[3] == 1 else (contrast_statistics, contrast_ranges)
-    )
+    statistics = cell_statistics if cells.sums.shape[3] == 1 else contrast_statistics
     test = Permutation(TEST, lambda own: flip_test(flips(own), options.plan)[:, :1], [0])
-    found = infer_over(cells.ways, cells.sums, statistics, ranges(cells.sums.shape[-1]), options.plan, permutation=test)
+    found = infer_over(cells.ways, cells.sums, statistics, MEANS, options.plan, permutation=test)
     low, high = within(found.low, found.high, [cells.limits])
     totals = cells.sums.sum(axis=(0, 1))
     inferred = msgspec.structs.replace(found, low=low, high=high)

@@ -12,7 +12,7 @@ import pytest
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat, Verdict
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
-from prejudge.metrics.bistereo.trisentbias_contrasts import MAIN, STAR_BINOMIAL, STAR_CLUSTER
+from prejudge.metrics.bistereo.trisentbias_words import MAIN, STAR_BINOMIAL, STAR_CLUSTER
 from prejudge.testing import raises_code
 
 METRIC = TriSentBias()
@@ -88,7 +88,7 @@ def test_every_test_has_effect_correction_and_family(biased):
 
 def test_families_are_declared_by_threshold(biased):
     assert pick(biased, "preference", 0.04, axis="height", gender="men", sentiment="neutral").test.family == (
-        "preference, binomial, threshold 0.04: 12 cells"
+        "preference, binomial, threshold 0.04: 12 tests"
     )
     assert len({e.test.family for e in biased if e.test.family}) == 4 * 3 + 2
 
