@@ -124,9 +124,15 @@ def ensure_listed(frame: pl.DataFrame, told: Mapping[str, Any], rows: str = "est
 
 
 def reworded(value: Any) -> Any:
-    """Return a label as it is written now: what is counted was called pairs in every study, and one test `tests`."""
+    """Return a label as it is written now: what is counted was called pairs in every study, and one test `tests`.
+
+    TriSentBias is declared: its tests and families are named as those of every declared metric.
+    """
     if not isinstance(value, str):
         return value
+    value = re.sub(r", cluster permutation(?=[,:])", "", re.sub(r"(: \d+) cells$", r"\1 tests", value))
+    value = value.replace("permutation of positive and negative within cluster", "permutation of the two sides")
+    value = value.replace("matched-pairs risk", "matched risk")
     return re.sub(r": 1 \w+( \w+)*$", ": 1 test", re.sub(r"^(Wilson|chi-square .*), pairs$", r"\1, answers", value))
 
 
