@@ -135,8 +135,8 @@ class DeclaredMetric(Metric):
         return self._units(observations, options, _is_mean)
 
     def designs(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
-        """Return the same with ranks."""
-        return self._units(observations, options, lambda m: _is_mean(m) or isinstance(m, Ranks | Groups), True)
+        """Return the same with ranks, of the measures that the headline names and tests."""
+        return self._units(observations, options, _is_planned, True)
 
     def _units(
         self, observations: pl.DataFrame, options: Any, wanted: Callable[[SummedMeasure], bool], tests: bool = False
@@ -222,6 +222,12 @@ def _is_mean(measure: SummedMeasure) -> bool:
     A measure with a paper's own test repeats one that is tested over clusters.
     """
     return measure.is_mean and measure.out is None and measure.test is None
+
+
+def _is_planned(measure: SummedMeasure) -> bool:
+    """Return whether the effects that its test can detect are planned for."""
+    headed = measure.main and measure.tested and measure.neutral is not None
+    return headed and (_is_mean(measure) or isinstance(measure, Ranks | Groups))
 
 
 def _described(design: Design) -> dict[str, Any]:

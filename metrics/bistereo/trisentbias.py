@@ -95,6 +95,7 @@ def _magnitudes() -> Iterator[SummedMeasure]:
         "log_odds_difference",
         value="difference",
         neutral=0,
+        main=False,
         groups=(CELL,),
         family=lambda by: "log_odds_difference",
         label="Log-odds difference",
@@ -108,7 +109,7 @@ def _shares(threshold: float, *, main: bool) -> Iterator[SummedMeasure]:
     """Yield the measures at one threshold."""
     liked, disliked = pl.col("npll") > threshold, pl.col("npll") < -threshold
     told: dict[str, Any] = {"group": {"threshold": threshold}, "facts": {MAIN: True} if main else {}}
-    of_group, of_cell = told | {"groups": (GROUP,)}, told | {"groups": (CELL,)}
+    of_group, of_cell = told | {"groups": (GROUP,)}, told | {"groups": (CELL,), "main": False}
 
     def family(name: str) -> dict[str, Any]:
         return {"family": lambda by: f"{name}, threshold {threshold:g}"}
