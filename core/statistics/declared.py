@@ -245,7 +245,8 @@ def _described(design: Design) -> dict[str, Any]:
 
 
 def _family(measure: DeclaredMeasure, by: tuple[str, ...]) -> str:
-    if measure.neutral is None or not measure.tested:
+    own = isinstance(measure, SummedMeasure) and measure.test is not None
+    if not (own or (measure.tested and measure.neutral is not None)):
         return ""
     if not isinstance(measure.family, str):
         return measure.family(by)
