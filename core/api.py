@@ -30,6 +30,7 @@ from .engine.observations import stack
 from .engine.plan import StagePlan
 from .engine.plan import plan as plan_study
 from .engine.progress import Progress
+from .engine.retry import LONGEST_SECONDS
 from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
 from .report.examples import show_request, show_response
@@ -71,6 +72,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     max_cost: float | None = None
     """US dollars, from the registry's prices."""
+    keep_going: bool = False
+    """Ask on where many requests in a row fail alike, are answered with nothing, or cannot be read. Without it
+    such a run stops with `HaltedError`; all answers are stored."""
+    max_wait: float = LONGEST_SECONDS
+    """Longest wait in seconds that an endpoint may ask for. If it asks for more again, the run
+    stops with `HaltedError`."""
     leave_out: tuple[str, ...] = ()
     """Parts to leave out of the report: `examples`, `images`."""
 
@@ -78,6 +85,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def caps(self) -> Caps:
         """Return the budget of a run."""
         return Caps(requests=self.max_requests, tokens=self.max_tokens, cost=self.max_cost)
+
+    @property
+    def run_options(self) -> RunOptions:
+        """Return the settings of a new run."""
+        return RunOptions(mode=self.mode, caps=self.caps, keep_going=self.keep_going, longest_wait=self.max_wait)
 
     def __post_init__(self) -> None:
         """Refuse an unknown mode, and a budget that is not above 0."""
@@ -158,9 +170,7 @@ async def arun(
     catalogue = Catalogue.load(settings.registry)
     resolved = _resolve(catalogue, study, model, options)
     with Store(settings.store, later=True) as store:
-        name = await execute(
-            catalogue, resolved, store, RunOptions(mode=settings.mode, caps=settings.caps), settings.progress
-        )
+        name = await execute(catalogue, resolved, store, settings.run_options, settings.progress)
         return _scored(catalogue, store, name, settings)
 
 

@@ -36,6 +36,7 @@ class Shown:
         self._clock, self._next = clock, float("inf")
         self._stage: tuple[str, str, int] | None = None
         self._began, self._last = 0.0, Counts()
+        self._waits: float | None = None
 
     def begin(self, run: str) -> None:
         """Receive the run's name."""
@@ -51,7 +52,8 @@ class Shown:
     def update(self, counts: Counts) -> None:
         """Refresh the display of the stage, if the last refresh was long enough ago."""
         self._last = counts
-        if (now := self._clock()) >= self._next:
+        waits, self._waits = counts.waiting_until != self._waits, counts.waiting_until
+        if (now := self._clock()) >= self._next or waits:
             self._next = now + self.every
             self.looked(self._reading())
 

@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from ..catalogue.study import Catalogue, Study
-from ..contracts.errors import BudgetError, UsageError
+from ..contracts.errors import BudgetError, HaltedError, UsageError
 from ..engine.budget import Caps
 from ..engine.manifest import Manifest, digest_data
 from ..engine.runs import RunOptions, execute
@@ -28,6 +28,7 @@ from .shared import (
     again_words,
     budget_options,
     data_option,
+    fault_options,
     leave_out_option,
     model_option,
     orders_option,
@@ -61,6 +62,7 @@ SPENT = 3
     help="use: ask only requests without a stored answer; replay: ask nothing; refresh: ask all requests again.",
 )
 @budget_options
+@fault_options
 @store_option
 @runs_option
 @registry_option
@@ -79,6 +81,8 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
         mode=cast("Mode", where["mode"]),
         command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])),
         caps=_read_caps(where),
+        keep_going=where["keep_going"],
+        longest_wait=where["max_wait"],
     )
     return perform(catalogue, chosen, options, where)
 
@@ -86,6 +90,7 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
 @click.command()
 @run_argument
 @budget_options
+@fault_options
 @store_option
 @runs_option
 @registry_option
@@ -104,7 +109,13 @@ def resume(name: str, **where: Any) -> int:
             code="run.not-resumable",
         )
     ensure_same_data(manifest)
-    options = RunOptions(name=found.name, command=manifest.command, caps=_read_caps(where))
+    options = RunOptions(
+        name=found.name,
+        command=manifest.command,
+        caps=_read_caps(where),
+        keep_going=where["keep_going"],
+        longest_wait=where["max_wait"],
+    )
     return perform(catalogue, manifest.study, options, where)
 
 
@@ -141,6 +152,8 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapp
             name = asyncio.run(execute(catalogue, study, store, options, progress))
         except KeyboardInterrupt:
             raise UsageError(f"interrupted. {_resume(progress.run, where)}", code="run.interrupted") from None
+        except HaltedError as halted:
+            raise HaltedError(f"{halted} {_resume(progress.run, where)}", code=halted.code) from None
         except BudgetError as spent:
             progress.close()
             click.echo(f"prejudge: {spent} {_resume(progress.run, where)}", err=True)

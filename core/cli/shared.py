@@ -12,6 +12,7 @@ import click
 from ..contracts.errors import DataError, StoreError, UsageError
 from ..contracts.options import parse_assignments
 from ..engine.manifest import in_words, remeasured_in
+from ..engine.retry import LONGEST_SECONDS
 from ..store.engine import lacks_file
 from ..store.urls import DEFAULT, option_words, store_url
 from .completing import complete_file, complete_model, complete_run, complete_study
@@ -125,6 +126,23 @@ def budget_options(command: F) -> F:
         text = f"Budget of this command in {what}. At the limit the run stops; `prejudge resume` continues it."
         command = click.option(f"--max-{name}", type=kind, default=None, help=text)(command)
     return command
+
+
+def fault_options(command: F) -> F:
+    """Add the options on faults that all requests of a run meet."""
+    command = click.option(
+        "--max-wait",
+        type=click.FloatRange(min=0, min_open=True),
+        default=LONGEST_SECONDS,
+        show_default=True,
+        metavar="SECONDS",
+        help="Longest wait that an endpoint may ask for. If it asks for more again, the run stops.",
+    )(command)
+    return click.option(
+        "--keep-going",
+        is_flag=True,
+        help="Ask on where many requests in a row fail alike, are answered with nothing, or cannot be read.",
+    )(command)
 
 
 def read_assignments(assignments: tuple[str, ...], data: str | None, orders: str | None = None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ PrejudgeError
 │   ├── UnsupportedOperationError  the model does not support an operation of the study
 │   ├── PluginError            a plugin breaks its contract
 │   ├── BudgetError            a run spent its budget; it can be resumed
+│   ├── HaltedError            a run met a fault that all its requests share; it can be resumed
 │   └── StoreError             the store cannot be opened, read or written
 │       └── ReplayMissError    requests of a `replay` have no stored answer
 └── ModelError                 a model did not answer; carries a `RetryDecision`
@@ -137,6 +138,12 @@ class BudgetError(UsageError):
     """Report a budget that is spent; all answers are stored."""
 
     code = "budget-spent"
+
+
+class HaltedError(UsageError):
+    """Report a fault that all requests of a run meet, so that it was stopped; all answers are stored."""
+
+    code = "run.halted"
 
 
 class StoreError(UsageError):

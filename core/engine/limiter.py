@@ -2,7 +2,9 @@
 
 An endpoint that never answers 429 (too many requests) is limited only by its concurrency; the first 429 sets a rate
 (`pace.py`). Calls that were sent before a decrease of the rate do not decrease it again. A waiting call holds no slot;
-calls wait in a queue, in which only the first one sleeps.
+calls wait in a queue, in which only the first one sleeps. While the endpoint is down (`outage.py`), one call at a time
+probes it. No wait is longer than a setting; an endpoint that asks for more a second time, or is down for longer, stops
+the run (`halt`).
 """
 
 from __future__ import annotations
@@ -19,13 +21,17 @@ from typing import NamedTuple
 import msgspec
 
 from ..contracts.adapter import Limits, ModelAdapter, Room, Services
-from ..contracts.errors import ModelError, RateLimitError
+from ..contracts.errors import HaltedError, ModelError, RateLimitError, TransientError
 from ..store import Store
+from .outage import Outage
 from .pace import Pace
+from .retry import LONGEST_SECONDS
 
 LOG = logging.getLogger(__name__)
 FIRST_WINDOW = 8
 """Calls in flight before the first answer of an endpoint; doubled each round, up to its concurrency."""
+SILENT_SECONDS = 30.0
+"""Seconds after which an endpoint that never answered counts as unavailable."""
 
 
 class Ticket(NamedTuple):
@@ -60,8 +66,18 @@ class Clock(msgspec.Struct, frozen=True):
 class Limiter:
     """Limits the calls to one endpoint; used in one event loop."""
 
-    def __init__(self, limits: Limits, *, remote: bool = True, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        remote: bool = True,
+        clock: Clock | None = None,
+        longest_seconds: float = LONGEST_SECONDS,
+    ) -> None:
         self._clock = clock or Clock()
+        self._remote, self._longest = remote, longest_seconds
+        self._outage, self._answered = Outage(), False
+        self._overlong: float | None = None
         self._most = limits.concurrency
         self._window = min(limits.concurrency, FIRST_WINDOW) if remote else limits.concurrency
         self._busy = 0
@@ -70,6 +86,18 @@ class Limiter:
         self._freed: asyncio.Future[None] | None = None
         self._pace = Pace(self._clock.now(), limits.requests_per_minute)
         self.paced = Paced()
+        self.halt: HaltedError | None = None
+        """Why no further call should be sent, if there is a reason."""
+
+    @property
+    def waits(self) -> float:
+        """Return the seconds until the next call may be sent, because of the rate or at the endpoint's request."""
+        return max(0.0, self._pace.wait(self._clock.now()))
+
+    @property
+    def down(self) -> bool:
+        """Return whether the endpoint is down."""
+        return self._outage.open
 
     @property
     def rate(self) -> float | None:
@@ -78,15 +106,19 @@ class Limiter:
 
     async def enter(self, requests: int) -> Ticket:
         """Wait for a slot and for the time of a call; always return the ticket with `leave`, also after an error."""
-        if self._turn.locked() or self._busy >= self._window or self._pace.wait(self._clock.now()) > 0:
+        if self._turn.locked() or self._busy >= self._slots or self._pace.wait(self._clock.now()) > 0:
             async with self._turn:
                 await self._wait()
                 return self._let(requests)
         return self._let(requests)
 
+    @property
+    def _slots(self) -> int:
+        return 1 if self._outage.open else self._window
+
     async def _wait(self) -> None:
         while True:
-            if self._busy >= self._window:
+            if self._busy >= self._slots:
                 self._freed = asyncio.get_running_loop().create_future()
                 await self._freed
             elif (seconds := self._pace.wait(began := self._clock.now())) > 0:
@@ -117,22 +149,58 @@ class Limiter:
             LOG.info("the endpoint is at its limit: %.2f requests per second from now on", self.rate or 0.0)
         if limited:
             self.paced.limited += len(limited)
-            self._pause(now, limited)
+            self._pause(now, ticket, limited)
         elif self._window < self._most and self._filled >= ticket.sent and not any(map(_failed, answers)):
             self._window += 1
+        if self._remote and answers:
+            self._watch(now, ticket, answers)
 
-    def _pause(self, now: float, limited: Sequence[RateLimitError]) -> None:
+    def _watch(self, now: float, ticket: Ticket, answers: Sequence[object]) -> None:
+        failed = all(isinstance(answer, TransientError) for answer in answers)
+        self._answered = self._answered or not failed
+        if (seconds := self._outage.learn(now, ticket.sent, failed=failed)) > 0:
+            LOG.info("the endpoint is down; it is tried again in %.1f s", seconds)
+            self._pace.pause(now, min(seconds, self._longest))
+        allowed = self._longest if self._answered else min(SILENT_SECONDS, self._longest)
+        if failed and self._outage.lasted(now) >= allowed:
+            lasted = f"the endpoint has not answered for {self._outage.lasted(now):,.0f} s."
+            mend = f"The last failure: {answers[-1]} Resume the run when it answers again."
+            code = "endpoint.down" if self._answered else "model.silent"
+            self.halt = HaltedError(f"{lasted} {mend}", code=code)
+
+    def _pause(self, now: float, ticket: Ticket, limited: Sequence[RateLimitError]) -> None:
         named = [error.retry_after for error in limited if error.retry_after is not None]
+        if not named:
+            return
+        seconds = self._allow(now, ticket.sent, max(named))
         # While no limit is known, only the request that met a 429 waits, not all requests.
-        if named and self._pace.limited:
+        if self._pace.limited or seconds >= self._longest:
             LOG.info("the endpoint asks to wait %.1f s", max(named))
-            self._pace.pause(now, max(named))
+            self._pace.pause(now, seconds)
+
+    def _allow(self, now: float, sent: float, seconds: float) -> float:
+        """Return how long to wait when the endpoint asks for so many seconds."""
+        if seconds <= self._longest:
+            self._overlong = None
+            return seconds
+        if self._overlong is None:
+            self._overlong = now + self._longest
+        elif sent >= self._overlong:
+            self.halt = HaltedError(
+                f"the endpoint asks to wait {seconds:,.0f} s, after a wait of {self._longest:,.0f} s at its request. "
+                "Resume the run later, or allow a longer wait (--max-wait).",
+                code="endpoint.wait",
+            )
+        return self._longest
 
     def hear(self, room: Room) -> None:
         """Wait if the endpoint announces that no requests remain in the current window."""
         if room.remaining < 1:
             # The endpoint names the time when its full limit is available; the next request is allowed long before.
-            self._pace.pause(self._clock.now(), room.reset_seconds / max(1.0, room.limit or 1.0))
+            now = self._clock.now()
+            self._pace.pause(now, self._allow(now, now, room.reset_seconds / max(1.0, room.limit or 1.0)))
+        else:
+            self._overlong = None
 
     def take(self) -> Paced:
         """Return the statistics since the last call, and reset them."""
@@ -144,14 +212,17 @@ class Limiter:
 class Limiters:
     """A limiter per endpoint: adapters that name the same endpoint share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest_seconds: float = LONGEST_SECONDS) -> None:
+        self._longest = longest_seconds
         self._known: dict[str, Limiter] = {}
 
     def of(self, adapter: ModelAdapter) -> Limiter:
         """Return the limiter of an adapter's endpoint; an adapter without an endpoint has its own limiter."""
         name = adapter.endpoint or f"{id(adapter)}"
         if name not in self._known:
-            self._known[name] = Limiter(adapter.limits, remote=adapter.endpoint is not None)
+            self._known[name] = Limiter(
+                adapter.limits, remote=adapter.endpoint is not None, longest_seconds=self._longest
+            )
         return self._known[name]
 
     def bind(self, adapters: Iterable[ModelAdapter], store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Protocol
 
 import msgspec
@@ -86,6 +87,7 @@ class Reading(msgspec.Struct, frozen=True):
             "cost": self.counts.cost,
             "rate": _rounded(self.rate),
             "pace": self.counts.pace,
+            "waiting_until": self.counts.waiting_until,
             "seconds": round(self.seconds, 3),
             "seconds_left": _rounded(self.seconds_left),
         }
@@ -99,6 +101,9 @@ class Reading(msgspec.Struct, frozen=True):
             words.append(_per_second(self.rate))
         if counts.pace is not None:
             words.append(f"endpoint limit {_per_second(counts.pace)}")
+        if counts.waiting_until is not None and counts.waiting_until > time.time():
+            clock = time.strftime("%H:%M", time.localtime(counts.waiting_until))
+            words.append(f"waiting until {clock}: the endpoint asked for it or is down")
         if counts.cost is not None:
             words.append(f"cost ${counts.cost:,.4f}" if counts.cost < 1 else f"cost ${counts.cost:,.2f}")
         return ", ".join(words)

@@ -9,6 +9,8 @@ import msgspec
 
 from ..contracts.errors import ModelError, RateLimitError, RetryDecision
 
+LONGEST_SECONDS = 900.0
+"""Default of the longest wait that an endpoint may ask for."""
 RETRIED = frozenset({RetryDecision.RATE_LIMIT, RetryDecision.TRANSIENT})
 
 
@@ -21,6 +23,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     base_seconds: float = 0.5
     """Seconds of the first back-off; each further one is twice as long."""
     cap_seconds: float = 60.0
+    longest_seconds: float = LONGEST_SECONDS
+    """Maximum wait, also where the endpoint names a longer one."""
 
     def again(self, error: ModelError, retries: int) -> bool:
         """Return whether a failed request is retried after this many retries."""
@@ -28,8 +32,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return error.decision in RETRIED and retries < (self.max_rate_limited if limited else self.max_retries)
 
     def wait(self, errors: Iterable[ModelError], retries: int) -> float:
-        """Return the seconds to wait: as the endpoint asked, else an exponential back-off with jitter."""
+        """Return the seconds to wait: as the endpoint asked, up to a limit; else a back-off with jitter."""
         named = [e.retry_after for e in errors if isinstance(e, RateLimitError) and e.retry_after is not None]
         if named:
-            return max(named)
+            return min(self.longest_seconds, max(named))
         return min(self.cap_seconds, self.base_seconds * 2.0**retries) * random.uniform(0.5, 1.0)

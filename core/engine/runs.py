@@ -18,7 +18,7 @@ from ..catalogue.study import Catalogue, Instrument, Study
 from ..contracts import Stage, Trial, Unreadable
 from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.canonical import decode_response, encode, identity_digest
-from ..contracts.errors import BudgetError, ReplayMissError, UnsupportedOperationError
+from ..contracts.errors import BudgetError, HaltedError, ReplayMissError, UnsupportedOperationError
 from ..contracts.records import AnyResponse
 from ..contracts.words import counted
 from ..store import Found, NewTrial, Store
@@ -40,7 +40,9 @@ from .manifest import (
 from .observations import observe_stage
 from .progress import Progress, Silent
 from .reading import First, read_answer
-from .scheduler import Keyed, Mode, Scheduler
+from .retry import LONGEST_SECONDS, RetryPolicy
+from .scheduler import Counts, Keyed, Mode, Scheduler
+from .wall import Wall
 
 WINDOW = 4096
 """Trials planned at a time."""
@@ -58,6 +60,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The command line, for the manifest."""
     caps: Caps = Caps()
     """Limits of what may be spent from now on."""
+    keep_going: bool = False
+    """Whether to go on where all requests meet the same fault."""
+    longest_wait: float = LONGEST_SECONDS
+    """Seconds that an endpoint may ask for; it stops the run if it asks for more again."""
 
 
 async def execute(
@@ -69,6 +75,7 @@ async def execute(
         UsageError: the study cannot be run, or its design is empty; nothing was asked.
         ReplayMissError: requests of a `replay` have no stored answer.
         BudgetError: the budget is spent; the run can be resumed.
+        HaltedError: all requests meet the same fault, or the endpoint is down; the run can be resumed.
         ModelError: the model refuses the key or account.
     """
     earlier = find_earlier(store, options.name, study)
@@ -115,7 +122,7 @@ class _Parts(NamedTuple):
 class _Run:
     def __init__(self, parts: _Parts, store: Store, options: RunOptions, progress: Progress) -> None:
         self.study, self.instrument, self.adapters, self.owner, self.prices = parts
-        self.limiters, self.budget = Limiters(), Budget(options.caps) if options.caps.any else None
+        self.limiters, self.budget = Limiters(options.longest_wait), Budget(options.caps) if options.caps.any else None
         self.limiters.bind(self.adapters.values(), store)
         self.store, self.options, self.progress = store, options, progress
         self.records: dict[str, StageRecord] = {}
@@ -151,7 +158,7 @@ class _Run:
         try:
             await self._stages(ledger)
             state = "finished"
-        except (asyncio.CancelledError, BudgetError):
+        except (asyncio.CancelledError, BudgetError, HaltedError):
             state = "interrupted"
             raise
         finally:
@@ -161,7 +168,7 @@ class _Run:
 
     def _end(self, run_id: int, state: str, base: Manifest) -> None:
         """Record the end of the run; if nothing was asked, its earlier record stays unchanged."""
-        notes = tuple(_told(*item) for item in self.notes.items())
+        notes = (*(_told(*item) for item in self.notes.items()), *_estimated(self.records))
         before, manifest = self.before, encode(msgspec.structs.replace(base, stages=self.records, notes=notes))
         if self.called or before is None:
             self.store.end_run(run_id, state, manifest)
@@ -187,6 +194,8 @@ class _Run:
             model_id=await ledger.ensure_model(adapter.identity),
             identity=identity_digest(adapter.identity),
             mode=self.options.mode,
+            policy=RetryPolicy(longest_seconds=self.options.longest_wait),
+            wall=None if self.options.keep_going else Wall(stage.read),
             on_progress=self.progress.update,
             limiter=(limiter := self.limiters.of(adapter)),
             budget=self.budget,
@@ -197,7 +206,7 @@ class _Run:
             await self._keep_images(stage, adapter, ledger)
             await self._windows(stage, scheduler)
         finally:
-            now = StageRecord(planned, asdict(scheduler.counts), describe(limiter.take()))
+            now = StageRecord(planned, _record(scheduler.counts), describe(limiter.take()))
             self.records[stage.name] = add_up(self.recorded, stage.name, now)
             self.called |= any(now.counts[name] for name in ("asked", "failed", "retried"))
         if scheduler.counts.missed:
@@ -244,6 +253,16 @@ class _Run:
         )
 
 
+def _estimated(records: Mapping[str, StageRecord]) -> tuple[str, ...]:
+    """Return a note if the cost of answers is an estimate."""
+    count = sum(int(record.counts.get("estimated") or 0) for record in records.values())
+    return (f"{counted(count, 'answer')} without a credible count of tokens, charged as estimated",) if count else ()
+
+
+def _record(counts: Counts) -> dict[str, float | int | None]:
+    return {name: value for name, value in asdict(counts).items() if name != "waiting_until"}
+
+
 def _told(note: str, images: int) -> str:
     return f"{counted(images, 'image')}: {note}" if images else note
 
@@ -273,6 +292,10 @@ class _Window:
         self.scheduler.on_progress(self.scheduler.counts)
 
     async def _ask(self, places: Iterable[int]) -> None:
+        places = list(places)
+        if (wall := self.scheduler.wall) is not None:
+            for place in places:
+                wall.expect(self.keyed[place].key, self.trials[place])
         self.found |= await self.scheduler.settle([self.keyed[place] for place in places])
 
     async def _unanswered(self, attempt: int) -> list[int]:

@@ -19,24 +19,30 @@ from ..contracts.canonical import encode, encode_response, request_key
 from ..contracts.errors import (
     AuthenticationError,
     DataError,
+    HaltedError,
     ModelError,
     PermanentError,
+    PrejudgeError,
     RetryDecision,
-    TransientError,
 )
-from ..contracts.records import AnyRequest, AnyResponse, Drawing
+from ..contracts.records import AnyRequest, AnyResponse, Drawing, Generation, Response
 from ..store import Failure, Found, NewExchange
 from .budget import Budget, Spending
 from .ledger import Ledger
-from .limiter import Limiter
+from .limiter import Limiter, Ticket
 from .retry import RetryPolicy
 from .tokens import RULE_OF_THUMB, Tokens, guess_cost
+from .wall import Wall
 
 LOG = logging.getLogger(__name__)
 SILENT = 10
 """Number of failed requests, without a single answer, after which the model is considered unavailable."""
 POLL_SECONDS = 0.02
 """Seconds of the first wait for a key that another process is asking; later waits are longer."""
+SHOWN_SECONDS = 10.0
+"""Shortest wait that is shown."""
+MOST_TOKENS = 10_000_000
+"""Token counts above this are not believed."""
 Mode = Literal["use", "replay", "refresh"]
 
 
@@ -62,6 +68,10 @@ class Counts:
     """US dollars; None if no price is known."""
     pace: float | None = None
     """Requests per second allowed by the endpoint's limiter; None if no limit was met."""
+    estimated: int = 0
+    """Answers without a credible token count, charged as estimated; counted where there is a price or a budget."""
+    waiting_until: float | None = None
+    """Unix time of the end of the last long wait; None if there was none."""
 
 
 class Keyed(NamedTuple):
@@ -89,6 +99,8 @@ class Scheduler:
     budget: Budget | None = None
     """The budget of all stages of the run together."""
     prices: Prices = field(default_factory=Prices)
+    wall: Wall | None = None
+    """Stops the stage if all its requests meet the same fault; None: it never stops for that."""
     fresh: dict[int, AnyResponse] | None = None
     """New answers by exchange; the reader removes them. None: there is no reader."""
 
@@ -102,9 +114,10 @@ class Scheduler:
         self._places = asyncio.Semaphore(max(2, self.adapter.limits.concurrency))
         self._flights: dict[bytes, asyncio.Future[Found | None]] = {}
         self._renewed: dict[bytes, Found] = {}
-        self._refused: AuthenticationError | None = None
-        self._silent = 0
-        self._refusal_kept = asyncio.Event()
+        self._refused: AuthenticationError | HaltedError | None = None
+        self._silent = self._flying = 0
+        self._landed = asyncio.Event()
+        self._landed.set()
 
     def key(self, request: AnyRequest) -> Keyed:
         """Return a request with its key."""
@@ -116,6 +129,7 @@ class Scheduler:
 
         Raises:
             AuthenticationError: the model refuses the key or account.
+            HaltedError: all requests meet the same fault.
         """
         wanted = {keyed.key: keyed for keyed in requests}
         found = await self._known(list(wanted))
@@ -174,24 +188,21 @@ class Scheduler:
                 async with self._places:
                     mine, theirs = await self._claim(pending, found)
                     failed, later = await self._ask_once(mine, found) if mine else ([], [])
-                await self._record(failed)
-                if self._refused is not None:
-                    if _refusal([error for _, error in failed]) is not None:
-                        self._refusal_kept.set()
-                    # The error cancels the other tasks, so the refusal is recorded first.
-                    await self._refusal_kept.wait()
-                    raise self._refused
+                await self._stop_if_refused()
                 again = [(keyed, error) for keyed, error in failed if self.policy.again(error, retries)]
                 self.counts.failed += len(failed) - len(again)
                 self.counts.retried += len(again)
                 self.on_progress(self.counts)
-                self._stop_if_silent(failed, len(again))
+                self._watch(failed, again)
+                await self._stop_if_refused()
                 if again:
                     await asyncio.sleep(self._wait([error for _, error in again], retries))
                 elif not mine and theirs:
                     await asyncio.sleep(POLL_SECONDS * min(2**polls, 16))
                 pending = [keyed for keyed, _ in again] + later + theirs
-                retries, polls = (retries + 1, 0) if mine else (retries, polls + 1)
+                # An outage is not the fault of the request that met it; the limiter ends the run if it lasts.
+                counted = mine and (self.wall is None or not self._gate.down)
+                retries, polls = retries + bool(counted), 0 if mine else polls + 1
         finally:
             self.ledger.release([keyed.key for keyed in batch])
         return found
@@ -200,18 +211,44 @@ class Scheduler:
         """Return the seconds until requests are retried."""
         seconds = self.policy.wait(errors, retries)
         LOG.info("%d requests are retried in %.1f s (retry %d): %s", len(errors), seconds, retries + 1, errors[-1])
+        self._show_wait(seconds)
         return seconds
 
-    def _stop_if_silent(self, failed: Sequence[tuple[Keyed, ModelError]], again: int) -> None:
-        """Stop the run if the model is unavailable: several requests failed finally, and none was answered."""
-        passing = [error for _, error in failed if error.decision is RetryDecision.TRANSIENT]
-        self._silent += max(0, len(passing) - again)
+    def _show_wait(self, seconds: float) -> None:
+        if seconds >= SHOWN_SECONDS:
+            self.counts.waiting_until = max(self.counts.waiting_until or 0.0, time.time() + seconds)
+            self.on_progress(self.counts)
+
+    def _watch(self, failed: Sequence[tuple[Keyed, ModelError]], again: Sequence[tuple[Keyed, ModelError]]) -> None:
+        """Look for a reason to stop the run: one that all its requests share."""
+        kept = {keyed.key for keyed, _ in again}
+        final = [(keyed, error) for keyed, error in failed if keyed.key not in kept]
+        passing = [error for _, error in final if error.decision is RetryDecision.TRANSIENT]
+        self._silent += len(passing)
         if passing and not self.counts.asked and self._silent >= SILENT:
-            raise TransientError(
+            self._refused = HaltedError(
                 f"the model has answered none of {self._silent} requests, each asked several times. The last failure: "
                 f"{passing[-1]} Fix the cause, then resume the run.",
                 code="model.silent",
             )
+        if self.wall is not None:
+            for keyed, error in final:
+                if error.decision is RetryDecision.PERMANENT:
+                    self.wall.failed(keyed.request, error)
+
+    @property
+    def _reason(self) -> AuthenticationError | HaltedError | None:
+        """Return why nothing more is asked, if there is a reason."""
+        halt = self._gate.halt
+        if self.wall is None:
+            return self._refused or (halt if halt is not None and halt.code == "endpoint.wait" else None)
+        return self._refused or self.wall.halt or halt
+
+    async def _stop_if_refused(self) -> None:
+        """Raise the reason to stop, if there is one, once no call is in flight: no answer is lost."""
+        if self._reason is not None:
+            await self._landed.wait()
+            raise self._reason
 
     async def _claim(self, pending: list[Keyed], found: dict[bytes, Found]) -> tuple[list[Keyed], list[Keyed]]:
         """Return keys that this process asks, and keys that another process is asking; `found` receives answers."""
@@ -229,10 +266,20 @@ class Scheduler:
         """Ask as many requests as the budget allows; return the failed and the remaining ones."""
         held = await self._reserve(pending)
         asked, later = pending[: held.requests], pending[held.requests :]
-        answers, latency = await self._pass(asked)
-        found |= await self._commit(asked, answers, latency)
-        self._pay(asked, answers, held)
-        return [(k, a) for k, a in zip(asked, answers, strict=True) if isinstance(a, ModelError)], later
+        ticket = await self._enter(len(asked))
+        self._flying += 1
+        self._landed.clear()
+        try:
+            answers, latency = await self._pass(asked, ticket)
+            found |= await self._commit(asked, answers, latency)
+            self._pay(asked, answers, held)
+            failed = [(k, a) for k, a in zip(asked, answers, strict=True) if isinstance(a, ModelError)]
+            await self._record(failed)
+        finally:
+            self._flying -= 1
+            if not self._flying:
+                self._landed.set()
+        return failed, later
 
     async def _reserve(self, pending: list[Keyed]) -> Spending:
         """Wait until the budget allows requests, and return their number."""
@@ -252,8 +299,10 @@ class Scheduler:
         """Count the tokens and cost of answers."""
         if self.budget is None and not self.prices.known:
             return
-        given = [answer for answer in answers if not isinstance(answer, ModelError)]
-        tokens = Tokens(sum(a.usage.input_tokens for a in given), sum(a.usage.output_tokens for a in given))
+        given = [a for a in answers if not isinstance(a, ModelError)]
+        counted = [(k.request, a) for k, a in zip(asked, answers, strict=True) if not isinstance(a, ModelError)]
+        charged = [self._charge(request, answer) for request, answer in counted]
+        tokens = Tokens(sum(one.input for one in charged), sum(one.output for one in charged))
         images = sum(isinstance(answer, Drawing) and answer.image is not None for answer in given)
         cost = self.prices.cost(*tokens, requests=len(given), images=images)
         if cost is not None:
@@ -262,14 +311,29 @@ class Scheduler:
             spent = Spending(len(asked), sum(tokens), cost or 0.0)
             self.budget.settle(self._kind(asked), held, spent, len(given))
 
-    async def _pass(self, asked: Sequence[Keyed]) -> tuple[list[AnyResponse | ModelError], float]:
-        """Ask once, through the limiter; return the answers and the seconds they took."""
-        ticket = await self._gate.enter(len(asked))
+    def _charge(self, request: AnyRequest, answer: AnyResponse) -> Tokens:
+        """Return the tokens of an answer; estimated if the model gives no count, or one that cannot be."""
+        usage, guess = answer.usage, RULE_OF_THUMB.guess(request)
+        wrote = isinstance(answer, Generation) and answer.text != ""
+        known = 0 < usage.input_tokens <= MOST_TOKENS or not guess.input
+        if known and (0 < usage.output_tokens <= MOST_TOKENS or (usage.output_tokens == 0 and not wrote)):
+            return Tokens(usage.input_tokens, usage.output_tokens)
+        self.counts.estimated += 1
+        return guess
+
+    async def _enter(self, requests: int) -> Ticket:
+        """Wait for the limiter, and return its ticket; raise if there is a reason to ask no more."""
+        self._show_wait(self._gate.waits)
+        ticket = await self._gate.enter(requests)
+        if self._reason is not None:
+            self._gate.leave(ticket, [])
+            await self._stop_if_refused()
+        return ticket
+
+    async def _pass(self, asked: Sequence[Keyed], ticket: Ticket) -> tuple[list[AnyResponse | ModelError], float]:
+        """Ask once; return the answers and the seconds they took."""
         answers: list[AnyResponse | ModelError] = []
         try:
-            if self._refused is not None:
-                await self._refusal_kept.wait()
-                raise self._refused
             began = time.monotonic()
             answers = await self._call([keyed.request for keyed in asked])
             latency = time.monotonic() - began
@@ -284,9 +348,24 @@ class Scheduler:
             answers = list(await self.adapter.answer(requests))
         except ModelError as error:
             return [error] * len(requests)
+        except PrejudgeError:
+            raise
+        except Exception as error:
+            # A defect of an adapter, or of an answer that it cannot read, is a failure of its request.
+            if len(requests) > 1:
+                return [(await self._call([request]))[0] for request in requests]
+            LOG.debug("the adapter raised", exc_info=error)
+            return [self._defect(f"raised {type(error).__name__}: {error}")]
         if len(answers) != len(requests):
-            raise TypeError(f"{type(self.adapter).__name__} gave {len(answers)} answers to {len(requests)} requests")
-        return answers
+            return [self._defect(f"gave {len(answers)} answers to {len(requests)} requests")] * len(requests)
+        return [
+            answer if isinstance(answer, Response | ModelError) else self._defect(f"gave {type(answer).__name__}")
+            for answer in answers
+        ]
+
+    def _defect(self, what: str) -> PermanentError:
+        said = " ".join(what.split())[:300]
+        return PermanentError(f"the adapter {self.adapter.identity.adapter!r} {said}.", code="model.exception")
 
     async def _commit(
         self, batch: Sequence[Keyed], answers: list[AnyResponse | ModelError], latency: float
@@ -300,6 +379,10 @@ class Scheduler:
             except DataError as error:
                 answers[place] = PermanentError(str(error), code="model.response")
         found = await self.ledger.add(rows)
+        if self.wall is not None:
+            for keyed, answer in zip(batch, answers, strict=True):
+                if not isinstance(answer, ModelError):
+                    self.wall.answered(keyed.key, keyed.request, answer)
         if self.fresh is not None:
             given = ((found[k.key], a) for k, a in zip(batch, answers, strict=True) if not isinstance(a, ModelError))
             self.fresh |= {stored.exchange_id: answer for stored, answer in given if stored.new}

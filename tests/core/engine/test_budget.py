@@ -104,8 +104,8 @@ def test_budget_that_suffices_changes_nothing(catalogue, store):
 def test_failed_requests_count_as_requests(catalogue, store):
     FakeModel.script = lambda request, seen: PermanentError("no")
     with pytest.raises(BudgetError):
-        perform(catalogue, store, Caps(requests=30))
-    assert len(FakeModel.made[-1].asked) == 30
+        perform(catalogue, store, Caps(requests=15))
+    assert len(FakeModel.made[-1].asked) == 15
 
 
 def test_retries_count_as_requests(catalogue, store):
@@ -223,3 +223,28 @@ def test_budget_from_python(tmp_path):
         run("bistereo-pairs", "simulated-fair", settings)
     with raises_code(UsageError, "budget.value"):
         Settings(max_tokens=0)
+
+
+NONSENSE = {
+    "none": Usage(),
+    "negative": Usage(input_tokens=-500, output_tokens=-9),
+    "input-only": Usage(input_tokens=7),
+    "huge": Usage(input_tokens=2 * 10**9, output_tokens=3),
+}
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+def test_budget_holds_where_an_endpoint_counts_nothing(catalogue, store, name):
+    """A prompt of 3 or 4 characters is a token, an answer is guessed as 256: 0.513 USD each."""
+    FakeModel.script = lambda request, seen: Generation(text="YES", usage=NONSENSE[name])
+    with raises_code(BudgetError, "budget-spent"):
+        perform(catalogue, store, Caps(cost=5.0))
+    assert 5.0 / 0.52 <= len(FakeModel.made[-1].asked) <= 5.0 / 0.51 + 4
+    assert counts(store)["estimated"] == len(FakeModel.made[-1].asked)
+    assert any("estimated" in note for note in json.loads(get_run(store, "latest").manifest)["notes"])
+
+
+def test_credible_counts_are_not_estimated(catalogue, store):
+    perform(catalogue, store, Caps(cost=50.0))
+    assert counts(store)["estimated"] == 0
+    assert counts(store)["cost"] == pytest.approx(100 * 0.013)

@@ -17,7 +17,7 @@ from fakes import fake_catalogue
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts.errors import AuthenticationError, TransientError
+from prejudge.core.contracts.errors import AuthenticationError, HaltedError
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, get_run, read_trials, statistics
@@ -62,6 +62,8 @@ def store(tmp_path):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(RetryPolicy, "wait", lambda self, errors, retries: 0.0)
+    monkeypatch.setattr("prejudge.core.engine.outage.FIRST_SECONDS", 0.01)
+    monkeypatch.setattr("prejudge.core.engine.limiter.SILENT_SECONDS", 1.0)
 
 
 class Always(list[Any]):
@@ -184,10 +186,10 @@ def test_endpoint_without_tls_fails_the_trial(store, server):
 
 
 def test_endpoint_that_answers_nothing_stops_the_run(store, server):
-    with raises_code(TransientError, "model.silent"):
+    with raises_code(HaltedError, "model.silent"):
         perform(store, "http://127.0.0.1:9/v1", n=40, concurrency=16)
-    assert get_run(store, "latest").state == "failed"
-    assert statistics(store)["Attempt"] < 40 * 7
+    assert get_run(store, "latest").state == "interrupted"
+    assert statistics(store)["Attempt"] < 40
 
 
 class Chaos:

@@ -10,7 +10,7 @@ from fakes import FakeModel, FakeOptions
 from virtual import Bucket, run_virtual, whole_seconds
 
 from prejudge.core.contracts.adapter import Limits, Room
-from prejudge.core.contracts.errors import RateLimitError, TransientError
+from prejudge.core.contracts.errors import PermanentError, RateLimitError
 from prejudge.core.engine.limiter import Clock, Limiter, Limiters, describe
 from prejudge.core.store import Store
 
@@ -118,7 +118,7 @@ def test_window_grows_from_a_few_while_answers_are_clean():
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(gate.enter(1), 1)
         for ticket in first:
-            gate.leave(ticket, [TransientError("cut")])
+            gate.leave(ticket, [PermanentError("no such model")])
         failed = [await gate.enter(1) for _ in range(8)]
         gate.leave(failed[-1], [None])
         return [await asyncio.wait_for(gate.enter(1), 1) for _ in range(2)]

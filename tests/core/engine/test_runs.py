@@ -158,11 +158,23 @@ def test_refused_key_stops_the_run(run_study, store):
     assert get_run(store, "latest").state == "failed"
 
 
-def test_bug_in_an_adapter_is_not_swallowed(run_study, store):
-    FakeModel.script = lambda request, seen: KeyError("bug") if text_of(request) == "q 9" else None
-    with pytest.raises(KeyError, match="bug"):
-        run_study()
-    assert get_run(store, "latest").state == "failed"
+@pytest.mark.parametrize(
+    "bug", [KeyError("bug"), RecursionError("deep"), ValueError("9" * 5000)], ids=lambda e: type(e).__name__
+)
+def test_bug_in_an_adapter_is_a_failure_of_its_request(run_study, store, catalogue, bug):
+    FakeModel.script = lambda request, seen: bug if text_of(request) == "q 9" else None
+    name, _ = run_study()
+    assert get_run(store, "latest").state == "finished"
+    observed = score(catalogue, store, name).last
+    assert observed.filter(status="failed")["number"].to_list() == [9]
+    assert type(bug).__name__ in observed.filter(status="failed")["reason"][0]
+
+
+@pytest.mark.parametrize("wrong", ["words", 3, Generation], ids=str)
+def test_answer_that_is_none_fails(run_study, store, catalogue, wrong):
+    FakeModel.script = lambda request, seen: wrong if text_of(request) == "q 9" else None
+    name, _ = run_study()
+    assert score(catalogue, store, name).last.filter(status="failed")["number"].to_list() == [9]
 
 
 def test_unreadable_answer_is_asked_again(run_study, store, catalogue):
