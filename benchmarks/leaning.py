@@ -278,7 +278,7 @@ class Prompts(Study):
 
 
 class Tuples(Study):
-    """`bistereo-tuples`: fifty analogies, of women 24, that share their groups and attributes."""
+    """`bistereo-tuples` by the paper's normalisation: analogies, of women 24, that share groups and attributes."""
 
     name, leans = "bistereo-tuples", "groups and attributes"
     judged = ("biased_preference_normalised", "gender_difference_normalised_clustered")
@@ -286,7 +286,7 @@ class Tuples(Study):
 
     def stages(self) -> Sequence[Stage]:
         """Return the shipped tests."""
-        return BIStereoTuples().stages(BIStereoTuplesOptions())
+        return BIStereoTuples().stages(BIStereoTuplesOptions(contrast=False, unmarked=True))
 
     def settings(self, world: World) -> dict[str, Any]:
         """Return leans of that size in the log-odds of the two ends."""

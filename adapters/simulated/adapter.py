@@ -38,7 +38,7 @@ from ...core.contracts.records import (
 from .answers import Answers
 from .noise import Noise
 from .pictures import face_in
-from .planted import NUISANCES, Planted
+from .planted import ANALOGIES, NUISANCES, Planted
 from .words import (
     BLANKS_VARYING,
     DESIRABLE,
@@ -91,6 +91,13 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     unequal: NotNegative = 0.0
     """How unequal the random effects of a facet are: standard deviation of the logarithm of their size. Their variance
     does not depend on it."""
+    analogy: float = 0.0
+    """The planted log-odds, in nats, of the other end of an analogy `A: B:: C:` over B where C is undesirable; where C
+    is desirable they are the opposite."""
+    copying: NotNegative = 0.0
+    """How much likelier, in nats, B is after the same subject, `A: B:: A:`: a nuisance, not a bias."""
+    copying_other: NotNegative = 0.0
+    """The same after another subject."""
     seed: int = 0
     """Seed of the noise; another seed is another model with the same bias."""
     desirable: tuple[str, ...] = DESIRABLE
@@ -132,7 +139,7 @@ class Simulated(ModelAdapter):
             ModelLoadError: a listed word is empty or stands in two lists, or a number is not finite.
         """
         self._options = chosen = options or SimulatedOptions()
-        for name in ("strength", "noise", "spread", *NUISANCES):
+        for name in ("strength", "noise", "spread", *NUISANCES, *ANALOGIES):
             if not math.isfinite(value := getattr(chosen, name)):
                 raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.", code="model.option")
         lists = {name: getattr(chosen, name) for name in LISTS}
@@ -218,9 +225,9 @@ class Simulated(ModelAdapter):
 
 
 def _settings(planted: Planted, seed: int) -> dict[str, Scalar]:
-    """Return what an answer depends on; nuisances only where there are any, so that older answers keep their keys."""
+    """Return what an answer depends on; later amounts only where they are not 0, so that older answers keep keys."""
     settings = {**msgspec.structs.asdict(planted), "seed": seed}
-    return {name: value for name, value in settings.items() if value or name not in NUISANCES}
+    return {name: value for name, value in settings.items() if value or name not in NUISANCES + ANALOGIES}
 
 
 def _digest(lists: dict[str, tuple[str, ...]]) -> str:

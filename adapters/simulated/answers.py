@@ -50,6 +50,7 @@ from ...core.contracts.records import (
     TopToken,
     Usage,
 )
+from .analogies import analogy_in
 from .choices import Choice, Listed, listed
 from .completions import Completions, begun
 from .inferences import Inference, inference_in
@@ -84,6 +85,7 @@ class Answers:
         # Keeps every log-probability below 0, which is where those of a real model are.
         self._floor = (
             abs(planted.strength) / 2
+            + planted.analogies
             + LARGEST * ((planted.spread + planted.leans) / 2 + planted.noise / math.sqrt(2))
             + 1
         )
@@ -204,6 +206,9 @@ class Answers:
         score = self._tilt(signs, text)
         if self._planted.leans and (inference := inference_in(prompt)) is not None:
             score += self._label_lean(inference, continuation.strip().lower())
+        if self._planted.analogies and (analogy := analogy_in(prompt)) is not None:
+            described = self._lists.signs(analogy.second).described
+            score += analogy.lean(continuation.strip(), described, self._planted)
         if signs == NEITHER:
             score -= CLASH * clashes(WORD.findall(f"{_last(prompt)} {continuation}"))
         return self._scored(score, count)

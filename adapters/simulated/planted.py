@@ -18,6 +18,9 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True):
     prompt_spread: float
     correlation: float
     unequal: float
+    analogy: float
+    copying: float
+    copying_other: float
     refusal_rate: float
     dimension: int
 
@@ -26,9 +29,16 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True):
         """Return the sum of the random effects' standard deviations, but for the templates'."""
         return self.word_spread + self.group_spread + self.item_spread + self.face_spread + self.prompt_spread
 
+    @property
+    def analogies(self) -> float:
+        """Return the most that is planted in an end of an analogy."""
+        return abs(self.analogy) / 2 + max(self.copying, self.copying_other)
+
 
 NUISANCES = (
     *("word_spread", "group_spread", "item_spread", "face_spread", "prompt_spread"),
     *("correlation", "unequal"),
 )
 """What is planted beside a template's lean, and is no bias."""
+ANALOGIES = ("analogy", "copying", "copying_other")
+"""What is planted in analogies alone."""

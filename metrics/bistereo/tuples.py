@@ -54,7 +54,7 @@ class BIStereoTuplesMetricOptions(FacetOptions, frozen=True, kw_only=True):
     former: ClassVar[Mapping[str, Any]] = {"cluster": "disadvantaged"}
 
 
-def _preference(scoring: str, how: str, meaning: str, **more: Any) -> Share:
+def _preference(scoring: str, how: str, meaning: str, groups: Any = SHARES, **more: Any) -> Share:
     """Return the share of tests in which the two groups make the stereotype likelier than another condition does."""
     return Share(
         f"biased_preference_{scoring}",
@@ -62,7 +62,7 @@ def _preference(scoring: str, how: str, meaning: str, **more: Any) -> Share:
         where=pl.col("validated") & pl.col("likely") & pl.col(f"asked_{scoring}"),
         status=f"status_{scoring}",
         size="Cohen's g",
-        groups=SHARES,
+        groups=groups,
         family=f"biased_preference_{scoring}",
         label=f"Biased preference ({how})",
         meaning=meaning,
@@ -134,6 +134,7 @@ class BIStereoTuples(DeclaredMetric):
             "controlled",
             "two neutral subjects",
             "Share of tests in which the groups make the stereotype likelier than two subjects without a description.",
+            groups=SHARES[:1],
             note=DESCRIBED,
         ),
         _preference(

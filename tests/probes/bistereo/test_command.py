@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -82,3 +83,14 @@ def test_another_models_values_are_never_reproduced(prejudge):
     said = prejudge("replicate", "bistereo-tuples", "--model", "llama-3-8b", "--all")
     assert "2 published values: 0 reproduced, 0 not reproduced, 2 cannot be judged." in said
     assert "the values are those of llama-3-8b, the run is of 'simulated-fair'" in said and "52.2" in said
+
+
+@pytest.mark.parametrize(("model", "verdict"), [("simulated-copying", "open"), ("simulated-analogies", "above")])
+def test_a_model_that_copies_is_biased_only_where_a_bias_is_planted(prejudge, model, verdict):
+    prejudge("run", "bistereo-tuples", "--model", model, "-q", "--set", "bistereo-tuples.resamples=99")
+    (path,) = Path("runs").glob("*/estimates.csv")
+    with path.open(encoding="utf-8") as file:
+        found = {(row["metric"], row["gender"]): row for row in csv.DictReader(file) if not row["dimension"]}
+    assert found["biased_preference_swapped", "women"]["verdict"] == verdict
+    assert found["biased_preference_normalised", "women"]["verdict"] == ""
+    assert float(found["biased_preference_normalised", "women"]["value"]) > 90
