@@ -21,6 +21,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     former: ClassVar[Mapping[str, Any]] = {}
     """Earlier defaults of options whose default has changed, and for options that are new what was done before them:
     runs that did not record the option had these."""
+    rereads: ClassVar[frozenset[str]] = frozenset()
+    """Options of a probe that only change how answers are read: `prejudge score` may set them after a run."""
 
 
 def build_options(

@@ -93,6 +93,8 @@ def score(
 ) -> Scores:
     """Score a run from the store alone; `METRIC.option` in `assignments` overrides how it is measured.
 
+    An option of the probe that only changes how answers are read (`Options.rereads`) may be among them.
+
     `unrecorded`: accept a run without recorded trials, which has no estimates.
 
     Raises:
@@ -102,7 +104,9 @@ def score(
     """
     run = get_run(store, name)
     manifest = msgspec.json.decode(run.manifest, type=Manifest)
-    manifest = _remeasured(msgspec.structs.replace(manifest, study=as_made(catalogue, manifest)), assignments or {})
+    manifest = msgspec.structs.replace(manifest, study=as_made(catalogue, manifest))
+    rereads = catalogue.plugins.load("probe", manifest.study.probe).options.rereads
+    manifest = _remeasured(manifest, assignments or {}, rereads)
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     observations = observations_of(store, run, stages)
@@ -131,17 +135,22 @@ def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[
     return {stage.name: observe_stage(store, run.id, stage, first) for stage in stages}
 
 
-def _remeasured(manifest: Manifest, assignments: Mapping[str, Any]) -> Manifest:
+def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: frozenset[str] = frozenset()) -> Manifest:
+    """Return the manifest with other options of its metrics, and those of its probe that only change the reading."""
     metrics = {name: dict(options) for name, options in manifest.study.metrics.items()}
+    probe = dict(manifest.study.options)
     for name, value in assignments.items():
         metric, _, option = name.partition(".")
-        if metric not in metrics or not option:
-            known = ", ".join(f"{name}.OPTION" for name in metrics)
+        if name in rereads:
+            probe[name] = value
+        elif metric in metrics and option:
+            metrics[metric][option] = value
+        else:
+            known = ", ".join([*sorted(rereads), *(f"{name}.OPTION" for name in metrics)])
             raise UsageError(
                 f"{name!r} cannot be set when a run is scored again. These can: {known}.", code="score.fixed-option"
             )
-        metrics[metric][option] = value
-    study = msgspec.structs.replace(manifest.study, metrics=metrics)
+    study = msgspec.structs.replace(manifest.study, options=probe, metrics=metrics)
     return msgspec.structs.replace(manifest, study=study, remeasured=manifest.remeasured | dict(assignments))
 
 

@@ -9,8 +9,8 @@ import msgspec
 
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from .asking import normal
 from .items import AS_PUBLISHED, BLANK, DOMAINS, OPTIONS, PRONOUNS, Item
+from .reading import normal
 from .templates import derive
 from .terms import GIVEN, POLARITIES
 

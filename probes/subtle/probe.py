@@ -30,14 +30,17 @@ from ...core.contracts.records import (
     Text,
 )
 from ..shared.sampling import ensure_drawable
-from .asking import Order, Orders, name_of, orders_of, prompt_of, read_words, softmax
+from .asking import Order, Orders, Prompt, name_of, orders_of, prompt_of, softmax
 from .data_files import DIRECTION_OF, read_counts, read_items
 from .design import generate, load_design
 from .items import AS_PUBLISHED, CELL, DOMAINS, OPTIONS, PRONOUNS, Item, sample, select
+from .reading import Reading, read_words
 from .terms import POLARITIES
 
 FACTORS = ("item", "direction", *CELL, "template", "term", "context", *POLARITIES, "order")
 CHOICE = ("chosen", "position")
+RESCUED = "rescued"
+"""Outcome: whether only the tolerant reading reads an answer; null with the strict one."""
 
 
 class SubtleOptions(Options, frozen=True, kw_only=True):
@@ -45,6 +48,7 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
 
     direction: Literal["sai", "asa"] = "sai"
     """`sai`: a stimulus is given and an attribute chosen; `asa`: the other way round."""
+    rereads: ClassVar[frozenset[str]] = frozenset({"reading", "read_labels", "per_token"})
     asking: Literal["generate", "likelihood"] = "generate"
     """`generate`: the model answers in words, as in the paper; `likelihood`: the likeliest option is its answer."""
     data: str | None = None
@@ -56,6 +60,10 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
     orders: Orders = "random"
     """Orders of the options. `random`: one per item; `all`: all six; `latin`: three, with each option in each position
     once; `paper`: positive, negative, neutral; `unknown`: no order is recorded, for imported answers."""
+    prompts: tuple[Prompt, ...] = ("ours",)
+    """Wordings of the question; several are a factor `prompt`. `ours`: numbered options, this project's words;
+    `authors`: the question that the authors put to PaLM 2; `authors-list`: that of their later program, without
+    numbers."""
     per_cell: int | None = None
     """Maximum number of items per domain, pronoun and given polarity; None: all."""
     seed: int = 0
@@ -63,6 +71,9 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
     temperature: float | None = 0.0
     """Temperature of `generate`. The paper does not give it."""
     max_tokens: int = 32
+    reading: Reading = "strict"
+    """`strict`: an answer is the words of one option, as in the authors' program; `tolerant`: marks, punctuation,
+    numbers and announcements around them are taken away (`**wise**`, `Wise!`, `2. wise`, `Answer: wise`)."""
     read_labels: bool = False
     """Also read answers with only the number of an option, which the authors exclude."""
     per_token: bool = False
@@ -86,6 +97,8 @@ class SubtleStage(Stage):
 
     def __init__(self, options: SubtleOptions) -> None:
         self._options = options
+        if options.prompts != ("ours",):
+            self.factors = (*type(self).factors, "prompt")  # type: ignore[misc]  # of this design
 
     @cached_property
     def items(self) -> list[Item]:
@@ -103,13 +116,16 @@ class SubtleStage(Stage):
         asked = Counter[str]()
         for item in self.items:
             for order in orders_of(self._options.orders, item, self._options.seed):
-                prompt = prompt_of(item, order)
                 known = self._options.orders != "unknown"
                 factors = item.factors() | {"order": name_of(order) if known else None}
                 name = f"{item.id}/{''.join(map(str, order))}"
-                # Equal items get different answers, as repeats of one question.
-                yield Trial(name, factors, self.request(prompt, item, order, asked[prompt]))
-                asked[prompt] += 1
+                for wording in self._options.prompts:
+                    prompt = prompt_of(item, order, wording)
+                    own = factors | ({"prompt": wording} if "prompt" in self.factors else {})
+                    told = name if wording == "ours" else f"{name}/{wording}"
+                    # Equal items get different answers, as repeats of one question.
+                    yield Trial(told, own, self.request(prompt, item, order, asked[prompt]))
+                    asked[prompt] += 1
 
     def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
         """Return the request."""
@@ -134,6 +150,8 @@ class SubtleStage(Stage):
 class GenerateStage(SubtleStage):
     """Ask for an answer in words."""
 
+    outcomes: ClassVar[tuple[str, ...]] = (*CHOICE, RESCUED)
+
     def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
         """Return a question."""
         sampling = Sampling(temperature=self._options.temperature, max_tokens=self._options.max_tokens)
@@ -143,10 +161,12 @@ class GenerateStage(SubtleStage):
         """Match the answer to an option."""
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
-        chosen = read_words(dict(factors), response.text, self._options.read_labels)
-        if isinstance(chosen, Unreadable):
-            return chosen
-        return {"chosen": chosen, "position": self.place(factors, chosen)}
+        how = self._options.reading
+        found = read_words(factors, response.text, labels=self._options.read_labels, reading=how)
+        if isinstance(found, Unreadable):
+            return found
+        rescued = found.rescued if how == "tolerant" else None
+        return {"chosen": found.chosen, "position": self.place(factors, found.chosen), RESCUED: rescued}
 
 
 class LikelihoodStage(SubtleStage):
@@ -157,7 +177,10 @@ class LikelihoodStage(SubtleStage):
 
     def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
         """Return a question; its continuations are the positive, the negative and the neutral option."""
-        return Likelihood(prompt=f"{prompt}\nAnswer:", continuations=tuple(f" {option}" for option in item.options))
+        # The authors' questions end in white space or a sentence; here the answer must follow directly.
+        return Likelihood(
+            prompt=f"{prompt.rstrip()}\nAnswer:", continuations=tuple(f" {option}" for option in item.options)
+        )
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Choose the likeliest option; `p_...` are the probabilities of the three, which sum to 1."""
@@ -197,6 +220,11 @@ class Subtle(Probe):
         if options.per_cell is not None and options.per_cell < 1:
             raise UsageError(
                 f"per_cell is {options.per_cell}. Give 1 or more, or omit it for all items.",
+                code="options.value",
+            )
+        if not options.prompts or len(set(options.prompts)) < len(options.prompts):
+            raise UsageError(
+                f"prompts are {', '.join(options.prompts) or 'none'}. Name one or several, each once.",
                 code="options.value",
             )
         for what, names, known in (("domain", options.domains, DOMAINS), ("pronoun", options.pronouns, PRONOUNS)):

@@ -14,6 +14,8 @@ from prejudge.testing import raises_code
 
 FAST = SubtleMetricOptions(resamples=199)
 CHOICES = ("negative", "neutral", "positive")
+PRONOUNS = ("masculine", "feminine", "non-binary")
+PROMPTS = {"ours": 0.3, "authors": 0.1}
 SAID = Subtle().conclude
 
 
@@ -340,3 +342,104 @@ def test_few_terms_are_told():
     few = study(0.2, terms=8).filter(pl.col("template").str.ends_with("0"))
     alone = one(computed(few), "delta_PL", domain="beauty")
     assert alone.caveats == (Caveat.FEW_LEVELS, Caveat.ONE_LEVEL) and alone.facts["over"] == "term"
+
+
+def by_pronoun(lean, seed, templates=7, terms=10):
+    """Return answers of a model whose lean depends on the pronoun; templates and terms have effects of their own."""
+    rng = np.random.default_rng(seed)
+    of_term, of_template = rng.normal(0, 0.7, terms), rng.normal(0, 0.7, templates)
+    rows = []
+    for template in range(templates):
+        for term in range(terms):
+            for pronoun in PRONOUNS:
+                sign = 1 if term % 2 else -1
+                logits = np.array([0.0, 0.0, of_term[term] + of_template[template] + sign * lean[pronoun]])
+                chosen = str(rng.choice(CHOICES, p=np.exp(logits) / np.exp(logits).sum()))
+                given = "positive" if sign > 0 else "negative"
+                rows.append(("beauty", pronoun, given, f"p{template}", f"t{term}", chosen, "ok"))
+    names = ["domain", "pronoun", "given", "template", "term", "chosen", "status"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def by_hand(frame, left_out=()):
+    """Return the difference of delta_PL, feminine minus masculine, without some templates and terms."""
+    kept = frame.filter(pl.lit(True), *(~pl.col(name).eq(level) for name, level in left_out))
+    share = {
+        (pronoun, given): kept.filter(pronoun=pronoun, given=given)["chosen"].eq("positive").mean()
+        for pronoun in ("masculine", "feminine")
+        for given in ("positive", "negative")
+    }
+    deltas = [share[pronoun, "positive"] - share[pronoun, "negative"] for pronoun in ("feminine", "masculine")]
+    return 100 * (deltas[0] - deltas[1])
+
+
+def test_difference_between_pronouns_is_that_of_a_jackknife_by_hand():
+    frame = by_pronoun({"masculine": 1.0, "feminine": 0.2, "non-binary": 0.5}, seed=3)
+    found = one(computed(frame), "delta_PL_between", pronouns="feminine minus masculine")
+    whole = by_hand(frame)
+    templates, terms = (sorted(frame[name].unique()) for name in ("template", "term"))
+    # Terms are drawn within their polarity: 5 of each.
+    rows = 6 / 7 * sum((by_hand(frame, [("template", own)]) - whole) ** 2 for own in templates)
+    sides = [4 / 5 * sum((by_hand(frame, [("term", own)]) - whole) ** 2 for own in terms[way::2]) for way in (0, 1)]
+    columns = sum(sides)
+    cells = sum(
+        (by_hand(frame.filter(~(pl.col("template").eq(a) & pl.col("term").eq(b)))) - whole) ** 2
+        for a in templates
+        for b in terms
+    )
+    variance = max(rows + columns - cells, rows, columns)
+    freedom = variance**2 / (rows**2 / 6 + sum(side**2 / 4 for side in sides))
+    p = 2 * stats.t.sf(abs(whole) / np.sqrt(variance), freedom)
+    reach = stats.t.ppf(0.975, freedom) * np.sqrt(variance)
+    assert found.value == pytest.approx(whole, rel=1e-9)
+    assert found.p == pytest.approx(p, rel=1e-6)
+    assert (found.low, found.high) == pytest.approx((whole - reach, whole + reach), rel=1e-6)
+    assert (found.neutral, found.unit) == (0, "percentage points")
+
+
+def test_difference_between_pronouns_is_found_where_planted_and_nowhere_else():
+    fair = {"masculine": 0.8, "feminine": 0.8, "non-binary": 0.8}
+    where = {"pronouns": "feminine minus masculine"}
+    ps = [one(computed(by_pronoun(fair, seed)), "delta_PL_between", **where).p for seed in range(30)]
+    # Equally biased for both pronouns: of 30 tests at 5 %, more than 5 are significant with a probability of 0.3 %.
+    assert sum(p < 0.05 for p in ps) <= 5
+    apart = {"masculine": -1.0, "feminine": 2.0, "non-binary": 0.8}
+    found = [one(computed(by_pronoun(apart, seed)), "delta_PL_between", **where) for seed in range(3)]
+    assert all(e.value > 0 and e.p < 0.01 for e in found)
+
+
+def test_answers_without_a_match_count_as_0_in_further_rows_of_tau_only():
+    frame = study(0.2, terms=6)
+    lost = pl.int_range(pl.len()) % 5 == 0
+    status = pl.when(lost).then(pl.lit("unreadable")).otherwise("status")
+    frame = frame.with_columns(status=status, chosen=pl.when(~lost).then("chosen"))
+    zero = SubtleMetricOptions(resamples=199, no_match="zero")
+    plain, coded = computed(frame), computed(frame, zero)
+    kept = [e for e in coded if e.group.get("coding") != "polarity, no match as 0"]
+    assert [(e.metric, e.group, e.value, e.p_adjusted) for e in kept] == [
+        (e.metric, e.group, e.value, e.p_adjusted) for e in plain
+    ]
+    given = np.where(frame["given"] == "positive", 1, -1)
+    score = frame["chosen"].replace_strict({"positive": 1, "neutral": 0, "negative": -1}, default=0).to_numpy()
+    for variant in ("b", "c"):
+        expected = stats.kendalltau(given, score, variant=variant, method="asymptotic")
+        found = one(coded, f"tau_{variant}", coding="polarity, no match as 0")
+        assert found.n == frame.height and found.missing.total == 0
+        assert found.value == pytest.approx(expected.statistic, rel=1e-9)
+        assert found.p == pytest.approx(expected.pvalue, rel=1e-6)
+
+
+def test_share_that_the_tolerant_reading_rescues_is_reported():
+    frame = study(0.2, terms=4).with_columns(rescued=pl.int_range(pl.len()) % 4 == 0)
+    assert one(computed(frame), "rescued").value == pytest.approx(25)
+    assert not [e for e in computed(frame.drop("rescued")) if e.metric == "rescued"]
+
+
+def test_several_prompts_are_measured_apart():
+    both = [study(lean, terms=6, seed=s).with_columns(prompt=pl.lit(n)) for s, (n, lean) in enumerate(PROMPTS.items())]
+    found = computed(pl.concat(both))
+    for own in both:
+        name = own["prompt"][0]
+        alone = computed(own)
+        assert one(found, "delta_PL", prompt=name).value == one(alone, "delta_PL").value
+        assert not [e for e in alone if "prompt" in e.group]
