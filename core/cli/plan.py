@@ -136,7 +136,8 @@ def _show(stage: StagePlan) -> None:
     console.print(_spending(stage))
     if stage.attempts > 1:
         most = f"{stage.attempts} requests per trial at most, {stage.attempts * stage.requests:,} in total"
-        console.print(f"Unreadable answers are requested again: {most}.", markup=False)
+        again = ", ".join(stage.asks_again).capitalize()
+        console.print(f"{again} answers are requested again: {most}.", markup=False)
     for note in stage.notes:
         console.print(note, markup=False)
     for name, role in stage.later:

@@ -50,6 +50,8 @@ class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Requests without a stored answer; equal requests count once."""
     attempts: int = 1
     """Maximum number of attempts at a readable answer."""
+    asks_again: tuple[str, ...] = ()
+    """Statuses after which there is another attempt."""
     input_tokens: float = 0.0
     """Tokens of these requests; an estimate, see `basis`."""
     output_tokens: float = 0.0
@@ -126,6 +128,7 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
         published_total=sum(value.value for value in published if value.group) or None,
         requests=tally.requests,
         attempts=stage.max_attempts,
+        asks_again=stage.asks_again,
         input_tokens=tally.tokens.input,
         output_tokens=tally.tokens.output,
         basis=rates.describe(),

@@ -37,10 +37,10 @@ class Confusion(msgspec.Struct, frozen=True):
             prompts: Number of all prompts.
         """
         if self.encoder is not None and self.encoder != identity.digest:
+            digest = f"{identity.digest[:19]}..." if identity.digest else "without a digest"
             return UsageError(
                 f"{path} is the confusion of the encoder {self.encoder[:19]}..., but the model of the role 'encoder' "
-                f"is {identity.model!r} ({f'{identity.digest[:19]}...' if identity.digest else 'without a digest'}). Give "
-                "the file in the folder of this encoder.",
+                f"is {identity.model!r} ({digest}). Give the file in the folder of this encoder.",
                 code="confusion.other-encoder",
                 path=path,
                 encoder=self.encoder,
