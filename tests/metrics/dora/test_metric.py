@@ -1,10 +1,13 @@
+from importlib.resources import files
+
 import polars as pl
 import pytest
 
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.words import HITS, OF
-from prejudge.metrics.dora.counts import OTHERS, gather
+from prejudge.metrics.dora.counts import OTHERS, STEPS, gather
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
 from prejudge.probes.dora.associations import PAIR
 from prejudge.probes.dora.content_words import lemmas
@@ -325,3 +328,21 @@ def test_words_that_the_lexicon_does_not_have_are_missing_from_the_valence():
     # group0 to group4, group10 and group11 are negative; of the other five nothing is known.
     assert (share.value, share.n, share.missing.counts) == (100, 7, {"unknown": 5})
     assert (share.bound_low, share.bound_high) == (pytest.approx(100 * 7 / 12), 100)
+
+
+@pytest.mark.parametrize("study", ["dora-t2t", "dora-t2i", "dora-i2t"])
+def test_published_levels_are_whole_distributions_of_known_groups(study):
+    values = [
+        v
+        for v in Catalogue.load().registry.studies[study].published
+        if v.measure in ("level_share", "negative", "toxic")
+    ]
+    known = set(pl.read_csv(files("prejudge.probes.dora").joinpath("data/descriptors.csv"))["dimension"])
+    assert {v.group["dimension"] for v in values} <= known and all(v.reading and v.width is None for v in values)
+    sums = {}
+    for value in values:
+        if value.measure == "level_share":
+            assert value.group["level"] in STEPS
+            place = (value.model, value.group["setting"], value.group["dimension"])
+            sums[place] = [*sums.get(place, []), value.value]
+    assert sums and all(len(shares) == 5 and abs(sum(shares) - 100) <= 2 for shares in sums.values())
