@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.text import Text
 
 from ..catalogue.study import SUBJECT, Catalogue
+from ..contracts.errors import UsageError
 from ..engine.runs import RunOptions
+from ..report.export import write_bytes
 from ..report.text import clean
 from .completing import complete_run
 from .run import perform
@@ -26,12 +29,27 @@ __all__ = [
     "runs_option",
     "store_option",
     "terminal",
+    "write_new",
 ]
 
 
 def one_line(text: object) -> Text:
     """Return a text on one line, without control characters."""
     return Text(" ".join(str(clean(str(text))).split()))
+
+
+def write_new(text: str, out: str) -> None:
+    """Write a new file and say so; an existing sheet may contain hours of work.
+
+    Raises:
+        UsageError: there is such a file, or it cannot be written.
+    """
+    if Path(out).exists():
+        raise UsageError(
+            f"the file {out!r} exists already. Name another file with --out, or move it.", code="file.exists"
+        )
+    write_bytes(text.encode(), Path(out))
+    click.echo(f"Written: {out}")
 
 
 def run_study(name: str, model: str, options: Mapping[str, Any], where: Mapping[str, Any], command: str) -> int:

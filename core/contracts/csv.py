@@ -10,7 +10,7 @@ import csv
 import difflib
 import hashlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -69,6 +69,15 @@ class Row(msgspec.Struct, frozen=True):
         if not abs(value) < float("inf"):
             raise self.fault(f"{column} {cell!r} is not finite.", "data.number")
         return value
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """Return a CSV file with these columns; cells of other columns are left out."""
+    written = io.StringIO()
+    writer = csv.DictWriter(written, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return written.getvalue()
 
 
 class Table(msgspec.Struct, frozen=True):

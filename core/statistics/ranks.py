@@ -12,7 +12,7 @@ et al. 2016, BMC Medical Research Methodology 16:93, who find that this holds it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from ..contracts.errors import DataError
+from ..contracts.words import fixed, percent
 from .intervals import ROUNDING, Array, Codes, normal_sf, ratio
 from .resampling import Resampling, Statistics, bootstrap
 
@@ -190,6 +191,18 @@ class Agreement(msgspec.Struct, frozen=True):
     """Units left out: one rating."""
     unrated: int
     """Units left out: no rating."""
+
+    def lines(self, units: str, level: float) -> Iterator[str]:
+        """Yield the result as lines of text; `units` names what was rated."""
+        if self.alpha is None:
+            yield f"Krippendorff's alpha: undefined (no two ratings of one of the {units}, or all ratings the same)"
+        else:
+            ends = "no interval"
+            if self.low is not None and self.high is not None:
+                ends = f"{percent(level)} interval {fixed(self.low, 3)} to {fixed(self.high, 3)}"
+            yield f"Krippendorff's alpha: {fixed(self.alpha, 3)} ({self.scale}, {ends}, bootstrap)"
+        left = f"; left out: {self.single} with one rating, {self.unrated} with none"
+        yield f"  {self.units} {units} with two ratings, {self.ratings} ratings, {self.raters} annotators{left}"
 
 
 def agreement(

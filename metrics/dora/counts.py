@@ -9,20 +9,15 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.estimates import MISSING, Caveat, Estimate
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
-from ...core.statistics.declared_rows import Design, parts, prepared
 from ...core.statistics.estimates import undefined
 from ...core.statistics.facets import OVER
-from ...core.statistics.inference import estimate
 from ...core.statistics.intervals import Limits
-from ...core.statistics.measures import Mean
 from ...core.statistics.observations import Group, missing_estimates, percent
 from ...core.statistics.ranks import agreement, rating_table
 from ...probes.dora.associations import Counts, count, judgements, measure_cells, with_answers
-from ...probes.dora.content_words import lemmas
 from ...probes.dora.documented import mark_documented
 from ...probes.dora.overlap import overlap
 from ...probes.dora.salience import LEAST_FIRST, METHODS
@@ -230,7 +225,7 @@ def agreement_estimates(found: Associations, options: DoraAssociationsOptions) -
         )
 
 
-UNDOCUMENTED, ALPHA, ABOVE = "undocumented", "calibration_alpha", "calibration_difference"
+UNDOCUMENTED = "undocumented"
 
 
 def undocumented(found: Associations, path: str) -> Averaged:
@@ -238,55 +233,3 @@ def undocumented(found: Associations, path: str) -> Averaged:
     marked = mark_documented(found.kept, path)
     value = 100.0 * (~pl.col("documented")).cast(pl.Float64)
     return Averaged(name=UNDOCUMENTED, rows=marked.select(*PLACE, value=value, status=pl.lit("ok")))
-
-
-def calibration(found: Associations, path: str, options: DoraAssociationsOptions) -> Iterator[Estimate]:
-    """Yield the agreement of the judge with people on the associations that both judged, and the mean difference.
-
-    Raises:
-        DataError: the file cannot be read, lacks a column, or a level is not a number from 1 to 5.
-    """
-    judged = found.levels.drop_nulls("level").group_by(*PAIRS).agg(judge=pl.col("level").mean())
-    judged = judged.with_columns(name=pl.Series(list(map(str.casefold, judged["descriptor"])), dtype=pl.String))
-    both = judged.join(_human(path), on=["name", "word"], how="inner").sort("descriptor", "word")
-    table = both.select("judge", "human").to_numpy().astype(np.float64)
-    clusters = both["descriptor"].to_list()
-    why = {} if both.height else undefined("no association of the file was judged")
-    base = {"level": options.level, "n": both.height, "clusters": len(set(clusters))}
-    shared = {"group": {"judge": "people"}, **base, **why}
-    same = agreement(table, "interval", options.plan, clusters) if both.height else None
-    yield Estimate.from_flat(
-        metric=ALPHA,
-        value=None if same is None else same.alpha,
-        unit="Krippendorff's alpha",
-        low=None if same is None else same.low,
-        high=None if same is None else same.high,
-        interval=f"{options.interval} (descriptor)" if same is not None and same.low is not None else "",
-        **shared,
-    )
-    mean = Mean(ABOVE, value="above", neutral=0.0, unit="levels, judge less people", group={"judge": "people"})
-    design = Design(measures=(mean,), clusters=("descriptor",))
-    rows = both.with_columns(above=pl.col("judge") - pl.col("human"), status=pl.lit("ok"))
-    for part in parts(prepared(rows, design), design, ()):
-        yield estimate(mean, part, design, options).replace(family="calibration")
-
-
-def _human(path: str) -> pl.DataFrame:
-    rows = read_rows(path, (*PAIRS, "level"))
-    levels = [_level(row) for row in rows]
-    frame = pl.DataFrame(
-        {
-            "name": [row.cells["descriptor"].strip().casefold() for row in rows],
-            "word": lemmas([row.cells["word"] for row in rows]),
-            "human": pl.Series(levels, dtype=pl.Float64),
-        }
-    )
-    return frame.group_by("name", "word").agg(pl.col("human").mean())
-
-
-def _level(row: Row) -> float | None:
-    if row.optional("level") is None:
-        return None
-    if not 1 <= (value := row.number("level")) <= 5:
-        raise row.fault(f"level {value:g} is not from 1 to 5. Leave it empty where missing.", "data.number")
-    return value

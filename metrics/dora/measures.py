@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ...core.contracts.estimates import Measure
 from .counts import (
-    ABOVE,
     AGREEMENT,
-    ALPHA,
     DISTINCT,
     IN_RANGE,
     IN_RANGE_P,
@@ -18,6 +16,7 @@ from .counts import (
     UNDOCUMENTED,
 )
 from .means import EACH, LEVEL, VALENCES
+from .people import ABOVE, ALPHA, AMONG, CORRECTED
 from .published import REAPPEARED
 
 _MEANS = {name: (f"Percentage of the associations that are {name}", "%") for name in VALENCES} | {
@@ -75,6 +74,18 @@ _JUDGEMENTS = {
         "Krippendorff's alpha (ordinal) of the repeated judgements of one judge; it is not a measure of validity.",
         "Krippendorff's alpha",
         "more consistent judgements",
+    ),
+    AMONG: Measure(
+        "Agreement of people",
+        "Krippendorff's alpha (ordinal) of the levels that different people gave to one association.",
+        "Krippendorff's alpha",
+        "more agreement",
+    ),
+    CORRECTED: Measure(
+        "Bias level, corrected by people",
+        "Mean judgement of how biased the associations are, less the judge's mean error on those that people judged.",
+        "1 to 5",
+        "more biased associations",
     ),
     ALPHA: Measure(
         "Agreement of the judge with people",

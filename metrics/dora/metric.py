@@ -21,7 +21,6 @@ from .charts import draw
 from .counts import (
     Associations,
     agreement_estimates,
-    calibration,
     count_estimates,
     gather,
     judged_estimates,
@@ -34,6 +33,7 @@ from .counts import (
 from .means import designs, differences, mean_estimates, measures, unit_frame, valued
 from .measures import MEASURES
 from .options import DoraAssociationsOptions
+from .people import calibration, corrected_levels
 from .published import reappeared
 from .words import conclude, examples_of, headline, methods
 
@@ -70,6 +70,7 @@ class DoraAssociations(Metric):
         tested = [*differences(rows, options), *overlap_estimates(found, options)]
         if options.human is not None:
             tested += calibration(found, options.human, options)
+            tested += corrected_levels(found, options.human, options)
         return [
             *count_estimates(found),
             *mean_estimates(averaged, found.every, options),

@@ -5,12 +5,11 @@ Also `prejudge demo`: BIStereo-Pairs on the reference models, one of which has t
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ...core.api import Settings, observe, write_bytes
+from ...core.api import Settings, observe
 from ...core.cli.console import (
     quiet_option,
     registry_option,
@@ -18,6 +17,7 @@ from ...core.cli.console import (
     run_study,
     runs_option,
     store_option,
+    write_new,
 )
 from ...core.contracts.errors import UsageError
 from .tuples_agreement import tuple_agreement
@@ -56,7 +56,7 @@ def sheet(name: str, out: str, seed: int, store: str, registry: str | None) -> N
             f"the run {found.run} has no drafted tuples. Name a run of the study {PROBE}.", code="run.other-study"
         )
     rows = draft_rows(row for row in found.last.iter_rows(named=True) if row["status"] == "ok")
-    _write_new(sheet_text(rows, seed), out)
+    write_new(sheet_text(rows, seed), out)
     click.echo(f"{len(rows)} tuples. Give every annotator a copy, then: prejudge tuples agree COPY...")
 
 
@@ -78,7 +78,7 @@ def agree(sheets: tuple[str, ...], least: int, out: str) -> None:
     annotated = read_sheets(sheets)
     for line in tuple_agreement(long_ratings(annotated)).lines():
         click.echo(line)
-    _write_new(tuples_text(annotated, least), out)
+    write_new(tuples_text(annotated, least), out)
     for line in advice(annotated, least):
         click.echo(line)
 
@@ -92,12 +92,3 @@ def demo(full: bool, **where: Any) -> None:
     """Run a study on the two reference models that come with the package: one fair, one with a planted bias."""
     for model in MODELS:
         run_study(STUDY, model, {} if full else {"per_cell": PER_CELL}, where, "prejudge demo")
-
-
-def _write_new(text: str, out: str) -> None:
-    """Write a new file; an existing sheet may contain hours of work."""
-    if Path(out).exists():
-        raise UsageError(
-            f"the file {out!r} exists already. Name another file with --out, or move it.", code="file.exists"
-        )
-    click.echo(f"Written: {write_bytes(text.encode(), Path(out))}")

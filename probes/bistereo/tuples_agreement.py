@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import msgspec
 import polars as pl
 
-from ...core.contracts.words import fixed, percent
 from ...core.statistics.ranks import Agreement, agreement, rating_table
 from ...core.statistics.resampling import Resampling
 
@@ -26,18 +25,7 @@ class TupleAgreement(msgspec.Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """Yield the results as lines of text."""
-        found = self.alpha
-        if found.alpha is None:
-            yield "Krippendorff's alpha: undefined (no two ratings of one tuple, or all ratings the same)"
-        else:
-            spread = (
-                "no interval"
-                if found.low is None or found.high is None
-                else f"{percent(self.level)} interval {fixed(found.low, 3)} to {fixed(found.high, 3)}"
-            )
-            yield f"Krippendorff's alpha: {fixed(found.alpha, 3)} (nominal, {spread}, bootstrap of tuples)"
-        left = f"; left out: {found.single} with one rating, {found.unrated} with none"
-        yield f"  {found.units} tuples with two ratings, {found.ratings} ratings, {found.raters} annotators{left}"
+        yield from self.alpha.lines("tuples", self.level)
         for annotator, (yes, rated) in self.yes.items():
             yield f"  {annotator}: {yes} of {rated} are stereotypes"
         for least, count in self.thresholds.items():

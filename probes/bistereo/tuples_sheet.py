@@ -6,8 +6,6 @@ tuple is a stereotype of their society, 0 if it is not, empty if they cannot dec
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +15,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ...core.contracts.csv import Row, read_rows
+from ...core.contracts.csv import Row, csv_text, read_rows
 from ...core.contracts.errors import DataError
 from .tuples_file import COLUMNS, MARKS, SENTIMENTS, STANDINGS, TERMS, Tuple, read_tuples
 from .tuples_tests import build
@@ -87,7 +85,7 @@ def sheet_text(rows: Sequence[Cells], seed: int) -> str:
     """Return an annotation sheet: the rows in random order, so that it does not show how they were drafted."""
     shuffled = sorted(rows, key=lambda row: tuple(row[column] for column in NAME))
     random.Random(seed).shuffle(shuffled)
-    return _csv_text(SHEET, shuffled)
+    return csv_text(SHEET, shuffled)
 
 
 def read_sheets(paths: Sequence[str]) -> list[Annotated]:
@@ -141,7 +139,7 @@ def tuples_text(annotated: Iterable[Annotated], least: int) -> str:
         {**dict.fromkeys(ADDED, ""), **one.cells, "score": str(one.score), "annotators": str(len(one.ratings))}
         for one in kept
     ]
-    return _csv_text((*COLUMNS, "annotators"), rows)
+    return csv_text((*COLUMNS, "annotators"), rows)
 
 
 def advice(annotated: Sequence[Annotated], least: int) -> Iterator[str]:
@@ -190,11 +188,3 @@ def _merge(row: Row, cells: Cells) -> None:
             raise row.fault(
                 f"{column} is {said!r}, but {known!r} in another sheet. Use one value in both.", "data.contradiction"
             )
-
-
-def _csv_text(columns: Sequence[str], rows: Iterable[Cells]) -> str:
-    written = io.StringIO()
-    writer = csv.DictWriter(written, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return written.getvalue()

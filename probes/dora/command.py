@@ -1,4 +1,7 @@
-"""`prejudge associations`: words that a run associates with a descriptor more often than expected, with examples."""
+"""`prejudge associations`: words that a run associates with a descriptor more often than expected, with examples.
+
+Also `prejudge levels`: associations that a judge rated as annotation sheets, and what people wrote in these.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,25 @@ from rich.table import Table
 from rich.text import Text
 
 from ...core.api import Settings, exchanges, observe, write_table
-from ...core.cli.console import complete_run, one_line, registry_option, store_option, terminal
+from ...core.cli.console import (
+    complete_run,
+    one_line,
+    registry_option,
+    run_argument,
+    store_option,
+    terminal,
+    write_new,
+)
+from ...core.contracts.csv import csv_text
 from ...core.contracts.errors import UsageError
-from ...core.contracts.words import number, p_value
+from ...core.contracts.words import fixed, number, p_value
+from ...core.statistics.ranks import agreement, rating_table
+from ...core.statistics.resampling import Resampling
 from .compared import atlas, differing, shared_by
 from .discovered import ALL, Discovered, discover
 from .documented import mark_documented
 from .overlap import adjusted
+from .people import RATED, SHEET, read_levels, rows_to_rate
 from .salience import METHODS, Reading
 from .terms import CELL, PAIR, PLACE
 
@@ -222,3 +237,52 @@ def _table(pairs: pl.DataFrame) -> Table:
             *known,
         )
     return table
+
+
+@click.group()
+def levels() -> None:
+    """Let people rate associations that a judge rated, and correct the judge by them.
+
+    First run a study dora-* with a judge, then `levels sheet`. When the sheets are completed, run `levels agree`, and
+    then `prejudge score RUN --set dora-associations.human=levels.csv`.
+    """
+
+
+@levels.command()
+@run_argument
+@click.option("--rows", default=200, show_default=True, type=click.IntRange(min=1), help="Number of associations.")
+@click.option("--out", default="sheet.csv", show_default=True, metavar="FILE", help="The file to write.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the draw and of the order of the rows.")
+@store_option
+@registry_option
+def sheet(name: str, rows: int, out: str, seed: int, store: str, registry: str | None) -> None:
+    """Draw associations that the judge of the run NAME (default: the latest) rated, by its level, as a sheet.
+
+    Every annotator completes a copy: in the column `level` 1 (not at all biased), 2 (slightly), 3 (moderately), 4
+    (highly) or 5 (extremely biased); empty where undecided. The sheet does not show the judge's levels.
+    """
+    drawn = rows_to_rate(observe(name, Settings(store=store, registry=registry)).stacked, rows, seed)
+    write_new(csv_text(SHEET, drawn.with_columns(level=pl.lit("")).to_dicts()), out)
+    click.echo(f"{drawn.height} associations. Give every annotator a copy, then: prejudge levels agree COPY...")
+
+
+@levels.command()
+@click.argument("sheets", nargs=-1, required=True, metavar="SHEET...")
+@click.option("--out", default="levels.csv", show_default=True, metavar="FILE", help="The file of ratings to write.")
+def agree(sheets: tuple[str, ...], out: str) -> None:
+    """Report the agreement of annotators, and write all their ratings to one file.
+
+    Each SHEET is the copy of one annotator; the name of the file, or the column `annotator`, names the annotator.
+    """
+    ratings = read_levels(sheets)
+    named = ratings.with_columns(unit=pl.concat_str("name", "lemma", separator=": "))
+    descriptors = [unit.split(": ")[0] for unit in sorted(set(named["unit"]))]
+    plan = Resampling()
+    alpha = agreement(rating_table(named, ("unit", "annotator", "level")), "ordinal", plan, descriptors)
+    for line in alpha.lines("associations", plan.level):
+        click.echo(line)
+    rated = ratings.drop_nulls("level").group_by("annotator").agg(pl.col("level").mean(), pl.len()).sort("annotator")
+    for annotator, mean, count in rated.iter_rows():
+        click.echo(f"  {annotator}: mean level {fixed(mean, 2)} of {count}")
+    write_new(csv_text(RATED, ratings.to_dicts()), out)
+    click.echo(f"Then: prejudge score RUN --set dora-associations.human={out}")

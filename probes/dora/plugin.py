@@ -61,4 +61,9 @@ def prejudge_commands() -> list[Plugged]:
             "prejudge.probes.dora.command:associations",
             "Show the associations that a dora-* run found.",
         ),
+        Plugged(
+            "levels",
+            "prejudge.probes.dora.command:levels",
+            "Write annotation sheets for judged associations of dora-*, and read the completed sheets.",
+        ),
     ]

@@ -16,7 +16,7 @@ from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageErr
 from prejudge.core.contracts.records import Generate, Generation
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.probes.dora.associations import PLACE
-from prejudge.probes.dora.command import associations
+from prejudge.probes.dora.command import associations, levels
 from prejudge.testing import raises_code
 
 from ...core.fakes import FakeModel, ask, fake_catalogue
@@ -165,3 +165,24 @@ def test_wrong_options_are_refused(ran, words, code):
     (first, *_), call = ran
     with raises_code(UsageError, code, words[1]):
         call(first, *words)
+
+
+def test_sheets_of_people_become_one_file_with_their_agreement(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, last in (("anna", 5), ("berta", 4)):
+        rows = [*(f"{1 + d % 3},group {d},tired" for d in range(9)), f"{last},group 9,poor", ",group 9,late"]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["level,descriptor,word", *rows]), encoding="utf-8")
+    done = CliRunner().invoke(levels, ["agree", "anna.csv", "berta.csv"])
+    assert done.exit_code == 0, done.output
+    assert "10 associations with two ratings, 20 ratings, 2 annotators" in done.output and "1 with none" in done.output
+    assert "anna: mean level 2.30 of 10" in done.output
+    written = pl.read_csv(tmp_path / "levels.csv")
+    assert written.columns == ["level", "descriptor", "word", "annotator"] and written["level"].null_count() == 2
+    told = CliRunner().invoke(levels, ["agree", "anna.csv", "berta.csv"])
+    assert isinstance(told.exception, UsageError) and told.exception.code == "file.exists"
+
+
+def test_a_sheet_needs_a_judge(ran, store):
+    (first, *_), _ = ran
+    told = CliRunner().invoke(levels, ["sheet", first, "--store", store.url])
+    assert isinstance(told.exception, DataError) and told.exception.code == "run.no-answers"
