@@ -136,6 +136,14 @@ def tuples(place: Path) -> None:
     shutil.copyfile(Path(str(printed)), place / "my_tuples.csv")
 
 
+def levels(place: Path) -> None:
+    """Fill in three copies of a sheet of levels."""
+    with (place / "sheet.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for number, name in enumerate(("anna", "berta", "carla")):
+        write_rows(place / f"{name}.csv", [{**row, "level": 1 + (line + number) % 5} for line, row in enumerate(rows)])
+
+
 def sheets(place: Path) -> None:
     """Fill in three copies of a sheet."""
     with (place / "sheet.csv").open(newline="", encoding="utf-8") as file:

@@ -48,6 +48,8 @@ ANSWERED = {"prejudge cache prune --run": "y\n", "prejudge trust": "y\n"}
 BEFORE = {
     "prejudge tuples agree ana.csv": lambda: made.sheets(Path.cwd()),
     "prejudge associations RUN OTHER": lambda: asked(("dora-t2t",)),
+    "prejudge levels sheet": lambda: judged(),
+    "prejudge levels agree anna.csv": lambda: made.levels(Path.cwd()),
     "prejudge run indicasa --model phi": lambda: indicasa_again("indicasa-gemma"),
 }
 """What people do between two commands of a page, by how the second begins."""
@@ -102,6 +104,12 @@ def asked(studies: Iterable[str]) -> None:
     for study in studies:
         for model in MODELS:
             assert call(f"prejudge run {study} --model {model} --quiet") == 0
+
+
+def judged() -> None:
+    """Let a judge rate associations, of which such a small run has none that the exact test keeps."""
+    line = "prejudge run dora-t2t --model simulated-biased --model judge=gpt-4o --set salience=tf-idf --quiet"
+    assert call(f"{line} --set salience_level=0.5 --set dora-associations.method=all") == 0
 
 
 def indicasa_again(name: str) -> None:
