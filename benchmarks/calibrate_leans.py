@@ -108,7 +108,9 @@ def rows(study: Study, worlds: Sequence[World], studies: int) -> Iterator[dict[s
             truth = NEUTRAL.get(name, 0.0)
             if world.effect:
                 # What the measure is on average, but for the log-odds, whose truth is what is planted.
-                truth = world.effect if "log_odds" in name else float(np.nanmean([one.value for one in own]))
+                truth = (
+                    study.nats * world.effect if "log_odds" in name else float(np.nanmean([one.value for one in own]))
+                )
             rate = rates(own, truth)
             yield {
                 "study": study.name,
@@ -117,12 +119,14 @@ def rows(study: Study, worlds: Sequence[World], studies: int) -> Iterator[dict[s
                 "planted": f"{world.effect:g}",
                 "significant": told(rate["significant"], 0.0, 1.0 if world.effect else most),
                 "covered": told(rate["covered"], least, 1.0),
-                "width": f"{rate['width']:.2f}",
+                "width": "" if np.isnan(rate["width"]) else f"{rate['width']:.2f}",
             }
 
 
 def told(rate: float, low: float, high: float) -> str:
-    """Return a rate, bold where it is beyond its limits."""
+    """Return a rate, bold where it is beyond its limits; nothing where nothing varied."""
+    if np.isnan(rate):
+        return ""
     return f"{rate:.3f}" if low <= rate <= high else f"**{rate:.3f}**"
 
 

@@ -80,6 +80,9 @@ class Study:
     """What leans."""
     judged: ClassVar[tuple[str, ...]]
     """Measures whose tests are counted, of the whole study or of its one group."""
+    resamples: ClassVar[int] = 199
+    nats: ClassVar[float] = 1.0
+    """The planted difference in log-odds where a contrast of 1 nat is planted."""
     plants: ClassVar[bool] = True
     """Whether a bias can be planted in it."""
     metric: Metric
@@ -109,7 +112,7 @@ class Study:
 
     def measure(self, observations: Any, **options: Any) -> list[Estimate]:
         """Return the estimates that are judged; of a declared metric nothing else is computed."""
-        chosen = self.metric.options(**{"resamples": 199, **options})
+        chosen = self.metric.options(**{"resamples": self.resamples, **options})
         if not isinstance(self.metric, DeclaredMetric) or type(self.metric).compute is not DeclaredMetric.compute:
             found = self.metric.compute(observations, chosen)
             return [e for e in found if e.metric in self.judged and self.whole(e.group)]
@@ -239,6 +242,8 @@ class Prompts(Study):
 
     name, leans, judged = "bistereo-nli-prompts", "premises, by prompt", ("less_accurate",)
     plants, metric = False, PromptsMetric()
+    resamples = 1999
+    """Its intervals count ten pairs of prompts, and lie far out."""
     words: ClassVar[tuple[str, ...]] = tuple(f"thing{number}" for number in range(100))
 
     def stages(self) -> Sequence[Stage]:
@@ -441,7 +446,7 @@ class Crows(Study):
     """`crows-pairs`: 1,508 pairs; the leans are those of pairs."""
 
     name, leans, judged = "crows-pairs", "pairs", ("metric_score", "log_odds_difference")
-    metric = CrowsMetric()
+    metric, nats = CrowsMetric(), 0.5
     groups: ClassVar[tuple[tuple[str, str], ...]] = tuple((f"gore{n}", f"lida{n}") for n in range(120))
 
     def stages(self) -> Sequence[Stage]:

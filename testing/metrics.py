@@ -11,7 +11,7 @@ import polars as pl
 
 from ..core.compare.pair import checked_units
 from ..core.contracts import Metric, Options
-from ..core.contracts.errors import DataError, PluginError
+from ..core.contracts.errors import PluginError
 from ..core.contracts.estimates import COLUMNS, COMMON, MISSING, TOPICS, Caveat, Chart, Estimate
 from ..core.contracts.options import build_options
 from ..core.statistics.estimates import FEW
@@ -171,7 +171,7 @@ class MetricContract:
         numbered = next((name for name in self.repeats if name in frame.columns), None)
         try:
             twice = self._compute(pl.concat([frame, _again(frame, numbered)], how="vertical_relaxed"))
-        except DataError:
+        except Exception:
             if numbered is None:
                 return
             raise
