@@ -1,6 +1,6 @@
 """Calibrate the statistics: how often do intervals cover the truth, and how often do tests cry wolf?
 
-Run: python benchmarks/calibrate.py --write docs/calibration.md
+Run: python benchmarks/calibrate.py --write docs/calibration.md; with --leans only the tables about leans are made anew.
 """
 
 from __future__ import annotations
@@ -95,18 +95,17 @@ def sections(studies: int) -> Iterator[Section]:
 
 
 def words_that_lean(studies: int) -> Iterator[Section]:
-    """Yield how often a model whose words lean is found biased: by what inference covers, and by study."""
-    rows = calibrate_leans.one_way(studies)
-    yield Section("Words that lean", WORDS.format(studies), rows, COVERS, frozenset({"log-odds covered"}))
+    """Yield how often a model whose words lean is found biased: by study, and by what inference covers."""
     fewer = max(studies // 5, 10)
     most, least = calibrate_leans.limits(fewer)
     text = CONCLUSIONS.format(studies=fewer, most=most, least=least)
     yield Section("Default conclusions by study", text, calibrate_leans.default_conclusions(fewer))
-    yield Section("Claims of fair models", CLAIMS.format(fewer // 2), calibrate_leans.claims(fewer // 2))
     models = max(fewer // 10, 5)
-    yield Section(
-        "Drawn and simulated models", AGREEMENT.format(models, fewer), calibrate_leans.agreement(models, fewer)
-    )
+    found = calibrate_leans.agreement(models, fewer)
+    yield Section("Drawn and simulated models", AGREEMENT.format(models, fewer), found)
+    yield Section("Claims of fair models", CLAIMS.format(fewer // 2), calibrate_leans.claims(fewer // 2))
+    rows = calibrate_leans.one_way(studies)
+    yield Section("Words that lean", WORDS.format(studies), rows, COVERS, frozenset({"log-odds covered"}))
 
 
 def _further_power(part: int) -> Iterator[Section]:
@@ -159,16 +158,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=2000)
     parser.add_argument("--write", type=Path, help="Markdown file to write in place of printing")
+    parser.add_argument("--leans", action="store_true", help="make only the tables about leans anew")
     asked = parser.parse_args()
-    parts, start = [HEAD.format(studies=asked.studies, seed=SEED)], time.perf_counter()
-    for section in sections(asked.studies):
+    page, start = {"": HEAD.format(studies=asked.studies, seed=SEED)}, time.perf_counter()
+    if asked.leans and asked.write:
+        page |= titled(asked.write.read_text(encoding="utf-8"))
+    for section in words_that_lean(asked.studies // 4) if asked.leans else sections(asked.studies):
+        page[section.title] = markdown(section)
         print(f"{time.perf_counter() - start:6.0f} s  {section.title}", flush=True)
-        parts.append(markdown(section))
-    text = "\n\n".join(parts) + "\n"
-    if asked.write:
-        asked.write.write_text(text, encoding="utf-8")
-    else:
-        print(text)
+        if asked.write:
+            asked.write.write_text("\n\n".join(page.values()) + "\n", encoding="utf-8")
+        else:
+            print(page[section.title])
+
+
+def titled(page: str) -> dict[str, str]:
+    """Return the sections of a page by title."""
+    _, *parts = page.strip().split("\n\n## ")
+    return {part.partition("\n")[0]: f"## {part}" for part in parts}
 
 
 HEAD = """# Calibration

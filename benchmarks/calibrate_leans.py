@@ -53,7 +53,7 @@ class Found(NamedTuple):
 def found(study: Study, world: World, studies: int, **options: Any) -> dict[str, list[Found]]:
     """Return what so many studies find, by measure."""
     rng = np.random.default_rng([SEED, int(10 * world.lean), int(10 * world.effect)])
-    kept: dict[str, list[Found]] = {name: [] for name in study.judged}
+    kept: dict[str, list[Found]] = {name: [] for name in (*study.judged, *study.compared)}
     for _ in range(studies):
         _keep(kept, study.measure(study.draw(world, rng), **options))
     return kept
@@ -61,7 +61,7 @@ def found(study: Study, world: World, studies: int, **options: Any) -> dict[str,
 
 def simulated(study: Study, world: World, studies: int) -> dict[str, list[Found]]:
     """Return the same of `simulated` models, asked and read by the study's stage."""
-    kept: dict[str, list[Found]] = {name: [] for name in study.judged}
+    kept: dict[str, list[Found]] = {name: [] for name in study.compared or study.judged}
     for seed in range(studies):
         _keep(kept, study.measure(study.simulate(world, seed)))
     return kept
@@ -96,7 +96,7 @@ def limits(studies: int) -> tuple[float, float]:
     )
 
 
-NEUTRAL = {"metric_score": 50.0, "biased_preference_normalised": 50.0}
+NEUTRAL = {"metric_score": 50.0, "biased_preference_swapped": 50.0}
 """Values of a model without a bias; of all other measures 0."""
 
 
@@ -105,6 +105,8 @@ def rows(study: Study, worlds: Sequence[World], studies: int) -> Iterator[dict[s
     most, least = limits(studies)
     for world in worlds:
         for name, own in found(study, world, studies).items():
+            if name not in study.judged:
+                continue
             truth = NEUTRAL.get(name, 0.0)
             if world.effect:
                 # What the measure is on average, but for the log-odds, whose truth is what is planted.
@@ -166,7 +168,7 @@ def agreement(studies: int, drawn: int) -> list[dict[str, Any]]:
     table = []
     for study in all_studies():
         one, other = found(study, World(0.3), drawn), simulated(study, World(0.3), studies)
-        for name in study.judged:
+        for name in other:
             values = [np.array([x.value for x in own[name]]) for own in (one, other)]
             spreads = [float(np.nanstd(x, ddof=1)) for x in values]
             low, high = (np.sqrt(stats.f.ppf(q, studies - 1, drawn - 1)) for q in (RISK / 2, 1 - RISK / 2))

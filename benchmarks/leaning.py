@@ -21,7 +21,7 @@ import polars as pl
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.adapters.simulated.pictures import face_in
-from prejudge.core.catalogue.registry import load_registry
+from prejudge.core.catalogue.trust import load_registry
 from prejudge.core.contracts import Estimate, Metric, Stage, Trial
 from prejudge.core.contracts.adapter import Services
 from prejudge.core.statistics.declared import DeclaredMetric
@@ -40,7 +40,7 @@ from prejudge.probes.attractiveness.probe import AttractivenessOptions, Likeliho
 from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
 from prejudge.probes.bistereo.nli_prompts import NLIPrompts, NLIPromptsOptions
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs
-from prejudge.probes.bistereo.terms import LABELS
+from prejudge.probes.bistereo.terms import GROUPS, LABELS, SWAPPED
 from prejudge.probes.bistereo.tuples import BIStereoTuples, BIStereoTuplesOptions
 from prejudge.probes.crows_pairs.probe import CrowsOptions, CrowsPairs
 from prejudge.probes.subtle.probe import Subtle, SubtleOptions
@@ -80,6 +80,8 @@ class Study:
     """What leans."""
     judged: ClassVar[tuple[str, ...]]
     """Measures whose tests are counted, of the whole study or of its one group."""
+    compared: ClassVar[tuple[str, ...]] = ()
+    """Measures whose spread is compared with that of `simulated` models; those that are judged if there are none."""
     resamples: ClassVar[int] = 199
     nats: ClassVar[float] = 1.0
     """The planted difference in log-odds where a contrast of 1 nat is planted."""
@@ -115,13 +117,13 @@ class Study:
         chosen = self.metric.options(**{"resamples": self.resamples, **options})
         if not isinstance(self.metric, DeclaredMetric) or type(self.metric).compute is not DeclaredMetric.compute:
             found = self.metric.compute(observations, chosen)
-            return [e for e in found if e.metric in self.judged and self.whole(e.group)]
+            return [e for e in found if e.metric in (*self.judged, *self.compared) and self.whole(e.group)]
         return [
             estimate(measure, part, design, chosen)
             for design, frame in self.metric._prepared(observations, chosen)
             for by in design.groups
             for measure in design.measures
-            if measure.name in self.judged and design.given(measure, by)
+            if measure.name in (*self.judged, *self.compared) and design.given(measure, by)
             for part in parts(frame, design, by)
             if self.whole(part.group | measure.group) and concerned(measure, part, design)
         ]
@@ -283,15 +285,20 @@ class Prompts(Study):
 
 
 class Tuples(Study):
-    """`bistereo-tuples` by the paper's normalisation: analogies, of women 24, that share groups and attributes."""
+    """`bistereo-tuples`: 39 analogies, asked with the groups swapped too, that share their groups and attributes.
+
+    `simulated` reads words but not their order: its answers do not change with the groups' places, so that it is
+    compared in the share against the prior of the words.
+    """
 
     name, leans = "bistereo-tuples", "groups and attributes"
-    judged = ("biased_preference_normalised", "gender_difference_normalised_clustered")
+    judged = ("biased_preference_swapped", "gender_difference_swapped_clustered")
+    compared = ("biased_preference_normalised",)
     metric = TuplesMetric()
 
     def stages(self) -> Sequence[Stage]:
         """Return the shipped tests."""
-        return BIStereoTuples().stages(BIStereoTuplesOptions(contrast=False, unmarked=True))
+        return BIStereoTuples().stages(BIStereoTuplesOptions())
 
     def settings(self, world: World) -> dict[str, Any]:
         """Return leans of that size in the log-odds of the two ends."""
@@ -303,10 +310,10 @@ class Tuples(Study):
     def draw(self, world: World, rng: Generator) -> pl.DataFrame:
         """Return the likelihoods of both ends with and without groups."""
         rows = self.design
-        groups = (rows["condition"] == "groups").to_numpy()
-        shift = world.effect / 2 + self.at(rows, "c", lambda n: world.draw(rng, n))
-        shift += self.at(rows, "biased", lambda n: world.draw(rng, n))
-        odds = groups * shift + rng.normal(0, NOISE, rows.height)
+        place = rows["condition"].replace_strict({GROUPS: 1.0, SWAPPED: -1.0}, default=0.0).to_numpy()
+        shift = world.effect / 2 + self.at(rows, "people", lambda n: world.draw(rng, n))
+        shift += self.at(rows, "meaning", lambda n: world.draw(rng, n))
+        odds = place * shift + rng.normal(0, NOISE, rows.height)
         return rows.with_columns(
             choice=pl.Series(np.where(odds > 0, "biased", "unbiased")),
             log_biased=pl.Series(odds),
