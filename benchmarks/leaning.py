@@ -287,8 +287,8 @@ class Prompts(Study):
 class Tuples(Study):
     """`bistereo-tuples`: 39 analogies, asked with the groups swapped too, that share their groups and attributes.
 
-    `simulated` reads words but not their order: its answers do not change with the groups' places, so that it is
-    compared in the share against the prior of the words.
+    The leans of `simulated` are of words, wherever they stand: they do not change with the groups' places, so that it
+    is compared in the share against the prior of the words.
     """
 
     name, leans = "bistereo-tuples", "groups and attributes"
