@@ -19,19 +19,25 @@ from ...core.cli.console import (
     store_option,
     write_new,
 )
+from ...core.contracts.csv import csv_text
 from ...core.contracts.errors import UsageError
 from .tuples_agreement import tuple_agreement
+from .tuples_columns import complete as complete_rows
+from .tuples_columns import without
+from .tuples_file import COLUMNS, read_tuples, tidy_rows
 from .tuples_sheet import advice, draft_rows, long_ratings, read_sheets, sheet_text, tuples_text
+from .tuples_tests import build
 
 PROBE = "bistereo-tuples-draft"
 STUDY = "bistereo-pairs"
 MODELS = ("reference-masked-fair", "reference-masked-biased")
 PER_CELL = 300
+PARTS = ("descriptor", "term", "attribute")
 
 
 @click.group()
 def tuples() -> None:
-    """Write annotation sheets for tuples that a model drafted, and read the sheets that annotators completed.
+    """Write and read annotation sheets for tuples that a model drafted, and draft missing columns of a file of tuples.
 
     First run `prejudge run bistereo-tuples-draft --model NAME`, then `tuples sheet`. When the sheets are completed, run
     `tuples agree`, and then `prejudge run bistereo-tuples --data FILE`.
@@ -81,6 +87,28 @@ def agree(sheets: tuple[str, ...], least: int, out: str) -> None:
     write_new(tuples_text(annotated, least), out)
     for line in advice(annotated, least):
         click.echo(line)
+
+
+@tuples.command()
+@click.argument("file", metavar="FILE")
+@click.option("--out", default="tuples.csv", show_default=True, metavar="OUT", help="The file of tuples to write.")
+def complete(file: str, out: str) -> None:
+    """Draft the columns of FILE that analogy tests need, such as `standing` and `opposite`, for a person to check.
+
+    FILE has at least the columns `descriptor`, `term` and `attribute`. Cells that are not empty stay. In OUT, the
+    column `drafted` names the drafted cells of each row: correct them, then empty it.
+    """
+    read_tuples(file)  # a row that cannot be used is named before anything is written
+    rows = complete_rows(tidy_rows(file))
+    more = [name for name in rows[0] if name not in COLUMNS and name != "drafted"]
+    write_new(csv_text((*COLUMNS, *more, "drafted"), rows), out)
+    drafted = [name for cells in rows for name in cells["drafted"].split()]
+    for column, empty in without(rows).items():
+        such = f", such as ({', '.join(empty[0][part] for part in PARTS)})" if empty else ""
+        click.echo(f"{column}: {drafted.count(column)} of {len(rows)} drafted, {len(empty)} missing{such}")
+    tests = [test for test in build(read_tuples(out), 0, unscored=True) if test.factors["validated"]]
+    click.echo(f"With these drafts the tuples make {len(tests)} analogy tests, whatever their scores.")
+    click.echo(f"Check each cell that `drafted` names, then: prejudge plan bistereo-tuples --data {out}")
 
 
 @click.command()

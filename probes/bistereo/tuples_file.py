@@ -103,7 +103,7 @@ def tidy_rows(path: str) -> list[Row]:
     rows = []
     for row in table.rows:
         cells = {names[column]: " ".join(cell.split()) for column, cell in row.cells.items()}
-        cells |= {name: cells[name].lower() for name in CHOICES if name in cells}
+        cells |= {name: cells[name].lower() for name in ("dimension", *CHOICES) if name in cells}
         if any(cells.values()):
             rows.append(msgspec.structs.replace(row, cells=cells))
     if not rows:
@@ -130,15 +130,13 @@ def _distinct(rows: list[Row]) -> list[Tuple]:
 
 def _tuple(row: Row) -> Tuple:
     marks = {name: row.choice(name, known) for name, known in CHOICES.items() if name in row.cells}
-    score, asked = (
-        None if row.optional(name) is None else int(row.number(name, int)) for name in ("score", "annotators")
-    )
+    score, asked = (None if row.optional(name) is None else _count(row, name) for name in ("score", "annotators"))
     asked = ANNOTATORS if asked is None else asked
     if score is not None and not 0 <= score <= asked:
         raise row.fault(f"score {score} is not from 0 to {asked}: it counts annotators.", "data.value")
     descriptor, attribute = row.filled("descriptor"), row.filled("attribute")
     return Tuple(
-        dimension=(row.optional("dimension") or "").lower(),
+        dimension=row.optional("dimension") or "",
         descriptor=descriptor,
         term=marks["term"],
         attribute=attribute,
@@ -151,6 +149,13 @@ def _tuple(row: Row) -> Tuple:
         meaning=row.optional("meaning") or attribute,
         drafted=tuple((row.optional("drafted") or "").split()),
     )
+
+
+def _count(row: Row, column: str) -> int:
+    """Return a whole number, also where a spreadsheet wrote `4.0`."""
+    if (value := row.number(column)) != int(value):
+        raise row.fault(f"{column} {row.cells[column]!r} is not a whole number.", "data.value")
+    return int(value)
 
 
 def shortage(tuples: list[Tuple], least: int, unscored: bool) -> Iterator[str]:
