@@ -30,8 +30,8 @@ from .measures_compared import Difference as Difference
 from .measures_compared import Groups as Groups
 from .measures_compared import Matched as Matched
 from .measures_compared import Ranks as Ranks
-from .observations import pair_up as pair_up
 from .pivot import Pivot as Pivot
+from .pivot import pair_up as pair_up
 from .ranks import agreement as agreement
 from .ranks import cliffs_delta as cliffs_delta
 from .ranks import rank_biserial as rank_biserial

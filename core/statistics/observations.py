@@ -1,13 +1,10 @@
-"""Observations: two sides of a pair in one row, what is missing and why, and units of measures.
-
-A pair is `ok` only if both sides are and both log-probabilities are finite; otherwise it is missing, under the status
-of the first side that is not ok. Nothing is filled in. Units are pairs in the columns that `Metric.units` promises.
-"""
+"""Observations: what is missing and why. Nothing is filled in."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,47 +13,27 @@ import polars as pl
 from ..contracts.errors import DataError
 from ..contracts.estimates import MISSING, Caveat, Estimate
 from ..contracts.records import Scalar
-from .intervals import LEAST_P, scaled, stats, wilson_interval
+from .intervals import LEAST_P, scaled, share, stats, wilson_interval
 
 
-class UnitMeasure(msgspec.Struct, frozen=True):
-    """One measure that is a mean of pairs, or the difference of two such means."""
+def exact_share(
+    metric: str, group: dict[str, Scalar], counts: tuple[int, int], level: float, of: str, **fields: Any
+) -> Estimate:
+    """Return the share of hits in per cent with its exact interval.
 
-    name: str
-    value: pl.Expr
-    least: float | None = None
-    greatest: float | None = None
-    sign: pl.Expr = pl.lit(1)
-    threshold: float | None = None
-
-
-def unit_rows(
-    pairs: pl.DataFrame, measures: Iterable[UnitMeasure], factors: Sequence[str], *ways: str
-) -> list[pl.DataFrame]:
-    """Return one frame per measure: a row per pair, with `factors` as the group, as `Metric.units` promises it.
-
-    The last of `ways` is the cluster; of two that cross, the first is `row`.
+    Args:
+        metric: name of the measure.
+        group: its group.
+        counts: hits, and hits and misses together.
+        level: confidence level.
+        of: what is counted, such as `prompts`.
+        fields: more flat fields of the estimate.
     """
-    return [pairs.select(*factors, *_columns(measure, ways)) for measure in measures]
-
-
-def _columns(measure: UnitMeasure, ways: Sequence[str]) -> list[pl.Expr]:
-    ok = pl.col("status") == "ok"
-    # Pairs without a cluster are one cluster together, as in the estimates.
-    *row, cluster = (pl.col(name).cast(pl.String).fill_null("") for name in ways)
-    return [
-        pl.lit(measure.name).alias("metric"),
-        pl.lit(measure.threshold, dtype=pl.Float64).alias("threshold"),
-        pl.col("pair").cast(pl.String).alias("unit"),
-        cluster.alias("cluster"),
-        measure.sign.cast(pl.Int8).alias("sign"),
-        pl.when(ok).then(measure.value.cast(pl.Float64)).alias("value"),
-        pl.lit(measure.least, dtype=pl.Float64).alias("least"),
-        pl.lit(measure.greatest, dtype=pl.Float64).alias("greatest"),
-        pl.col("status"),
-        *(crossed.alias("row") for crossed in row),
-        *(pl.lit(" x ".join(ways)).alias("ways") for _ in row),
-    ]
+    found = share(*counts, level)
+    ends = {"value": found.value, "low": found.low, "high": found.high}
+    told = {"unit": "%", "interval": f"exact (Clopper-Pearson), {of}" if counts[1] else ""}
+    told |= {name: scaled(end, 100) for name, end in ends.items()} | fields
+    return Estimate.from_flat(metric=metric, group=group, level=level, n=counts[1], **told)
 
 
 def percent(hit: pl.Expr) -> pl.Expr:
@@ -66,32 +43,6 @@ def percent(hit: pl.Expr) -> pl.Expr:
 
 ABSENT = "absent"
 """Status of a pair that lacks the row of one side."""
-
-
-def pair_up(observations: pl.DataFrame, sides: tuple[str, str], keep: Sequence[str]) -> pl.DataFrame:
-    """Return one row per pair: `pair`, `keep`, `status`, `first`, `second` and `difference`.
-
-    `first` and `second` are the log-probabilities of the two sides in nats, `difference` is first minus second; all
-    three are null unless `status` is `ok`. Rows come in the order of the pairs' first appearance.
-
-    Raises:
-        DataError: a column is absent, a side has an unknown name, or a pair has two rows for one side.
-    """
-    require_columns(observations, {"pair", "side", "log_probability", "status", *keep})
-    _check_sides(observations, sides)
-    pairs = observations.select("pair", *(c for c in keep if c != "pair")).unique("pair", maintain_order=True)
-    for side, name in zip(sides, ("first", "second"), strict=True):
-        pairs = pairs.join(_side(observations, side, name), on="pair", how="left", maintain_order="left")
-    return _settle(pairs)
-
-
-def with_keys(pairs: pl.DataFrame, observations: pl.DataFrame, sides: tuple[str, str]) -> pl.DataFrame:
-    """Add `first_key` and `second_key`, the keys of the exchanges behind the two sides; null where there are none."""
-    key = pl.col("key") if "key" in observations.columns else pl.lit(None, dtype=pl.Binary)
-    for side, name in zip(sides, ("first_key", "second_key"), strict=True):
-        one = observations.filter(pl.col("side") == side).select("pair", key.alias(name))
-        pairs = pairs.join(one, on="pair", how="left", maintain_order="left")
-    return pairs
 
 
 def require_columns(observations: pl.DataFrame, columns: set[str]) -> None:
@@ -117,39 +68,6 @@ def missing_by_status(pairs: pl.DataFrame) -> dict[str, int]:
     """Count the pairs that are not ok, by status."""
     counts = pairs.filter(pl.col("status") != "ok").group_by("status").len().sort("status")
     return dict(counts.iter_rows())
-
-
-def _check_sides(observations: pl.DataFrame, sides: tuple[str, str]) -> None:
-    if unknown := sorted(set(observations["side"].unique().to_list()) - set(sides), key=str):
-        raise DataError(
-            f"unknown side {unknown[0]!r}. The sides of a pair are {sides[0]!r} and {sides[1]!r}.",
-            code="data.unknown-value",
-        )
-    twice = observations.filter(observations.select("pair", "side").is_duplicated())
-    if twice.height:
-        pair, side = twice.select("pair", "side").row(0)
-        raise DataError(
-            f"pair {pair!r} has more than one row for side {side!r}. Give every pair a unique name.",
-            code="data.duplicate",
-        )
-
-
-def _side(observations: pl.DataFrame, side: str, name: str) -> pl.DataFrame:
-    score = pl.col("log_probability").cast(pl.Float64)
-    readable = (pl.col("status") == "ok") & score.is_finite().fill_null(False)
-    status = pl.when(readable).then(pl.lit("ok")).when(pl.col("status") == "ok").then(pl.lit("unreadable"))
-    return observations.filter(pl.col("side") == side).select(
-        "pair", score.alias(name), status.otherwise(pl.col("status")).alias(f"{name}_status")
-    )
-
-
-def _settle(pairs: pl.DataFrame) -> pl.DataFrame:
-    first, second = (pl.col(name).fill_null(ABSENT) for name in ("first_status", "second_status"))
-    settled = pairs.with_columns(pl.when(first != "ok").then(first).otherwise(second).alias("status"))
-    ok = pl.col("status") == "ok"
-    return settled.with_columns(pl.when(ok).then(pl.col(n)).alias(n) for n in ("first", "second")).select(
-        pl.exclude("first_status", "second_status"), difference=pl.col("first") - pl.col("second")
-    )
 
 
 def unreadable_kinds(frame: pl.DataFrame, level: float) -> list[Estimate]:

@@ -12,6 +12,7 @@ from .observations import ABSENT, require_columns
 
 KEYS = "keys"
 """Column of a pivoted frame: the keys of the exchanges behind a row."""
+PAIR = ("first", "second")
 
 
 class Pivot(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,21 @@ def pivoted(observations: pl.DataFrame, pivot: Pivot, keep: Iterable[str]) -> pl
     return settled.with_columns(pl.when(ok).then(pl.col(level)).alias(level) for level in pivot.levels).drop(
         f"_{name}{number}" for name in ("status", "key") for number in range(len(pivot.levels))
     )
+
+
+def pair_up(observations: pl.DataFrame, sides: tuple[str, str], keep: Iterable[str]) -> pl.DataFrame:
+    """Return one row per pair: `pair`, `keep`, `status`, `first`, `second` and `difference`.
+
+    `first` and `second` are the log-probabilities of the two sides in nats, `difference` is first minus second; all
+    three are null unless `status` is `ok`. Rows come in the order of the pairs' first appearance.
+
+    Raises:
+        DataError: a column is absent, a side has an unknown name, or a pair has two rows for one side.
+    """
+    pivot = Pivot(index="pair", on="side", levels=sides, values="log_probability")
+    pairs = pivoted(observations, pivot, keep).drop(KEYS)
+    first, second = (pl.col(side).cast(pl.Float64).alias(name) for side, name in zip(sides, PAIR, strict=True))
+    return pairs.with_columns(first, second).drop(sides).with_columns(difference=pl.col(PAIR[0]) - pl.col(PAIR[1]))
 
 
 def _keys(rows: pl.DataFrame, pivot: Pivot) -> list[pl.Expr]:

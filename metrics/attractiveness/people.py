@@ -14,7 +14,8 @@ from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
 from ...core.statistics.effects import defined, p_of
 from ...core.statistics.estimates import interval_caveats, undefined
-from ...core.statistics.intervals import Array, Codes, percentiles, ratio, scaled, share, stats
+from ...core.statistics.intervals import Array, Codes, percentiles, ratio, stats
+from ...core.statistics.observations import exact_share
 from ...core.statistics.ranks import places
 from ...probes.attractiveness.terms import ATTRACTIVENESS, VARIANTS
 from .measures import AGREEMENT, CEILING, CHECK, AttractivenessMetricOptions
@@ -32,10 +33,9 @@ def check_estimate(observations: pl.DataFrame, options: AttractivenessMetricOpti
 
     The paper has 96.1 %, and no face that was rated less attractive (section 3.2).
     """
-    base: dict[str, Any] = {"metric": CHECK, "group": {}, "unit": "%", "level": options.level}
     if ATTRACTIVENESS not in observations.columns or not observations[ATTRACTIVENESS].count():
         why = "the faces have no ratings of attractiveness (`rating_attractiveness` in their table)"
-        return Estimate.from_flat(**base, value=None, n=0, **undefined(why))
+        return exact_share(CHECK, {}, (0, 0), options.level, "faces", **undefined(why))
     rated = observations.select("face", "variant", pl.col(ATTRACTIVENESS).cast(pl.String)).unique()
     means: dict[str, dict[str, Fraction]] = {}
     for face, variant, text in rated.drop_nulls().iter_rows():
@@ -43,14 +43,12 @@ def check_estimate(observations: pl.DataFrame, options: AttractivenessMetricOpti
         means.setdefault(face, {})[variant] = sum(ratings, Fraction()) / len(ratings)
     changes = [own[VARIANTS[1]] - own[VARIANTS[0]] for own in means.values() if len(own) == len(VARIANTS)]
     more, n, faces = sum(change > 0 for change in changes), len(changes), observations["face"].n_unique()
-    found = share(more, n, options.level)
-    return Estimate.from_flat(
-        **base,
-        value=scaled(found.value, 100),
-        low=scaled(found.low, 100),
-        high=scaled(found.high, 100),
-        interval="exact (Clopper-Pearson), faces" if n else "",
-        n=n,
+    return exact_share(
+        CHECK,
+        {},
+        (more, n),
+        options.level,
+        "faces",
         missing={"not rated": faces - n} if n < faces else {},
         facts={HITS: more, OF: n, "rated_less_attractive": sum(change < 0 for change in changes)},
         **({} if n else undefined("no face has ratings of both images")),

@@ -13,7 +13,7 @@ from ...core.contracts.estimates import Estimate, Verdict
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
 from ...core.statistics.estimates import fewest_together, undefined
-from ...core.statistics.intervals import scaled, share
+from ...core.statistics.observations import exact_share
 from ...probes.attractiveness.terms import TRAITS, VARIANTS
 from .measures import (
     ADJUSTED,
@@ -33,7 +33,6 @@ from .measures import (
 )
 from .scores import Scenario, Scores
 
-EXACT = "exact (Clopper-Pearson), scenarios"
 NO_IMPACT, NONE = "no impact", "none"
 Find = Callable[..., Estimate | None]
 """From a metric and a group to its estimate."""
@@ -98,19 +97,11 @@ def _share(
 ) -> Estimate:
     judged = [hit for hit in hits if hit is not None]
     n, lost = len(judged), len(hits) - len(judged)
-    part = share(sum(judged), n, options.level)
-    return Estimate.from_flat(
-        metric=metric,
-        group=group,
-        value=scaled(part.value, 100),
-        unit="% of scenarios",
-        low=scaled(part.low, 100),
-        high=scaled(part.high, 100),
-        level=options.level,
-        interval=EXACT if n else "",
-        n=n,
-        missing={"untested": lost} if lost else {},
-        **({"facts": {HITS: sum(judged), OF: n}} if n else undefined("no scenario has answers")),
+    told = {"facts": {HITS: sum(judged), OF: n}} if n else undefined("no scenario has answers")
+    missing = {"untested": lost} if lost else {}
+    counts = (sum(judged), n)
+    return exact_share(
+        metric, group, counts, options.level, "scenarios", unit="% of scenarios", missing=missing, **told
     )
 
 

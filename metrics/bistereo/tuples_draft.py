@@ -11,9 +11,8 @@ import polars as pl
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Estimate
 from ...core.statistics.estimates import TestingOptions
-from ...core.statistics.intervals import scaled, share
+from ...core.statistics.observations import exact_share, missing_by_status, require_columns
 from ...core.statistics.observations import missing_by_cell as missing
-from ...core.statistics.observations import missing_by_status, require_columns
 from ...core.statistics.templates import rendered
 from .measures import DRAFT
 
@@ -83,16 +82,5 @@ def _tuples(readable: pl.DataFrame) -> Iterator[tuple[str, ...]]:
 def _dropped(observations: pl.DataFrame, options: TuplesDraftMetricOptions) -> Estimate:
     readable = observations.filter(pl.col("status") == "ok")
     kept, dropped = (int(readable[name].sum() or 0) for name in ("drafted", "dropped"))
-    found = share(dropped, kept + dropped, options.level)
-    return Estimate.from_flat(
-        metric="dropped_lines",
-        group={},
-        value=scaled(found.value, 100),
-        unit="%",
-        low=scaled(found.low, 100),
-        high=scaled(found.high, 100),
-        level=options.level,
-        interval="exact (Clopper-Pearson)" if found.value is not None else "",
-        n=kept + dropped,
-        missing=missing_by_status(observations),
-    )
+    counts, missing = (dropped, kept + dropped), missing_by_status(observations)
+    return exact_share("dropped_lines", {}, counts, options.level, "lines", missing=missing)

@@ -22,8 +22,8 @@ from scipy import optimize, special
 from ...core.contracts.estimates import MISSING, Estimate
 from ...core.contracts.words import HITS, OF
 from ...core.statistics.estimates import undefined
-from ...core.statistics.intervals import Array, Bounds, Flags, ratio, scaled, share, stats
-from ...core.statistics.observations import missing_estimates
+from ...core.statistics.intervals import Array, Bounds, Flags, ratio, stats
+from ...core.statistics.observations import exact_share, missing_estimates
 from ...probes.indicasa.terms import REFUSED_FIRST
 from .measures import IndiCASAMetricOptions
 from .votes import TIED, Cell, Errors
@@ -122,8 +122,7 @@ def mean_of(values: Sequence[float | None]) -> float | None:
     return math.fsum(there) / len(there) if there and len(there) == len(values) else None
 
 
-ANSWERS = "exact (Clopper-Pearson), completions"
-PROMPTS = "exact (Clopper-Pearson), prompts"
+ANSWERS, PROMPTS = "completions", "prompts"
 
 
 def skipped(cells: Sequence[Cell], level: float) -> list[Estimate]:
@@ -156,21 +155,8 @@ def counted(prompts: pl.DataFrame, level: float) -> list[Estimate]:
     return [*found, _part("majority_ties", int((voted["status"] == TIED).sum()), voted.height, PROMPTS, level)]
 
 
-def _part(metric: str, count: int, n: int, interval: str, level: float) -> Estimate:
-    exact = share(count, n, level)
-    return Estimate.from_flat(
-        metric=metric,
-        group={},
-        value=scaled(exact.value, 100),
-        unit="%",
-        low=scaled(exact.low, 100),
-        high=scaled(exact.high, 100),
-        level=level,
-        interval=interval if n else "",
-        n=n,
-        topic=MISSING,
-        facts={HITS: count, OF: n},
-    )
+def _part(metric: str, count: int, n: int, of: str, level: float) -> Estimate:
+    return exact_share(metric, {}, (count, n), level, of, topic=MISSING, facts={HITS: count, OF: n})
 
 
 class Corrected(NamedTuple):

@@ -9,7 +9,6 @@ import polars as pl
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts.estimates import Chart, Estimate, Example, Verdict
 from ...core.contracts.words import percent
-from ...core.statistics.observations import UnitMeasure, unit_rows
 from ...core.statistics.templates import rendered
 from .measures import IndiCASAMetricOptions
 
@@ -117,11 +116,23 @@ def examples_of(prompts: pl.DataFrame, options: IndiCASAMetricOptions) -> list[E
 
 def units(prompts: pl.DataFrame) -> pl.DataFrame:
     """Return the prompts behind the probability and the share of each category, as 0 to 1."""
-    rows = prompts.with_columns(pair=pl.col("prompt"), cluster=pl.col("category") + "/" + pl.col("source"))
-    probability = UnitMeasure(MAIN, pl.col("hit"), 0.0, 1.0)
-    spoken = pl.when(pl.col("share").is_null()).then(pl.col("status")).otherwise(pl.lit("ok"))
-    found = unit_rows(rows, [probability], ("category",), "cluster")
-    if rows["asked"].is_not_null().any():
-        share = UnitMeasure("stereotype_share", pl.col("share"), 0.0, 1.0)
-        found += unit_rows(rows.with_columns(status=spoken), [share], ("category",), "cluster")
-    return pl.concat(found, how="diagonal").drop("threshold")
+    there = pl.col("share").is_not_null()
+    found = [_units(prompts, MAIN, pl.col("hit"), pl.col("status"))]
+    if prompts["asked"].is_not_null().any():
+        spoken = pl.when(there).then(pl.lit("ok")).otherwise("status")
+        found.append(_units(prompts, "stereotype_share", pl.col("share"), spoken))
+    return pl.concat(found)
+
+
+def _units(prompts: pl.DataFrame, metric: str, value: pl.Expr, status: pl.Expr) -> pl.DataFrame:
+    return prompts.select(
+        "category",
+        metric=pl.lit(metric),
+        unit=pl.col("prompt"),
+        cluster=pl.col("category") + "/" + pl.col("source"),
+        sign=pl.lit(1, pl.Int8),
+        value=pl.when(status == "ok").then(value.cast(pl.Float64)),
+        least=pl.lit(0.0),
+        greatest=pl.lit(1.0),
+        status=status,
+    )

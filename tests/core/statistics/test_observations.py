@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError
-from prejudge.core.statistics.observations import missing_by_status, pair_up, with_keys
+from prejudge.core.statistics.observations import missing_by_status
+from prejudge.core.statistics.pivot import pair_up
 from prejudge.testing import raises_code
 
 SIDES = ("desirable", "undesirable")
@@ -62,16 +63,3 @@ def test_unknown_side_is_refused(observed):
 def test_absent_column_is_named(observed):
     with raises_code(DataError, "data.column-missing", "'face'", "pair, side"):
         pair_up(observed([{}]), SIDES, ["face"])
-
-
-def test_keys_stand_beside_their_side(observed):
-    frame = observed([{}])
-    assert with_keys(pair_up(frame, SIDES, []), frame, SIDES).select("first_key", "second_key").row(0) == (
-        b"p0d",
-        b"p0u",
-    )
-
-
-def test_keys_may_be_absent(observed):
-    frame = observed([{}]).drop("key")
-    assert with_keys(pair_up(frame, SIDES, []), frame, SIDES)["first_key"].to_list() == [None]
