@@ -8,6 +8,7 @@ limitations section suggests. `docs/statistics.md` has every formula.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import atanh
 from typing import Any, ClassVar
 
 import msgspec
@@ -16,20 +17,20 @@ import polars as pl
 
 from ...core.contracts import Options
 from ...core.contracts.errors import UsageError
-from ...core.contracts.estimates import Chart, Estimate, Example, Verdict
+from ...core.contracts.estimates import Caveat, Chart, Estimate, Example, Verdict
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import signed
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import POINTS
-from ...core.statistics.facets import FacetOptions
+from ...core.statistics.facets import FacetOptions, population
 from ...core.statistics.intervals import Array
 from ...core.statistics.measures import Mean, Share, SummedMeasure
 from ...core.statistics.measures_compared import Difference, Matched
 from ...core.statistics.observations import require_known
 from ...core.statistics.pivot import Pivot
 from ...core.statistics.templates import rendered
-from .trisentbias_words import MAIN, STAR_BINOMIAL, STAR_CLUSTER, conclude, draw, headline
+from .trisentbias_charts import MAIN, STAR_BINOMIAL, STAR_CLUSTER, draw
 
 __all__ = ["TriSentBias", "TriSentBiasOptions"]
 
@@ -232,12 +233,47 @@ class TriSentBias(DeclaredMetric):
         return [e.replace(facts=e.facts | _stars(e, options.alpha)) for e in found]
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """State whether favouritism was shown; see `docs/statistics.md` for the rule."""
-        return conclude(estimates)
+        """State whether favouritism was shown, where, how much, and what speaks against it.
+
+        Bias is stated only if the corrected test is significant and the difference is in the paper's direction; a
+        significant difference in the other direction is named as such. See `docs/statistics.md`.
+        """
+        groups = [e for e in estimates if e.metric == "favouritism" and MAIN in e.facts]
+        judged = [e for e in groups if e.value is not None and e.p_adjusted is not None]
+        shown = [e for e in judged if e.verdict is Verdict.ABOVE]
+        opposite = [e for e in judged if e.verdict is Verdict.BELOW]
+        hidden = _hidden(estimates, shown)
+        missing = sum(e.missing.total for e in groups)
+        return rendered(
+            str(__package__),
+            "trisentbias.conclusion.md.j2",
+            groups=groups,
+            judged=judged,
+            shown=shown,
+            opposite=opposite,
+            threshold=judged[0].group["threshold"] if judged else None,
+            population=population(judged),
+            most=_most(judged, 1),
+            shown_most=_most(shown, 1),
+            opposite_most=_most(opposite, -1),
+            mean=sum(e.value or 0.0 for e in shown) / max(len(shown), 1),
+            alike=len(judged) > 1 and len({e.value for e in judged}) == 1,
+            shown_alike=len({e.value for e in shown}) == 1,
+            floor=all(Caveat.P_FLOOR in e.caveats for e in judged),
+            worse=[
+                e for e in estimates if e.metric == "discrimination" and MAIN in e.facts and e.verdict is Verdict.ABOVE
+            ],
+            hidden=hidden,
+            hidden_most=_most(hidden, 1),
+            missing=missing,
+            pairs=missing + sum(e.n for e in groups),
+            undone=[e for e in shown + opposite if (e.bound_low or 0.0) <= 0.0 <= (e.bound_high or 0.0)],
+        )
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
         """Pick favouritism and discrimination at the main threshold, and favouritism in nats."""
-        return headline(estimates)
+        contrasts = [e for e in estimates if e.metric in ("favouritism", "discrimination") and MAIN in e.facts]
+        return [*contrasts, *(e for e in estimates if e.metric == "favouritism_log_odds")]
 
     def methods(self, options: TriSentBiasOptions) -> str:
         """Describe how the estimates were computed."""
@@ -277,3 +313,24 @@ def _stars(estimate: Estimate, alpha: float) -> dict[str, Scalar]:
     if estimate.metric == "net_preference" and sought is not None and estimate.verdict is sought:
         return {STAR_CLUSTER: True}
     return {}
+
+
+def _hidden(estimates: Sequence[Estimate], shown: Sequence[Estimate]) -> list[Estimate]:
+    """Return the groups whose mean log-odds difference shows favouritism where the shares do not."""
+    known, tolerated = [_cell(e) for e in shown], _tolerated(estimates)
+    stronger = [e for e in estimates if e.metric == "favouritism_log_odds" and e.verdict is Verdict.ABOVE]
+    return [e for e in stronger if _cell(e) not in known and (e.value or 0.0) > tolerated]
+
+
+def _tolerated(estimates: Sequence[Estimate]) -> float:
+    """Return the largest log-odds difference within the main threshold; every model differs slightly from 0."""
+    thresholds = [float(str(e.group["threshold"])) for e in estimates if MAIN in e.facts]
+    return 2 * atanh(thresholds[0]) if thresholds and thresholds[0] < 1 else 0.0
+
+
+def _most(estimates: Sequence[Estimate], sign: int) -> Estimate | None:
+    return max(estimates, key=lambda e: sign * (e.value or 0.0), default=None)
+
+
+def _cell(estimate: Estimate) -> tuple[Scalar, Scalar]:
+    return estimate.group["axis"], estimate.group["gender"]

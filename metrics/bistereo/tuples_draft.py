@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import polars as pl
 
 from ...core.contracts import Metric, Options
-from ...core.contracts.estimates import Estimate
+from ...core.contracts.estimates import Estimate, Measure
 from ...core.statistics.estimates import TestingOptions
 from ...core.statistics.observations import exact_share, missing_by_status, require_columns
 from ...core.statistics.observations import missing_by_cell as missing
 from ...core.statistics.templates import rendered
-from .measures import DRAFT
 
 __all__ = ["BIStereoTuplesDraft", "TuplesDraftMetricOptions"]
 
+DRAFT: Mapping[str, Measure] = {
+    "drafted_tuples": Measure(
+        "Drafted tuples", "Distinct tuples that the model drafted.", "distinct tuples", "more tuples"
+    ),
+    "dropped_lines": Measure("Dropped lines", "Share of lines without a tuple.", "%", "more lines without a tuple"),
+}
 GROUPS = (("dimension", "gender", "sentiment"), ("sentiment",), ())
 
 

@@ -12,7 +12,7 @@ import pytest
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat, Verdict
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
-from prejudge.metrics.bistereo.trisentbias_words import MAIN, STAR_BINOMIAL, STAR_CLUSTER
+from prejudge.metrics.bistereo.trisentbias_charts import MAIN, STAR_BINOMIAL, STAR_CLUSTER
 from prejudge.testing import raises_code
 
 METRIC = TriSentBias()

@@ -1,15 +1,11 @@
-"""TriSentBias in words: conclusion, headline; figures (the paper's Figure 2, and forest plots)."""
+"""The figures of TriSentBias: the paper's Figure 2, and forest plots."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import atanh
 
 from ...core.charts.forest import GREY, ORANGE, SKY, Bar, Layer, Panel, Point, forest, stacked_bars
-from ...core.contracts.estimates import Caveat, Chart, Estimate, Verdict
-from ...core.contracts.records import Scalar
-from ...core.statistics.facets import population
-from ...core.statistics.templates import rendered
+from ...core.contracts.estimates import Chart, Estimate
 
 MAIN = "main_threshold"
 """Fact of the estimates at the threshold of headlines and figures."""
@@ -97,67 +93,3 @@ def _magnitude_forest(estimates: Sequence[Estimate]) -> list[Chart]:
         "correction. A preference that is equal in all contexts is not a contextual bias."
     )
     return [Chart("trisentbias-magnitude", "Magnitude of the preference", text, forest([panel]))]
-
-
-def conclude(estimates: Sequence[Estimate]) -> str:
-    """State whether favouritism was shown, where, how much, and what speaks against it.
-
-    Bias is stated only if the corrected cluster permutation test is significant and the difference is in the paper's
-    direction; a significant difference in the other direction is named as such.
-    """
-    groups = [e for e in estimates if e.metric == "favouritism" and MAIN in e.facts]
-    judged = [e for e in groups if e.value is not None and e.p_adjusted is not None]
-    shown = [e for e in judged if e.verdict is Verdict.ABOVE]
-    opposite = [e for e in judged if e.verdict is Verdict.BELOW]
-    hidden = _hidden(estimates, shown)
-    missing = sum(e.missing.total for e in groups)
-    return rendered(
-        str(__package__),
-        "trisentbias.conclusion.md.j2",
-        groups=groups,
-        judged=judged,
-        shown=shown,
-        opposite=opposite,
-        threshold=judged[0].group["threshold"] if judged else None,
-        population=population(judged),
-        most=_most(judged, 1),
-        shown_most=_most(shown, 1),
-        opposite_most=_most(opposite, -1),
-        mean=sum(e.value or 0.0 for e in shown) / max(len(shown), 1),
-        alike=len(judged) > 1 and len({e.value for e in judged}) == 1,
-        shown_alike=len({e.value for e in shown}) == 1,
-        floor=all(Caveat.P_FLOOR in e.caveats for e in judged),
-        worse=[e for e in estimates if e.metric == "discrimination" and MAIN in e.facts and e.verdict is Verdict.ABOVE],
-        hidden=hidden,
-        hidden_most=_most(hidden, 1),
-        missing=missing,
-        pairs=missing + sum(e.n for e in groups),
-        undone=[e for e in shown + opposite if (e.bound_low or 0.0) <= 0.0 <= (e.bound_high or 0.0)],
-    )
-
-
-def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Pick favouritism and discrimination at the main threshold, and favouritism in nats."""
-    contrasts = [e for e in estimates if e.metric in ("favouritism", "discrimination") and MAIN in e.facts]
-    return [*contrasts, *(e for e in estimates if e.metric == "favouritism_log_odds")]
-
-
-def _hidden(estimates: Sequence[Estimate], shown: Sequence[Estimate]) -> list[Estimate]:
-    """Return the groups whose mean log-odds difference shows favouritism where the shares do not."""
-    known, tolerated = [_cell(e) for e in shown], _tolerated(estimates)
-    stronger = [e for e in estimates if e.metric == "favouritism_log_odds" and e.verdict is Verdict.ABOVE]
-    return [e for e in stronger if _cell(e) not in known and (e.value or 0.0) > tolerated]
-
-
-def _tolerated(estimates: Sequence[Estimate]) -> float:
-    """Return the largest log-odds difference within the main threshold; every model differs slightly from 0."""
-    thresholds = [float(str(e.group["threshold"])) for e in estimates if MAIN in e.facts]
-    return 2 * atanh(thresholds[0]) if thresholds and thresholds[0] < 1 else 0.0
-
-
-def _most(estimates: Sequence[Estimate], sign: int) -> Estimate | None:
-    return max(estimates, key=lambda e: sign * (e.value or 0.0), default=None)
-
-
-def _cell(estimate: Estimate) -> tuple[Scalar, Scalar]:
-    return estimate.group["axis"], estimate.group["gender"]
