@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from ..contracts import Estimate
-from ..contracts.errors import DataError
+from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..contracts.records import Scalar
 
 SLACK = 1e-9
@@ -35,6 +35,9 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     """Interpretation of an ambiguous value; without a tolerance: the reason why the value cannot be judged."""
     n: int | None = None
     """Number of units, such as tests, that a published share is of; None if it is not known."""
+    reference: bool = True
+    """Whether it says what the model gave, so that another model can be set beside it; false for values that only other
+    answers or another reading are held against."""
 
     @property
     def width(self) -> float | None:
@@ -101,26 +104,34 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     source: str = ""
     reading: str = ""
+    n: tuple[int, ...] = ()
+    """Number of units that the values of each row are of, if it is known."""
     again: tuple[Again, ...] = ()
 
     def values(self) -> Iterator[Published]:
         """Yield the values, row by row, then those for other answers.
 
         Raises:
-            DataError: a row does not have one cell per factor and measure, or a cell of a measure is not a number.
+            DataError: a row does not have one cell per factor and measure, a cell of a measure is not a number, or not
+                every row has its number of units.
         """
+        if self.n and len(self.n) != len(self.rows):
+            raise DataError(
+                f"{self.source!r} has {len(self.n)} numbers of units (n) for {len(self.rows)} rows.",
+                code="published.row",
+            )
         printed = Published(
             measure="", value=0.0, tolerance=self.tolerance, model=self.model, source=self.source, reading=self.reading
         )
-        for row in self.rows:
-            yield from self._row(row, printed)
+        for row, n in zip(self.rows, self.n or [None] * len(self.rows), strict=True):
+            yield from self._row(row, msgspec.structs.replace(printed, n=n))
         for again in self.again:
             for row in self.rows:
                 names = (", ".join(map(str, row[: len(self.by)])), str(row[0]), OTHERWISE)
                 reading = next((again.readings[name] for name in names if name in again.readings), "")
                 own = None if reading else self.tolerance
                 tolerance = next((again.tolerances[name] for name in names if name in again.tolerances), own)
-                held = {"model": again.model, "tolerance": tolerance, "reading": reading}
+                held = {"model": again.model, "tolerance": tolerance, "reading": reading, "reference": False}
                 yield from self._row(row, msgspec.structs.replace(printed, **held))
 
     def _row(self, row: tuple[Scalar, ...], printed: Published) -> Iterator[Published]:
@@ -137,6 +148,32 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 )
             group = dict(zip(self.by, levels, strict=True))
             yield msgspec.structs.replace(printed, measure=measure, value=float(cell), group=group)
+
+
+ALL = "all"
+"""Stands for every model that has published values."""
+
+
+def references(values: Iterable[Published], names: Iterable[str]) -> dict[str, list[Published]]:
+    """Return the values that say what models gave, by model; `all` is every model.
+
+    Raises:
+        UsageError: no model has such values.
+        UnknownNameError: a model has none.
+    """
+    found: dict[str, list[Published]] = {}
+    for value in values:
+        if value.model and value.reference and value.of == "value":
+            found.setdefault(value.model, []).append(value)
+    if not found:
+        raise UsageError("the catalogue has no values that are published for a model.", code="published.none")
+    chosen: list[str] = []
+    for name in names:
+        alike = [model for model in found if name == ALL or _plain(model) == _plain(name) != ""]
+        if not alike:
+            raise UnknownNameError("published model", name, [ALL, *found])
+        chosen += [model for model in alike if model == name] or alike
+    return {model: found[model] for model in found if model in chosen}
 
 
 _NOT_A_NAME = re.compile(r"\(.*?\)|[\W_]")

@@ -21,33 +21,41 @@ from ..compare import (
     score_all,
     write_comparison,
 )
+from ..compare.beside import PUBLISHED
 from ..contracts.estimates import Estimate
 from ..contracts.words import interval, number, p_value
 from ..report.output import ensure_writable
 from ..store import Store
 from .completing import complete_run
 from .results import UNITS, levels, note_on_p
-from .shared import read_assignments, registry_option, runs_option, set_option, store_option
+from .shared import published_option, read_assignments, registry_option, runs_option, set_option, store_option
 from .terminal import terminal
 
 CAPTION = "difference: over the units that both runs answered"
+BESIDE = "second: of the run; difference: from the published value"
 ROWS = 60
 """Number of differences shown on the terminal; the report has all."""
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="RUN RUN [RUN...]", shell_complete=complete_run)
+@click.argument("names", nargs=-1, required=True, metavar="RUN [RUN...]", shell_complete=complete_run)
 @click.option("--all-pairs", is_flag=True, help="Compare all pairs of runs, not only each run with the first.")
 @click.option(
     "--allow-different", is_flag=True, help="Compare the common units of runs with different options or data."
 )
+@published_option
 @click.option("--ranks", is_flag=True, help="Rank the models in several studies, and test whether the ranks agree.")
 @set_option
 @store_option
 @runs_option
 @registry_option
 def compare(
-    names: tuple[str, ...], assignments: tuple[str, ...], all_pairs: bool, allow_different: bool, **where: Any
+    names: tuple[str, ...],
+    assignments: tuple[str, ...],
+    published: tuple[str, ...],
+    all_pairs: bool,
+    allow_different: bool,
+    **where: Any,
 ) -> int:
     """Compare runs of one study with the first run, unit by unit: differences, intervals and corrected tests.
 
@@ -56,7 +64,10 @@ def compare(
     catalogue = Catalogue.load(where["registry"])
     ensure_writable(Path(where["runs"]))
     options = CompareOptions(
-        all_pairs=all_pairs, allow_different=allow_different, assignments=read_assignments(assignments, None)
+        all_pairs=all_pairs,
+        allow_different=allow_different,
+        assignments=read_assignments(assignments, None),
+        published=published,
     )
     with Store(where["store"], writable=False) as store:
         runs = score_all(catalogue, store, names, options.assignments)
@@ -108,7 +119,8 @@ def _empty(title: str, caption: str | None) -> Table:
 
 
 def _table(title: str, differences: Sequence[Difference]) -> Table:
-    caption = "; ".join(filter(None, [CAPTION, note_on_p(d.estimate for d in differences)]))
+    beside = all(d.estimate.facts.get(PUBLISHED) for d in differences)
+    caption = "; ".join(filter(None, [BESIDE if beside else CAPTION, note_on_p(d.estimate for d in differences)]))
     table = _empty(title, caption)
     for name in ("measure", "group"):
         table.add_column(name, overflow="fold")

@@ -36,13 +36,14 @@ def finish(
 def deliver(scores: Scores, store: Store | None, where: Mapping[str, Any]) -> int:
     """Show a scored run, write its output to the folder `runs` of `where`, and return the exit code.
 
-    The exit code is 1 if no trial could be read. The report leaves out the parts that `leave_out` of `where` names.
+    The exit code is 1 if no trial could be read. The report leaves out the parts that `leave_out` of `where` names, and
+    sets the models that `published` names beside the run.
     """
     show(scores, option_words(store.url) if store is not None else "")
     # Imported after the numbers are shown: matplotlib and the figures take longer than the numbers.
     from ..report.output import write_output
 
-    report = write_output(scores, store, Path(where["runs"]), where.get("leave_out", ()))
+    report = write_output(scores, store, Path(where["runs"]), where.get("leave_out", ()), where.get("published", ()))
     terminal().print(f"Report: {report}", markup=False, soft_wrap=True)
     return 0 if scores.answered else 1
 

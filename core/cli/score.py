@@ -17,6 +17,7 @@ from ..store.unbundle import Bundle, import_bundle
 from .results import deliver, scored_again
 from .shared import (
     leave_out_option,
+    published_option,
     read_assignments,
     registry_option,
     run_argument,
@@ -35,6 +36,7 @@ from .shared import (
 @runs_option
 @registry_option
 @leave_out_option
+@published_option
 def score(name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: Any) -> int:
     """Score the run NAME (default: the latest) again from the store. No model is loaded or asked."""
     catalogue = Catalogue.load(registry)

@@ -65,6 +65,12 @@ model_option = click.option(
     shell_complete=complete_model,
     help="The model to study: its name or ADAPTER:MODEL. ROLE=NAME sets another role. Repeatable.",
 )
+published_option = click.option(
+    "--published",
+    multiple=True,
+    metavar="MODEL",
+    help="Set the values published for this model beside the run; `all`: for every model. Repeatable.",
+)
 leave_out_option = click.option(
     "--leave-out",
     "leave_out",

@@ -29,15 +29,20 @@ class Different(msgspec.Struct, frozen=True):
         return f"{self.what} is {self.first!r} in one and {self.second!r} in the other"
 
 
-def ensure_comparable(catalogue: Catalogue, runs: Mapping[str, Scores], *, allow_different: bool) -> list[str]:
+def ensure_comparable(
+    catalogue: Catalogue, runs: Mapping[str, Scores], *, allow_different: bool, fewest: int = 2
+) -> list[str]:
     """Refuse runs that cannot be paired, and return warnings about the others.
 
     Raises:
         UsageError: fewer than two runs, one named twice, different studies, or different options or data.
     """
     every = list(runs.values())
-    if len(every) < 2:
-        raise UsageError("compare needs at least two runs. List them: prejudge list runs", code="compare.too-few")
+    if len(every) < fewest:
+        raise UsageError(
+            "compare needs at least two runs, or one and --published. List them: prejudge list runs",
+            code="compare.too-few",
+        )
     first = every[0]
     notes = [f"{label}: {warning}" for label, scores in runs.items() for warning in warnings_of(scores)]
     for scores in every[1:]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import isclose
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -19,14 +19,15 @@ from ..contracts.options import build_options
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
 from ..store import Store, get_run
+from .beside import PUBLISHED, in_words, set_beside
 from .check import by_study, ensure_comparable
+from .differences import POINTS, Difference
 from .pair import Units, families, groups_in, key_of, pair, units_of
 
 PAIRED = "paired-difference"
 UNTESTED = "this measure is not a mean of units; each run's value is over all its own units"
 UNDEFINED = "undefined in one of the runs"
 SHARED = "of the units that both runs answered: not the difference of the runs' own values"
-POINTS = {"%": "percentage points"}
 
 
 class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,15 +39,8 @@ class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Compare the shared trials of runs with different options or data."""
     assignments: Mapping[str, Any] = {}
     """`METRIC.option`, of the study's metrics or of `paired-difference`."""
-
-
-class Difference(NamedTuple):
-    """A difference between two runs, with each run's value over all its own units."""
-
-    estimate: Estimate
-    """Its group has `run` and `against`, then the measure's own."""
-    first: float | None
-    second: float | None
+    published: tuple[str, ...] = ()
+    """Models whose published values are set beside the runs; `all` is every model that has some. One run is enough."""
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -112,27 +106,33 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
     found: list[Difference] = []
     headline: list[Difference] = []
     charts: list[Chart] = []
+    said: list[str] = []
     methods = [metric.methods(settings)]
+    fewest = 1 if options.published else 2
     for own in by_study(runs).values() if listings else [runs]:
         first = next(iter(own.values()))
         methods += [text for text in first.methods if text]
-        if listings and len(own) < 2:
+        if listings and len(own) < fewest:
             notes += [f"{label}: {warning}" for label in own for warning in warnings_of(first)]
             continue
-        notes += ensure_comparable(catalogue, own, allow_different=options.allow_different)
+        notes += ensure_comparable(catalogue, own, allow_different=options.allow_different, fewest=fewest)
         apart = [d for name in first.estimates for d in _compare_metric(catalogue, own, name, options)]
         shown = {key_of(e.metric, e.group) for e in first.headline}
         found += apart
-        headline += [d for d in apart if key_of(d.estimate.metric, _own(d.estimate.group)) in shown]
+        beside = _beside(catalogue, own, options)
+        found += beside
+        headline += [d for d in [*apart, *beside] if key_of(d.estimate.metric, _own(d.estimate.group)) in shown]
         charts += _levels(catalogue, own, metric)
+        said += [in_words(beside)] if beside else []
     top = [d.estimate for d in headline or found]
+    paired = [e for e in top if not e.facts.get(PUBLISHED)]
     titles = dict.fromkeys(s.manifest.study.title or s.manifest.study.name for s in runs.values())
     return Comparison(
         title=f"{'; '.join(titles)}: {len(runs)} runs compared",
         runs=dict(runs),
         differences=tuple(found),
         headline=tuple(headline),
-        conclusion=metric.conclude(top) if found else "",
+        conclusion=" ".join([*([metric.conclude(paired)] if paired else []), *said]),
         notes=tuple(notes),
         methods=tuple(dict.fromkeys(methods)),
         charts=(*charts, *metric.figures(top)),
@@ -153,6 +153,15 @@ def listings_of(catalogue: Catalogue, runs: Mapping[str, Scores]) -> tuple[Listi
             with blamed(catalogue.plugins.offers["metric"][name].plugin, f"listings of metric {name!r}"):
                 found += metric.across(seen)
     return tuple(found)
+
+
+def _beside(catalogue: Catalogue, runs: Mapping[str, Scores], options: CompareOptions) -> list[Difference]:
+    """Return the differences from published models, if some are named."""
+    if not options.published:
+        return []
+    study = next(iter(runs.values())).manifest.study
+    entry = catalogue.registry.studies.get(study.name)
+    return set_beside(runs, entry.published if entry else study.published, options.published)
 
 
 def _levels(catalogue: Catalogue, runs: Mapping[str, Scores], paired: Metric) -> list[Chart]:

@@ -13,7 +13,8 @@ from ..contracts import Metric
 from ..contracts.errors import UsageError
 from ..scoring.score import Scores
 from .check import by_study, ensure_comparable
-from .compare import CompareOptions, Comparison, Difference, listings_of
+from .compare import CompareOptions, Comparison, listings_of
+from .differences import Difference
 from .pair import key_of
 
 RANKS = "rank-agreement"

@@ -11,7 +11,7 @@ import msgspec
 import polars as pl
 
 from ..catalogue.published import Published as PublishedValue
-from ..catalogue.published import unresolved, whose
+from ..catalogue.published import references, unresolved, whose
 from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
 from ..contracts.errors import UnknownNameError, UsageError
@@ -29,14 +29,22 @@ PARTS = ("examples", "images")
 """Parts that a report can leave out."""
 
 
-def write_output(scores: Scores, store: Store | None, folder: Path, leave_out: Collection[str] = ()) -> Path:
+def write_output(
+    scores: Scores,
+    store: Store | None,
+    folder: Path,
+    leave_out: Collection[str] = (),
+    beside: Collection[str] = (),
+) -> Path:
     """Write all output of a run, and return the path of the report; `leave_out` names parts of `PARTS`.
+
+    `beside` names published models whose values the report shows beside the run's; `all` is every model.
 
     Raises:
         UsageError: the folder cannot be written, or has links that lead out of it.
         UnknownNameError: a part is unknown.
     """
-    content = build_content(scores, store, leave_out)
+    content = build_content(scores, store, leave_out, beside)
     place = folder_within(folder, scores.run.name)
     frame = estimates_frame([estimate for estimates in scores.estimates.values() for estimate in estimates])
     try:
@@ -69,8 +77,10 @@ def ensure_writable(folder: Path) -> None:
         ) from None
 
 
-def build_content(scores: Scores, store: Store | None, leave_out: Collection[str] = ()) -> ReportContent:
-    """Return the content of the report without the parts to leave out."""
+def build_content(
+    scores: Scores, store: Store | None, leave_out: Collection[str] = (), beside: Collection[str] = ()
+) -> ReportContent:
+    """Return the content of the report without the parts to leave out, with published models beside the run."""
     study, manifest = scores.manifest.study, scores.manifest
     return ReportContent(
         title=study.title,
@@ -84,7 +94,7 @@ def build_content(scores: Scores, store: Store | None, leave_out: Collection[str
         conclusions={name: sentence for name, sentence in scores.conclusions.items() if sentence},
         warnings=warnings_of(scores),
         charts=scores.charts,
-        published=published_beside_measured(scores),
+        published=published_beside_measured(scores, beside),
         missing=[table for stage in scores.stages for table in missing_tables(stage, scores.observations[stage.name])],
         methods=[*_design(scores), *filter(None, [chosen_words(manifest), *scores.methods])],
         limits=study.limits,
@@ -114,19 +124,31 @@ def _design(scores: Scores) -> list[str]:
     return [] if scores.run.state == "imported" else design_words(scores.stages, scores.manifest)
 
 
-def published_beside_measured(scores: Scores) -> list[Published]:
-    """Return the published values, with the run's own values if it has them."""
+def published_beside_measured(scores: Scores, beside: Collection[str] = ()) -> list[Published]:
+    """Return the published values, with the run's own values if it has them; and those of the models `beside`.
+
+    Raises:
+        UsageError: no model has published values.
+        UnknownNameError: one of the models has none.
+    """
     stage, study = scores.stages[-1], scores.manifest.study
     estimates = [estimate for group in scores.estimates.values() for estimate in group]
     names = [str(name) for name in (study.roles.get(SUBJECT), study.options.get("published_model")) if name]
     imported = scores.manifest.mode == IMPORTED
     own = {"", *(model for name in names for model in whose(study.published, name, imported=imported))}
     models = {value.model for value in study.published if value.model}
+    known = {(e.metric, *sorted(e.group.items())) for e in estimates}
+    others = [
+        value
+        for model, values in (references(study.published, beside) if beside else {}).items()
+        for value in values
+        if model not in own and (value.measure, *sorted(value.group.items())) in known
+    ]
     return [
         _beside(value, estimates, scores, mine=value.model in own)
-        for value in study.published
-        # The values of another model stand beside the run's only where no others are published; they are not judged.
-        if value.model in own or len(models) < 2
+        # The values of another model stand beside the run's only where no others are published, or where they are
+        # asked for; they are not judged.
+        for value in (*(v for v in study.published if v.model in own or len(models) < 2), *others)
         # Counts can be compared with the paper's only for the whole design.
         if value.measure != f"{stage.unit}s" or not study.options
     ]

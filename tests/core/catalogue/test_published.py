@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.core.catalogue.published import Again, Published, PublishedTable, whose
+from prejudge.core.catalogue.published import Again, Published, PublishedTable, references, whose
 from prejudge.core.catalogue.registry import parse_registry
-from prejudge.core.contracts.errors import DataError, UnknownNameError
+from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.testing import raises_code
 
 TABLE = PublishedTable(
@@ -33,6 +33,32 @@ def test_other_answers_have_tolerances_and_readings_of_their_own():
     assert (she.tolerance, she.reading) == (0.01, "")
     assert (he.tolerance, he.reading) == (0.5, "asked later")
     assert (looks.tolerance, looks.reading) == (None, "others")
+
+
+def test_rows_may_say_of_how_many_units_they_are():
+    own = {name: getattr(TABLE, name) for name in TABLE.__struct_fields__}
+    assert [value.n for value in PublishedTable(**own | {"n": (7, 8, 9)}).values()] == [7, 7, 8, 8, 9, 9]
+    with raises_code(DataError, "published.row", "'Table 9'", "2", "3"):
+        list(PublishedTable(**own | {"n": (7, 8)}).values())
+
+
+def test_references_are_what_models_gave():
+    again = Again("PaLM 2 (published answers)")
+    own = {name: getattr(TABLE, name) for name in TABLE.__struct_fields__}
+    table = PublishedTable(**own | {"model": "PaLM 2", "again": (again,)})
+    other = Published("tau", 0.5, model="GPT-3.5")
+    more = [
+        Published("tau", 0.1, model="PaLM 2", of="p"),
+        Published("tau", 0.2, model="PaLM 2", reference=False),
+        Published("tau", 0.3),
+    ]
+    values = [*table.values(), other, *more]
+    assert references(values, ["all"]) == {"PaLM 2": list(table.values())[:6], "GPT-3.5": [other]}
+    assert references(values, ["palm-2"]) == {"PaLM 2": list(table.values())[:6]}
+    with raises_code(UnknownNameError, "unknown-published-model", "'PaLM 3'"):
+        references(values, ["PaLM 3"])
+    with raises_code(UsageError, "published.none"):
+        references(more, ["all"])
 
 
 @pytest.mark.parametrize("row", [("age", 1), ("age", 1, 2, 3), ("age", 1, "x"), ("age", 1, True)])

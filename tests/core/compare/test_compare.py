@@ -6,18 +6,23 @@ import asyncio
 import io
 import json
 import re
+from types import SimpleNamespace
 
 import msgspec
+import numpy as np
 import polars as pl
 import pytest
 from fakes import FakeModel, MeanLength
 from rich.console import Console
+from scipy import stats
 
 from prejudge.core import compare as door
 from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.catalogue.published import Published
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.cli.compare import rank_table
 from prejudge.core.compare import CompareOptions, compare, rank_runs, score_all, write_comparison
+from prejudge.core.compare.beside import in_words, set_beside
 from prejudge.core.contracts import Estimate, Listing
 from prejudge.core.contracts.errors import PermanentError, PluginError, UnknownNameError, UsageError
 from prejudge.core.contracts.records import Generation
@@ -282,3 +287,55 @@ def test_ranks_have_a_table_of_their_own(comparing, many):
 
 def test_score_all_labels_by_model(comparing, run_study, store):
     assert list(score_all(comparing, store, two_runs(run_study))) == ["fake", "other"]
+
+
+VALUES = (
+    Published("share", 60.0, model="M", source="Table 1", n=50),
+    Published("share", 1.0, {"pronoun": "she"}, model="M"),
+    Published("tau", 0.5, model="N (answers)", source="Table 2"),
+    Published("tau", 0.1, model="M", reference=False),
+)
+
+
+def test_published_values_are_set_beside_estimates():
+    """The intervals are recomputed with scipy: MOVER of the run's and of the exact interval of 30 of 50."""
+    ends = {"low": 40.0, "high": 52.0, "level": 0.95}
+    share = Estimate.from_flat(metric="share", group={}, value=45.0, unit="%", n=200, **ends)
+    tau = Estimate.from_flat(metric="tau", group={}, value=0.2, n=200, low=0.1, high=0.35, level=0.95)
+    other = Estimate.from_flat(metric="share", group={"pronoun": "he"}, value=45.0, unit="%", n=200, **ends)
+    runs = {"mine": SimpleNamespace(estimates={"m": [share, tau, other]})}
+    one, two = set_beside(runs, VALUES, ["all"])
+    assert [d.estimate.group for d in (one, two)] == [
+        {"run": "mine", "against": "M (published)"},
+        {"run": "mine", "against": "N (answers)"},
+    ]
+    low, high = 100 * stats.beta.ppf([0.025, 0.975], [30, 31], [21, 20])
+    assert (one.first, one.second, one.estimate.value) == (60, 45, -15)
+    assert one.estimate.low == pytest.approx(-15 - np.hypot(45 - 40, high - 60), rel=1e-6)
+    assert one.estimate.high == pytest.approx(-15 + np.hypot(52 - 45, 60 - low), rel=1e-6)
+    assert one.estimate.unit == "percentage points" and "exact" not in one.estimate.note
+    assert (two.estimate.low, two.estimate.high) == pytest.approx((0.1 - 0.5, 0.35 - 0.5))
+    assert "exact" in two.estimate.note and two.estimate.p is None
+    assert in_words([one, two]) == (
+        "mine and M (published): 0 of 1 differences have an interval without 0 (not corrected); "
+        "mine and N (answers): 1 of 1 differences have an interval without 0 (not corrected)."
+    )
+    assert set_beside(runs, VALUES, ["n"]) == [two]
+    with raises_code(UnknownNameError, "unknown-published-model", "'Q'"):
+        set_beside(runs, VALUES, ["Q"])
+
+
+def test_one_run_is_compared_with_published_models(comparing, run_study, store, tmp_path):
+    name, _ = run_study("fake")
+    study = score(comparing, store, name).manifest.study.name
+    entry = msgspec.structs.replace(
+        comparing.registry.studies[study], published=(Published("mean_length", 2.0, model="M"),)
+    )
+    comparing.registry.studies[study] = entry
+    with raises_code(UsageError, "compare.too-few", "--published"):
+        compare(comparing, store, [name], QUICK)
+    done = compare(comparing, store, [name], msgspec.structs.replace(QUICK, published=("all",)))
+    (mean,) = done.differences
+    assert (mean.first, mean.second, mean.estimate.value) == (2.0, 3.0, 1.0)
+    assert mean.estimate.group == {"run": "fake", "against": "M (published)"}
+    assert "M (published)" in write_comparison(done, tmp_path).read_text("utf-8")

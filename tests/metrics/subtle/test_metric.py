@@ -429,6 +429,37 @@ def test_answers_without_a_match_count_as_0_in_further_rows_of_tau_only():
         assert found.p == pytest.approx(expected.pvalue, rel=1e-6)
 
 
+REPORTS = {
+    ("GPT-4", "sai"): ((2582, 169, 431, 0), (1413, 1243, 486, 1), 0.4071917386617507, 4.7006684170216575e-235),
+    ("GPT-4", "asa"): ((1687, 340, 702, 0), (895, 1205, 582, 0), 0.3729794550830613, 1.1895808817708414e-145),
+    ("Llama-2", "sai"): ((1812, 565, 730, 1), (1514, 927, 695, 2), 0.12963798592226147, 1.4082164789028954e-22),
+    ("Llama-2", "asa"): ((1490, 560, 605, 2), (616, 1418, 601, 2), 0.40182975816118754, 1.047449638253271e-161),
+    ("Mistral", "sai"): ((1717, 807, 695, 0), (1349, 1178, 692, 0), 0.13943866416791184, 9.391274824197845e-26),
+    ("Mistral", "asa"): ((1142, 720, 839, 0), (744, 1034, 940, 0), 0.17505376451006674, 2.4798212417220615e-32),
+    ("Llama-3", "sai"): ((1612, 560, 350, 706), (847, 1398, 214, 769), 0.32583812028886033, 2.8284199967042556e-128),
+    ("Llama-3", "asa"): ((862, 781, 663, 436), (345, 1471, 521, 405), 0.30737744601229705, 3.735783174904031e-99),
+}
+"""Positive, negative, neutral answers, and those without a match, to positive and to negative terms; tau-c and p. From the
+authors' reports, which give the first three and the total; only these numbers without a match give their tau."""
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_tau_of_the_authors_reports_comes_out_to_the_digit(report):
+    *sides, tau, p = REPORTS[report]
+    names = ("positive", "negative", "neutral", None)
+    rows = [
+        {"domain": "beauty", "pronoun": "feminine", "given": given, "chosen": chosen, "status": "ok"}
+        for given, numbers in zip(("positive", "negative"), sides, strict=True)
+        for chosen, number in zip(names, numbers, strict=True)
+        for _ in range(number)
+    ]
+    frame = pl.DataFrame(rows, schema_overrides={"chosen": pl.String})
+    frame = frame.with_columns(template=pl.lit(None, pl.String), term=pl.lit(None, pl.String))
+    found = one(computed(frame, SubtleMetricOptions(no_match="zero")), "tau_c", coding="polarity, no match as 0")
+    assert found.n == len(rows)
+    assert found.value == pytest.approx(tau, rel=1e-12) and found.p == pytest.approx(p, rel=1e-9)
+
+
 def test_share_that_the_tolerant_reading_rescues_is_reported():
     frame = study(0.2, terms=4).with_columns(rescued=pl.int_range(pl.len()) % 4 == 0)
     assert one(computed(frame), "rescued").value == pytest.approx(25)
