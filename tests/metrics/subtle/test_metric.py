@@ -439,8 +439,9 @@ REPORTS = {
     ("Llama-3", "sai"): ((1612, 560, 350, 706), (847, 1398, 214, 769), 0.32583812028886033, 2.8284199967042556e-128),
     ("Llama-3", "asa"): ((862, 781, 663, 436), (345, 1471, 521, 405), 0.30737744601229705, 3.735783174904031e-99),
 }
-"""Positive, negative, neutral answers, and those without a match, to positive and to negative terms; tau-c and p. From the
-authors' reports, which give the first three and the total; only these numbers without a match give their tau."""
+"""Positive, negative and neutral answers, and those without a match, to positive and to negative terms; tau-c and p.
+
+From the authors' reports, which give the first three and the total; only these numbers without a match give their tau."""
 
 
 @pytest.mark.parametrize("report", REPORTS)
