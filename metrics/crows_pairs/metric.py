@@ -66,6 +66,10 @@ class CrowsPairs(DeclaredMetric):
     needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
     pivot = Pivot(index="pair", on="side", levels=SIDES, values="log_probability")
     groups = ((), ("bias_type",))
+    fixed = (
+        "Every pair counts as independent: what pairs that share words have in common, such as the name of a group, "
+        "is not covered."
+    )
     shows = ("log_odds_difference",)
     measures = (
         Share(

@@ -234,6 +234,7 @@ class Subtle(DeclaredMetric):
     options: ClassVar[type[Options]] = SubtleMetricOptions
     needs: ClassVar[frozenset[str]] = frozenset({"domain", "pronoun", "given", "chosen", "status"})
     groups = ((), ("domain",), ("pronoun",), ("domain", "pronoun"), ("prompt",))
+    fixed = "The options are taken as they are: an association of single options is not covered."
     measures = (
         *(_delta(option) for option in POLARITIES),
         _tau("c", tau_c, CODINGS[0], clustered=True),

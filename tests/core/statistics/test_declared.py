@@ -282,6 +282,13 @@ def test_words_say_what_was_shown():
     assert "neutral" not in Declared().conclude([])
 
 
+def test_conclusion_ends_with_what_is_taken_as_it_is():
+    kind = type("Kind", (Declared,), {"fixed": "Nouns are taken as they are."})
+    said = kind().conclude(kind().compute(observed(), OPTIONS))
+    assert said.split() == [*Declared().conclude(Declared().compute(observed(), OPTIONS)).split(), *kind.fixed.split()]
+    assert kind.fixed not in kind().conclude([])
+
+
 def test_option_may_say_what_is_declared():
     class Chosen(Declared):
         def design(self, options):
