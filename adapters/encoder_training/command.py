@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from ...core.cli.console import terminal
+from ...core.cli.console import echo, terminal
 from ...core.contracts.errors import MissingExtraError, UsageError
 from ..shared.torch import choose_device, require_torch
 from .data import Corpus, describe, read_corpus
@@ -99,7 +99,7 @@ def train_encoder(data: tuple[str, ...], only_describe: bool, **given: Any) -> N
     losses = dict.fromkeys(recipe.loss for recipe in job.recipes)
     for name in GRID:
         if given[name] and all(LOSSES[loss][0] != name for loss in losses):
-            click.echo(f"Note: --{name} is not used by {', '.join(losses)}.", err=True)
+            echo(f"Note: --{name} is not used by {', '.join(losses)}.", err=True)
     try:
         _train(job, given)
     except KeyboardInterrupt:

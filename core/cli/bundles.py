@@ -12,6 +12,7 @@ from ..store.bundle import export_run
 from ..store.merge import merge
 from ..store.unbundle import Bundle, import_bundle
 from ..store.urls import option_words
+from .outlet import echo
 from .shared import run_argument, store_option
 
 
@@ -33,12 +34,12 @@ def export(name: str, out: str | None, force: bool, store: str) -> None:
                 code="file.exists",
             )
         done = export_run(opened, run, path)
-    click.echo(", ".join(f"{count:,} {kind}" for kind, count in done.counts.items()))
+    echo(", ".join(f"{count:,} {kind}" for kind, count in done.counts.items()))
     if done.absent:
-        click.echo(f"Note: {done.absent:,} images of requests are not in the store, so they are not in the bundle.")
+        echo(f"Note: {done.absent:,} images of requests are not in the store, so they are not in the bundle.")
     if run.state != "finished":
-        click.echo(f"Note: the run is not finished (state: {run.state}).")
-    click.echo(f"Bundle: {done.path}\nsha256: {done.sha256}")
+        echo(f"Note: the run is not finished (state: {run.state}).")
+    echo(f"Bundle: {done.path}\nsha256: {done.sha256}")
 
 
 @click.command("import")
@@ -50,10 +51,10 @@ def import_(file: str, name: str | None, store: str) -> None:
     with Bundle(file) as bundle, Store(store, later=True) as opened:
         done = import_bundle(opened, bundle, name)
     if not done.new:
-        click.echo(f"The store already has this run as {done.run}")
+        echo(f"The store already has this run as {done.run}")
         return
-    click.echo(f"Imported {done.exchanges:,} new exchanges and {done.images:,} new images.")
-    click.echo(f"Run:    {done.run}\nScore it: prejudge score {done.run}{option_words(store)}")
+    echo(f"Imported {done.exchanges:,} new exchanges and {done.images:,} new images.")
+    echo(f"Run:    {done.run}\nScore it: prejudge score {done.run}{option_words(store)}")
 
 
 @click.command("merge")
@@ -63,8 +64,8 @@ def merge_(other: str, store: str) -> None:
     """Copy all runs and answers of the store OTHER into this store. Existing runs are unchanged."""
     with Store(other, writable=False) as source, Store(store) as opened:
         done = merge(opened, source)
-    click.echo(f"Copied {done.exchanges:,} exchanges, {done.images:,} images and {done.runs:,} runs.")
+    echo(f"Copied {done.exchanges:,} exchanges, {done.images:,} images and {done.runs:,} runs.")
     if done.same:
-        click.echo(f"{done.same:,} runs were already in this store.")
+        echo(f"{done.same:,} runs were already in this store.")
     for there, here in done.renamed:
-        click.echo(f"This store already has another run named {there}; the copied run is now named {here}.")
+        echo(f"This store already has another run named {there}; the copied run is now named {here}.")

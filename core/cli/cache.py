@@ -14,6 +14,7 @@ from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go
 from .bundles import export, import_, merge_
 from .completing import complete_run
+from .outlet import echo
 from .shared import ensure_there, store_option
 from .terminal import terminal
 
@@ -61,14 +62,14 @@ def verify(store: str) -> int:
         checks = Checks(opened)
         for wrong, problem in enumerate(checks.problems(), start=1):
             if wrong <= SHOWN:
-                click.echo(f"{problem.where}: {problem.problem}")
+                echo(f"{problem.where}: {problem.problem}")
     if wrong > SHOWN:
-        click.echo(f"... and {wrong - SHOWN:,} more.")
+        echo(f"... and {wrong - SHOWN:,} more.")
     counts = checks.counts
     others = [f"{getattr(counts, name):,} {name}" for name in ("models", "images", "parts", "trials")]
-    click.echo(f"{counts.exchanges:,} exchanges checked, {wrong:,} problems found. Also checked: {', '.join(others)}.")
+    echo(f"{counts.exchanges:,} exchanges checked, {wrong:,} problems found. Also checked: {', '.join(others)}.")
     if counts.absent:
-        click.echo(f"Note: {counts.absent:,} images of exchanges are not in the store.")
+        echo(f"Note: {counts.absent:,} images of exchanges are not in the store.")
     return 1 if wrong else 0
 
 
@@ -87,13 +88,13 @@ def prune_(name: str, store: str, yes: bool, shrink: bool, **options: bool) -> N
         going = would_go(opened, run, PruneOptions(**options))
         what = [f"{getattr(going, name):,} {name}" for name in ("trials", "exchanges", "failures", "images", "parts")]
         removes = "Removing" if yes else "This would remove"
-        click.echo(f"{removes} the run {run.name} with {', '.join(what)}: {going.size:,} bytes.")
+        echo(f"{removes} the run {run.name} with {', '.join(what)}: {going.size:,} bytes.")
         if not yes:
             click.confirm("Removed answers can be restored only by asking the model again. Remove them?", abort=True)
         prune(opened, run, PruneOptions(**options))
         if shrink:
             vacuum(opened)
-    click.echo("Removed.")
+    echo("Removed.")
 
 
 @cache.command()
@@ -111,18 +112,18 @@ def explain(first: str, second: str | None, store: str) -> None:
         two = find_parts(opened, second) if second is not None else nearest(opened, one)
     _show(one)
     if two is None:
-        click.echo("The store has no other key to compare with.")
+        echo("The store has no other key to compare with.")
         return
     found = differences(one, two)
-    click.echo(f"\n{'Most similar' if second is None else 'Second'} key: {two.key.hex()}")
+    echo(f"\n{'Most similar' if second is None else 'Second'} key: {two.key.hex()}")
     if not found:
-        click.echo("The keys are equal: the same request to the same model.")
+        echo("The keys are equal: the same request to the same model.")
     for place, left, right in found:
-        click.echo(f"  {place}: {left!r} | {right!r}")
+        echo(f"  {place}: {left!r} | {right!r}")
 
 
 def _show(parts: Parts) -> None:
-    click.echo(f"Key: {parts.key.hex()}  (sha256 of key version, model digest, request)")
+    echo(f"Key: {parts.key.hex()}  (sha256 of key version, model digest, request)")
     for name, value in (("model", parts.identity), ("request", parts.request), ("response", parts.response)):
-        click.echo(f"{name}: {json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)}")
-    click.echo(f"status: {parts.status}")
+        echo(f"{name}: {json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)}")
+    echo(f"status: {parts.status}")

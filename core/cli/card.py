@@ -12,6 +12,7 @@ from ..report.card import write_card
 from ..report.place import folder_within
 from ..scoring.score import score
 from ..store import Store, get_run
+from .outlet import echo
 from .shared import read_assignments, registry_option, run_argument, runs_option, set_option, store_option
 
 
@@ -34,6 +35,6 @@ def card(name: str, out: str | None, assignments: tuple[str, ...], store: str, r
         scores = score(Catalogue.load(registry), opened, folder.name, options)
     if options:
         last = f", the options last used for {folder}" if options == held else ""
-        click.echo(f"Measured with {in_words(options)}{last}.")
+        echo(f"Measured with {in_words(options)}{last}.")
     for path in write_card(scores, Path(out) if out else folder_within(Path(runs), folder.name)):
-        click.echo(f"Written: {path}")
+        echo(f"Written: {path}")

@@ -80,18 +80,18 @@ def _show(comparison: Comparison, report: Path) -> int:
     """Print the differences, the conclusion and the report's path; return 1 if nothing could be compared."""
     console = terminal()
     for note in comparison.notes:
-        console.print(f"Note: {note}", markup=False)
+        console.print(f"Note: {note}")
     shown = comparison.headline or comparison.differences
     for table in _tables(comparison.ranked, shown[:ROWS]):
-        console.print(table, markup=False)
+        console.print(table)
     if rest := len(comparison.differences) - len(shown[:ROWS]):
         console.print(f"{rest:,} more {'rank agreements' if comparison.ranked else 'differences'} are in the report.")
     if comparison.conclusion:
-        console.print(comparison.conclusion, markup=False)
+        console.print(comparison.conclusion)
     for listing in comparison.listings:
         path = report.with_name(f"{listing.name}.csv")
-        console.print(f"{listing.title}: {listing.frame.height:,} rows in {path}", markup=False, soft_wrap=True)
-    console.print(f"Report: {report}", markup=False, soft_wrap=True)
+        console.print(f"{listing.title}: {listing.frame.height:,} rows in {path}", soft_wrap=True)
+    console.print(f"Report: {report}", soft_wrap=True)
     found = comparison.listings or any(d.estimate.value is not None for d in comparison.differences)
     return 0 if found else 1
 

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import click
 from rich.text import Text
 
 from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts.errors import UsageError
 from ..engine.runs import RunOptions
 from ..report.export import write_bytes
-from ..report.text import clean
 from .completing import complete_run
+from .outlet import echo, visible
 from .run import perform
 from .shared import quiet_option, registry_option, run_argument, runs_option, store_option
 from .terminal import terminal
 
 __all__ = [
     "complete_run",
+    "echo",
     "one_line",
     "quiet_option",
     "registry_option",
@@ -35,7 +35,7 @@ __all__ = [
 
 def one_line(text: object) -> Text:
     """Return a text on one line, without control characters."""
-    return Text(" ".join(str(clean(str(text))).split()))
+    return Text(" ".join(visible(str(text)).split()))
 
 
 def write_new(text: str, out: str) -> None:
@@ -49,7 +49,7 @@ def write_new(text: str, out: str) -> None:
             f"the file {out!r} exists already. Name another file with --out, or move it.", code="file.exists"
         )
     write_bytes(text.encode(), Path(out))
-    click.echo(f"Written: {out}")
+    echo(f"Written: {out}")
 
 
 def run_study(name: str, model: str, options: Mapping[str, Any], where: Mapping[str, Any], command: str) -> int:
@@ -63,5 +63,5 @@ def run_study(name: str, model: str, options: Mapping[str, Any], where: Mapping[
         command: the command line to record in the manifest.
     """
     catalogue = Catalogue.load(where.get("registry"))
-    click.secho(f"\n{name} on {model}: {catalogue.registry.model(model).summary}", bold=True)
+    echo(f"\n{name} on {model}: {catalogue.registry.model(model).summary}", bold=True)
     return perform(catalogue, catalogue.study(name, {SUBJECT: model}, options), RunOptions(command=command), where)

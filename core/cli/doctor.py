@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
 from ..catalogue.study import Catalogue
@@ -64,7 +63,7 @@ def _show_installation(facts: list[Fact]) -> int:
     for name in ("part", "name", "details"):
         table.add_column(name, overflow="fold")
     for fact in facts:
-        table.add_row(fact.part, escape(fact.name), f"{'WRONG: ' if fact.wrong else ''}{escape(fact.detail)}")
+        table.add_row(fact.part, fact.name, f"{'WRONG: ' if fact.wrong else ''}{fact.detail}")
     terminal().print(table)
     return 1 if any(fact.wrong for fact in facts) else 0
 

@@ -79,7 +79,7 @@ def _show(verdicts: Sequence[Verdict], title: str) -> int:
         if verdict.passed:
             table.add_row("pass", verdict.rule, "", _held(len(verdict.outcomes)), "")
     console = terminal()
-    console.print(table, markup=False)
+    console.print(table)
     passed = sum(verdict.passed for verdict in verdicts)
     console.print(f"{passed} of {len(verdicts)} rules passed.")
     return 0 if passed == len(verdicts) else 1

@@ -87,7 +87,8 @@ def load_plugin_command(name: str) -> click.Command:
 
 def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        click.echo(f"prejudge {import_module('..contracts.version', __package__).VERSION}")
+        version = import_module("..contracts.version", __package__).VERSION
+        import_module(".outlet", __package__).echo(f"prejudge {version}")
         ctx.exit()
 
 
@@ -111,18 +112,20 @@ def cli(ctx: click.Context, debug: bool, verbose: int) -> None:
 def main() -> None:
     """Run the command line and exit."""
     debug = "--debug" in sys.argv[1:]
+    outlet = import_module(".outlet", __package__)
+    sys.excepthook = outlet.echo_exception
     try:
         result: Any = cli(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except click.Abort:
-        click.echo("prejudge: interrupted.", err=True)
+        outlet.echo("prejudge: interrupted.", err=True)
         sys.exit(2)
     except PrejudgeError as error:
         if debug:
             error.add_note(f"code: {error.code}")
             raise
-        click.echo(f"prejudge: {error}", err=True)
+        outlet.echo(f"prejudge: {error}", err=True)
         sys.exit(2)
     sys.exit(result if isinstance(result, int) else 0)

@@ -10,6 +10,7 @@ from ..catalogue.study import Catalogue
 from ..contracts.errors import UsageError
 from ..scaffold import KINDS, write_package
 from ..scaffold.write import check_name
+from .outlet import echo
 from .shared import registry_option
 
 NEXT = {
@@ -38,5 +39,5 @@ def new(kind: str, name: str, folder: str | None, registry: str | None) -> None:
         )
     place = Path(folder) if folder is not None else Path(name)
     for path in write_package(names, place):
-        click.echo(f"  {path}")
-    click.echo(f"Next:\n  cd {place}\n  pip install -e '.[test]'\n  pytest\n  {NEXT[kind].format(name=name)}")
+        echo(f"  {path}")
+    echo(f"Next:\n  cd {place}\n  pip install -e '.[test]'\n  pytest\n  {NEXT[kind].format(name=name)}")

@@ -17,6 +17,7 @@ from ..scoring.score import score
 from ..scoring.sensitivity import Assumed, Detectable, ensure_apart, smallest_effects
 from ..store import Store
 from .completing import complete_run
+from .outlet import echo
 from .shared import (
     data_option,
     model_option,
@@ -98,7 +99,7 @@ def plan(
     for stage in stages:
         _show(stage)
     for line in effects:
-        click.echo(line)
+        echo(line)
 
 
 def _smallest(catalogue: Catalogue, study: Study, store: str, *, pilot: str | None, **stated: Any) -> Detectable:
@@ -114,7 +115,7 @@ def _smallest(catalogue: Catalogue, study: Study, store: str, *, pilot: str | No
 def _show(stage: StagePlan) -> None:
     console = terminal()
     # Rich wraps a table's title at the table's width, so the heading is printed separately.
-    console.print(f"Stage {stage.stage}, role {stage.role}", markup=False)
+    console.print(f"Stage {stage.stage}, role {stage.role}")
     table = Table()
     names = list(stage.cells[0].group) if stage.cells else []
     for name in names:
@@ -132,16 +133,16 @@ def _show(stage: StagePlan) -> None:
     console.print(table)
     for cell in stage.coarser:
         group = ", ".join(map(str, cell.group.values()))
-        console.print(f"{group}: {cell.units:,} {stage.unit}s, {_count(cell.published)} in the paper", markup=False)
+        console.print(f"{group}: {cell.units:,} {stage.unit}s, {_count(cell.published)} in the paper")
     console.print(_spending(stage))
     if stage.attempts > 1:
         most = f"{stage.attempts} requests per trial at most, {stage.attempts * stage.requests:,} in total"
         again = ", ".join(stage.asks_again).capitalize()
-        console.print(f"{again} answers are requested again: {most}.", markup=False)
+        console.print(f"{again} answers are requested again: {most}.")
     for note in stage.notes:
-        console.print(note, markup=False)
+        console.print(note)
     for name, role in stage.later:
-        console.print(f"Stage {name} ({role}) follows; its requests depend on these answers.", markup=False)
+        console.print(f"Stage {name} ({role}) follows; its requests depend on these answers.")
 
 
 def _spending(stage: StagePlan) -> Table:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Literal, TextIO
 
-import click
 import msgspec
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
@@ -20,6 +19,8 @@ from rich.text import Text
 
 from ..engine.progress import SCHEMA, Reading
 from ..engine.scheduler import Counts
+from .outlet import echo
+from .terminal import Outlet
 
 Kind = Literal["auto", "bar", "plain", "json", "none"]
 
@@ -146,7 +147,7 @@ class LineProgress(Shown):
 
     def _write(self, reading: Reading, more: str) -> None:
         line = f"{reading.stage} ({reading.role}): {reading.done:,} of {reading.total:,}, {reading.words()}{more}"
-        click.echo(line, file=self._stream)
+        echo(line, file=self._stream)
 
 
 class JsonProgress(Shown):
@@ -176,14 +177,14 @@ class JsonProgress(Shown):
         self._write(reading.as_record("stage_end"))
 
     def _write(self, record: dict[str, object]) -> None:
-        click.echo(msgspec.json.encode(record).decode(), file=self._stream)
+        echo(msgspec.json.encode(record).decode(), file=self._stream)
 
 
 def make_progress(kind: Kind = "auto", *, quiet: bool = False) -> Shown:
     """Return a display on standard error; `auto`: bars on a terminal, otherwise lines."""
     if quiet or kind == "none":
         return Shown()
-    console = Console(stderr=True, highlight=False)
+    console = Outlet(stderr=True)
     if kind == "json":
         return JsonProgress(sys.stderr)
     if kind == "bar" or (kind == "auto" and console.is_terminal):

@@ -18,6 +18,7 @@ from ..scoring.recheck import recheck as ask_again
 from ..store import Store
 from ..store.urls import hide_password
 from .completing import complete_run
+from .outlet import echo
 from .results import ADJUSTED
 from .shared import ensure_there, registry_option, store_option
 from .terminal import terminal
@@ -51,12 +52,12 @@ def recheck(run: str, alpha: float, exact: bool, store: str, registry: str | Non
     differ = answered - drift.same
     found = drift.drifted(alpha) or (exact and differ > 0) or not answered
     if not answered:
-        click.echo("The model gave no answer, so no change can be tested.")
+        echo("The model gave no answer, so no change can be tested.")
     elif drift.drifted(alpha):
-        click.echo(f"The answers changed significantly (p < {alpha}, corrected over all outcomes by Holm).")
+        echo(f"The answers changed significantly (p < {alpha}, corrected over all outcomes by Holm).")
     else:
-        click.echo(f"No significant change of the outcomes (level {alpha}, Holm); {differ} answers differ.")
-    click.echo(f"Recheck: {done.name}")
+        echo(f"No significant change of the outcomes (level {alpha}, Holm); {differ} answers differ.")
+    echo(f"Recheck: {done.name}")
     return 1 if found else 0
 
 
@@ -72,4 +73,4 @@ def _show(drift: Drift) -> None:
     terminal().print(table)
     low, high = percent(drift.same_low, 1), percent(drift.same_high, 1)
     share = UNDEFINED if drift.share is None else f"{percent(drift.share, 1)} ({low} to {high})"
-    click.echo(f"Asked again: {drift.asked}. Without an answer: {drift.missing}. Same answer: {share}.")
+    echo(f"Asked again: {drift.asked}. Without an answer: {drift.missing}. Same answer: {share}.")

@@ -69,11 +69,11 @@ def show(judged: Sequence[Judged], everything: bool) -> int:
             console.print(f"{study}: {len(part)} of {whom} cannot be judged: {why}", **_WHOLE)
     counts = Counter(one.verdict for one in judged)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (REPRODUCED, NOT, UNJUDGED))
-    console.print(f"{len(judged)} published values: {said}.", markup=False)
+    console.print(f"{len(judged)} published values: {said}.")
     return 1 if counts[NOT] else 0
 
 
-_WHOLE: dict[str, Any] = {"markup": False, "soft_wrap": True}
+_WHOLE: dict[str, Any] = {"soft_wrap": True}
 """Print lines without wrapping at the width of the terminal."""
 
 
@@ -91,7 +91,7 @@ def _show_part(console: Console, judged: Sequence[Judged], everything: bool) -> 
             console.print(f"    {words}", **_WHOLE)
     rows = [one for one in judged if everything or one.verdict == NOT]
     if rows:
-        console.print(_table(rows), markup=False)
+        console.print(_table(rows))
 
 
 def _explained(judged: Sequence[Judged]) -> Iterator[str]:

@@ -44,7 +44,7 @@ def deliver(scores: Scores, store: Store | None, where: Mapping[str, Any]) -> in
     from ..report.output import write_output
 
     report = write_output(scores, store, Path(where["runs"]), where.get("leave_out", ()), where.get("published", ()))
-    terminal().print(f"Report: {report}", markup=False, soft_wrap=True)
+    terminal().print(f"Report: {report}", soft_wrap=True)
     return 0 if scores.answered else 1
 
 
@@ -71,13 +71,13 @@ def show(scores: Scores, place: str = "") -> None:
     """
     console = terminal()
     for warning in warnings_of(scores, place):
-        console.print(f"Note: {warning}", markup=False)
+        console.print(f"Note: {warning}")
     if scores.headline:
         console.print(estimates_table(scores.headline))
     for sentence in scores.conclusions.values():
-        console.print(sentence, markup=False)
+        console.print(sentence)
     if scores.run.state != "imported":
-        console.print(f"Run:    {scores.run.name}", markup=False)
+        console.print(f"Run:    {scores.run.name}")
 
 
 def estimates_table(estimates: Sequence[Estimate]) -> Table:

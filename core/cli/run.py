@@ -22,6 +22,7 @@ from ..report.output import ensure_writable
 from ..scoring.score import score
 from ..store import Store, get_run
 from ..store.urls import hide_password
+from .outlet import echo
 from .progress import make_progress
 from .results import deliver, scored_again
 from .shared import (
@@ -156,7 +157,7 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapp
             raise HaltedError(f"{halted} {_resume(progress.run, where)}", code=halted.code) from None
         except BudgetError as spent:
             progress.close()
-            click.echo(f"prejudge: {spent} {_resume(progress.run, where)}", err=True)
+            echo(f"prejudge: {spent} {_resume(progress.run, where)}", err=True)
             return SPENT
         finally:
             progress.close()

@@ -16,6 +16,7 @@ from ..engine.retry import LONGEST_SECONDS
 from ..store.engine import lacks_file
 from ..store.urls import DEFAULT, option_words, store_url
 from .completing import complete_file, complete_model, complete_run, complete_study
+from .outlet import echo
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -105,7 +106,7 @@ def say_own_options(folder: Path, given: Mapping[str, Any]) -> None:
         own = f"with {in_words(given)}" if given else "with the run's own options"
         again = " ".join(f"--set {shlex.quote(f'{name}={value}')}" for name, value in held.items())
         note = f"Note: measured {own}. The report in {folder} uses other options; for the same numbers: {again}"
-        click.echo(note, err=True)
+        echo(note, err=True)
 
 
 def ensure_there(store: str) -> None:

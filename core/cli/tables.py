@@ -13,6 +13,7 @@ from ..report.export import ENDINGS, Format, encode, latex_table, write_bytes
 from ..report.place import own_file
 from ..scoring.score import Scores, estimates_frame, score
 from ..store import Store
+from .outlet import echo
 from .shared import (
     read_assignments,
     registry_option,
@@ -56,7 +57,7 @@ def export(
         say_own_options(Path(where["runs"]) / scores.run.name, given)
     data = _encoded(scores, cast("Format", kind), what, metrics)
     path = Path(out) if out else own_file(Path(f"{scores.run.name}-{what}.{ENDINGS[kind]}"))
-    click.echo(f"Written: {write_bytes(data, path)}")
+    echo(f"Written: {write_bytes(data, path)}")
 
 
 def _encoded(scores: Scores, kind: Format, what: str, metrics: tuple[str, ...]) -> bytes:

@@ -1,14 +1,37 @@
-"""The console that commands print to."""
+"""The console that commands print tables and sentences to."""
 
 from __future__ import annotations
 
-from rich.console import Console
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from .outlet import visible
 
 WIDTH = 120
 """Characters per line without a terminal: enough for a table."""
 
 
-def terminal() -> Console:
+class Outlet(Console):
+    """A console that shows control characters as escapes, and takes no text for markup or emoji codes."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **settings)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Make a text of words."""
+        return super().render_str(visible(text), **how)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the parts of whatever is printed; those that steer the terminal are the console's own."""
+        for part in super().render(renderable, options):
+            yield part if part.control else Segment(visible(part.text), part.style)
+
+
+def terminal(*, stderr: bool = False) -> Console:
     """Return a console; without a terminal, its lines are long enough for a table."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=max(console.width, WIDTH))
+    console = Outlet(stderr=stderr)
+    return console if console.is_terminal else Outlet(stderr=stderr, width=max(console.width, WIDTH))

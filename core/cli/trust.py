@@ -9,6 +9,7 @@ import click
 from ..catalogue.registry import FILE_NAME
 from ..catalogue.trust import is_trusted, read_candidate, revoke, trust, trusted_files, wants_of
 from .completing import complete_file
+from .outlet import echo
 
 
 @click.command("trust")
@@ -25,22 +26,22 @@ def trust_(file: str, yes: bool, revoked: bool, listed: bool) -> None:
     """
     if listed:
         for path, sha256 in sorted(trusted_files().items()):
-            click.echo(f"{path} (sha256 {sha256[:12]})")
+            echo(f"{path} (sha256 {sha256[:12]})")
         return
     if revoked:
-        click.echo(f"{file} is no longer trusted." if revoke(Path(file)) else f"{file} was not trusted.")
+        echo(f"{file} is no longer trusted." if revoke(Path(file)) else f"{file} was not trusted.")
         return
     candidate = read_candidate(Path(file))
-    click.echo(f"{candidate.path} (sha256 {candidate.sha256[:12]})")
+    echo(f"{candidate.path} (sha256 {candidate.sha256[:12]})")
     if is_trusted(candidate):
-        click.echo("This file is trusted. To revoke that: prejudge trust --revoke")
+        echo("This file is trusted. To revoke that: prejudge trust --revoke")
         return
     if not (wants := wants_of(candidate)):
-        click.echo("It needs no trust: it only adds models and studies that run no code and ask no other machine.")
+        echo("It needs no trust: it only adds models and studies that run no code and ask no other machine.")
         return
     for want in wants:
-        click.echo(f"- {want}")
+        echo(f"- {want}")
     if not yes:
         click.confirm("Trust this file as it is now?", abort=True)
     trust(candidate)
-    click.echo("Trusted. To revoke that: prejudge trust --revoke")
+    echo("Trusted. To revoke that: prejudge trust --revoke")

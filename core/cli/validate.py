@@ -10,6 +10,7 @@ from ..catalogue.studyfile import read_study_file
 from ..catalogue.validation import problems_of, study_schema
 from ..contracts.errors import UsageError
 from .completing import complete_file
+from .outlet import echo
 from .shared import registry_option
 
 
@@ -24,16 +25,16 @@ def validate(file: str | None, schema: bool, registry: str | None) -> int:
     """
     catalogue = Catalogue.load(registry)
     if schema:
-        click.echo(msgspec.json.format(msgspec.json.encode(study_schema(catalogue.plugins)), indent=2).decode())
+        echo(msgspec.json.format(msgspec.json.encode(study_schema(catalogue.plugins)), indent=2).decode())
         return 0
     if file is None:
         raise UsageError("name a study file: prejudge validate my-study.toml", code="options.missing")
     if found := problems_of(file, catalogue):
-        click.echo(f"{file}: {len(found)} {'problem' if len(found) == 1 else 'problems'}", err=True)
+        echo(f"{file}: {len(found)} {'problem' if len(found) == 1 else 'problems'}", err=True)
         for problem in found:
-            click.echo(f"- {problem}", err=True)
+            echo(f"- {problem}", err=True)
         return 1
     name, study = read_study_file(file)
-    click.echo(f"{file}: study {name!r} is valid. Probe {study.probe}; metrics {', '.join(study.metrics)}.")
-    click.echo(f"To count its requests: prejudge plan {file}")
+    echo(f"{file}: study {name!r} is valid. Probe {study.probe}; metrics {', '.join(study.metrics)}.")
+    echo(f"To count its requests: prejudge plan {file}")
     return 0

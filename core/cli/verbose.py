@@ -7,9 +7,8 @@ import os
 import re
 from collections.abc import Mapping
 
-import click
-
 from ..store.urls import hide_password
+from .outlet import echo
 
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 LOGGER = "prejudge"
@@ -23,7 +22,7 @@ class Echo(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
-        click.echo(self.format(record), err=True)
+        echo(self.format(record), err=True)
 
 
 class Discreet(logging.Formatter):

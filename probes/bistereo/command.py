@@ -11,6 +11,7 @@ import click
 
 from ...core.api import Settings, observe
 from ...core.cli.console import (
+    echo,
     quiet_option,
     registry_option,
     run_argument,
@@ -63,7 +64,7 @@ def sheet(name: str, out: str, seed: int, store: str, registry: str | None) -> N
         )
     rows = draft_rows(row for row in found.last.iter_rows(named=True) if row["status"] == "ok")
     write_new(sheet_text(rows, seed), out)
-    click.echo(f"{len(rows)} tuples. Give every annotator a copy, then: prejudge tuples agree COPY...")
+    echo(f"{len(rows)} tuples. Give every annotator a copy, then: prejudge tuples agree COPY...")
 
 
 @tuples.command()
@@ -83,10 +84,10 @@ def agree(sheets: tuple[str, ...], least: int, out: str) -> None:
     """
     annotated = read_sheets(sheets)
     for line in tuple_agreement(long_ratings(annotated)).lines():
-        click.echo(line)
+        echo(line)
     write_new(tuples_text(annotated, least), out)
     for line in advice(annotated, least):
-        click.echo(line)
+        echo(line)
 
 
 @tuples.command()

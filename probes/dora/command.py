@@ -19,6 +19,7 @@ from rich.text import Text
 from ...core.api import Settings, exchanges, observe, write_table
 from ...core.cli.console import (
     complete_run,
+    echo,
     one_line,
     registry_option,
     run_argument,
@@ -90,7 +91,7 @@ def associations(runs: tuple[str, ...], **given: Any) -> None:
         _export(found, kept, Path(given["export"]))
     elif given["atlas"]:
         frame = atlas(found, given["method"])
-        click.echo(f"Written: {write_table(frame, Path(given['atlas']))} ({frame.height:,} associations)")
+        echo(f"Written: {write_table(frame, Path(given['atlas']))} ({frame.height:,} associations)")
     elif given["descriptors"]:
         for one, pairs in zip(found, kept, strict=True):
             _show_pairs(one, pairs, settings, given)
@@ -115,7 +116,7 @@ def _export(found: Sequence[Discovered], kept: Sequence[pl.DataFrame], path: Pat
     both = zip(found, kept, strict=True)
     named = [pairs.with_columns(run=pl.lit(one.run), model=pl.lit(one.model)) for one, pairs in both]
     frame = pl.concat(named).with_columns(keys=pl.col("keys").list.eval(pl.element().bin.encode("hex")).list.join(" "))
-    click.echo(f"Written: {write_table(frame, path)} ({frame.height:,} associations)")
+    echo(f"Written: {write_table(frame, path)} ({frame.height:,} associations)")
 
 
 def _show_counts(found: Sequence[Discovered]) -> None:
@@ -263,7 +264,7 @@ def sheet(name: str, rows: int, out: str, seed: int, store: str, registry: str |
     """
     drawn = rows_to_rate(observe(name, Settings(store=store, registry=registry)).stacked, rows, seed)
     write_new(csv_text(SHEET, drawn.with_columns(level=pl.lit("")).to_dicts()), out)
-    click.echo(f"{drawn.height} associations. Give every annotator a copy, then: prejudge levels agree COPY...")
+    echo(f"{drawn.height} associations. Give every annotator a copy, then: prejudge levels agree COPY...")
 
 
 @levels.command()
@@ -280,9 +281,9 @@ def agree(sheets: tuple[str, ...], out: str) -> None:
     plan = Resampling()
     alpha = agreement(rating_table(named, ("unit", "annotator", "level")), "ordinal", plan, descriptors)
     for line in alpha.lines("associations", plan.level):
-        click.echo(line)
+        echo(line)
     rated = ratings.drop_nulls("level").group_by("annotator").agg(pl.col("level").mean(), pl.len()).sort("annotator")
     for annotator, mean, count in rated.iter_rows():
-        click.echo(f"  {annotator}: mean level {fixed(mean, 2)} of {count}")
+        echo(f"  {annotator}: mean level {fixed(mean, 2)} of {count}")
     write_new(csv_text(RATED, ratings.to_dicts()), out)
-    click.echo(f"Then: prejudge score RUN --set dora-associations.human={out}")
+    echo(f"Then: prejudge score RUN --set dora-associations.human={out}")

@@ -1,0 +1,160 @@
+"""What others wrote reaches the terminal only through the outlet, which shows control characters as escapes."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hostile import HOSTILE
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.table import Table
+from rich.text import Text
+
+import prejudge as package
+from prejudge.core.cli.outlet import echo, echo_exception, visible
+from prejudge.core.cli.terminal import Outlet
+
+from ...command import call
+
+ATTACK = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b31m\u202egnp\u2066\u200f\x08\x08\r[link=http://evil]x[/link][/nothing]:cat:\x85"
+CONTROLS = {*map(chr, (*range(9), *range(11, 32), *range(0x7F, 0xA0))), *"\u061c\u200e\u200f\u2028\u2029"}
+CONTROLS |= {*map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))}
+
+WRITERS = {"click.echo", "click.secho", "click.echo_via_pager", "print", "rich.print", "Console"}
+WRITERS |= {"sys.stdout.write", "sys.stderr.write", "traceback.print_exc"}
+
+
+def controls(text: str) -> set[str]:
+    return set(text) & CONTROLS
+
+
+@given(st.text(st.characters() | st.sampled_from(sorted(CONTROLS))).filter(lambda text: "\\" not in text))
+def test_visible_text_holds_no_control_character_and_says_all(text):
+    shown = visible(text)
+    assert not controls(shown) and isinstance(shown.encode(), bytes)
+    assert re.sub(r"\\u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), shown) == text
+
+
+def test_usual_text_stays():
+    for text in ("Ärger, 50 %", "a\tb\nc", "नमस्ते", "👩‍👩‍👧", "שלום", "C:\\u001b"):
+        assert visible(text) == text
+
+
+@pytest.mark.parametrize("text", [ATTACK, *HOSTILE])
+def test_console_shows_every_text_as_it_is(text):
+    stream = io.StringIO()
+    console = Outlet(file=stream, width=400)
+    table = Table("a", text)
+    table.add_row(text, Text(text))
+    for thing in (text, Text(text), table):
+        console.print(thing)
+    shown = stream.getvalue()
+    assert not controls(shown)
+    if "[link=" in text:
+        assert "[link=http://evil]x[/link][/nothing]:cat:" in shown and "\\u001b" in shown
+
+
+def test_colours_are_ours_alone():
+    stream = io.StringIO()
+    console = Outlet(file=stream, force_terminal=True, color_system="standard", no_color=False, width=200)
+    console.print(Text(ATTACK, style="bold"))
+    shown = stream.getvalue()
+    assert shown.count("\x1b") == 2 and "owned" in shown and "\x07" not in shown
+
+
+def test_error_of_the_program_shows_no_control_character(capsys):
+    try:
+        raise ValueError(ATTACK)
+    except ValueError as error:
+        echo_exception(type(error), error, error.__traceback__)
+    said = capsys.readouterr()
+    assert "\\u001b" in said.err and not controls(said.err) and not said.out
+    echo(ATTACK, bold=True)
+    assert not controls(click.unstyle(capsys.readouterr().out))
+
+
+def test_nothing_else_writes_to_the_terminal():
+    root = Path(package.__file__).resolve().parent
+    outlets = {root / "core" / "cli" / name for name in ("outlet.py", "terminal.py")}
+    places = [
+        *(root / "core" / "cli").glob("*.py"),
+        *root.glob("probes/*/command.py"),
+        *root.glob("adapters/*/command.py"),
+    ]
+    found = []
+    for path in places:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))) if path not in outlets else ():
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in WRITERS:
+                found.append(f"{path.name}:{node.lineno}")
+    assert len(places) > 20 and not found
+
+
+class _Rude(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = json.dumps({"error": {"message": ATTACK, "code": ATTACK}}).encode()
+        self.send_response(400)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def rude() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Rude) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+def test_error_of_a_server_cannot_steer_the_terminal(rude, tmp_path):
+    pytest.importorskip("openai", reason="needs the extra openai")
+    text = f'[models.rude]\nadapter = "openai"\nsettings = {{ model = "m", base_url = "{rude}", api_key_env = "" }}'
+    (tmp_path / "registry.toml").write_text(text)
+    words = ("run", "subtle-sai", "--model", "rude", "--set", "per_cell=1", "--set", "subtle.resamples=99")
+    done, told = call(tmp_path, "-vv", *words), call(tmp_path, "doctor", "rude")
+    assert "\\u001b" in done.stderr + told.stdout
+    for shown in (done.stdout, done.stderr, told.stdout, told.stderr):
+        assert not controls(shown) and "\x1b" not in shown
+
+
+def test_store_of_somebody_else_cannot_steer_the_terminal(tmp_path):
+    words = ("--model", "simulated-fair", "--set", "per_cell=1", "--set", "subtle.resamples=99", "-q")
+    assert call(tmp_path, "run", "subtle-sai", *words).returncode == 0
+    with sqlite3.connect(tmp_path / "prejudge.db") as store:
+        store.execute("UPDATE run SET study = ?, name = ?", (ATTACK, f"{ATTACK}/../x"))
+        store.execute("UPDATE model SET identity = json_set(identity, '$.model', ?, '$.adapter', ?)", (ATTACK, ATTACK))
+        store.execute("UPDATE run_trial SET trial = ? || ordinal", (ATTACK,))
+        store.execute("UPDATE exchange SET response = json_set(response, '$.text', ?), status = ?", (ATTACK, ATTACK))
+        store.execute(
+            "UPDATE run SET manifest = json_set(manifest, '$.study.title', ?, '$.command', ?)", (ATTACK, ATTACK)
+        )
+    store.close()
+    shown = []
+    for line in (
+        "list runs",
+        "cache stats",
+        "cache verify",
+        "score",
+        "export",
+        "resume",
+        f"cache explain latest {ATTACK}0",
+    ):
+        done = call(tmp_path, *line.split(maxsplit=3))
+        shown.append(done.stdout + done.stderr)
+        assert "MarkupError" not in shown[-1] and not controls(shown[-1]), line
+    assert "\\u001b" in "".join(shown)
