@@ -14,6 +14,7 @@ from ...core.contracts import Options
 from ...core.contracts.adapter import Identity
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Scalar
+from ...core.contracts.secrets import is_random, looks_secret, secret_place
 from ..shared.refusals import RULE_VERSION
 from .labels import RULE_VERSION as LABEL_RULE
 from .labels import bare_label
@@ -23,7 +24,10 @@ OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
 FIXED = frozenset({"model", "messages", "prompt", "input", "n", "stream", "echo", "logprobs", "top_logprobs", "seed"})
 """Fields of a body that `extra_body` may not set: they belong to the request."""
-_SECRET = re.compile(r'(?i)"((?:x-)?api[-_ ]?key|(?:proxy-)?authorization|password)"\s*:')
+_SECRET = re.compile(
+    r'(?i)"((?:x-)?api[-_ ]?key|(?:proxy-)?authorization|password|passwd|credentials?|private[-_ ]?key'
+    r'|(?:client[-_ ]?)?secret|(?:(?:x-)?(?:access|api|auth|bearer|id|refresh)[-_ ]?)?token)"\s*:'
+)
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 LikelihoodWay = Literal["prompt_logprobs", "echo", "first_token"]
 Operation = Literal["generate", "likelihood", "classify", "embed", "draw"]
@@ -109,6 +113,14 @@ def check_options(options: OpenAIOptions) -> None:
             f"extra_body may not set {secret[1]}: it is stored with the answers. See api_key_env.",
             code="options.secret",
         )
+    if place := secret_place(options.extra_body) or next(
+        (name for name, value in options.extra_body.items() if isinstance(value, str) and is_random(value)), None
+    ):
+        raise UsageError(
+            f"{place} of extra_body looks like a secret, and extra_body is stored with the answers. Put the secret "
+            "into an environment variable, and name that with api_key_env.",
+            code="options.secret",
+        )
     if options.classify is not None:
         _check_classify(options)
 
@@ -172,6 +184,13 @@ def find_address(options: OpenAIOptions) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_sound:
         raise UsageError(
             f"base_url {url!r} is not an address; write it like http://127.0.0.1:8000/v1.", code="options.address"
+        )
+    if options.endpoint is None and looks_secret(url):
+        raise UsageError(
+            f"the path of base_url at {parts.hostname} looks like it has a secret, and the address is stored with the "
+            "answers. Set endpoint = 'NAME', which is stored in its place; base_url itself can come from the "
+            "environment variable OPENAI_BASE_URL.",
+            code="options.secret",
         )
     return url
 

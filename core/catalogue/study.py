@@ -13,6 +13,7 @@ from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.errors import PluginError, PrejudgeError, UsageError
 from ..contracts.options import build_options
 from ..contracts.records import Request
+from ..contracts.secrets import looks_secret, secret_place
 from .plugins import Plugins
 from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
@@ -87,6 +88,7 @@ class Catalogue:
         name = self.adopt(name)
         entry = self._seeded(self.registry.study(name))
         options, metrics = _assign(entry, assignments)
+        ensure_no_secret(f"study {name}", options | metrics)
         roles = entry.roles | dict(models)
         for model in roles.values():
             self.registry.model(model)
@@ -177,6 +179,9 @@ class Catalogue:
         """Return a model's adapter. Weights are not loaded yet."""
         entry: ModelEntry = self.registry.model(model)
         ensure_hub_name(model, entry)
+        # Addresses are not: an adapter says itself what of one it stores.
+        stored = {name: value for name, value in entry.settings.items() if not name.endswith("url")}
+        ensure_no_secret(f"model {model}", stored)
         kind: type[ModelAdapter] = self.plugins.load("adapter", entry.adapter)
         options = build_options(f"model {model}", kind.options, entry.settings)
         return kind(options)  # type: ignore[call-arg]  # every adapter takes its options record
@@ -211,6 +216,21 @@ class Catalogue:
             raise PluginError(
                 owner, f"{kind} {name!r} breaks the contract of {contract.__name__}: {error}.", code="plugin.contract"
             ) from error
+
+
+def ensure_no_secret(owner: str, settings: Mapping[str, Any]) -> None:
+    """Refuse settings that look like a secret, because they are stored with the answers; the value is not shown.
+
+    Raises:
+        UsageError: naming the setting.
+    """
+    if (place := secret_place(settings)) is not None:
+        what = owner if not looks_secret(owner) else owner.partition(" ")[0]
+        raise UsageError(
+            f"{place!r} of {what} looks like a secret, and settings are stored with the answers. Put the secret into "
+            "an environment variable; the adapter's page says which setting names that.",
+            code="options.secret",
+        )
 
 
 class EveryOption(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ import click
 from ..contracts.errors import UsageError
 from ..store import Store, get_run
 from ..store.bundle import export_run
+from ..store.checks import secrets_in
 from ..store.merge import merge
 from ..store.unbundle import Bundle, import_bundle
 from ..store.urls import option_words
@@ -33,10 +34,12 @@ def export(name: str, out: str | None, force: bool, store: str) -> None:
                 f"the file {str(path)!r} exists already. Name another file with --out, or replace it with --force.",
                 code="file.exists",
             )
-        done = export_run(opened, run, path)
+        done, held = export_run(opened, run, path), secrets_in(opened)
     echo(", ".join(f"{count:,} {kind}" for kind, count in done.counts.items()))
     if done.absent:
         echo(f"Note: {done.absent:,} images of requests are not in the store, so they are not in the bundle.")
+    for note in held:
+        echo(f"Note: {note}")
     if run.state != "finished":
         echo(f"Note: the run is not finished (state: {run.state}).")
     echo(f"Bundle: {done.path}\nsha256: {done.sha256}")

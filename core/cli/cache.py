@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 
 from ..store import Store, exchanges_by_model, get_run, statistics
-from ..store.checks import Checks
+from ..store.checks import Checks, secrets_in
 from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go
 from .bundles import export, import_, merge_
@@ -63,6 +63,7 @@ def verify(store: str) -> int:
         for wrong, problem in enumerate(checks.problems(), start=1):
             if wrong <= SHOWN:
                 echo(f"{problem.where}: {problem.problem}")
+        held = secrets_in(opened)
     if wrong > SHOWN:
         echo(f"... and {wrong - SHOWN:,} more.")
     counts = checks.counts
@@ -70,6 +71,8 @@ def verify(store: str) -> int:
     echo(f"{counts.exchanges:,} exchanges checked, {wrong:,} problems found. Also checked: {', '.join(others)}.")
     if counts.absent:
         echo(f"Note: {counts.absent:,} images of exchanges are not in the store.")
+    for note in held:
+        echo(f"Note: {note}")
     return 1 if wrong else 0
 
 

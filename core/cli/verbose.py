@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Mapping
 
+from ..contracts.secrets import SECRET_NAMES
 from ..store.urls import hide_password
 from .outlet import echo
 
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 LOGGER = "prejudge"
-SECRET_NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$", re.I)
 LEAST = 6
 """Characters of a secret; a shorter value of such a variable is a word like any other."""
 

@@ -7,12 +7,17 @@ from collections.abc import Iterator
 import polars as pl
 
 from ..contracts.estimates import Caveat, Estimate
+from ..contracts.secrets import secret_place
 from ..contracts.words import p_value, percent
 from ..engine.manifest import in_words
 from .score import Scores
 
 AGAIN = "Scored again with {options}: the numbers may differ from those with the run's own options."
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
+SECRET = (
+    "{place!r} of this run looks like a secret, and is stored with it. Do not share its store, bundle or report, and "
+    "replace the secret."
+)
 UNEVEN = (
     "{label} differ between groups, from {least} ({least_of}) to {most} ({most_of}), p {p}: "
     "differences between these may come from what is lost."
@@ -23,7 +28,7 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
     """Return the warnings that a reader needs with the numbers; `place` has a command's options to find the store."""
     remeasured = scores.manifest.remeasured
     again = [AGAIN.format(options=in_words(remeasured))] if remeasured else []
-    warnings = [*again, *scores.manifest.notes, *_unanswered(scores), *_uneven(scores)]
+    warnings = [*again, *_secret(scores), *scores.manifest.notes, *_unanswered(scores), *_uneven(scores)]
     if scores.run.state == "imported":
         return warnings
     for stage in scores.stages:
@@ -33,6 +38,14 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
             mend = f"Resume it: prejudge resume {scores.run.name}{place}"
             warnings.append(INCOMPLETE.format(done=done, planned=planned, stage=stage.name, mend=mend))
     return warnings
+
+
+def _secret(scores: Scores) -> list[str]:
+    """Warn of a run whose models or options hold what looks like a secret; it is part of the keys and stays there."""
+    manifest = scores.manifest
+    identities = {role: [i.model, *map(str, i.settings.values())] for role, i in manifest.identities.items()}
+    place = secret_place(identities | manifest.study.options | {"command": manifest.command})
+    return [] if place is None else [SECRET.format(place=place)]
 
 
 def _unanswered(scores: Scores) -> list[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
 
 from ..contracts.adapter import OPERATIONS, Identity
 from ..contracts.canonical import decode_request, decode_response, identity_digest, request_key
+from ..contracts.secrets import secret_place
 from .bulk import table_of
 from .content import Sent, snapshot, stream_exchanges
 from .reachable import READ, images_in
@@ -107,6 +108,29 @@ class Checks:
         for run_id, stage, trial, found in connection.execute(query, execution_options={"yield_per": READ}):
             problem = "its exchange is not in the store" if found is None else "its exchange has another key"
             yield Problem(f"trial {trial!r} of stage {stage!r} of run {names.get(run_id, run_id)}", problem)
+
+
+def secrets_in(store: Store) -> list[str]:
+    """Return a sentence per model and run of a store that holds what looks like a secret, which is not shown."""
+    table = table_of(Model)
+    with snapshot(store) as connection:
+        models = connection.execute(sa.select(table.c.id, table.c.identity)).all()
+        texts = [(f"model {number}", identity) for number, identity in models]
+        texts += [(f"run {run.name}", run.manifest) for run in runs_of(connection)]
+    advice = "looks like a secret. Do not share it, and replace the secret."
+    places = [(owner, secret_place(_stored(text))) for owner, text in texts]
+    return [f"{place!r} of {owner} {advice}" for owner, place in places if place is not None]
+
+
+def _stored(text: str) -> Any:
+    """Return an identity, or what a manifest records of settings: not links to papers, which have digests in them."""
+    try:
+        fields = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+    if not isinstance(fields, dict) or not isinstance(study := fields.get("study"), dict):
+        return fields
+    return {"identities": fields.get("identities"), "options": study.get("options"), "command": fields.get("command")}
 
 
 def _digest(identity: str) -> bytes | None:
