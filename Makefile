@@ -68,7 +68,7 @@ bench-scale: $(VENV)/.dev
 bench-encoder: $(VENV)/.dev
 	$(BIN)/python benchmarks/encoder.py
 
-# Slow: some minutes on two quiet cores.
+# Slow: some minutes on two quiet cores, and eight of one core for the tables about leans (`calibrate.py --leans`).
 calibrate: $(VENV)/.dev
 	$(BIN)/python benchmarks/calibrate.py --write docs/calibration.md
 	$(BIN)/python benchmarks/resampling.py

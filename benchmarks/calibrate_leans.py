@@ -3,7 +3,7 @@
 A lean of a word is no bias, as another word has another: so where none is planted, a study that speaks of words like
 these must rarely find one. Where a bias is planted, it must be found, and its interval must cover it.
 
-Run: python benchmarks/calibrate_leans.py --studies 200
+Run: python benchmarks/calibrate_leans.py --studies 100 --simulated 10. That takes five minutes of one quiet core.
 """
 
 from __future__ import annotations
@@ -191,8 +191,8 @@ def markdown(table: Sequence[dict[str, Any]]) -> str:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--studies", type=int, default=200)
-    parser.add_argument("--simulated", type=int, default=20, help="models that are asked, to compare with those drawn")
+    parser.add_argument("--studies", type=int, default=100)
+    parser.add_argument("--simulated", type=int, default=10, help="models that are asked, to compare with those drawn")
     chosen = parser.parse_args()
     start = time.perf_counter()
     print(markdown(default_conclusions(chosen.studies)), end="\n\n", flush=True)
