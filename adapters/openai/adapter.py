@@ -68,6 +68,7 @@ class OpenAIApi(ModelAdapter):
             project=options.project,
             connections=options.concurrency,
             timeout_seconds=options.timeout_seconds,
+            reply_bytes=options.reply_mib << 20,
         )
         scrub = Scrubber(key)
         wire = make_wire(endpoint, options.transport, scrub)

@@ -61,6 +61,8 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     """Maximum number of concurrent calls and of open connections."""
     timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
     """Time limit of a call in seconds; a call that takes longer fails and is sent again."""
+    reply_mib: Positive = 16
+    """Maximum size of a reply in MiB, decompressed; eight times as much for an image. A larger one fails."""
     transport: Literal["lean", "sdk"] = "lean"
     """`sdk` sends every call through the package's own stack: slower, for networks where the lean path fails."""
     system_prompt: str | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ from .errors import Reply, Scrubber
 
 if TYPE_CHECKING:
     import aiohttp
+    import httpx2
     from openai import AsyncOpenAI
 
 _CUT = frozenset(
@@ -38,6 +40,14 @@ _CUT = frozenset(
 )
 
 
+_IMAGES = 8
+"""How many times as large as others a reply with an image may be."""
+
+
+class LargeError(Exception):
+    """A reply is larger than it may be."""
+
+
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Address and settings of an endpoint."""
 
@@ -47,6 +57,12 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     project: str | None
     connections: int
     timeout_seconds: float
+    reply_bytes: int
+    """Maximum size of a reply without images, decompressed."""
+
+    def most(self, path: str) -> int:
+        """Return the maximum size of a reply to a path."""
+        return self.reply_bytes * (_IMAGES if path.startswith("/images") else 1)
 
     @property
     def where(self) -> str:
@@ -108,7 +124,9 @@ class SdkWire:
         limits = httpx2.Limits(
             max_connections=endpoint.connections, max_keepalive_connections=endpoint.connections, keepalive_expiry=60
         )
-        self._client = make_client(endpoint, http_client=DefaultAsyncHttpxClient(limits=limits, follow_redirects=False))
+        hooks = {"response": [self._read]}
+        client = DefaultAsyncHttpxClient(limits=limits, follow_redirects=False, event_hooks=hooks)
+        self._client, self._endpoint = make_client(endpoint, http_client=client), endpoint
         self._where, self._seconds, self._scrub = endpoint.where, endpoint.timeout_seconds, scrub
         self._options: Any = {} if endpoint.key is not None else {"headers": {"Authorization": Omit()}}
 
@@ -127,10 +145,17 @@ class SdkWire:
             failure = late(self._where, self._seconds)
         except APIConnectionError as error:
             failure = explain_cut(error.__cause__ or error, self._where, self._scrub)
+        except LargeError:
+            failure = too_large(self._endpoint, path)
         # Raised out here, so that no foreign error with its request and headers hangs on to it.
         if failure is not None:
             raise failure
         return Reply(response.status_code, response.headers, response.content)
+
+    async def _read(self, response: httpx2.Response) -> None:
+        """Read a reply before the package does, which would read one of any size."""
+        path = response.request.url.path.removeprefix(urlsplit(self._endpoint.address).path)
+        response._content = await _within(self._endpoint.most(path), response.aiter_bytes())
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -154,7 +179,10 @@ class LeanWire:
             async with session.post(
                 self._endpoint.address + path, data=body, allow_redirects=False, proxy=self._proxy
             ) as response:
-                return Reply(response.status, response.headers, await response.read())
+                body_read = await _within(self._endpoint.most(path), response.content.iter_any())
+                return Reply(response.status, response.headers, body_read)
+        except LargeError:
+            failure = too_large(self._endpoint, path)
         except TimeoutError:
             failure = late(self._where, self._endpoint.timeout_seconds)
         except OSError as error:
@@ -195,6 +223,29 @@ class LeanWire:
             for name, value in both.items()
             if isinstance(value, str) and not name.lower().startswith("x-stainless")
         }
+
+
+async def _within(most: int, parts: AsyncIterator[bytes]) -> bytes:
+    """Join the parts of a reply.
+
+    Raises:
+        LargeError: they are longer than `most`.
+    """
+    kept, size = [], 0
+    async for part in parts:
+        kept.append(part)
+        if (size := size + len(part)) > most:
+            raise LargeError
+    return b"".join(kept)
+
+
+def too_large(endpoint: Endpoint, path: str) -> PermanentError:
+    """Return the error of a reply that is too large."""
+    return PermanentError(
+        f"the reply of {endpoint.where} is larger than {endpoint.most(path) >> 20} MiB. Is base_url right? Allow more "
+        "with the setting reply_mib.",
+        code="endpoint.too-large",
+    )
 
 
 def late(where: str, seconds: float) -> TransientError:

@@ -250,7 +250,7 @@ CASES = {
         ),
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"organization": "o"}, {"project": "p"}),
-            *({"concurrency": 2}, {"timeout_seconds": 9.0}, {"transport": "sdk"}),
+            *({"concurrency": 2}, {"timeout_seconds": 9.0}, {"transport": "sdk"}, {"reply_mib": 1}),
             {"operations": ["generate", "likelihood", "classify", "embed", "draw"]},
         ),
         unjudged=frozenset({"alternatives"}),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import gzip
+import json
 import shutil
 import ssl
 import subprocess
@@ -24,9 +26,10 @@ from prejudge.core.contracts.errors import (
     RateLimitError,
     TransientError,
 )
-from prejudge.core.contracts.records import Embed, Generate, Message, Text
+from prejudge.core.contracts.records import Draw, Embed, Generate, Message, Text
 
 QUESTION = Generate(messages=(Message("user", (Text("q"),)),))
+PICTURE = Draw(prompt="p", seed=1, width=64, height=64)
 
 
 def fail(ask: Any, server: Any, answer: Answer, **settings: Any) -> ModelError:
@@ -252,3 +255,21 @@ def test_closed_adapter_says_so(server):
 
     with pytest.raises(RuntimeError, match="closed"):
         asyncio.run(close_first())
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_reply_of_any_size_is_not_read(ask, server, transport, compressed):
+    body = json.dumps(chat("x" * (3 << 20))).encode()
+    headers = {"Content-Encoding": "gzip"} if compressed else {}
+    server.plan = [Answer(body=gzip.compress(body) if compressed else body, headers=headers) for _ in range(2)]
+    (answer,) = ask(QUESTION, transport=transport, reply_mib=1)
+    assert isinstance(answer, PermanentError) and answer.code == "endpoint.too-large" and "1 MiB" in str(answer)
+    assert answer.__cause__ is None and answer.__context__ is None
+    (answer,) = ask(QUESTION, transport=transport, reply_mib=4)
+    assert answer.text == "x" * (3 << 20)
+
+
+def test_image_may_be_larger_than_a_text(ask, server, transport):
+    server.plan = [Answer(500, "x" * (3 << 20)), Answer(500, "x" * (9 << 20))]
+    codes = [ask(PICTURE, transport=transport, reply_mib=1)[0].code for _ in range(2)]
+    assert codes == ["endpoint.server", "endpoint.too-large"]

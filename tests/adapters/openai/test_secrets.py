@@ -151,7 +151,13 @@ def test_adapter_shows_no_key(server, key):
 
 def test_records_show_no_key(key):
     endpoint = Endpoint(
-        address="http://h/v1", key=key, organization=None, project=None, connections=1, timeout_seconds=1.0
+        address="http://h/v1",
+        key=key,
+        organization=None,
+        project=None,
+        connections=1,
+        timeout_seconds=1.0,
+        reply_bytes=1,
     )
     assert_absent(f"{endpoint!r} {Scrubber(key)!r} {OpenAIOptions(model='m', api_key_env=key)!r}", key)
 
