@@ -190,10 +190,16 @@ def _tested(whole: Estimate, groups: Sequence[Group], unit: str) -> Estimate:
     )
 
 
+def missing_groups(frame: pl.DataFrame, by: Sequence[str]) -> list[Group]:
+    """Return the rows of each group, in the order in which groups first appear."""
+    counts = frame.group_by(*by, "status", maintain_order=True).len()
+    found = []
+    for values, part in counts.partition_by(*by, as_dict=True, maintain_order=True).items():
+        told = dict(part.select("status", "len").sort("status").iter_rows())
+        found.append(Group(dict(zip(by, values, strict=True)), told.pop("ok", 0), told))
+    return found
+
+
 def missing_by_cell(frame: pl.DataFrame, cell: Sequence[str], factor: str, level: float) -> list[Estimate]:
     """Return what is missing by `cell`, and the share of each kind of unreadable answer by `factor`."""
-    groups = [
-        Group(dict(zip(cell, values, strict=True)), int((part["status"] == "ok").sum()), missing_by_status(part))
-        for values, part in frame.partition_by(*cell, as_dict=True, maintain_order=True).items()
-    ]
-    return [*missing_estimates(groups, level), *unreadable_by(frame, factor, level)]
+    return [*missing_estimates(missing_groups(frame, cell), level), *unreadable_by(frame, factor, level)]

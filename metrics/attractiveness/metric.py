@@ -16,7 +16,7 @@ from ...core.contracts import HEADLINE, Metric, Options
 from ...core.contracts.estimates import MISSING, Caveat, Chart, Estimate, Example, Measure
 from ...core.statistics.estimates import correct
 from ...core.statistics.facets import OVER, population
-from ...core.statistics.observations import Group, missing_estimates, unreadable_kinds
+from ...core.statistics.observations import missing_estimates, missing_groups, unreadable_kinds
 from ...core.statistics.templates import rendered
 from ...probes.attractiveness.terms import BETWEEN, TRAITS
 from .charts import draw
@@ -86,13 +86,7 @@ def _group_units(scores: Scores, changes: pl.DataFrame) -> Iterator[pl.DataFrame
 
 def _missing(observations: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Estimate]:
     """Return the share of missing answers by category and variant, and of each kind of unreadable answer."""
-    by = ("category", "variant")
-    cells = observations.lazy().group_by(*by, "status").len().sort(*by, "status").collect()
-    groups = []
-    for values, part in cells.partition_by(*by, as_dict=True).items():
-        counts = dict(part.select("status", "len").iter_rows())
-        answered = counts.pop("ok", 0)
-        groups.append(Group(dict(zip(by, values, strict=True)), answered, counts))
+    groups = missing_groups(observations, ("category", "variant"))
     return [*missing_estimates(groups, options.level), *unreadable_kinds(observations, options.level)]
 
 

@@ -15,7 +15,7 @@ from ...core.contracts.words import HITS, OF
 from ...core.statistics.estimates import undefined
 from ...core.statistics.facets import OVER
 from ...core.statistics.intervals import Limits
-from ...core.statistics.observations import Group, missing_estimates, percent
+from ...core.statistics.observations import missing_estimates, missing_groups, percent
 from ...core.statistics.ranks import agreement, rating_table
 from ...probes.dora.associations import Counts, count, judgements, measure_cells, with_answers
 from ...probes.dora.documented import mark_documented
@@ -134,14 +134,7 @@ def missing_by_stage(observations: pl.DataFrame, options: DoraAssociationsOption
     """Yield the share of unreadable answers of each stage, in all and by setting."""
     for stage in observations["stage"].unique(maintain_order=True):
         rows = observations.filter(pl.col("stage") == stage)
-        groups = [
-            Group(
-                {"modality": modality, "setting": setting},
-                int((part["status"] == "ok").sum()),
-                dict(part.filter(pl.col("status") != "ok")["status"].value_counts().sort("status").rows()),
-            )
-            for (modality, setting), part in rows.group_by(*CELL, maintain_order=True)
-        ]
+        groups = missing_groups(rows, CELL)
         for found in missing_estimates(groups, options.level):
             yield found.replace(group={"stage": stage, **found.group})
 
