@@ -14,7 +14,7 @@ from ..catalogue.plugins import blamed
 from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts import Chart, Estimate, Listing, Metric
 from ..contracts.errors import UsageError
-from ..contracts.estimates import Caveat
+from ..contracts.estimates import Caveat, with_neutral
 from ..contracts.options import build_options
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
@@ -117,7 +117,7 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
             continue
         notes += ensure_comparable(catalogue, own, allow_different=options.allow_different, fewest=fewest)
         apart = [d for name in first.estimates for d in _compare_metric(catalogue, own, name, options)]
-        shown = {key_of(e.metric, e.group) for e in first.headline}
+        shown = {key_of(e.metric, e.group) for e in with_neutral(first.headline)}
         found += apart
         beside = _beside(catalogue, own, options)
         found += beside
@@ -170,8 +170,10 @@ def _levels(catalogue: Catalogue, runs: Mapping[str, Scores], paired: Metric) ->
     for name in next(iter(runs.values())).estimates:
         metric: Metric = catalogue.plugins.load("metric", name)()
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"figures of metric {name!r}"):
-            shown = {label: metric.headline(scores.estimates[name]) for label, scores in runs.items()}
-            charts += metric.side_by_side(shown) or paired.side_by_side(shown)
+            found = {label: scores.estimates[name] for label, scores in runs.items()}
+            charts += metric.side_by_side(found) or paired.side_by_side(
+                {label: metric.headline(estimates) for label, estimates in found.items()}
+            )
     return charts
 
 

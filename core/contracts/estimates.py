@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import MappingProxyType
@@ -227,6 +227,11 @@ class Estimate:
     def from_flat(cls, **row: Any) -> Estimate:
         """Return the estimate of a flat row: all or some fields of `flat`; it may also contain whole parts."""
         return cls(**_parts(row))
+
+
+def with_neutral(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Return the estimates that have a neutral value, or all of them if none has."""
+    return [e for e in estimates if e.neutral is not None] or list(estimates)
 
 
 COLUMNS = (

@@ -13,7 +13,7 @@ from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue, Instrument, Study
 from ..contracts import Metric
 from ..contracts.errors import UsageError
-from ..contracts.estimates import Estimate
+from ..contracts.estimates import Estimate, with_neutral
 from ..contracts.options import build_options
 from ..contracts.words import BASIS, TWICE
 from .planned_units import PLANNED, ComparedUnits, PlannedDesign, compared_units, planned_design
@@ -162,7 +162,7 @@ def _questions(
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
             if (found := compared_units(metric, own, design)) is not None:
                 known = _estimates(metric, own, design, name)
-                places = known if found.designed else metric.headline(known) or known
+                places = known if found.designed else with_neutral(metric.headline(known)) or known
                 yield name, _Question(smallest, found, options, places)
 
 

@@ -24,6 +24,7 @@ from ...core.statistics.observations import ABSENT, require_columns, require_kno
 from ...core.statistics.pivot import KEYS
 from ...core.statistics.templates import rendered
 from ...probes.bistereo.terms import LABELS, SKINS
+from .by_model import inferences
 from .nli_charts import CONTEXT, draw
 
 __all__ = ["BIStereoNLI", "BIStereoNLIMetricOptions"]
@@ -195,6 +196,10 @@ class BIStereoNLI(DeclaredMetric):
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw contradiction and entailment by skin tone (the paper's Figure 3), and the effects."""
         return draw(estimates, self.headline(estimates))
+
+    def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
+        """Draw contradiction and entailment of all models (the paper's Figure 3), and the effects by model."""
+        return inferences(runs, EFFECTS)
 
 
 def _pairs(answers: pl.DataFrame) -> pl.DataFrame:

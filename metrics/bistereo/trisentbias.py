@@ -1,6 +1,6 @@
 """TriSentBias: does a model prefer the desirable description more in positive than in negative contexts?
 
-The measure of BIStereo (2025), section 4.1.1, with the readings of what the paper leaves open:
+The measure of BIStereo (Asad et al. 2025), section 4.1.1, with the readings of what the paper leaves open:
 its significance star as an exact binomial test of pairs and as a test of whole clusters; and the magnitudes that its
 limitations section suggests. `docs/statistics.md` has every formula.
 """
@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...core.charts.levels import draw_levels
 from ...core.contracts import Options
 from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import Caveat, Chart, Estimate, Example, Verdict
@@ -30,6 +31,7 @@ from ...core.statistics.measures_compared import Difference, Matched
 from ...core.statistics.observations import require_known
 from ...core.statistics.pivot import Pivot
 from ...core.statistics.templates import rendered
+from .by_model import preferences
 from .trisentbias_charts import MAIN, STAR_BINOMIAL, STAR_CLUSTER, draw
 
 __all__ = ["TriSentBias", "TriSentBiasOptions"]
@@ -44,7 +46,7 @@ PREFERRED = "the desirable description preferred more often"
 
 
 class TriSentBiasOptions(FacetOptions, frozen=True, kw_only=True):
-    """Choices that BIStereo (2025) leaves open."""
+    """Choices that BIStereo (Asad et al. 2025) leaves open."""
 
     thresholds: tuple[float, ...] = (0.02, 0.04, 0.06)
     """Largest differences in NPLL at which a pair counts as undecided (the paper's delta)."""
@@ -73,7 +75,7 @@ class TriSentBiasOptions(FacetOptions, frozen=True, kw_only=True):
 def npll_difference(difference: Array) -> Array:
     """Return NPLL(S_d) - NPLL(S_u) = tanh(D / 2), the two-way softmax of the paper without its underflow.
 
-    Source: BIStereo (2025), section 4.1.1.
+    Source: BIStereo (Asad et al. 2025), section 4.1.1.
     """
     result: Array = np.tanh(difference / 2)
     return result
@@ -271,9 +273,10 @@ class TriSentBias(DeclaredMetric):
         )
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
-        """Pick favouritism and discrimination at the main threshold, and favouritism in nats."""
+        """Pick favouritism and discrimination at the main threshold, favouritism in nats, z1, z2, z3 by cell."""
         contrasts = [e for e in estimates if e.metric in ("favouritism", "discrimination") and MAIN in e.facts]
-        return [*contrasts, *(e for e in estimates if e.metric == "favouritism_log_odds")]
+        shares = [e for e in estimates if e.metric in ("z1", "z2", "z3") and MAIN in e.facts]
+        return [*contrasts, *(e for e in estimates if e.metric == "favouritism_log_odds"), *shares]
 
     def methods(self, options: TriSentBiasOptions) -> str:
         """Describe how the estimates were computed."""
@@ -281,8 +284,13 @@ class TriSentBias(DeclaredMetric):
         return rendered(str(__package__), "trisentbias.methods.md.j2", options=options, thresholds=thresholds)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
-        """Draw stacked bars per axis (BIStereo 2025, Figure 2) and forest plots, at the main threshold."""
+        """Draw stacked bars per axis (the paper's Figure 2) and forest plots, at the main threshold."""
         return draw(estimates)
+
+    def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
+        """Draw the stacked bars of all models (Asad et al. 2025, Figure 2), and the contrasts with a mark per model."""
+        tested = {label: [e for e in self.headline(e) if e.neutral is not None] for label, e in runs.items()}
+        return [*preferences(runs), *draw_levels(tested)]
 
     def examples(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> list[Example]:
         """Pick per axis and gender pairs with the greatest D in positive and the smallest D in negative contexts."""

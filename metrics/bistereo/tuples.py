@@ -16,7 +16,7 @@ import polars as pl
 
 from ...core.contracts import Options
 from ...core.contracts.errors import DataError
-from ...core.contracts.estimates import Effect, Estimate, SignificanceTest
+from ...core.contracts.estimates import Effect, Estimate, Listing, SignificanceTest
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import POINTS
@@ -25,6 +25,7 @@ from ...core.statistics.measures import Mean, Share
 from ...core.statistics.measures_compared import MCNEMAR, Matched
 from ...core.statistics.observations import ABSENT, require_columns, require_known
 from ...probes.bistereo.terms import CONDITIONS, CONTROL, GROUPS, PRIOR, SWAPPED
+from .by_model import table_2
 
 __all__ = ["BIStereoTuples", "BIStereoTuplesMetricOptions"]
 
@@ -193,6 +194,10 @@ class BIStereoTuples(DeclaredMetric):
             missing=("gender", "dimension"),
             kinds="gender",
         )
+
+    def across(self, runs: Mapping[str, tuple[pl.DataFrame, BIStereoTuplesMetricOptions]]) -> list[Listing]:
+        """List the paper's Table 2: biased preferences by gender and model."""
+        return table_2({label: self.compute(*seen) for label, seen in runs.items()})
 
     def columns(self, options: BIStereoTuplesMetricOptions) -> frozenset[str]:
         """Return the columns of every study, and the clusters'; the attribute is the biased end."""

@@ -345,9 +345,10 @@ def test_tiny_shift_is_not_called_favouritism(observed):
     assert "log-odds" not in METRIC.conclude(found)
 
 
-def test_headline_is_the_contrasts(study):
+def test_headline_is_the_contrasts_and_the_three_shares(study):
     names = sorted((e.metric, MAIN in e.facts) for e in METRIC.headline(compute(study())))
-    assert names == [("discrimination", True)] * 4 + [("favouritism", True)] * 4 + [("favouritism_log_odds", False)] * 4
+    contrasts = [("discrimination", True)] * 4 + [("favouritism", True)] * 4 + [("favouritism_log_odds", False)] * 4
+    assert names == contrasts + [(name, True) for name in ("z1", "z2", "z3") for _ in range(12)]
 
 
 def test_three_clusters_show_nothing_whatever_a_caveat_is_called(observed):

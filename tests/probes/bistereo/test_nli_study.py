@@ -61,6 +61,18 @@ def test_planted_effect_is_found_for_looks_and_behaviour_of_both_genders(planted
     assert groups["value"].min() > 20 and groups["p_adjusted"].max() <= 0.05
 
 
+@pytest.mark.parametrize(("model", "shown"), [("simulated-biased", True), ("simulated-fair", False)])
+def test_models_of_the_catalogue_have_what_is_planted_in_looks_and_in_behaviour(model, shown, settings):
+    run = prejudge.run("bistereo-nli", model, settings, **SMALL)
+    for metric in ("halo_probability", "horn_probability"):
+        _, groups = effects(run, metric)
+        assert sorted(groups["kind"].unique()) == ["behaviour", "looks"]
+        if shown:
+            assert groups["value"].min() > 10 and groups["p_adjusted"].max() <= 0.05
+        else:
+            assert groups["p_adjusted"].min() > 0.05
+
+
 def test_effect_rises_with_what_is_planted_and_is_not_shown_without(planted):
     runs = list(planted[1].values())
     none, some, much = (effects(run, "halo_probability")[0] for run in runs)
