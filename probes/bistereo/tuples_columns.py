@@ -7,6 +7,7 @@ Drafts are guesses: the column `drafted` names those of a row, until a person ha
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -128,12 +129,15 @@ class Drafts:
         return full if attribute.endswith("less") and full in self.positive else ""
 
     @cached_property
-    def agreement(self) -> dict[tuple[str, str, str], int]:
-        """Return by group how much more annotators agreed on positive than on negative tuples about it."""
-        found: dict[tuple[str, str, str], int] = defaultdict(int)
+    def agreement(self) -> dict[tuple[str, str, str], float]:
+        """Return by group how much more annotators agreed on positive than on negative tuples about it.
+
+        It is undefined (NaN) as long as the sentiment of one of them is not known.
+        """
+        found: dict[tuple[str, str, str], float] = defaultdict(float)
         for cells in self.rows:
-            score = int(cells["score"]) if cells["score"].isdigit() else 1
-            found[_group(cells)] += {"positive": score, "negative": -score}.get(cells["sentiment"], 0)
+            score = float(cells["score"] or 1)
+            found[_group(cells)] += {"positive": score, "negative": -score}.get(cells["sentiment"], math.nan)
         return found
 
     def standing(self, cells: Cells) -> str:

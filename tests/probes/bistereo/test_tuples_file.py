@@ -127,6 +127,8 @@ def test_standing_follows_the_scores_and_filled_cells_stay(file):
     first, second = complete(tidy_rows(file(header, *rows)))
     assert first["standing"] == second["standing"] == "disadvantaged"
     assert second["opposite"] == "sturdy" and "opposite" not in second["drafted"].split()
+    *_, third = complete(tidy_rows(file(header, *rows, "height,lanky,boy,weird,,5,,")))
+    assert third["sentiment"] == third["standing"] == ""
     (kept,) = complete(tidy_rows(file(header, "height,lanky,boy,weak,negative,5,sturdy,advantaged")))
     assert kept["standing"] == "advantaged" and kept["drafted"] == ""
 
