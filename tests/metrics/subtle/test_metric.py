@@ -441,7 +441,8 @@ REPORTS = {
 }
 """Positive, negative and neutral answers, and those without a match, to positive and to negative terms; tau-c and p.
 
-From the authors' reports, which give the first three and the total; only these numbers without a match give their tau."""
+From the authors' reports, which give the first three and the total; only these numbers without a match give their
+tau."""
 
 
 @pytest.mark.parametrize("report", REPORTS)
