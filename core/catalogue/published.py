@@ -104,8 +104,8 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     source: str = ""
     reading: str = ""
-    n: tuple[int, ...] = ()
-    """Number of units that the values of each row are of, if it is known."""
+    n: tuple[int | tuple[int, ...], ...] = ()
+    """Number of units that the values of each row are of, if it is known: one number, or one for each measure."""
     again: tuple[Again, ...] = ()
 
     def values(self) -> Iterator[Published]:
@@ -124,7 +124,14 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             measure="", value=0.0, tolerance=self.tolerance, model=self.model, source=self.source, reading=self.reading
         )
         for row, n in zip(self.rows, self.n or [None] * len(self.rows), strict=True):
-            yield from self._row(row, msgspec.structs.replace(printed, n=n))
+            values = list(self._row(row, printed))
+            of = n if isinstance(n, tuple) else [n] * len(values)
+            if len(of) != len(values):
+                raise DataError(
+                    f"{self.source!r} has {len(of)} numbers of units (n) for {len(values)} measures of {list(row)}.",
+                    code="published.row",
+                )
+            yield from (msgspec.structs.replace(value, n=own) for value, own in zip(values, of, strict=True))
         for again in self.again:
             for row in self.rows:
                 names = (", ".join(map(str, row[: len(self.by)])), str(row[0]), OTHERWISE)

@@ -38,6 +38,10 @@ def test_other_answers_have_tolerances_and_readings_of_their_own():
 def test_rows_may_say_of_how_many_units_they_are():
     own = {name: getattr(TABLE, name) for name in TABLE.__struct_fields__}
     assert [value.n for value in PublishedTable(**own | {"n": (7, 8, 9)}).values()] == [7, 7, 8, 8, 9, 9]
+    each = {"n": ((7, 1), 8, (9, 2))}
+    assert [value.n for value in PublishedTable(**own | each).values()] == [7, 1, 8, 8, 9, 2]
+    with raises_code(DataError, "published.row", "'Table 9'"):
+        list(PublishedTable(**own | {"n": (7, 8, (9,))}).values())
     with raises_code(DataError, "published.row", "'Table 9'", "2", "3"):
         list(PublishedTable(**own | {"n": (7, 8)}).values())
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
 import pytest
+
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.probes.subtle.data_files import DOMAIN_OF
 
 from ...command import call
 
@@ -150,11 +154,33 @@ def test_counts_give_every_cell_of_the_tables(shared_data, tmp_path):
     result = call(tmp_path, "replicate", "subtle", "--scores", str(shared_data / COUNTS), *FAST)
     assert result.returncode == 1, result.stdout
     # 604 of the 612 cells of Tables 2 to 9, and tau and p of Table 1 in the coding that it follows.
-    assert "1072 published values: 612 reproduced, 8 not reproduced, 452 cannot be judged." in result.stdout
+    assert "1088 published values: 612 reproduced, 16 not reproduced, 460 cannot be judged." in result.stdout
     for source in ("Table 2: 15 of 15", "Table 3: 18 of 18", "Table 4: 30 of 30", "Table 7: 30 of 30"):
         assert result.stdout.count(f"{source} reproduced") == (4 if source[6] in "23" else 2)
     assert result.stdout.count("Table 1: 2 of 2 reproduced") == 4
     assert result.stdout.count("Table 1, by the text's coding: 0 of 2 reproduced, 2 not reproduced") == 4
+
+
+def test_catalogue_has_the_number_of_answers_behind_every_share(shared_data):
+    counts: Counter[tuple[str, ...]] = Counter()
+    with (shared_data / COUNTS).open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["pronoun"] != "all":
+                domain = DOMAIN_OF[row["domain"]]
+                key = (row["model"], row["direction"].lower(), domain, row["given_polarity"], row["pronoun"])
+                counts[key] += sum(int(row[f"n_{name}"]) for name in ("positive", "negative", "neutral"))
+    registry = Catalogue.load().registry
+    seen = 0
+    for direction in ("sai", "asa"):
+        for value in registry.studies[f"subtle-{direction}"].published:
+            if value.source.startswith("Table") and value.reference and value.measure.endswith("L"):
+                given = {"P": "positive", "N": "negative"}.get(value.measure[0] if len(value.measure) > 2 else "")
+                given = None if value.measure == "NuL" else given
+                wanted = (value.model, direction, value.group.get("domain"), given, value.group.get("pronoun"))
+                n = sum(c for k, c in counts.items() if all(w in (None, own) for w, own in zip(wanted, k, strict=True)))
+                assert value.n == n, (value.measure, value.group)
+                seen += 1
+    assert seen == 612
 
 
 @pytest.mark.parametrize(("model", "direction"), TABLE_1)
