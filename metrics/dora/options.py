@@ -21,6 +21,8 @@ class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
     """Level of p adjusted (exact, fisher, log-odds), or of p (tf-idf)."""
     salience_keep: Literal["within", "above"] = "within"
     """Associations that `tf-idf` keeps: scores within the standard-deviation range, as in Table 4, or above it."""
+    salience_correction: Literal["discrete", "bh"] = "discrete"
+    """Of `exact` over prompts: by the p that each test can give, or Benjamini-Hochberg."""
     documented: str | None = None
     """Table of known associations, by the names of its columns: `descriptor` and `word`, or those of SeeGULL,
     CrowS-Pairs or StereoSet. None omits novelty."""
@@ -28,7 +30,7 @@ class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
     """CSV of people's judgements: `descriptor`, `word`, `level` from 1 to 5. None omits the agreement with people."""
     gallery: int = 2
     """Number of images to show with their descriptions, per dimension."""
-    former: ClassVar[Mapping[str, Any]] = {"method": "tf-idf"}
+    former: ClassVar[Mapping[str, Any]] = {"method": "tf-idf", "salience_correction": "bh"}
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
@@ -43,7 +45,7 @@ class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
     @property
     def reading(self) -> Reading:
         """Return the settings of section 3.1."""
-        return Reading(keep=self.salience_keep)
+        return Reading(keep=self.salience_keep, correction=self.salience_correction)
 
     @property
     def column(self) -> str | None:

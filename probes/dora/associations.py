@@ -13,9 +13,8 @@ import polars as pl
 
 from ...core.contracts.errors import DataError
 from .content_words import content_forms, lemmas
-from .exact import over_prompts
 from .options import DoraOptions
-from .salience import LEAST_FIRST, METHODS, STRENGTH, Asked, Reading, corrected_over, measure
+from .salience import LEAST_FIRST, METHODS, STRENGTH, Asked, Reading, measure, tested_over_prompts
 from .terms import ABSENT, CELL, PAIR, PLACE, STAGES, UNKNOWN
 
 WORDING, STRATUM = "wording", "stratum"
@@ -130,7 +129,7 @@ def measure_cells(counts: Counts, level: float = 0.05, reading: Reading | None =
     if not parts:
         parts = [_measured(counts.pairs, counts.within({}), level, reading)]
     modalities = pl.concat(parts).partition_by("modality", maintain_order=True)
-    pairs = pl.concat([_together(part, counts, level) for part in modalities] or parts)
+    pairs = pl.concat([_together(part, counts, level, reading or Reading()) for part in modalities] or parts)
     number = pl.col("setting").n_unique().cast(pl.Int64)
     asked = counts.answers.group_by("modality", "descriptor").agg(asked_in=number)
     found = pairs.filter("salient_exact").group_by("modality", "descriptor", "word").agg(found_in=number)
@@ -139,7 +138,7 @@ def measure_cells(counts: Counts, level: float = 0.05, reading: Reading | None =
     return pairs.with_columns(pl.col("found_in").fill_null(0))
 
 
-def _together(pairs: pl.DataFrame, counts: Counts, level: float) -> pl.DataFrame:
+def _together(pairs: pl.DataFrame, counts: Counts, level: float, reading: Reading) -> pl.DataFrame:
     """Return the pairs of a modality with the exact test over the prompts of all its settings."""
     if pairs["setting"].n_unique() < 2 or (pairs["wordings"] < 2).any():
         return pairs
@@ -151,10 +150,8 @@ def _together(pairs: pl.DataFrame, counts: Counts, level: float) -> pl.DataFrame
         frame.filter(modality=modality).group_by(*by, *prompt).agg(pl.col("answers").sum()).with_columns(name)
         for frame, by in ((counts.hits, ["descriptor", "word"]), (counts.answers, ["descriptor"]))
     )
-    found = over_prompts(hits.rename({"answers": "hits"}), answers.select("descriptor", "prompt", "answers"))
-    possible = pairs["descriptor"].n_unique() * pairs["word"].n_unique()
-    corrected = corrected_over(found["p"].to_numpy(), possible)
-    found = found.rename({"p": "p_exact"}).with_columns(q_exact=pl.Series(corrected))
+    hits, answers = hits.rename({"answers": "hits"}), answers.select("descriptor", "prompt", "answers")
+    found = tested_over_prompts(hits, answers, reading, level)
     joined = pairs.drop("p_exact", "q_exact", "prompts").join(
         found, on=["descriptor", "word"], how="left", maintain_order="left"
     )
@@ -242,7 +239,8 @@ class Associations:
         """Return the pairs that the method keeps, each setting for itself."""
         counted = self.counted(earlier)
         if self._kept is None or self._kept[0] is not counted or self._kept[1] != options:
-            measured = measure_cells(counted, options.salience_level, Reading(keep=options.salience_keep))
+            reading = Reading(keep=options.salience_keep, correction=options.salience_correction)
+            measured = measure_cells(counted, options.salience_level, reading)
             self._kept = counted, options, measured.filter(f"salient_{METHODS[options.salience]}")
         return self._kept[2]
 

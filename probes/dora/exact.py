@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ...core.statistics.intervals import stats
+from .discrete import Nulls
 
 Array = npt.NDArray[np.float64]
 CAP = 24
@@ -83,8 +84,8 @@ def odds_differ(first: pl.DataFrame, second: pl.DataFrame) -> Array:
     return p
 
 
-def over_prompts(hits: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
-    """Return `p` of each pair by the exact permutation of descriptors within prompts.
+def over_prompts(hits: pl.DataFrame, asked: pl.DataFrame) -> tuple[pl.DataFrame, Nulls]:
+    """Return `p` of each pair by the exact permutation of descriptors within prompts, and what p all pairs can give.
 
     A descriptor with fewer readable answers to a prompt than another is compared with as many of the other's, drawn
     at random; of one with still fewer the share is taken and rounded up. So refusals make p larger, not smaller.
@@ -94,7 +95,9 @@ def over_prompts(hits: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
         asked: `descriptor`, `prompt` and `answers`, the readable answers.
 
     Returns:
-        `descriptor`, `word`, `prompts` (in how many of them the word was said) and `p`.
+        `descriptor`, `word`, `prompts` (in how many of them the word was said) and `p`; and the possible p of all
+        pairs of a descriptor that was asked and a word that was said: exact for descriptors with as many answers to
+        each prompt as most have.
     """
     answers, said = pl.col("answers").cast(pl.Int64), pl.col("hits").cast(pl.Int64)
     capped = pl.min_horizontal(answers, CAP)
@@ -108,15 +111,31 @@ def over_prompts(hits: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
     pairs = pairs.with_row_index("pair")
     places = pairs.select("pair", "descriptor", "word").join(others.select("word", "prompt").unique(), on="word")
     places = places.join(asked, on=["descriptor", "prompt"])
-    wanted = places.select("word", "prompt", "size").unique().sort("word", "prompt", "size").with_row_index("table")
+    usual = asked.group_by("prompt").agg(pl.col("size").mode().max())
+    spoken = others.select("word", "prompt").unique().join(usual, on="prompt")
+    wanted = pl.concat([places.select(spoken.columns), spoken]).unique().sort(spoken.columns).with_row_index("table")
     places = places.join(wanted, on=["word", "prompt", "size"]).sort("pair", "prompt")
     tables = wanted.rename({"size": "drawn"}).join(others, on=["word", "prompt"])
     tables = tables.join(asked.group_by("prompt").len("descriptors"), on="prompt").sort("table", "size", "theirs")
     masses = _mixtures(tables, wanted.height)
     indexes = places.group_by("pair").agg("table").sort("pair")["table"]
-    return pairs.select("descriptor", "word", "prompts").with_columns(
+    found = pairs.select("descriptor", "word", "prompts").with_columns(
         p=pl.Series(_tails(masses, indexes, pairs["own"].to_numpy()))
     )
+    kinds = spoken.join(wanted, on=spoken.columns).sort("word", "prompt").group_by("word", maintain_order=True)
+    return found, _nulls(masses, kinds.agg("table"), spoken, asked, usual)
+
+
+def _nulls(masses: Array, kinds: pl.DataFrame, spoken: pl.DataFrame, asked: pl.DataFrame, usual: pl.DataFrame) -> Nulls:
+    """Return the possible p by word for the descriptors with the usual number of answers to all of its prompts."""
+    sums = [np.cumsum(total[:, ::-1], axis=1)[:, ::-1] for _, total in _sums(masses, kinds["table"])]
+    every = asked.select("descriptor").unique()
+    ordinary = asked.join(usual, on=["prompt", "size"], how="semi").select("descriptor", "prompt")
+    others = every.join(usual.select("prompt"), how="cross").join(ordinary, on=["descriptor", "prompt"], how="anti")
+    unusual = spoken.join(others, on="prompt").group_by("word").agg(pl.col("descriptor").n_unique().alias("few"))
+    few = kinds.join(unusual, on="word", how="left", maintain_order="left")["few"].fill_null(0).to_numpy()
+    tails = np.concatenate(sums) if sums else np.zeros((0, 1))
+    return Nulls(tails, (every.height - few).astype(np.float64), float(few.sum()))
 
 
 def _mixtures(tables: pl.DataFrame, count: int) -> Array:

@@ -48,11 +48,13 @@ class DoraOptions(Options, frozen=True, kw_only=True):
     salience_keep: Literal["within", "above"] = "within"
     """For `tf-idf`: scores within one standard deviation of the mean, as in Table 4, or above."""
     salience_level: float = 0.05
+    salience_correction: Literal["discrete", "bh"] = "discrete"
+    """Of `exact` over prompts: by the p that each test can give, or Benjamini-Hochberg."""
     judgements: int = 3
     """Number of judgements per association."""
     judge_temperature: float | None = 0.7
     """Temperature of the judge. At 0, most models always give the same judgement, and self-agreement has no meaning."""
-    former: ClassVar[Mapping[str, Any]] = {"salience": "tf-idf", "wordings": 1}
+    former: ClassVar[Mapping[str, Any]] = {"salience": "tf-idf", "wordings": 1, "salience_correction": "bh"}
 
     def __post_init__(self) -> None:
         """Refuse invalid numbers and labels."""

@@ -13,7 +13,8 @@ Five methods, side by side and labelled (`docs/statistics.md` has the formulas):
   score falls within the standard-deviation range, and some of these *p-value significant* at the 95 % level. The
   section gives no formula, and its appendix (A.4) is not in the paper; `Reading` has each choice.
 
-The p of the first three are corrected by Benjamini-Hochberg over all pairs, those that never occur included.
+The p of the first three are corrected over all pairs, those that never occur included: by Benjamini-Hochberg, and of
+the exact test over prompts by the p that each pair can give (`discrete`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import polars as pl
 
 from ...core.contracts.errors import DataError, UnknownNameError
 from ...core.statistics.intervals import stats
+from .discrete import discrete_adjusted
 from .exact import over_answers, over_prompts
 
 Array = npt.NDArray[np.float64]
@@ -64,6 +66,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """`within`: scores inside the range, as in Table 4. `above`: scores above its upper end, the salient ones."""
     tail: Literal["upper", "both"] = "upper"
     """Tail of the normal distribution for p: large scores, or scores far from the mean on either side."""
+    correction: Literal["discrete", "bh"] = "discrete"
+    """Of `exact` over prompts: by the p that each test can give (`discrete.discrete_adjusted`), or as if continuous."""
     prior: float | None = None
     """Weight of the Dirichlet prior, in words; None: the mean count of a descriptor."""
     least_pmi: float = 3.0
@@ -121,7 +125,7 @@ def measure(
     """
     _check(pairs)
     reading = reading or Reading()
-    table = _tested(_frequencies(pairs, reading), asked or _each_mention(pairs), reading)
+    table = _tested(_frequencies(pairs, reading), asked or _each_mention(pairs), reading, level)
     return table.with_columns(
         salient_exact=(pl.col("q_exact") <= level).fill_null(False),
         salient_fisher=(pl.col("q_fisher") <= level).fill_null(False),
@@ -191,7 +195,7 @@ def _normal(scores: Array, kept: npt.NDArray[np.bool_], reading: Reading) -> tup
     return z, p
 
 
-def _tested(table: pl.DataFrame, asked: Asked, reading: Reading) -> pl.DataFrame:
+def _tested(table: pl.DataFrame, asked: Asked, reading: Reading, level: float) -> pl.DataFrame:
     """Add the results of the methods with a null hypothesis."""
     found = _answers(table, asked)
     together, own, word, everything = (found[name].to_numpy() for name in ("together", "own", "said", "all"))
@@ -202,16 +206,24 @@ def _tested(table: pl.DataFrame, asked: Asked, reading: Reading) -> pl.DataFrame
     # The normal approximation is poor for rarer pairs, and with many rare words most discoveries would be false.
     tail = np.where(together >= reading.least_count, stats.norm.sf(z), np.nan)
     wordings = asked.answers["wording"].n_unique()
-    exact, prompts = _prompts(table, asked) if wordings > 1 else (fisher, np.ones(len(fisher), dtype=np.int64))
+    q = corrected_over(fisher, possible)
+    exact = pl.DataFrame({"prompts": np.ones(len(q), dtype=np.int64), "p_exact": fisher, "q_exact": q})
+    if wordings > 1:
+        prompt = pl.concat_str("wording", "stratum", separator="/").alias("prompt")
+        hits = asked.hits.select("descriptor", "word", prompt, hits="answers")
+        found_ = tested_over_prompts(hits, asked.answers.select("descriptor", prompt, "answers"), reading, level)
+        exact = table.select("descriptor", "word").join(
+            found_, on=["descriptor", "word"], how="left", maintain_order="left"
+        )
     return table.with_columns(
         together=pl.Series(together).cast(pl.Int64),
         expected=found["expected"],
         p_fisher=pl.Series(fisher),
-        q_fisher=pl.Series(corrected_over(fisher, possible)),
+        q_fisher=pl.Series(q),
         wordings=pl.lit(wordings),
-        prompts=pl.Series(prompts),
-        p_exact=pl.Series(exact),
-        q_exact=pl.Series(corrected_over(exact, possible)),
+        prompts=exact["prompts"].cast(pl.Int64),
+        p_exact=exact["p_exact"],
+        q_exact=exact["q_exact"],
         log_odds=_nullable(odds),
         z_log_odds=_nullable(z),
         p_log_odds=_nullable(tail),
@@ -238,13 +250,15 @@ def _answers(table: pl.DataFrame, asked: Asked) -> pl.DataFrame:
     return over_answers(cells)
 
 
-def _prompts(table: pl.DataFrame, asked: Asked) -> tuple[Array, npt.NDArray[np.int64]]:
-    """Return what `over_prompts` gives for the rows of `table`: p, and in how many prompts the word was said."""
-    prompt = pl.concat_str("wording", "stratum", separator="/").alias("prompt")
-    hits = asked.hits.select("descriptor", "word", prompt, hits="answers")
-    found = over_prompts(hits, asked.answers.select("descriptor", prompt, "answers"))
-    rows = table.select("descriptor", "word").join(found, on=["descriptor", "word"], how="left", maintain_order="left")
-    return rows["p"].to_numpy(), rows["prompts"].to_numpy().astype(np.int64)
+def tested_over_prompts(hits: pl.DataFrame, asked: pl.DataFrame, reading: Reading, level: float) -> pl.DataFrame:
+    """Return what `over_prompts` gives: `prompts`, `p_exact`, and `q_exact`, adjusted over all pairs."""
+    found, nulls = over_prompts(hits, asked)
+    p = found["p"].to_numpy()
+    if reading.correction == "discrete":
+        q = discrete_adjusted(p, nulls, level)
+    else:
+        q = corrected_over(p, found["descriptor"].n_unique() * found["word"].n_unique())
+    return found.select("descriptor", "word", "prompts", p_exact="p", q_exact=pl.Series(q))
 
 
 def _log_odds(together: Array, own: Array, word: Array, everything: Array, prior: Array) -> tuple[Array, Array]:

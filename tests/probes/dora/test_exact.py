@@ -95,7 +95,7 @@ def test_prompts_are_permuted_among_descriptors():
                 said |= {(d, w, b): int((words == w).sum()) for w in range(4)}
     hits = [(f"d{d}", f"w{w}", str(b), n) for (d, w, b), n in said.items() if n]
     asked = [(f"d{d}", str(b), n) for (d, b), n in size.items()]
-    found = over_prompts(
+    found, nulls = over_prompts(
         pl.DataFrame(hits, ["descriptor", "word", "prompt", "hits"], orient="row"),
         pl.DataFrame(asked, ["descriptor", "prompt", "answers"], orient="row"),
     )
@@ -115,11 +115,28 @@ def test_prompts_are_permuted_among_descriptors():
         assert prompts == sum(said[d, w, b] > 0 for b in mine)
 
 
+def test_possible_p_are_those_of_descriptors_with_the_usual_answers():
+    # Five descriptors with two answers to each of two prompts, and one with one answer to the second.
+    hits = [("a", "w", "1", 2), ("b", "w", "1", 1), ("a", "w", "2", 1), ("f", "v", "1", 1)]
+    asked = [(d, b, 1 if (d, b) == ("f", "2") else 2) for d in "abcdef" for b in "12"]
+    _, nulls = over_prompts(
+        pl.DataFrame(hits, ["descriptor", "word", "prompt", "hits"], orient="row"),
+        pl.DataFrame(asked, ["descriptor", "prompt", "answers"], orient="row"),
+    )
+    first = {0: Fraction(4, 6), 1: Fraction(1, 6), 2: Fraction(1, 6)}
+    # Of one answer the share is taken and rounded up; of two answers one is a hit once.
+    second = {0: Fraction(5, 6), 1: Fraction(1, 6)}
+    v = [1, tail([{0: Fraction(5, 6), 1: Fraction(1, 6)}], 1)]
+    assert nulls.tails[0][:2] == pytest.approx(v)
+    assert nulls.tails[1][:4] == pytest.approx([tail([first, second], k) for k in range(4)])
+    assert nulls.counts.tolist() == [6, 5] and nulls.others == 1
+
+
 def test_many_answers_to_a_prompt_are_rounded_against_the_claim():
     sizes = {"a": 100, "b": 100, "c": 100}
     asked = pl.DataFrame([(d, "p", n) for d, n in sizes.items()], ["descriptor", "prompt", "answers"], orient="row")
     hits = [("a", "w", "p", 51), ("b", "w", "p", 50), ("c", "w", "p", 1)]
-    found = over_prompts(pl.DataFrame(hits, ["descriptor", "word", "prompt", "hits"], orient="row"), asked)
+    found, _ = over_prompts(pl.DataFrame(hits, ["descriptor", "word", "prompt", "hits"], orient="row"), asked)
     assert CAP < 100 and dict(found.select("descriptor", "p").rows()) == pytest.approx({"a": 2 / 3, "b": 2 / 3, "c": 1})
 
 
@@ -219,7 +236,7 @@ def test_an_association_says_in_how_many_settings_it_was_found():
 
 def test_prompts_of_all_settings_are_tested_together():
     # An effect that is too small for the 20 answers of one setting is found in the 100 of five.
-    parts = [noisy(seed, 0.5, effect=1.9).with_columns(setting=pl.lit(f"s{seed}")) for seed in range(5)]
+    parts = [noisy(seed, 0.5, effect=1.5).with_columns(setting=pl.lit(f"s{seed}")) for seed in range(5)]
     alone = measure_cells(count(parts[0])).filter(descriptor="d0", word="bak").row(0, named=True)
     found = measure_cells(count(pl.concat(parts))).filter(descriptor="d0", word="bak")
     assert not alone["salient_exact"] and found["salient_exact"].all() and found["p_exact"].n_unique() == 1
