@@ -30,7 +30,6 @@ def test_every_study_is_drawn_and_its_judged_measures_have_intervals(calibrate):
         assert all(found[name][0].p <= 1 and np.isfinite(found[name][0].low) for name in study.judged), study.name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bistereo-tuples", "attractiveness"])
 def test_simulated_models_vary_as_drawn_ones_do(calibrate, name):
     study = next(one for one in calibrate.all_studies() if one.name == name)
