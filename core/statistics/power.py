@@ -194,6 +194,8 @@ def minimum_detectable_effect(design: AnyDesign, alpha: float = 0.05, wanted: fl
     return _least_shift(design.freedom, alpha, wanted) * design.standard_error
 
 
+FURTHEST = 1e6
+"""Standard errors beyond which no effect is sought."""
 MOST_LEVELS = 10**6
 """More levels of a facet than anybody would write."""
 
@@ -239,8 +241,15 @@ def _power_of_f(freedom: tuple[int, int], noncentrality: float, alpha: float) ->
 
 @lru_cache(maxsize=4096)
 def _least_shift(freedom: float, alpha: float, wanted: float) -> float:
-    """Return the least effect in standard errors; many measures of a study have the same freedom."""
+    """Return the least effect in standard errors; many measures of a study have the same freedom.
+
+    Two facets of few levels can have less than one degree of freedom. It is infinite where `FURTHEST` is not found.
+    """
     top = stats.t.isf(alpha / 2, freedom) + 2 * stats.t.isf((1 - wanted) / 2, freedom)
+    while not _power_of_t(freedom, top, alpha) >= wanted:
+        if top >= FURTHEST:
+            return math.inf
+        top *= 2
     return float(optimize.brentq(lambda shift: _power_of_t(freedom, shift, alpha) - wanted, 0, top))
 
 

@@ -35,6 +35,7 @@ KNOWN = {"choice": ("biased", "unbiased", "other"), "gender": ("women", "men"), 
 SHARES = (("gender",), ("gender", "dimension"))
 AGAINST = {PRIOR: "normalised", SWAPPED: "swapped", CONTROL: "controlled"}
 """What measures are called that compare the log-odds given the two groups with those of another condition."""
+NORMALISED = "biased_preference_normalised"
 DECISIVE = ("biased_preference_swapped", "biased_preference_difference", "gender_difference_swapped_clustered")
 """Measures of the conclusion where the groups were swapped too."""
 RAW = "no single value is neutral: B stands in the prompt, which favours the unbiased end"
@@ -206,8 +207,8 @@ class BIStereoTuples(DeclaredMetric):
     def rows(self, observations: pl.DataFrame, options: BIStereoTuplesMetricOptions) -> pl.DataFrame:
         """Return one row per test: `biased`, `other`, `biased_*` against each condition, and those of its item's men.
 
-        `likely` is whether the model gave likelihoods: without them there are only raw choices; `asked_*` whether the
-        run asked the other condition.
+        `likely` is whether the run asked for likelihoods: answers in words are only raw choices; `asked_*` whether it
+        asked the other condition.
 
         Raises:
             DataError: a column is absent, a test stands twice, or a choice, gender or condition is unknown.
@@ -246,7 +247,7 @@ class BIStereoTuples(DeclaredMetric):
         return rows.with_columns(
             *(_first_lost(f"status{end}", f"men_status{end}").alias(f"status_both{end}") for end in ends),
             both=(pl.col("gender") == "women") & pl.col("men_status").is_not_null(),
-            likely=pl.lit(bool(rows["log_odds"].count())),
+            likely=pl.lit(bool(rows["log_odds"].count()) or not asked[PRIOR].is_empty()),
         )
 
     def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
@@ -255,15 +256,21 @@ class BIStereoTuples(DeclaredMetric):
         if not _decided(found):
             return found
         plain: dict[str, Any] = {"test": SignificanceTest(), "effect": Effect(), "verdict": None, "note": COPYING}
-        normalised = "biased_preference_normalised"
-        return [e.replace(neutral=None, **plain) if e.metric == normalised else e for e in found]
+        return [e.replace(neutral=None, **plain) if e.metric == NORMALISED else e for e in found]
+
+    def designs(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
+        """Return the rows of what is tested."""
+        found = super().designs(observations, options)
+        if found is None or not found["metric"].is_in(DECISIVE).any():
+            return found
+        return found.filter(pl.col("metric") != NORMALISED)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State what the swapped groups show; without them what the paper's normalisation shows, and its limit."""
         if decided := _decided(estimates):
             return super().conclude([*decided, *(e for e in estimates if e.metric not in self.measures)])
         said = super().conclude(estimates)
-        tested = any(e.metric == "biased_preference_normalised" and e.value is not None for e in estimates)
+        tested = any(e.metric == NORMALISED and e.value is not None for e in estimates)
         return f"{said} {PAPER_ALONE}" if tested else said
 
 

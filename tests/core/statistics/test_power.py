@@ -271,3 +271,12 @@ def test_design_of_the_levels_needed_reaches_the_power():
             cells[:, own, 0, side, 1] = lean + rng.normal(0, spreads[2], (20, words)) + effect * (side == 0)
         found += infer(cells, gap, 0.95).p[0, 0] <= 0.05
     assert words > 4 and stats.binom.ppf(0.001, 300, 0.8) <= found <= stats.binom.ppf(0.999, 300, 0.9)
+
+
+def test_less_than_one_degree_of_freedom_is_no_error():
+    design = CrossedDesign(rows=2, columns=2, spread=1.0, row_icc=0.0, column_icc=0.0)
+    assert design.freedom < 1
+    found = minimum_detectable_effect(design) / design.standard_error
+    rng = np.random.default_rng(0)
+    t = (rng.normal(size=200_000) + found) / np.sqrt(rng.chisquare(design.freedom, 200_000) / design.freedom)
+    assert np.mean(np.abs(t) > stats.t.isf(0.025, design.freedom)) == pytest.approx(0.8, abs=0.005)

@@ -332,3 +332,12 @@ def test_synonyms_do_not_make_more_clusters():
     assert found.value == words.value and (found.interval.low, found.p) != (words.interval.low, words.p)
     frame = contrasted().filter("validated", condition="groups", gender="women")
     assert frame["meaning"].n_unique() < frame["biased"].n_unique()
+
+
+def test_a_plan_knows_the_measures_of_what_is_asked():
+    nothing = {name: pl.lit(None, pl.Float64) for name in ("log_biased", "log_unbiased")}
+    frame = contrasted().with_columns(status=pl.lit("failed"), choice=pl.lit(None, pl.String), **nothing)
+    asked = {e.metric for e in computed(frame) if e.metric.startswith("biased")}
+    assert {"biased_preference_swapped", "biased_preference_normalised"} < asked
+    words = {e.metric for e in computed(frame.filter(pl.col("condition").is_in(["groups", "swapped"])))}
+    assert "biased_preference_difference" in words and "biased_preference_swapped" not in words
