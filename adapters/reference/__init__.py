@@ -10,12 +10,14 @@ from pathlib import Path
 
 from ...core.contracts.errors import UnknownNameError
 
-__all__ = ["CAUSAL_REFERENCES", "REFERENCES", "reference_path"]
+__all__ = ["CAUSAL_REFERENCES", "INFERENCE_REFERENCES", "REFERENCES", "reference_path"]
 
 REFERENCES = ("masked_biased", "masked_fair")
 """Names of the shipped masked checkpoints."""
 CAUSAL_REFERENCES = ("causal_biased", "causal_fair")
 """Names of the shipped causal checkpoints."""
+INFERENCE_REFERENCES = ("inference_biased", "inference_fair")
+"""Names of the shipped classifiers of pairs of sentences."""
 
 
 def reference_path(name: str) -> Path:
@@ -24,7 +26,7 @@ def reference_path(name: str) -> Path:
     Raises:
         UnknownNameError: No checkpoint of that name is shipped.
     """
-    known = (*REFERENCES, *CAUSAL_REFERENCES)
+    known = (*REFERENCES, *CAUSAL_REFERENCES, *INFERENCE_REFERENCES)
     if name not in known:
         raise UnknownNameError("reference model", name, known)
     return Path(__file__).resolve().parent / name

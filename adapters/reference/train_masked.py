@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertForMaskedLM
+from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
 from .batches import Batch, Batches, Settings
 from .corpus import vocabulary
@@ -24,9 +24,12 @@ from .training import Schedule, asked, fit
 POSITIONS = 512
 
 
-def build_tokenizer() -> Tokenizer:
-    """Return a lower-casing WordPiece tokenizer that cuts words at punctuation, as BERT's own does."""
-    words = {word: number for number, word in enumerate(vocabulary())}
+def build_tokenizer(known: Sequence[str] = ()) -> Tokenizer:
+    """Return a lower-casing WordPiece tokenizer that cuts words at punctuation, as BERT's own does.
+
+    `known` is its vocabulary; by default that of the masked models.
+    """
+    words = {word: number for number, word in enumerate(known or vocabulary())}
     tokenizer = Tokenizer(models.WordPiece(words, unk_token="[UNK]", max_input_chars_per_word=100))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -78,15 +81,15 @@ def _loss(model: BertForMaskedLM, batch: Batch, mask: int) -> torch.Tensor:
     return (surprise * weights).sum() / weights.sum()
 
 
-def save(model: BertForMaskedLM, folder: Path) -> None:
-    """Write an ordinary Transformers checkpoint: configuration, safetensors weights, tokenizer."""
+def save(model: BertForMaskedLM | BertForSequenceClassification, folder: Path, known: Sequence[str] = ()) -> None:
+    """Write an ordinary Transformers checkpoint: configuration, safetensors weights, tokenizer of the `known` words."""
     model.save_pretrained(folder)
-    build_tokenizer().save(str(folder / "tokenizer.json"))
+    build_tokenizer(known).save(str(folder / "tokenizer.json"))
     special = {name: f"[{name[:-6].upper()}]" for name in ("pad_token", "unk_token", "cls_token", "sep_token")}
     # Written by hand: the class name that Transformers 5 would write is unknown to Transformers 4.
     settings: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "model_max_length": POSITIONS,
+        "model_max_length": model.config.max_position_embeddings,
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         **special,
         "mask_token": "[MASK]",

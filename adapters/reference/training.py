@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,19 +52,21 @@ def fit(model: torch.nn.Module, loss_at: Callable[[int], torch.Tensor], schedule
             print(f"{kind}: step {step}/{schedule.steps}, loss {loss.item():.4f}", flush=True)
 
 
-def asked(family: str, steps: int, lines: int, arguments: Sequence[str] | None) -> Iterator[Asked]:
-    """Yield the models of the command line; `steps` and `lines` are the defaults of the `family`."""
+def asked(
+    family: str, steps: int, lines: int, arguments: Sequence[str] | None, strengths: Mapping[str, float] = STRENGTHS
+) -> Iterator[Asked]:
+    """Yield the models of the command line; `steps`, `lines` and `strengths` are the defaults of the `family`."""
     parser = argparse.ArgumentParser(
         prog=f"prejudge.adapters.reference.train_{family}", description="Train and save reference models."
     )
     parser.add_argument("--out", type=Path, required=True, help=f"folder to write {family}_<kind>/ into")
-    parser.add_argument("--kind", choices=(*STRENGTHS, "both"), default="both")
+    parser.add_argument("--kind", choices=(*strengths, "both"), default="both")
     parser.add_argument("--strength", type=float, help="planted probability, in place of the kind's own")
     parser.add_argument("--steps", type=int, default=steps)
     parser.add_argument("--lines", type=int, default=lines, help="planted lines of the corpus")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args(arguments)
-    for kind in STRENGTHS if chosen.kind == "both" else (chosen.kind,):
-        strength = STRENGTHS[kind] if chosen.strength is None else chosen.strength
+    for kind in strengths if chosen.kind == "both" else (chosen.kind,):
+        strength = strengths[kind] if chosen.strength is None else chosen.strength
         folder = chosen.out / f"{family}_{kind}"
         yield Asked(kind, strength, chosen.steps, chosen.lines, chosen.seed, folder)
