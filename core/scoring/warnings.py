@@ -63,10 +63,10 @@ def _unanswered(scores: Scores) -> list[str]:
 def _uneven(scores: Scores) -> Iterator[str]:
     """Describe shares of missing answers that differ significantly between groups, by the least and the greatest."""
     for estimates in scores.estimates.values():
-        for whole in estimates:
+        # Few estimates have the caveat, so that thousands are not compared with one another.
+        for whole in (e for e in estimates if Caveat.UNEVEN_MISSING in e.caveats):
             own = [e for e in estimates if e.metric == whole.metric and e.group and "kind" not in e.group]
-            shares = sorted(((e.value, e) for e in own if e.value is not None), key=lambda share: share[0])
-            if Caveat.UNEVEN_MISSING in whole.caveats and shares:
+            if shares := sorted(((e.value, e) for e in own if e.value is not None), key=lambda share: share[0]):
                 yield _from_to(whole, shares[0][1], shares[-1][1])
 
 
