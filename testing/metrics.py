@@ -164,8 +164,8 @@ class MetricContract:
         """The same answers once more, as further samples of the same prompts, narrow no interval and lower no p.
 
         Shares of missing answers describe the answers at hand, and so do measures whose words say `for this wording`.
-        Where no column numbers samples, the estimates over clusters are judged, unless the metric refuses a row that
-        stands twice; a paper's own test that is called asymptotic takes answers as independent, as its name says.
+        Where no column numbers samples, the estimates over clusters of several rows are judged, unless the metric
+        refuses a row that stands twice; a paper's own test that is called asymptotic takes answers as independent, as its name says.
         """
         frame = type(self).observations()
         numbered = next((name for name in self.repeats if name in frame.columns), None)
@@ -180,7 +180,8 @@ class MetricContract:
         for one in self._found():
             words = metric.measures.get(one.metric)
             about = "" if words is None else f"{words.label} {words.meaning}"
-            if one.metric in COMMON or THIS_WORDING in about or (numbered is None and one.clusters is None):
+            alone = one.clusters is None or one.clusters == one.n
+            if one.metric in COMMON or THIS_WORDING in about or (numbered is None and alone):
                 continue
             two = after.get(_name(one))
             assert two is not None, f"{_name(one)} is gone where every answer stands twice"
