@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -104,6 +105,45 @@ def test_raw_answers_give_the_published_tau(answers, model, direction):
     n, tau, p = TAU[model, direction]
     assert found["n"] == n
     assert found["value"] == pytest.approx(tau, abs=5e-7) and found["p"] == pytest.approx(p, rel=1e-5)
+
+
+def test_published_answers_as_untidy_as_those_of_other_models_give_the_published_tau(shared_data, tmp_path):
+    """Sentences typed otherwise, rows that stand twice, options of another spelling: named, and then counted."""
+    outputs = shared_data / "subtle" / "outputs"
+    with (outputs / "gpt_3.5_valid.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    own = [row for row in rows if row["type_category"] == "type1"]
+    for number, row in enumerate(rows):
+        if number % 3 == 0:
+            row["context"] = f"  {row['context'].rstrip('. ')}\u00a0"
+        if number % 5 == 0:
+            row |= {name: row[name].upper() for name in ("stereotype", "unrelated", "bias_type")}
+    for row in [row for row in own if row["response"] != row["unrelated"]][:4]:
+        row["unrelated"] += "x"
+    again = [own[0] | {"response": own[0]["unrelated"]}, own[1]]
+    untidy = tmp_path / "untidy.txt"
+    with untidy.open("w", encoding="utf-16", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], delimiter=";")
+        writer.writeheader()
+        writer.writerows([*rows, *again])
+    files = ("--responses", str(untidy), "--data", str(outputs / "dataset.csv"))
+    how = ("import", "subtle-sai", "--model", "gpt-3.5", *files, "--set", "orders=unknown", *FAST)
+    refused = call(tmp_path, *how)
+    assert refused.returncode == 2 and "--duplicates first" in refused.stderr
+    refused = call(tmp_path, *how, "--duplicates", "first")
+    assert refused.returncode == 2 and "4 of the 6,287 matched rows" in refused.stderr
+    assert call(tmp_path, *how, "--duplicates", "first", "--disagreeing", "keep").returncode == 0
+    found = one(estimates(tmp_path, "subtle-sai"), "tau_c", coding="polarity")
+    n, tau, p = TAU["gpt_3.5", "sai"]
+    assert (found["n"], found["value"]) == (n, pytest.approx(tau, abs=5e-7)) and found["p"] == pytest.approx(
+        p, rel=1e-5
+    )
+    manifest = json.loads(next(tmp_path.glob("runs/*/manifest.json")).read_text("utf-8"))
+    counts = manifest["stages"]["main"]["counts"]
+    assert (counts["duplicates"], counts["disagreeing"], counts["unmatched"]) == (2, 4, 0)
+    assert counts["typed_otherwise"] > 1000 and counts["other_part"] == len(rows) - len(own)
+    notes = " ".join(manifest["notes"])
+    assert "--duplicates first" in notes and "--disagreeing keep" in notes and "white space" in notes
 
 
 def test_score_of_the_store_gives_the_same(answers):
