@@ -1,9 +1,10 @@
-"""Exact one-sided tests of a word with a descriptor, conditional on the totals of every stratum. Pure.
+"""Exact tests of a word with a descriptor, conditional on the totals of every stratum. Pure.
 
 Two units of analysis. `over_answers` counts answers: Fisher's exact test, within letters where there are letters (the
-exact conditional form of Cochran, Mantel and Haenszel's test). Its claim holds for the wordings that were asked.
-`over_prompts` counts prompts, so that its claim holds for other wordings: under the hypothesis that a descriptor is
-like the others, its answers to a prompt are those of a descriptor drawn at random among all that were asked it.
+exact conditional form of Cochran, Mantel and Haenszel's test), for the wordings that were asked; so does `odds_differ`,
+which compares two sets of answers. `over_prompts` counts prompts, so that its claim holds for other wordings: under the
+hypothesis that a descriptor is like the others, its answers to a prompt are those of a descriptor drawn at random among
+all that were asked it.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ STRENGTH = {
 }
 """What each method ranks by: the least p of the exact tests first, and the greatest of the others."""
 LEAST_FIRST = ("exact", "fisher")
-COLUMNS = ("descriptor", "word", "count")
+PAIR = ("descriptor", "word")
+COLUMNS = (*PAIR, "count")
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -211,10 +212,8 @@ def _tested(table: pl.DataFrame, asked: Asked, reading: Reading, level: float) -
     if wordings > 1:
         prompt = pl.concat_str("wording", "stratum", separator="/").alias("prompt")
         hits = asked.hits.select("descriptor", "word", prompt, hits="answers")
-        found_ = tested_over_prompts(hits, asked.answers.select("descriptor", prompt, "answers"), reading, level)
-        exact = table.select("descriptor", "word").join(
-            found_, on=["descriptor", "word"], how="left", maintain_order="left"
-        )
+        tested = tested_over_prompts(hits, asked.answers.select("descriptor", prompt, "answers"), reading, level)
+        exact = table.select(PAIR).join(tested, on=PAIR, how="left", maintain_order="left")
     return table.with_columns(
         together=pl.Series(together).cast(pl.Int64),
         expected=found["expected"],
