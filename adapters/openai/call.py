@@ -10,9 +10,10 @@ import msgspec
 from ...core.contracts.adapter import Room
 from ...core.contracts.errors import ModelError
 from .errors import UNREADABLE, Reply, Scrubber, explain_leak, explain_reply, explain_unreadable, read_room
+from .replies import Body, ChatChoice, TextChoice
 from .wire import Wire
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Body)
 
 
 class Caller:
@@ -68,4 +69,11 @@ class Caller:
             answer: T = self._decoders[kind].decode(reply.body)
         except UNREADABLE:
             return explain_unreadable(reply, self.where, self.model, self._scrub)
+        choices: list[ChatChoice] | list[TextChoice] = getattr(answer, "choices", [])
+        # A server may send the choices in any order.
+        choices.sort(key=lambda choice: choice.index or 0)
+        failed = choices[0].error if choices else None
+        if answer.error or failed:
+            whole = reply if answer.error else reply._replace(body=msgspec.json.encode({"error": failed}))
+            return explain_reply(whole, self.where, self.model, self._scrub)
         return answer

@@ -92,12 +92,14 @@ def read_generation(reply: ChatReply, request: Generate, where: str, *, refusal_
     if not reply.choices:
         raise TransientError(f"{where} sent a reply without an answer (no choices).", code="endpoint.no-answer")
     choice = reply.choices[0]
+    if choice.message is None:
+        raise TransientError(f"{where} sent a choice without a message.", code="endpoint.no-answer")
     if choice.finish_reason == "error":
         raise TransientError(f"{where} ended an answer with an error.", code="endpoint.broken-off")
-    text = choice.message.words()
+    text, refused = choice.message.words(), choice.message.refused()
     return Generation(
         text=text,
-        status=_status(choice, text, refusal_rule=refusal_rule),
+        status=_status(choice, text, refused, refusal_rule=refusal_rule),
         finish_reason=choice.finish_reason or "",
         usage=usage_of(reply.usage),
         top_logprobs=_alternatives(choice, text, where) if request.top_logprobs else (),
@@ -109,10 +111,10 @@ def is_filtered(choice: ChatChoice) -> bool:
     return (choice.finish_reason or "").lower() in _FILTERED
 
 
-def _status(choice: ChatChoice, text: str, *, refusal_rule: bool) -> ResponseStatus:
+def _status(choice: ChatChoice, text: str, refused: str, *, refusal_rule: bool) -> ResponseStatus:
     if is_filtered(choice):
         return "filtered"
-    if choice.message.refused() or (choice.finish_reason or "").lower() == "refusal":
+    if refused or (choice.finish_reason or "").lower() == "refusal":
         return "refused"
     return "refused" if refusal_rule and reads_as_refusal(text) else "ok"
 

@@ -70,7 +70,10 @@ class ChatMessage(msgspec.Struct):
 class ChatChoice(msgspec.Struct):
     """One answer."""
 
-    message: ChatMessage
+    message: ChatMessage | None = None
+    """None only beside an error."""
+    index: int | None = None
+    error: object = None
     finish_reason: str | None = None
     logprobs: ChatLogprobs | None = None
 
@@ -85,11 +88,17 @@ class PromptToken(msgspec.Struct):
 PromptTokens = list[dict[str, PromptToken] | None]
 
 
-class ChatReply(msgspec.Struct):
+class Body(msgspec.Struct, kw_only=True):
+    """What every reply may hold; some gateways report an error with the status 200."""
+
+    error: object = None
+    usage: Counted | None = None
+
+
+class ChatReply(Body):
     """`/chat/completions`."""
 
     choices: list[ChatChoice]
-    usage: Counted | None = None
     prompt_logprobs: PromptTokens | None = None
 
 
@@ -107,15 +116,16 @@ class TextChoice(msgspec.Struct):
     """One answer."""
 
     text: str = ""
+    index: int | None = None
+    error: object = None
     logprobs: TextLogprobs | None = None
     prompt_logprobs: PromptTokens | None = None
 
 
-class TextReply(msgspec.Struct):
+class TextReply(Body):
     """`/completions`."""
 
     choices: list[TextChoice]
-    usage: Counted | None = None
 
 
 class Vector(msgspec.Struct):
@@ -124,11 +134,10 @@ class Vector(msgspec.Struct):
     embedding: list[float]
 
 
-class EmbeddingReply(msgspec.Struct):
+class EmbeddingReply(Body):
     """`/embeddings`."""
 
     data: list[Vector]
-    usage: Counted | None = None
 
 
 class Picture(msgspec.Struct):
@@ -138,11 +147,10 @@ class Picture(msgspec.Struct):
     url: str | None = None
 
 
-class ImageReply(msgspec.Struct):
+class ImageReply(Body):
     """`/images/generations`."""
 
     data: list[Picture]
-    usage: Counted | None = None
 
 
 class Share(msgspec.Struct):
@@ -159,11 +167,10 @@ class Decided(msgspec.Struct):
     probabilities: list[Share] | dict[str, float] | None = None
 
 
-class DecisionReply(msgspec.Struct):
+class DecisionReply(Body):
     """`/decisions`: answers in the order of the questions. `/systemone`: answers by name."""
 
     answers: list[Decided] | dict[str, Decided]
-    usage: Counted | None = None
 
 
 def usage_of(counted: Counted | None) -> Usage:

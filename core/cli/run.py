@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import signal
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -73,8 +76,8 @@ SPENT = 3
 def run(study: str, models: tuple[str, ...], data: str | None, assignments: tuple[str, ...], **where: Any) -> int:
     """Run STUDY on a model, score it and write its report.
 
-    Stored answers are not requested again. After Ctrl-C or a spent budget (exit code 3) all answers are kept, and
-    `prejudge resume` continues the run.
+    Stored answers are not requested again. After Ctrl-C, SIGTERM or a spent budget (exit code 3) all answers are kept,
+    and `prejudge resume` continues the run.
     """
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, where["orders"]))
@@ -150,7 +153,8 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapp
     with Store(where["store"], later=True) as store:
         progress = make_progress(where.get("progress", "auto"), quiet=where["quiet"])
         try:
-            name = asyncio.run(execute(catalogue, study, store, options, progress))
+            with _terminated_gently():
+                name = asyncio.run(execute(catalogue, study, store, options, progress))
         except KeyboardInterrupt:
             raise UsageError(f"interrupted. {_resume(progress.run, where)}", code="run.interrupted") from None
         except HaltedError as halted:
@@ -163,6 +167,19 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapp
             progress.close()
         with scored_again(name, where):
             return deliver(score(catalogue, store, name), store, where)
+
+
+@contextmanager
+def _terminated_gently() -> Iterator[None]:
+    """Let SIGTERM, which batch systems send before they kill, do what Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _resume(run: str | None, where: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ from ..contracts.errors import (
     PermanentError,
     PrejudgeError,
     RetryDecision,
+    TransientError,
 )
 from ..contracts.records import AnyRequest, AnyResponse, Drawing, Generation, Response
 from ..store import Failure, Found, NewExchange
@@ -118,6 +119,7 @@ class Scheduler:
         self._silent = self._flying = 0
         self._landed = asyncio.Event()
         self._landed.set()
+        self._doubted: set[bytes] = set()
 
     def key(self, request: AnyRequest) -> Keyed:
         """Return a request with its key."""
@@ -341,7 +343,16 @@ class Scheduler:
             self._gate.leave(ticket, answers)
             self.counts.pace = self._gate.rate
         self._refused = self._refused or _refusal(answers)
-        return answers, latency
+        return [self._doubt(keyed, answer) for keyed, answer in zip(asked, answers, strict=True)], latency
+
+    def _doubt(self, keyed: Keyed, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
+        """Take an endpoint's first answer without text and without an output token for a failure of the endpoint."""
+        if self.adapter.endpoint is None or not isinstance(answer, Generation) or answer.status != "ok" or answer.text:
+            return answer
+        if answer.usage.output_tokens or not answer.usage.input_tokens or keyed.key in self._doubted:
+            return answer
+        self._doubted.add(keyed.key)
+        return TransientError("the endpoint sent an empty answer of 0 tokens.", code="endpoint.empty")
 
     async def _call(self, requests: list[AnyRequest]) -> list[AnyResponse | ModelError]:
         try:

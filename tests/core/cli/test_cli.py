@@ -188,13 +188,14 @@ def test_verify_finds_a_changed_answer(prejudge, tmp_path):
     assert result.returncode == 1 and "exchange 1: its key does not follow" in result.stdout
 
 
-def test_interrupted_run_keeps_answers_and_says_how_to_resume(prejudge, tmp_path):
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"])
+def test_interrupted_run_keeps_answers_and_says_how_to_resume(prejudge, tmp_path, sent):
     words = ["run", "bistereo-pairs", "--model", "reference-masked-fair", *SEVERAL]
     process = subprocess.Popen(
         [*PREJUDGE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     kept = _wait_for_answers(tmp_path / "prejudge.db")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 2 and "Traceback" not in errors
     last = errors.strip().splitlines()[-1]

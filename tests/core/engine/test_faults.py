@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib.util
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -222,3 +223,32 @@ def test_one_fault_in_five_loses_nothing(store, server):
     counts = decisions(store)
     assert 3_000 - answered == counts.count("permanent")
     assert kept["Attempt"] > 450
+
+
+def test_error_with_status_200_is_no_answer(store, server):
+    """Gateways report the failure of the provider behind them so; an answer beside it is not complete."""
+    half = {**chat("half an ans"), "error": {"message": "provider overloaded", "code": 503}}
+    broken = {"choices": [{"index": 0, "error": {"message": "upstream", "code": 502}}]}
+    both = chat("half")
+    both["choices"][0]["error"] = {"message": "upstream", "code": 502}
+    server.plan = [Answer(body=half), Answer(body=broken), Answer(body=both), Answer(body=chat("whole"))]
+    run = perform(store, server.url)
+    assert decisions(store) == ["transient"] * 3
+    assert [json.loads(r)["text"] for r in read_trials(store, run.id, "count")["response"]] == ["whole"]
+
+
+def test_choices_are_taken_by_their_index(store, server):
+    first, second = chat("first")["choices"][0], chat("second")["choices"][0] | {"index": 1}
+    server.plan = [Answer(body={"choices": [second, first]})]
+    run = perform(store, server.url)
+    assert [json.loads(r)["text"] for r in read_trials(store, run.id, "count")["response"]] == ["first"]
+
+
+@pytest.mark.parametrize(("tokens", "asked"), [(0, 2), (3, 1), (None, 1)], ids=["none", "some", "not-told"])
+def test_empty_answer_of_no_tokens_is_asked_once_more(store, server, tokens, asked):
+    empty = chat("")
+    empty["usage"] = {"prompt_tokens": 7, "completion_tokens": tokens} if tokens is not None else None
+    server.plan = Always([Answer(body=empty)])
+    perform(store, server.url)
+    assert len(server.seen) == asked
+    assert statistics(store)["Exchange"] == 1
