@@ -17,7 +17,14 @@ from rich.console import Console
 from prejudge.core import api
 from prejudge.core.catalogue.registry import Published, StudyEntry
 from prejudge.core.cli.results import estimates_table, levels
-from prejudge.core.contracts.errors import MOST_NAMED, DataError, PermanentError, UnknownNameError, UsageError
+from prejudge.core.contracts.errors import (
+    MOST_NAMED,
+    AuthenticationError,
+    DataError,
+    PermanentError,
+    UnknownNameError,
+    UsageError,
+)
 from prejudge.core.contracts.estimates import Estimate
 from prejudge.core.engine.plan import plan
 from prejudge.core.report.output import build_content, write_output
@@ -51,8 +58,8 @@ def test_table_of_a_run_runs_no_formula(run_study, catalogue, store, tmp_path):
 
 
 def test_unfinished_run_is_marked(run_study, catalogue, store):
-    FakeModel.script = lambda request, seen: KeyError("bug") if FakeModel.made[-1].asked.count("q 9") else None
-    with pytest.raises(KeyError):
+    FakeModel.script = lambda request, seen: AuthenticationError("no") if "q 9" in FakeModel.made[-1].asked else None
+    with pytest.raises(AuthenticationError):
         run_study()
     FakeModel.script = None
     with raises_code(DataError, "run.incomplete", "prejudge resume"):
