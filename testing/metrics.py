@@ -165,7 +165,8 @@ class MetricContract:
 
         Shares of missing answers describe the answers at hand, and so do measures whose words say `for this wording`.
         Where no column numbers samples, the estimates over clusters of several rows are judged, unless the metric
-        refuses a row that stands twice; a paper's own test that is called asymptotic takes answers as independent, as its name says.
+        refuses a row that stands twice; a paper's own test that is called asymptotic takes answers as independent, as
+        its name says.
         """
         frame = type(self).observations()
         numbered = next((name for name in self.repeats if name in frame.columns), None)
