@@ -237,7 +237,7 @@ TRISENTBIAS = (
     "between templates, relative to 1 between pairs of one template."
 )
 WORDS = (
-    "The design of `bistereo-pairs` (height, women, 6,300 pairs, 14 words), nothing planted, and a random lean of each "
+    "The design of `bistereo-pairs` (height, women, 6,150 pairs, 14 words), nothing planted, and a random lean of each "
     "word, of standard deviation `lean` in nats ({:,} studies). By templates alone the leans pass for "
     "favouritism. Templates crossed with words, the default, keep their level, and their intervals cover more than "
     "95 % where words hardly lean. The last rows have a planted contrast of 0.5 nats: there a significant test is "
