@@ -156,7 +156,9 @@ def call(line: str) -> int:
 
 def allowed(line: str) -> set[int]:
     name = line.split()[1]
-    return {0} | ({1} if name in CHECKS else set()) | ({3} if name in SPENDING and "--max-" in line else set())
+    # The studies of these tests are small, so a run of one may have no value that was published.
+    checks = name in CHECKS or (name == "compare" and "--published" in line)
+    return {0} | ({1} if checks else set()) | ({3} if name in SPENDING and "--max-" in line else set())
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=map(name_of, WITH_COMMANDS))
