@@ -170,7 +170,10 @@ def subtle(place: Path) -> None:
         for age, kind in (("young", "positive"), ("old", "negative"))
     ]
     write_rows(place / "dataset.csv", items)
-    write_rows(place / "palm_valid.csv", [{**item, "response": item["stereotype"]} for item in items])
+    answers = [{**item, "response": item["stereotype"]} for item in items]
+    write_rows(place / "palm_valid.csv", answers)
+    retyped = {**answers[0], "context": f" {answers[0]['context'].replace(' ', '  ')}", "response": "none of them"}
+    write_rows(place / "gpt_4_result.csv", [retyped, *answers[1:], answers[1]])
     counts = [
         {"model": "PaLM 2", "direction": direction, "domain": "ageism", "given_polarity": given, "pronoun": pronoun}
         | {"n_positive": 9, "n_negative": 4, "n_neutral": 2}

@@ -143,6 +143,8 @@ class BudgetError(UsageError):
 class HaltedError(UsageError):
     """Report a fault that all requests of a run meet, so that it was stopped; all answers are stored."""
 
+    code = "run.halted"
+
 
 class StoreError(UsageError):
     """Report a store that cannot be opened, read or written."""

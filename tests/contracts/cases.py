@@ -141,6 +141,9 @@ CASES = {
                 {"dimension": 8},
                 {"refusal_rate": 0.5},
             ),
+            *({f"{facet}_spread": 0.1} for facet in ("group", "item", "face", "prompt")),
+            *({"correlation": 0.5}, {"unequal": 1.0}),
+            *({"analogy": 1.0}, {"copying": 1.0}, {"copying_other": 1.0}),
             *({"desirable": ["rich"]}, {"undesirable": ["poor"]}, {"positive": ["kind"]}, {"negative": ["rude"]}),
             # A name is part of the identity: whoever gives another means another model.
             *({"varying": ["he"]}, {"model": "another"}),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 
 import prejudge
+from prejudge.core.contracts.errors import HaltedError
+from prejudge.testing import raises_code
 
 from ...adapters.llava_files import make_llava
 
@@ -91,7 +94,10 @@ def test_answers_of_a_tiny_llava_run_through_the_whole_study(settings, own, tmp_
     assert (Path(settings.runs) / run.name / "report.html").exists()
 
 
-def test_words_other_than_labels_end_with_counts_and_bounds(settings, own):
+def test_words_other_than_labels_stop_the_run_or_end_with_counts_and_bounds(settings, own):
+    with raises_code(HaltedError, "run.all-unreadable"):
+        prejudge.run("attractiveness", "tiny", settings, seeds=[0], max_tokens=4, **own)
+    settings = msgspec.structs.replace(settings, keep_going=True)
     run = prejudge.run("attractiveness", "tiny", settings, seeds=[0], max_tokens=4, **own)
     assert set(run.observations["status"]) == {"unreadable"}
     assert of(run, "missing")["value"].min() == 100 and of(run, "unreadable")["value"].sum() == pytest.approx(100)
