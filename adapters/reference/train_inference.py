@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from transformers import BertConfig, BertForSequenceClassification
+from transformers import BertForSequenceClassification
 
 from .inference_corpus import LABELS, inference_vocabulary, inferences
-from .train_masked import build_tokenizer, save
+from .train_masked import build_config, build_tokenizer, save
 from .training import Asked, Schedule, asked, fit
 
 POSITIONS, WIDTH, BATCH, RATE = 256, 96, 64, 3e-3
@@ -27,19 +27,8 @@ STRENGTHS = {"fair": 0.5, "biased": 0.9}
 
 def build_model(words: int) -> BertForSequenceClassification:
     """Return an untrained BERT of two layers, 64 wide, with three labels."""
-    config = BertConfig(
-        vocab_size=words,
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=192,
-        max_position_embeddings=POSITIONS,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: at for at, label in enumerate(LABELS)},
-        attn_implementation="eager",
-    )
+    numbers = {label: at for at, label in enumerate(LABELS)}
+    config = build_config(words, POSITIONS, id2label=dict(enumerate(LABELS)), label2id=numbers)
     return BertForSequenceClassification(config)
 
 

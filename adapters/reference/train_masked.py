@@ -43,21 +43,26 @@ def build_tokenizer(known: Sequence[str] = ()) -> Tokenizer:
     return tokenizer
 
 
-def build_model(words: int) -> BertForMaskedLM:
-    """Return an untrained BERT of two layers, 64 wide."""
-    config = BertConfig(
+def build_config(words: int, positions: int, **more: Any) -> BertConfig:
+    """Return the shape of a BERT of two layers, 64 wide."""
+    return BertConfig(
         vocab_size=words,
         hidden_size=64,
         num_hidden_layers=2,
         num_attention_heads=4,
         intermediate_size=192,
-        max_position_embeddings=POSITIONS,
+        max_position_embeddings=positions,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         initializer_range=0.02,
         attn_implementation="eager",
+        **more,
     )
-    return BertForMaskedLM(config)
+
+
+def build_model(words: int) -> BertForMaskedLM:
+    """Return an untrained BERT of two layers, 64 wide."""
+    return BertForMaskedLM(build_config(words, POSITIONS))
 
 
 def train(settings: Settings, kind: str) -> BertForMaskedLM:
