@@ -81,13 +81,8 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
     """
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, where["orders"]))
-    options = RunOptions(
-        mode=cast("Mode", where["mode"]),
-        command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])),
-        caps=_read_caps(where),
-        keep_going=where["keep_going"],
-        longest_wait=where["max_wait"],
-    )
+    command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
+    options = _read_options(where, mode=cast("Mode", where["mode"]), command=command)
     return perform(catalogue, chosen, options, where)
 
 
@@ -113,18 +108,14 @@ def resume(name: str, **where: Any) -> int:
             code="run.not-resumable",
         )
     ensure_same_data(manifest)
-    options = RunOptions(
-        name=found.name,
-        command=manifest.command,
-        caps=_read_caps(where),
-        keep_going=where["keep_going"],
-        longest_wait=where["max_wait"],
-    )
+    options = _read_options(where, name=found.name, command=manifest.command)
     return perform(catalogue, manifest.study, options, where)
 
 
-def _read_caps(where: dict[str, Any]) -> Caps:
-    return Caps(**{name: where[f"max_{name}"] for name in Caps.__struct_fields__})
+def _read_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
+    """Return the settings of a run from the options that `run` and `resume` share, and `own`."""
+    caps = Caps(**{name: where[f"max_{name}"] for name in Caps.__struct_fields__})
+    return RunOptions(caps=caps, keep_going=where["keep_going"], longest_wait=where["max_wait"], **own)
 
 
 def ensure_same_data(manifest: Manifest) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -291,12 +291,14 @@ class _Window:
         self.scheduler.counts.trials += len(self.trials)
         self.scheduler.on_progress(self.scheduler.counts)
 
-    async def _ask(self, places: Iterable[int]) -> None:
-        places = list(places)
-        if (wall := self.scheduler.wall) is not None:
-            for place in places:
-                wall.expect(self.keyed[place].key, self.trials[place])
+    async def _ask(self, places: Sequence[int]) -> None:
+        trials = {self.keyed[place].key: self.trials[place] for place in places}
+        wall = self.scheduler.wall
+        if wall is not None:
+            wall.expect(trials)
         self.found |= await self.scheduler.settle([self.keyed[place] for place in places])
+        if wall is not None:
+            wall.forget(trials)
 
     async def _unanswered(self, attempt: int) -> list[int]:
         """Return the trials that are asked again, because this attempt has no answer."""

@@ -301,11 +301,10 @@ class Scheduler:
         """Count the tokens and cost of answers."""
         if self.budget is None and not self.prices.known:
             return
-        given = [a for a in answers if not isinstance(a, ModelError)]
-        counted = [(k.request, a) for k, a in zip(asked, answers, strict=True) if not isinstance(a, ModelError)]
-        charged = [self._charge(request, answer) for request, answer in counted]
+        given = [(k.request, a) for k, a in zip(asked, answers, strict=True) if not isinstance(a, ModelError)]
+        charged = [self._charge(request, answer) for request, answer in given]
         tokens = Tokens(sum(one.input for one in charged), sum(one.output for one in charged))
-        images = sum(isinstance(answer, Drawing) and answer.image is not None for answer in given)
+        images = sum(isinstance(answer, Drawing) and answer.image is not None for _, answer in given)
         cost = self.prices.cost(*tokens, requests=len(given), images=images)
         if cost is not None:
             self.counts.cost = (self.counts.cost or 0.0) + cost
@@ -315,11 +314,14 @@ class Scheduler:
 
     def _charge(self, request: AnyRequest, answer: AnyResponse) -> Tokens:
         """Return the tokens of an answer; estimated if the model gives no count, or one that cannot be."""
-        usage, guess = answer.usage, RULE_OF_THUMB.guess(request)
+        read, written = answer.usage.input_tokens, answer.usage.output_tokens
         wrote = isinstance(answer, Generation) and answer.text != ""
-        known = 0 < usage.input_tokens <= MOST_TOKENS or not guess.input
-        if known and (0 < usage.output_tokens <= MOST_TOKENS or (usage.output_tokens == 0 and not wrote)):
-            return Tokens(usage.input_tokens, usage.output_tokens)
+        credible = wrote <= written <= MOST_TOKENS
+        if credible and 0 < read <= MOST_TOKENS:
+            return Tokens(read, written)
+        guess = RULE_OF_THUMB.guess(request)
+        if credible and not guess.input:
+            return Tokens(read, written)
         self.counts.estimated += 1
         return guess
 

@@ -43,10 +43,15 @@ class Wall:
         self._failed: dict[bytes, str] = {}
         self._error = ""
 
-    def expect(self, key: bytes, trial: Trial) -> None:
-        """Receive the trial that a key answers; needed until an answer of the stage was read."""
+    def expect(self, trials: Mapping[bytes, Trial]) -> None:
+        """Receive the trials that keys answer, before they are asked; needed until an answer of the stage was read."""
         if self._watching:
-            self._trials[key] = trial
+            self._trials |= trials
+
+    def forget(self, keys: Iterable[bytes]) -> None:
+        """Drop the trials of keys that were asked or found in the store, so that a long run holds those of a window."""
+        for key in keys:
+            self._trials.pop(key, None)
 
     def failed(self, request: AnyRequest, error: ModelError) -> None:
         """Receive a failure that no retry mends."""
@@ -63,9 +68,11 @@ class Wall:
         self._failed.clear()
         if response.status != "ok":
             return
-        if not _is_cut_off(response):
+        if _is_cut_off(response):
+            self._empty.setdefault(_prompt(request), _last_text(request))
+        else:
             self._empty.clear()
-        elif self._empty.setdefault(_prompt(request), _last_text(request)) and len(self._empty) >= EMPTY:
+        if len(self._empty) >= EMPTY:
             what = f"{len(self._empty)} prompts in a row got an answer without text that ended at its limit of tokens"
             mend = "Raise max_tokens; a model that reasons needs room for that too."
             self._stop(what, self._empty.values(), mend, "run.all-empty")

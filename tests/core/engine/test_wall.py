@@ -10,7 +10,7 @@ from fakes import FakeModel, fake_catalogue, text_of
 from prejudge.core.contracts.errors import HaltedError, PermanentError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.engine.wall import EMPTY, ERRORS, UNREADABLE
+from prejudge.core.engine.wall import EMPTY, ERRORS, UNREADABLE, Wall
 from prejudge.core.store import Store, get_run, statistics
 from prejudge.testing import raises_code
 
@@ -138,3 +138,24 @@ def test_message_shows_three_prompts_and_what_to_do(store):
         perform(store)
     assert str(caught.value).count("not found") == 3
     assert "--keep-going" in str(caught.value)
+
+
+def test_run_from_the_store_holds_no_trials(store, monkeypatch):
+    """Nothing is asked, so no answer ends the watch: the trials of a long run must not pile up."""
+    walls, expected = [], []
+
+    class Counted(Wall):
+        def __init__(self, read):
+            super().__init__(read)
+            walls.append(self)
+
+        def expect(self, trials):
+            super().expect(trials)
+            expected.append(len(self._trials))
+
+    perform(store)
+    monkeypatch.setattr("prejudge.core.engine.runs.Wall", Counted)
+    monkeypatch.setattr("prejudge.core.engine.runs.WINDOW", 50)
+    assert perform(store).state == "finished"
+    assert asked() == 0 and len(expected) == N / 50
+    assert max(expected) <= 2 * 50 and walls[-1]._trials == {}
