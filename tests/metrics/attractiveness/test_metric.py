@@ -328,6 +328,18 @@ def test_few_scenarios_are_a_caveat_of_the_halo(scenarios, faces, caveats):
     assert f"halo effect for {population}" in Attractiveness().conclude(found)
 
 
+@pytest.mark.parametrize(
+    ("given", "facets"),
+    [({}, "Scenarios and faces"), ({"cluster": "face"}, "Faces"), ({"cluster": "scenario"}, "Scenarios")],
+)
+def test_conclusion_says_what_the_halo_takes_as_independent(given, facets):
+    found = compute(many(), AttractivenessMetricOptions(resamples=99, effect_resamples=0, **given))
+    said = f" {facets} count as independent: "
+    assert said in Attractiveness().conclude(found)
+    untested = [e.replace(p=None) if e.metric == "halo" else e for e in found]
+    assert said not in Attractiveness().conclude(untested)
+
+
 def test_halo_near_none_is_shown_with_a_margin():
     found = compute(many(seed=3), AttractivenessMetricOptions(resamples=99, effect_resamples=0, margin=20))
     halo = one(found, "halo")
