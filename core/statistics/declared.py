@@ -11,7 +11,7 @@ the designs of plans, and the words, figures and examples of a report.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -48,6 +48,8 @@ class DeclaredMetric(Metric):
     needs: ClassVar[frozenset[str]] = frozenset()
     measures: ClassVar[Any] = ()
     """The measures in the order of a report; as an attribute of the class, their words by name."""
+    others: ClassVar[Mapping[str, Measure]] = {}
+    """Words of the estimates that `compute` has besides, by name."""
     groups: ClassVar[tuple[tuple[str, ...], ...]] = ((),)
     """Factors that estimates are given by; `()` is the whole. The tests of one grouping are one family."""
     clusters: ClassVar[tuple[str, ...]] = ()
@@ -81,7 +83,7 @@ class DeclaredMetric(Metric):
         cls._declared = design
         cls._aside = frozenset(measure.name for measure in stated if not measure.main)
         if not isinstance(given, Mapping):
-            cls.measures = {measure.name: measure.words for measure in stated if measure.report}
+            cls.measures = {measure.name: measure.words for measure in stated if measure.report} | dict(cls.others)
 
     def design(self, options: Any) -> Design | Sequence[Design]:
         """Return what is declared; override it where an option says which measures, groups or clusters there are.
@@ -109,26 +111,25 @@ class DeclaredMetric(Metric):
         design = self.design(options)
         return (design,) if isinstance(design, Design) else design
 
-    def _prepared(self, observations: pl.DataFrame, options: Any) -> Iterator[tuple[Design, pl.DataFrame]]:
+    def design_of(self, rows: pl.DataFrame, options: Any) -> Design | Sequence[Design]:
+        """Return the design of rows at hand; override it where they say what is measured, such as every two levels."""
+        return self.design(options)
+
+    def _prepared(self, rows: pl.DataFrame, options: Any) -> Iterator[tuple[Design, pl.DataFrame]]:
         """Yield every design with its rows."""
-        rows = self.rows(observations, options)
-        for design in self._designs(options):
+        found = self.design_of(rows, options)
+        for design in (found,) if isinstance(found, Design) else found:
             yield design, prepared(rows if design.rows is None else design.rows(rows), design)
 
     def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
         """Return the estimates of every grouping, corrected within it, and what is missing."""
-        both = list(self._prepared(observations, options))
-        found = [
-            estimate(measure, part, design, options).replace(family=_family(measure, by))
-            for design, frame in both
-            for by in design.groups
-            for part in parts(frame, design, by)
-            for measure in design.measures
-            if design.given(measure, by)
-            and (concerned(measure, part, design) or (not by and (frame.is_empty() or not design.limited(measure))))
-        ]
+        both = list(self._prepared(self.rows(observations, options), options))
         design, frame = next((own for own in both if own[0].missing is not None), both[0])
-        return [*correct(found, options.correction, options.alpha, FAMILY), *_missing(frame, design, options.level)]
+        return [*_measured(both, options), *_missing(frame, design, options.level)]
+
+    def measured(self, rows: pl.DataFrame, options: Any) -> list[Estimate]:
+        """Return the same of rows that `rows` made, without what is missing."""
+        return _measured(self._prepared(rows, options), options)
 
     def units(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
         """Return the rows behind the means and the differences of means; None where rows have no names."""
@@ -143,7 +144,7 @@ class DeclaredMetric(Metric):
     ) -> pl.DataFrame | None:
         found = [
             _units_of(measure, part, design, tests)
-            for design, frame in self._prepared(observations, options)
+            for design, frame in self._prepared(self.rows(observations, options), options)
             if frame.height and not frame[ROW].null_count()
             for by in design.groups
             for part in parts(frame, design, by)
@@ -188,7 +189,7 @@ class DeclaredMetric(Metric):
 
     def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:
         """Pick the rows with the greatest and the least values, by group, of `shows`."""
-        for design, frame in self._prepared(observations, options):
+        for design, frame in self._prepared(self.rows(observations, options), options):
             means = [measure for measure in design.summed if measure.is_mean and measure.report]
             tested = [measure for measure in means if measure.neutral is not None]
             named = [m for m in means if m.name in self.shows] if self.shows else [*tested, *means]
@@ -209,6 +210,19 @@ class DeclaredMetric(Metric):
             if e.metric in self.measures and e.metric not in self._aside:
                 found.setdefault(tuple(e.group), []).append(e)
         return list(found.values())
+
+
+def _measured(both: Iterable[tuple[Design, pl.DataFrame]], options: Any) -> list[Estimate]:
+    found = [
+        estimate(measure, part, design, options).replace(family=_family(measure, by))
+        for design, frame in both
+        for by in design.groups
+        for part in parts(frame, design, by)
+        for measure in design.measures
+        if design.given(measure, by)
+        and (concerned(measure, part, design) or (not by and (frame.is_empty() or not design.limited(measure))))
+    ]
+    return correct(found, options.correction, options.alpha, FAMILY)
 
 
 def _named(frame: pl.DataFrame, design: Design, measure: DeclaredMeasure) -> Iterator[Part]:

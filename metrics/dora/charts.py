@@ -13,8 +13,7 @@ import numpy as np
 
 from ...core.charts.forest import BLUE, INK, MEDIUM, SMALL, Panel, Point, forest, new_figure
 from ...core.contracts.estimates import Chart, Estimate
-from .counts import OVERLAP, SHARE, STEPS
-from .means import VALENCES
+from .measures import OVERLAP, SHARE, STEPS, VALENCES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

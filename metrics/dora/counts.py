@@ -1,4 +1,4 @@
-"""How many associations there are (the paper's Table 4), how many are documented, and how people judge them."""
+"""The associations of a run: how many there are (the paper's Table 4), how many overlap, and how many were judged."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from ...core.contracts.estimates import MISSING, Caveat, Estimate
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
-from ...core.statistics.estimates import undefined
 from ...core.statistics.facets import OVER
-from ...core.statistics.intervals import Limits
-from ...core.statistics.observations import missing_estimates, missing_groups, percent
-from ...core.statistics.ranks import agreement, rating_table
+from ...core.statistics.observations import missing_estimates, missing_groups
 from ...probes.dora.associations import Counts, count, judgements, measure_cells, with_answers
-from ...probes.dora.documented import mark_documented
 from ...probes.dora.overlap import overlap
+from ...probes.dora.people import read_levels
 from ...probes.dora.salience import LEAST_FIRST, METHODS
-from ...probes.dora.terms import ABSENT, CELL, PAIR, PLACE
+from ...probes.dora.terms import ABSENT, CELL, PAIR
+from .measures import DISTINCT, IN_RANGE, IN_RANGE_P, JUDGED, OVERLAP, SALIENT, TOTAL
 from .options import DoraAssociationsOptions
 
 
@@ -39,27 +36,20 @@ class Associations(msgspec.Struct, frozen=True):
     """The pairs that the judge was asked about, whether they count or not."""
     asked: tuple[str, ...]
     """Stages that were asked."""
-
-
-class Averaged(msgspec.Struct, frozen=True, kw_only=True):
-    """What is averaged."""
-
-    name: str
-    rows: pl.DataFrame
-    unit: str = "%"
-    limits: Limits = (0.0, 100.0)
-    group: dict[str, Scalar] = {}
-    """What the group of each estimate has besides its cell."""
+    people: pl.DataFrame | None = None
+    """Judgements of people, as `read_levels` gives them."""
 
 
 def gather(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Associations:
-    """Put the stages together; raises `DataError` where a column is absent."""
+    """Put the stages together; raises `DataError` where a column is absent, or a file cannot be used."""
     counts = count(observations)
     every = with_answers(measure_cells(counts, options.salience_level, options.reading), observations)
     kept = every if options.column is None else every.filter(options.column)
     asked = tuple(observations["stage"].unique(maintain_order=True).drop_nulls().to_list())
     levels = judgements(observations)
-    return Associations(counts, every, kept, _of(kept, levels), levels.select(PAIR).unique(maintain_order=True), asked)
+    judged = levels.select(PAIR).unique(maintain_order=True)
+    people = None if options.human is None else read_levels([options.human])
+    return Associations(counts, every, kept, _of(kept, levels), judged, asked, people)
 
 
 def _of(kept: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:
@@ -70,12 +60,6 @@ def _of(kept: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:
     absent = rows.select(*PAIR, "judgement", status=pl.lit(ABSENT), level=pl.lit(None, dtype=pl.Float64))
     own = levels.join(kept.select(PAIR), on=PAIR, how="semi", maintain_order="left")
     return pl.concat([own.select(absent.columns), absent], how="vertical_relaxed")
-
-
-TOTAL, DISTINCT, SALIENT = "mentions", "associations", "salient"
-IN_RANGE, IN_RANGE_P = "in_range", "p_value_significant"
-"""The second and the third column of Table 4."""
-OVERLAP = "overlap"
 
 
 def count_estimates(found: Associations) -> Iterator[Estimate]:
@@ -156,23 +140,7 @@ def unreadable_kinds(observations: pl.DataFrame) -> Iterator[Estimate]:
 
 
 MEND = "Set the metric's method, salience_level and salience_keep to the study's salience, -_level and -_keep."
-STEPS = ("not at all", "slightly", "moderately", "highly", "extremely")
-"""The paper, footnote 6: 1 to 5."""
-SHARE, AGREEMENT = "level_share", "level_agreement"
-SEPARATOR = "\x1f"
-PAIRS = ("descriptor", "word")
-JUDGED = "judged"
 OTHERS = "levels_of_other_associations"
-
-
-def share_measures(found: Associations) -> Iterator[Averaged]:
-    """Yield the share of judgements on each step."""
-    if "levels" not in found.asked:
-        return
-    for step, name in enumerate(STEPS, 1):
-        value = percent(pl.col("level").round() == step)
-        rows = found.levels.select(*PLACE, value=value, status=pl.col("status"))
-        yield Averaged(name=SHARE, rows=rows, group={"level": name})
 
 
 def judged_estimates(found: Associations) -> Iterator[Estimate]:
@@ -192,37 +160,3 @@ def judged_estimates(found: Associations) -> Iterator[Estimate]:
             facts={HITS: both, OF: kept.height, "others_judged": judged.height - both, OTHERS: not same},
             note="" if same else MEND,
         )
-
-
-def agreement_estimates(found: Associations, options: DoraAssociationsOptions) -> Iterator[Estimate]:
-    """Yield Krippendorff's alpha of the judgements of one association, by setting."""
-    for (modality, setting), part in found.levels.group_by(*CELL, maintain_order=True):
-        named = part.with_columns(unit=pl.concat_str("descriptor", *PAIR, separator=SEPARATOR))
-        table = rating_table(named, ("unit", "judgement", "level"), order=(1.0, 2.0, 3.0, 4.0, 5.0))
-        clusters = [unit.split(SEPARATOR)[0] for unit in np.unique(named["unit"].to_numpy())]
-        found_ = agreement(table, "ordinal", options.plan, clusters)
-        left_out = {"one judgement": found_.single, "no judgement": found_.unrated}
-        yield Estimate.from_flat(
-            metric=AGREEMENT,
-            group={"modality": modality, "setting": setting},
-            value=found_.alpha,
-            unit="Krippendorff's alpha, ordinal",
-            low=found_.low,
-            high=found_.high,
-            level=options.level,
-            interval=f"{options.interval} (descriptor)" if found_.low is not None else "",
-            n=found_.units,
-            clusters=len(set(clusters)),
-            missing={name: count for name, count in left_out.items() if count},
-            **({} if found_.alpha is not None else undefined("no two judgements of one association, or all equal")),
-        )
-
-
-UNDOCUMENTED = "undocumented"
-
-
-def undocumented(found: Associations, path: str) -> Averaged:
-    """Return the share of associations that the list does not have."""
-    marked = mark_documented(found.kept, path)
-    value = 100.0 * (~pl.col("documented")).cast(pl.Float64)
-    return Averaged(name=UNDOCUMENTED, rows=marked.select(*PLACE, value=value, status=pl.lit("ok")))

@@ -1,62 +1,58 @@
-"""Means over associations by modality, setting and dimension, with intervals that draw whole descriptors; valence.
-
-Rows have `modality`, `setting`, `dimension`, `descriptor`, `value` (null where missing) and `status`.
-"""
+"""Means over associations by modality, setting and dimension, and differences between settings: rows and designs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
-from typing import Any
 
-import numpy as np
 import polars as pl
 
 from ...core.contracts.estimates import Estimate
-from ...core.contracts.records import Scalar
-from ...core.statistics.declared_rows import Design, part, prepared
-from ...core.statistics.effects import Tested
+from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import undefined
-from ...core.statistics.independent import Answers, mann_whitney, two_shares
-from ...core.statistics.inference import estimate
-from ...core.statistics.measures import Mean
-from ...core.statistics.observations import percent
+from ...core.statistics.measures import SummedMeasure
+from ...probes.dora.documented import mark_documented
 from ...probes.dora.terms import CELL, PLACE
-from .counts import Associations, Averaged
+from .counts import Associations
+from .measures import (
+    ABOVE,
+    AVERAGED,
+    BY,
+    CORRECTED,
+    EACH,
+    JUDGE_ABOVE,
+    LEVEL,
+    NEW,
+    STEP_SHARES,
+    UNDOCUMENTED,
+    VALENCES,
+    VALUE,
+    corrected,
+)
 from .options import DoraAssociationsOptions
+from .people import error_rows, people_rows
+
+OF, UNIT = "of", "unit"
+"""Columns that say which measures a row is for, and what it is called."""
+NUMERIC = pl.col(VALUE).cast(pl.Float64)
 
 
-def mean_estimates(
-    measures: Sequence[Averaged], every: pl.DataFrame, options: DoraAssociationsOptions
-) -> Iterator[Estimate]:
-    """Yield the mean of each measure by setting, and by setting and dimension.
-
-    A setting of `every` association of which none counts has an estimate without a value.
-    """
-    for measure in measures:
-        yield from _nothing(measure, every, options)
-        mean = Mean(measure.name, value="value", unit=measure.unit, limits=measure.limits, group=measure.group)
-        design = Design(measures=(mean,), clusters=("descriptor",))
-        for group, rows in cells(prepared(measure.rows, design)):
-            yield estimate(mean, part(group, rows, design), design, options)
+def asked_of(found: Associations, options: DoraAssociationsOptions) -> list[str]:
+    """Return what is averaged over associations, as far as it was asked about."""
+    names = [name for name, (stage, _) in VALENCES.items() if stage in found.asked]
+    new = [] if options.documented is None else [UNDOCUMENTED]
+    return [*names, *([LEVEL] if "levels" in found.asked else []), *new]
 
 
-def cells(rows: pl.DataFrame) -> Iterator[tuple[dict[str, Scalar], pl.DataFrame]]:
-    """Yield the rows of each setting, and of each dimension of it, in plan order."""
-    for (modality, setting), own in rows.group_by(*CELL, maintain_order=True):
-        cell = {"modality": modality, "setting": setting}
-        yield cell, own
-        for (dimension,), few in own.group_by("dimension", maintain_order=True):
-            yield {**cell, "dimension": dimension}, few
-
-
-def _nothing(measure: Averaged, every: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Estimate]:
-    there = set(measure.rows.select(CELL).rows())
-    for modality, setting in every.select(CELL).unique(maintain_order=True).rows():
-        if (modality, setting) not in there:
+def nothing_counts(found: Associations, options: DoraAssociationsOptions) -> Iterator[Estimate]:
+    """Yield the means, without a value, of each setting with associations of which none counts."""
+    every, kept = (frame.select(CELL).unique(maintain_order=True) for frame in (found.every, found.kept))
+    for modality, setting in every.join(kept, on=CELL, how="anti", maintain_order="left").rows():
+        for measure in (own for name in asked_of(found, options) for own in averages_of(name)):
             yield Estimate.from_flat(
                 metric=measure.name,
-                group={"modality": modality, "setting": setting} | measure.group,
+                group={"modality": modality, "setting": setting, **measure.group},
                 value=None,
                 unit=measure.unit,
                 level=options.level,
@@ -65,145 +61,80 @@ def _nothing(measure: Averaged, every: pl.DataFrame, options: DoraAssociationsOp
             )
 
 
-def by_descriptor(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per descriptor: the mean of its values; missing where it has none."""
-    value = pl.col("value").mean()
-    status = pl.when(pl.col("value").is_not_null().any()).then(pl.lit("ok")).otherwise(pl.col("status").first())
-    return rows.group_by(PLACE, maintain_order=True).agg(value=value, status=status)
-
-
-VALENCES = {"negative": ("sentiment", "negative"), "toxic": ("toxicity", "toxic")}
-"""The stage and the counted label of each measure."""
-LEVEL = "level"
-EACH = "_per_descriptor"
-"""End of the name of a mean in which each descriptor counts once."""
-UNITS = {name: "%" for name in VALENCES} | {LEVEL: "1 to 5"}
-LIMITS = {name: (0.0, 100.0) for name in VALENCES} | {LEVEL: (1.0, 5.0)}
-
-
-def valued(found: Associations) -> dict[str, pl.DataFrame]:
-    """Return the rows (`PLACE`, `value`, `status`) of each measure that was asked about."""
-    rows = {
-        name: found.kept.select(*PLACE, value=percent(pl.col(stage) == label), status=pl.col(f"{stage}_status"))
-        for name, (stage, label) in VALENCES.items()
-        if stage in found.asked
-    }
-    if "levels" in found.asked:
-        rows[LEVEL] = found.levels.select(*PLACE, value=pl.col("level"), status=pl.col("status"))
-    return rows
-
-
-def measures(rows: Mapping[str, pl.DataFrame]) -> Iterator[Averaged]:
-    """Yield the averaged values: over associations (or judgements), and over descriptors."""
-    for name, own in rows.items():
-        shared: dict[str, Any] = {"unit": UNITS[name], "limits": LIMITS[name]}
-        yield Averaged(name=name, rows=own, **shared)
-        yield Averaged(name=name + EACH, rows=by_descriptor(own), **shared)
-
-
-def differences(rows: Mapping[str, pl.DataFrame], options: DoraAssociationsOptions) -> Iterator[Estimate]:
-    """Yield the tests between each two settings of a modality, whole descriptors permuted."""
-    return (_difference(name, group, two, options) for name, group, two in _two_settings(rows))
-
-
-def _two_settings(rows: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, dict[str, Any], pl.DataFrame]]:
-    for name, every in rows.items():
-        for (modality,), own in every.group_by("modality", maintain_order=True):
-            for first, second in combinations(own["setting"].unique(maintain_order=True), 2):
-                group = {"modality": modality, "setting": first, "against": second}
-                yield name, group, own.filter(pl.col("setting").is_in([first, second]))
-
-
-def _difference(name: str, group: dict[str, Any], rows: pl.DataFrame, options: DoraAssociationsOptions) -> Estimate:
-    answers = Answers(
-        rows["value"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
-        (rows["setting"] != group["setting"]).to_numpy().astype(np.int64),
-        rows["descriptor"].rank("dense").to_numpy().astype(np.int64) - 1,
-    )
-    if name == LEVEL:
-        return _valence_estimate(name, group, mann_whitney(answers, options.plan), (1.0, "Cliff's delta", 0), options)
-    shares = Answers(answers.values / 100, answers.groups, answers.clusters)
-    return _valence_estimate(name, group, two_shares(shares, options.plan), (100.0, "percentage points", 1), options)
-
-
-def _valence_estimate(
-    name: str,
-    group: dict[str, Any],
-    tested: Tested,
-    shown: tuple[float, str, int],
-    options: DoraAssociationsOptions,
-) -> Estimate:
-    """Return the estimate of a test; `shown`: the scale of the value, its unit, and which effect stands beside it."""
-    scale, unit, beside = shown
-    value, low, high = (
-        None if end is None else scale * end
-        for end in (tested.effects[0].value, tested.effects[0].low, tested.effects[0].high)
-    )
-    return Estimate.from_flat(
-        metric=f"{name}_difference",
-        group=group,
-        value=value,
-        neutral=0.0,
-        unit=unit,
-        low=low,
-        high=high,
-        level=options.level,
-        interval=f"{options.interval} (descriptor)" if low is not None else "",
-        n=tested.n,
-        clusters=tested.clusters,
-        family=f"{name} between settings of {group['modality']}",
-        **tested.row(beside if len(tested.effects) > beside else 0),
-    )
-
-
-def unit_frame(rows: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
-    """Return the descriptors behind the means in which each counts once: the units of comparisons of runs."""
-    found = [
-        _units(by_descriptor(own), name, dimension)
-        for name, own in rows.items()
-        for dimension in (pl.lit(None, dtype=pl.String), pl.col("dimension"))
+def rows_of(found: Associations, options: DoraAssociationsOptions) -> pl.DataFrame:
+    """Return the rows of all measures that were asked about: `OF`, `UNIT`, `PLACE`, `value` and `status`."""
+    parts = {name: _averaged(name, found, options) for name in asked_of(found, options)}
+    parts |= {name + EACH: _by_descriptor(rows) for name, rows in parts.items() if name in AVERAGED}
+    if found.people is not None:
+        parts |= {ABOVE: people_rows(found, found.people), CORRECTED: error_rows(found, found.people)}
+    nothing = pl.DataFrame(schema=dict.fromkeys((OF, UNIT, *PLACE, "status"), pl.String) | {VALUE: pl.Float64})
+    number = pl.int_range(pl.len()).cast(pl.String).alias(UNIT)
+    named = [
+        rows.with_columns(pl.lit(name).alias(OF), NUMERIC, *([] if UNIT in rows.columns else [number]))
+        for name, rows in parts.items()
     ]
-    return pl.concat(found) if found else None
+    # Groups come in plan order.
+    orders = {name: found.every[name].drop_nulls().unique(maintain_order=True) for name in BY[-1]}
+    ordered = [pl.col(name).cast(pl.Enum(order)) for name, order in orders.items()]
+    return pl.concat([nothing, *named], how="diagonal_relaxed").with_columns(ordered)
 
 
-def _units(each: pl.DataFrame, name: str, dimension: pl.Expr) -> pl.DataFrame:
-    least, greatest = LIMITS[name]
-    return each.select(
-        "modality",
-        "setting",
-        dimension.alias("dimension"),
-        metric=pl.lit(name + EACH),
-        unit=pl.concat_str("dimension", "descriptor", separator=": "),
-        cluster=pl.col("descriptor"),
-        sign=pl.lit(1, dtype=pl.Int8),
-        value=pl.col("value").cast(pl.Float64),
-        least=pl.lit(least),
-        greatest=pl.lit(greatest),
-        status=pl.when(pl.col("value").is_null()).then(pl.col("status")).otherwise(pl.lit("ok")),
-    )
+def _averaged(name: str, found: Associations, options: DoraAssociationsOptions) -> pl.DataFrame:
+    if name == LEVEL:
+        return found.levels.select(*PLACE, "status", pl.col("level").alias(VALUE))
+    if name == UNDOCUMENTED:
+        marked = mark_documented(found.kept, str(options.documented))
+        return marked.select(*PLACE, (~pl.col("documented")).alias(VALUE), status=pl.lit("ok"))
+    stage, label = VALENCES[name]
+    return found.kept.select(*PLACE, (pl.col(stage) == label).alias(VALUE), status=f"{stage}_status")
 
 
-def designs(rows: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
-    """Return the descriptors behind the means of each setting, and the answers of each two settings of a modality."""
-    means = unit_frame(rows)
-    if means is None:
-        return None
-    whole = means.filter(pl.col("dimension").is_null()).drop("dimension")
-    return pl.concat([whole, *(_design_units(*one) for one in _two_settings(rows))], how="diagonal_relaxed")
+def _by_descriptor(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per descriptor: the mean of its values; missing where it has none."""
+    there = NUMERIC.is_not_null()
+    status = pl.when(there.any()).then(pl.lit("ok")).otherwise(pl.col("status").first())
+    each = rows.group_by(PLACE, maintain_order=True).agg(NUMERIC.mean(), status.alias("status"))
+    return each.with_columns(pl.concat_str("dimension", "descriptor", separator=": ").alias(UNIT))
 
 
-def _design_units(name: str, group: dict[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
-    least, greatest = LIMITS[name]
-    value = pl.col("value").cast(pl.Float64)
-    return rows.with_row_index("number").select(
-        *(pl.lit(level).alias(factor) for factor, level in group.items()),
-        metric=pl.lit(f"{name}_difference"),
-        test=pl.lit("mann-whitney" if name == LEVEL else None, dtype=pl.String),
-        unit=pl.col("number").cast(pl.String),
-        cluster=pl.col("descriptor"),
-        sign=pl.when(pl.col("setting") == group["setting"]).then(1).otherwise(-1).cast(pl.Int8),
-        value=value,
-        least=pl.lit(least),
-        greatest=pl.lit(greatest),
-        status=pl.when(value.is_null()).then(pl.col("status")).otherwise(pl.lit("ok")),
-    )
+def designs_of(rows: pl.DataFrame) -> Iterator[Design]:
+    """Yield a design per kind of rows; all draw whole descriptors."""
+    for (name,), own in rows.group_by(OF, maintain_order=True):
+        measures = tuple(_measures(str(name), own))
+        mine = partial(pl.DataFrame.filter, of=name)
+        yield Design(measures=measures, groups=((), *BY), clusters=("descriptor",), row=UNIT, rows=mine)
+
+
+def averages_of(name: str) -> tuple[SummedMeasure, ...]:
+    """Return the means of a value over associations, and over descriptors."""
+    if name == UNDOCUMENTED:
+        return (NEW,)
+    return (AVERAGED[name].over(name), *(STEP_SHARES if name == LEVEL else ()), AVERAGED[name].each(name))
+
+
+def _measures(name: str, rows: pl.DataFrame) -> Iterator[SummedMeasure]:
+    if name == ABOVE:
+        yield JUDGE_ABOVE
+    elif name == CORRECTED:
+        for cell, own in rows.group_by(*CELL, maintain_order=True):
+            group = dict(zip(CELL, map(str, cell), strict=True))
+            known = own.filter("known")["descriptor"]
+            facts = {"people": len(known), "descriptors": known.n_unique()}
+            yield corrected(group=group, where=_at(**group), facts=facts)
+    else:
+        kind = name.removesuffix(EACH)
+        yield from (own for own in averages_of(kind) if own.name.endswith(EACH) == (name != kind))
+    for (modality,), own in rows.group_by("modality", maintain_order=True) if name in AVERAGED else ():
+        for first, second in combinations(own["setting"].cast(pl.String).unique(maintain_order=True), 2):
+            yield AVERAGED[name].between(
+                name,
+                first,
+                second,
+                where=_at(modality=str(modality)),
+                group={"modality": str(modality), "setting": first, "against": second},
+                family=lambda by, own=f"{name} between settings of {modality}": own,
+            )
+
+
+def _at(**levels: str) -> pl.Expr:
+    return pl.all_horizontal(pl.col(name) == level for name, level in levels.items())

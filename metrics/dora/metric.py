@@ -7,88 +7,95 @@ filters (`docs/statistics.md`, Salience of associations).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
-from ...core.contracts import Metric, Options
+from ...core.contracts import Options
 from ...core.contracts.errors import DataError
-from ...core.contracts.estimates import Chart, Estimate, Example, Listing, Measure
-from ...core.statistics.estimates import correct
+from ...core.contracts.estimates import Caveat, Chart, Estimate, Example, Listing
+from ...core.statistics.declared import DeclaredMetric
+from ...core.statistics.declared_rows import Design
+from ...core.statistics.estimates import FEW, correct
+from ...core.statistics.measures import SummedMeasure
 from ...probes.dora.terms import PLACE
 from .across import listings
 from .charts import draw
 from .counts import (
     Associations,
-    agreement_estimates,
     count_estimates,
     gather,
     judged_estimates,
     missing_by_stage,
     overlap_estimates,
-    share_measures,
-    undocumented,
     unreadable_kinds,
 )
-from .means import designs, differences, mean_estimates, measures, unit_frame, valued
-from .measures import MEASURES
+from .means import designs_of, nothing_counts, rows_of
+from .measures import BY, COUNTED, DECLARED, EACH
 from .options import DoraAssociationsOptions
-from .people import calibration, corrected_levels
+from .people import agreements
 from .published import reappeared
 from .words import conclude, examples_of, headline, methods
-
-if TYPE_CHECKING:
-    from .counts import Averaged
 
 __all__ = ["DoraAssociations", "DoraAssociationsOptions"]
 
 
-class DoraAssociations(Metric):
-    """Words said of descriptors more often than by chance, with their valence and bias level."""
+class DoraAssociations(DeclaredMetric):
+    """Words said of descriptors more often than by chance, with their valence and bias level.
+
+    `observations` has all stages: `completions` (`word`), `descriptions` and `impressions` (`text`, `image`),
+    `sentiment` and `toxicity` (`word`, `label`), `levels` (`word`, `judgement`, `level` from 1 to 5).
+    """
 
     options: ClassVar[type[Options]] = DoraAssociationsOptions
-    measures: ClassVar[Mapping[str, Measure]] = MEASURES
     needs: ClassVar[frozenset[str]] = frozenset({"stage", *PLACE, "status", "reason", "key"})
     """And the columns of the stages: `word`, `text`, `image`, `label`, `judgement`, `level`."""
     every_stage: ClassVar[bool] = True
     files: ClassVar[frozenset[str]] = frozenset({"documented", "human"})
+    groups = ((), *BY)
+    clusters = ("descriptor",)
+    measures = DECLARED
+    others = COUNTED
 
-    def compute(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Estimate]:
-        """Return the estimates: counts, valence and levels by setting and dimension, differences, overlap, missing.
+    def columns(self, options: DoraAssociationsOptions) -> frozenset[str]:
+        """Return the columns that are read of every stage."""
+        return self.needs
 
-        `observations` has all stages: `completions` (`word`), `descriptions` and `impressions` (`text`, `image`),
-        `sentiment` and `toxicity` (`word`, `label`), `levels` (`word`, `judgement`, `level` from 1 to 5).
+    def rows(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> pl.DataFrame:
+        """Return the rows of all means and differences.
 
         Raises:
             DataError: a column is absent, or a file that an option names cannot be used.
         """
+        return rows_of(_gathered(observations, options), options)
+
+    def design_of(self, rows: pl.DataFrame, options: DoraAssociationsOptions) -> Sequence[Design]:
+        """Return a design per kind of rows."""
+        return list(designs_of(rows))
+
+    def compute(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Estimate]:
+        """Return the estimates: counts, valence and levels by setting and dimension, differences, overlap, missing."""
         found = _gathered(observations, options)
-        rows = valued(found)
-        averaged: list[Averaged] = [*measures(rows), *share_measures(found)]
-        if options.documented is not None:
-            averaged.append(undocumented(found, options.documented))
-        tested = [*differences(rows, options), *overlap_estimates(found, options)]
-        if options.human is not None:
-            tested += calibration(found, options.human, options)
-            tested += corrected_levels(found, options.human, options)
         return [
             *count_estimates(found),
-            *mean_estimates(averaged, found.every, options),
-            *correct(tested, options.correction, options.alpha, "comparisons"),
+            *nothing_counts(found, options),
+            *(_few_judged(e) for e in self.measured(rows_of(found, options), options)),
+            *correct(list(overlap_estimates(found, options)), options.correction, options.alpha, "comparisons"),
             *reappeared(found),
             *judged_estimates(found),
-            *agreement_estimates(found, options),
+            *agreements(found, options),
             *missing_by_stage(observations, options),
             *unreadable_kinds(observations),
         ]
 
     def units(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> pl.DataFrame | None:
-        """Return the descriptors behind the means that count each of them once."""
-        return unit_frame(valued(_gathered(observations, options)))
+        """Return the descriptors of the means that count each once: the associations differ between runs."""
+        return self._units(observations, options, _each)
 
     def designs(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> pl.DataFrame | None:
         """Return the same without dimensions, and the answers that tests between settings compare."""
-        return designs(valued(_gathered(observations, options)))
+        found = self._units(observations, options, lambda own: _each(own) or "against" in own.group, True)
+        return None if found is None else found.filter(pl.col("dimension").is_null()).drop("dimension")
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State how many associations there are, and how negative they are."""
@@ -113,6 +120,16 @@ class DoraAssociations(Metric):
     def examples(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Example]:
         """Rank the associations by setting and dimension, and show images beside their descriptions."""
         return examples_of(_gathered(observations, options), observations, options)
+
+
+def _each(measure: SummedMeasure) -> bool:
+    return measure.name.endswith(EACH)
+
+
+def _few_judged(estimate: Estimate) -> Estimate:
+    """Return the estimate with what to know of its interval where few descriptors have judgements of people."""
+    few = estimate.low is not None and float(estimate.facts.get("descriptors") or FEW) < FEW
+    return estimate.replace(caveats=tuple({*estimate.caveats, Caveat.FEW_CLUSTERS})) if few else estimate
 
 
 def _gathered(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Associations:

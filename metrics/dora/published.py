@@ -15,8 +15,9 @@ from ...probes.dora import terms
 from ...probes.dora.content_words import lemmas
 from ...probes.dora.documented import names_of
 from .counts import Associations
+from .measures import REAPPEARED
 
-REAPPEARED, ANY = "reappeared", "any"
+ANY = "any"
 Pair = tuple[frozenset[str], str]
 
 

@@ -13,8 +13,8 @@ from ...probes.dora.associations import ranked
 from ...probes.dora.documented import mark_documented
 from ...probes.dora.salience import METHODS
 from ...probes.dora.terms import CELL, STAGES
-from .counts import DISTINCT, JUDGED, OTHERS, SALIENT, UNDOCUMENTED, Associations
-from .means import EACH, LEVEL, VALENCES
+from .counts import OTHERS, Associations
+from .measures import DISTINCT, EACH, JUDGED, LEVEL, SALIENT, UNDOCUMENTED, VALENCES
 from .options import DoraAssociationsOptions
 
 LISTED = 20

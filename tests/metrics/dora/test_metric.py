@@ -7,7 +7,8 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.words import HITS, OF
-from prejudge.metrics.dora.counts import OTHERS, STEPS, gather
+from prejudge.metrics.dora.counts import OTHERS, gather
+from prejudge.metrics.dora.measures import STEPS
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
 from prejudge.probes.dora.associations import PAIR
 from prejudge.probes.dora.content_words import lemmas
@@ -77,7 +78,7 @@ def test_a_difference_between_settings_is_found_and_corrected():
     found = {(e.group["setting"], e.group["against"]): e for e in of(estimates(frame), "negative_difference")}
     assert found["noun", "verb"].value == 100 and found["noun", "verb"].p_adjusted < 0.05
     assert found["verb", "adjective"].value == 0 and found["verb", "adjective"].p_adjusted == 1
-    assert "3 comparisons" in found["noun", "verb"].test.family
+    assert "3 tests" in found["noun", "verb"].test.family
 
 
 def test_levels_are_shared_out_over_the_steps(planted):

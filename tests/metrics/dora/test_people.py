@@ -6,8 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from prejudge.metrics.dora.counts import Associations
+from prejudge.metrics.dora.means import OF, rows_of
+from prejudge.metrics.dora.measures import AMONG, CORRECTED
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
-from prejudge.metrics.dora.people import calibration, corrected_levels
+from prejudge.metrics.dora.people import agreements
 from prejudge.probes.dora.content_words import lemmas
 from prejudge.probes.dora.people import read_levels, rows_to_rate
 
@@ -15,13 +18,6 @@ from .frames import WORDS, study
 
 STABLE = [word for word in WORDS if lemmas([word]) == [word]][:20]
 """Associations of each descriptor: words that are their own lemmas."""
-
-
-class Gathered:
-    """What the measures of people read of a run."""
-
-    def __init__(self, levels):
-        self.levels = levels
 
 
 def judged(seed, descriptors=40):
@@ -44,9 +40,15 @@ def annotated(levels, truth, rows, seed, path):
     return sheet
 
 
+def gathered(levels, path):
+    """Return a run of which these are the judgements, and what people said."""
+    return Associations(None, levels, levels.clear(), levels, levels.clear(), ("levels",), read_levels([str(path)]))
+
+
 def corrected(levels, path, **given):
-    options = DoraAssociationsOptions(**{"resamples": 399, **given})
-    return list(corrected_levels(Gathered(levels), str(path), options))
+    options, metric = DoraAssociationsOptions(**{"resamples": 399, **given}), DoraAssociations()
+    rows = rows_of(gathered(levels, path), options)
+    return metric.measured(rows.filter(pl.col(OF) == CORRECTED), options)
 
 
 def test_sheets_have_each_level_and_dimension_and_no_judge(tmp_path):
@@ -84,7 +86,7 @@ def test_the_interval_has_the_error_of_the_correction(tmp_path):
     for seed in range(120):
         levels, truth = judged(seed)
         annotated(levels, truth, 100, seed, tmp_path / "people.csv")
-        (found,) = corrected(levels, tmp_path / "people.csv")
+        (found,) = corrected(levels, tmp_path / "people.csv", resamples=199)
         covered += found.low <= whole <= found.high
         plain += abs(levels["level"].mean() - whole) < (found.high - found.low) / 2
         widths.append(found.high - found.low)
@@ -118,9 +120,9 @@ def test_people_who_agree_and_people_who_do_not(tmp_path):
             for who in ("a", "b", "c")
         )
         said.write_csv(tmp_path / f"{name}.csv")
-        options = DoraAssociationsOptions(resamples=399)
-        among = next(iter(calibration(Gathered(levels), str(tmp_path / f"{name}.csv"), options)))
-        assert among.metric == "people_alpha" and among.n == 60 and among.facts["raters"] == 3
+        found = agreements(gathered(levels, tmp_path / f"{name}.csv"), DoraAssociationsOptions(resamples=399))
+        (among,) = [e for e in found if e.metric == AMONG]
+        assert among.n == 60 and among.facts["raters"] == 3
         if name == "alike":
             assert among.value == 1
         else:
