@@ -1,6 +1,6 @@
-"""A plugin of pytest: `pytest --prejudge-policy FILE --prejudge-run RUN` has one test per rule of the policy.
+"""A plugin of pytest: one test per rule of a policy, and the fixture `chaos_server`.
 
-pytest loads it in every environment that has prejudge, so it imports the rest of prejudge only if a policy is given.
+pytest loads it in every environment that has prejudge, so it imports the rest of prejudge only when it is used.
 """
 
 from __future__ import annotations
@@ -104,3 +104,10 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     if policy is not None:
         path = config.invocation_params.dir / policy
         items.extend(PolicyFile.from_parent(session, path=path).collect())
+
+
+@pytest.fixture
+def chaos_server() -> Iterator[Any]:
+    """Return a server that misbehaves as it is told: `prejudge.testing.ChaosServer`."""
+    with import_module("prejudge.testing.chaos").ChaosServer() as server:
+        yield server

@@ -25,17 +25,22 @@ from __future__ import annotations
 from ._garbage import GARBAGE
 from ._hostile import HOSTILE
 from .adapters import AdapterContract
+from .chaos import BEHAVIOURS, Behaviour, ChaosServer, Reply
 from .errors import raises_code
 from .metrics import MetricContract
 from .observing import guesses, observe
 from .probes import ProbeContract
 
 __all__ = [
+    "BEHAVIOURS",
     "GARBAGE",
     "HOSTILE",
     "AdapterContract",
+    "Behaviour",
+    "ChaosServer",
     "MetricContract",
     "ProbeContract",
+    "Reply",
     "guesses",
     "observe",
     "raises_code",

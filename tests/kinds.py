@@ -82,7 +82,7 @@ PLACES = {
 }
 FIXTURES = {
     "models": {"make_causal", "make_classifier", "make_encoder", "make_masked", "make_pipeline"},
-    "servers": {"chromium", "postgresql", "server", "start_server"},
+    "servers": {"chaos_server", "chromium", "postgresql", "server", "start_server"},
     "slow": {"site", "wheel"},
 }
 

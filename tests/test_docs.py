@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 import types
+import urllib.request
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -30,6 +31,7 @@ from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.gate.policy import parse_policy
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, list_runs
+from prejudge.testing import ChaosServer
 
 from .docs_pages import PAGES, ROOT, SHELL, Block, blocks, blocks_of, lines_of, name_of, told_commands
 
@@ -138,6 +140,22 @@ def code_of_an_error(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch)
     assert said.getvalue().strip() == block.text.rpartition("  # ")[2].strip()
 
 
+def before_the_chaos_server(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test, with a caller in the place of an adapter."""
+
+    def ask_my_adapter(url: str) -> list[bytes]:
+        call = urllib.request.Request(f"{url}/chat/completions", b'{"model": "m", "messages": [{"content": "a"}]}')
+        call.add_header("Authorization", "Bearer key")
+        with urllib.request.urlopen(call) as answer:
+            return [answer.read()]
+
+    names: dict[str, Any] = {"ask_my_adapter": ask_my_adapter}
+    exec(compile(block.text, name_of(block.page), "exec"), names)
+    with ChaosServer() as server:
+        names["test_retries"](server)
+        assert server.seen
+
+
 RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "def prejudge_studies": studies_of_a_plugin,
     "prejudge.run(": run_of_a_study,
@@ -147,6 +165,7 @@ RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "DeclaredMetric": declared_metric,
     "def prejudge_probes": hook_of_a_plugin,
     "class TestProbe": kit_of_a_plugin,
+    "chaos_server": before_the_chaos_server,
     "error.code": code_of_an_error,
 }
 """How a block is run, by what stands in it."""

@@ -16,7 +16,7 @@ import pytest
 from prejudge.core.catalogue.plugins import load_target
 from prejudge.core.contracts.adapter import ModelAdapter, Services
 from prejudge.core.contracts.options import build_options
-from prejudge.testing import AdapterContract
+from prejudge.testing import AdapterContract, ChaosServer
 
 from .cases import CASES, Case
 
@@ -45,15 +45,12 @@ def maker(case: Case, settings: dict[str, Any]) -> Callable[[], ModelAdapter]:
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[Callable[[], str]]:
     """Return a function that starts a server that speaks OpenAI's API, once, and returns its address."""
-    running: list[Any] = []
+    running: list[ChaosServer] = []
 
     def start() -> str:
         if not running:
-            # Imported late: it needs a package of the adapter's extra.
-            from ..adapters.fault_server import FaultServer
-
-            running.append(FaultServer())
-        return str(running[0].url)
+            running.append(ChaosServer())
+        return running[0].url
 
     yield start
     for server in running:

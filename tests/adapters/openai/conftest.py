@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.core.contracts.adapter import Services
+from prejudge.testing import ChaosServer
 
 from ..real_servers import serve_python
 
 if any(find_spec(package) is None for package in ("openai", "aiohttp")):
     # The extra 'openai' is not installed: there is nothing to test here.
     collect_ignore_glob = ["test_*.py"]
-else:
-    # Shared by several test modules; under importlib mode a test folder is no package to import from.
-    _spec = importlib.util.spec_from_file_location("fault_server", Path(__file__).parents[1] / "fault_server.py")
-    assert _spec and _spec.loader
-    fault_server = sys.modules.setdefault("fault_server", importlib.util.module_from_spec(_spec))
-    if not hasattr(fault_server, "FaultServer"):
-        _spec.loader.exec_module(fault_server)
 
 KEY = "sk-test-Zq9/very+secret=key~0123456789"
 
@@ -45,17 +36,15 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 
 
 @pytest.fixture(scope="session")
-def _server() -> Iterator[Any]:
-    server = fault_server.FaultServer()
-    yield server
-    server.close()
+def _server() -> Iterator[ChaosServer]:
+    with ChaosServer() as server:
+        yield server
 
 
 @pytest.fixture
-def server(_server: Any) -> Any:
+def server(_server: ChaosServer) -> ChaosServer:
     """Return a server without a history that answers well."""
-    _server.plan, _server.seen, _server.delay, _server.model = [], [], 0.0, fault_server.answer_well
-    _server.busy = _server.most_busy = 0
+    _server.clear()
     return _server
 
 
@@ -75,7 +64,7 @@ def transport(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def ask(server: Any) -> Callable[..., list[Any]]:
+def ask(server: ChaosServer) -> Callable[..., list[Any]]:
     """Return `ask(*requests, **settings)`: the answers and errors of the adapter in front of the server."""
 
     async def once(requests: tuple[Any, ...], settings: dict[str, Any], hooks: dict[str, Any]) -> list[Any]:

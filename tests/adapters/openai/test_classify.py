@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from fault_server import Answer, chat, expected, log_probability, problem
 
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.core.contracts.errors import PermanentError, UnsupportedOperationError, UsageError
 from prejudge.core.contracts.records import Classify
-from prejudge.testing import raises_code
+from prejudge.testing import Reply, raises_code
+from prejudge.testing.chaos.tiny import chat, expected, log_probability, problem
 
 LABELS = (" good", " bad")
 GOOD = Classify(text="It is {fine}.")
@@ -41,7 +41,7 @@ def test_decisions_are_asked(ask, server):
 
 
 def test_refused_decision_is_refused(ask, server):
-    server.plan = [Answer(body={"answers": [{"type": "refusal", "name": "label"}]})]
+    server.plan = [Reply(body={"answers": [{"type": "refusal", "name": "label"}]})]
     (answer,) = ask(GOOD, classify="decisions", labels=LABELS)
     assert (answer.status, answer.probabilities) == ("refused", {})
 
@@ -54,13 +54,13 @@ def test_systemone_is_asked(ask, server):
 
 def test_untold_label_is_an_error(ask, server):
     shares = [{"value": "good", "probability": 1.0}]
-    server.plan = [Answer(body={"answers": [{"type": "choice", "probabilities": shares}]})]
+    server.plan = [Reply(body={"answers": [{"type": "choice", "probabilities": shares}]})]
     assert isinstance(ask(GOOD, classify="decisions", labels=LABELS)[0], PermanentError)
 
 
 @pytest.mark.parametrize("said", ["good", " Good.\n", "**GOOD**", '"good"', "\u201cgood.\u201d"])
 def test_label_in_words_is_read(ask, server, said):
-    server.plan = [Answer(body=chat(said))]
+    server.plan = [Reply(body=chat(said))]
     (answer,) = ask(GOOD, classify="generate", labels=LABELS)
     assert (answer.status, answer.probabilities) == ("ok", {"good": 1.0, "bad": 0.0})
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (7, 3)
@@ -70,14 +70,14 @@ def test_label_in_words_is_read(ask, server, said):
     "said", ["", ".", "not good", "good or bad", "good\nbad", "Label: good", "goodness", "good, I think", "1", "good!"]
 )
 def test_words_that_are_no_label_are_never_guessed(ask, server, said):
-    server.plan = [Answer(body=chat(said))]
+    server.plan = [Reply(body=chat(said))]
     (answer,) = ask(GOOD, classify="generate", labels=LABELS)
     assert isinstance(answer, PermanentError)
     assert answer.code == "endpoint.label" and repr(said) in str(answer)
 
 
 def test_label_that_was_cut_off_is_not_read(ask, server):
-    server.plan = [Answer(body=chat("good", "length"))]
+    server.plan = [Reply(body=chat("good", "length"))]
     (answer,) = ask(GOOD, classify="generate", labels=("good", "good enough"))
     assert isinstance(answer, PermanentError)
 
@@ -97,26 +97,26 @@ def test_room_for_words_is_that_of_the_settings(ask, server):
 
 @pytest.mark.parametrize("body", [chat("I'm sorry, but I can't help with that."), chat(None, refusal="No.")])
 def test_refused_words_are_refused(ask, server, body):
-    server.plan = [Answer(body=body)]
+    server.plan = [Reply(body=body)]
     (answer,) = ask(GOOD, classify="generate", labels=LABELS)
     assert (answer.status, answer.probabilities) == ("refused", {})
 
 
 def test_label_that_reads_like_a_refusal_is_a_label(ask, server):
-    server.plan = [Answer(body=chat("I can't answer"))]
+    server.plan = [Reply(body=chat("I can't answer"))]
     (answer,) = ask(GOOD, classify="generate", labels=("yes", "I can't answer"))
     assert answer.probabilities == {"yes": 0.0, "I can't answer": 1.0}
 
 
 def test_filtered_words_are_filtered(ask, server):
-    server.plan = [Answer(body=chat("good", "content_filter"))]
+    server.plan = [Reply(body=chat("good", "content_filter"))]
     (answer,) = ask(GOOD, classify="generate", labels=LABELS)
     assert (answer.status, answer.probabilities) == ("filtered", {})
 
 
 @pytest.mark.parametrize("way", ["likelihood", "generate", "decisions", "systemone"])
 def test_filtered_question_is_filtered(ask, server, way):
-    server.plan = [Answer(400, problem("content_filter"))]
+    server.plan = [Reply(400, problem("content_filter"))]
     (answer,) = ask(GOOD, classify=way, labels=LABELS, likelihood="echo")
     assert (answer.status, answer.probabilities) == ("filtered", {})
 

@@ -6,10 +6,11 @@ import base64
 import hashlib
 
 import pytest
-from fault_server import Answer, picture, problem
 
 from prejudge.core.contracts.errors import PermanentError, TransientError
 from prejudge.core.contracts.records import Draw, Drawing, Embed, Embedding, Usage
+from prejudge.testing import Reply
+from prejudge.testing.chaos.tiny import picture, problem
 
 
 def keep(data: bytes, media_type: str) -> str:
@@ -25,7 +26,7 @@ def test_embed_gives_the_vector(ask, transport):
 
 @pytest.mark.parametrize("vector", [[], [1.0, 1e400]])
 def test_vector_that_is_none_is_an_error(ask, server, vector):
-    server.plan = [Answer(body=f'{{"data": [{{"embedding": {str(vector).replace("inf", "1e400")}}}]}}')]
+    server.plan = [Reply(body=f'{{"data": [{{"embedding": {str(vector).replace("inf", "1e400")}}}]}}')]
     assert isinstance(ask(Embed(text="a"))[0], PermanentError | TransientError)
 
 
@@ -58,7 +59,7 @@ def test_setting_without_a_place_is_an_error(ask, server, field):
 
 
 def test_filtered_image_is_no_image(ask, server):
-    server.plan = [Answer(400, problem("content_policy_violation"))]
+    server.plan = [Reply(400, problem("content_policy_violation"))]
     assert ask(Draw(prompt="a"), keep=keep)[0] == Drawing(image=None, status="filtered")
 
 
@@ -78,11 +79,11 @@ def test_image_needs_a_place(ask):
     ],
 )
 def test_image_that_is_none_is_an_error(ask, server, image):
-    server.plan = [Answer(body={"data": [image]})]
+    server.plan = [Reply(body={"data": [image]})]
     assert isinstance(ask(Draw(prompt="a"), keep=keep)[0], PermanentError)
 
 
 @pytest.mark.parametrize("question", [Draw(prompt="a"), Embed(text="a")])
 def test_empty_answer_is_transient(ask, server, question):
-    server.plan = [Answer(body={"data": []})]
+    server.plan = [Reply(body={"data": []})]
     assert isinstance(ask(question, keep=keep)[0], TransientError)

@@ -13,9 +13,7 @@ import time
 from email.utils import format_datetime
 from typing import Any
 
-import fault_server
 import pytest
-from fault_server import Answer, chat, problem
 
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.adapters.openai.errors import read_wait
@@ -27,12 +25,14 @@ from prejudge.core.contracts.errors import (
     TransientError,
 )
 from prejudge.core.contracts.records import Draw, Embed, Generate, Message, Text
+from prejudge.testing import ChaosServer, Reply
+from prejudge.testing.chaos.tiny import chat, problem
 
 QUESTION = Generate(messages=(Message("user", (Text("q"),)),))
 PICTURE = Draw(prompt="p", seed=1, width=64, height=64)
 
 
-def fail(ask: Any, server: Any, answer: Answer, **settings: Any) -> ModelError:
+def fail(ask: Any, server: Any, answer: Reply, **settings: Any) -> ModelError:
     server.plan = [answer]
     (error,) = ask(QUESTION, **settings)
     assert isinstance(error, ModelError)
@@ -43,7 +43,7 @@ def fail(ask: Any, server: Any, answer: Answer, **settings: Any) -> ModelError:
 
 @pytest.mark.parametrize("status", [408, 409, 500, 502, 503, 504, 529])
 def test_server_trouble_is_transient(ask, server, transport, status):
-    error = fail(ask, server, Answer(status, problem(None, "try later")), transport=transport)
+    error = fail(ask, server, Reply(status, problem(None, "try later")), transport=transport)
     assert type(error) is TransientError
     assert error.code == "endpoint.server" and str(status) in str(error)
     assert "try later" in str(error)
@@ -51,25 +51,25 @@ def test_server_trouble_is_transient(ask, server, transport, status):
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_refused_request_is_permanent(ask, server, transport, status):
-    error = fail(ask, server, Answer(status, problem("bad", "unknown field 'x'")), transport=transport)
+    error = fail(ask, server, Reply(status, problem("bad", "unknown field 'x'")), transport=transport)
     assert type(error) is PermanentError
     assert error.code == "endpoint.refused" and "unknown field 'x'" in str(error)
 
 
 @pytest.mark.parametrize(("status", "code"), [(401, "endpoint.key"), (403, "endpoint.key"), (402, "endpoint.account")])
 def test_refused_key_stops_the_run(ask, server, transport, status, code):
-    error = fail(ask, server, Answer(status, problem(None)), transport=transport)
+    error = fail(ask, server, Reply(status, problem(None)), transport=transport)
     assert type(error) is AuthenticationError and error.code == code
 
 
 def test_used_up_quota_stops_the_run(ask, server, transport):
-    error = fail(ask, server, Answer(429, problem("insufficient_quota"), {"retry-after": "1"}), transport=transport)
+    error = fail(ask, server, Reply(429, problem("insufficient_quota"), {"retry-after": "1"}), transport=transport)
     assert type(error) is AuthenticationError
     assert error.code == "endpoint.account"
 
 
 def test_unknown_model_is_named(ask, server):
-    error = fail(ask, server, Answer(404, problem("model_not_found", "no such model")), model="gpt-9")
+    error = fail(ask, server, Reply(404, problem("model_not_found", "no such model")), model="gpt-9")
     assert type(error) is PermanentError
     assert error.code == "endpoint.not-found" and "'gpt-9'" in str(error)
 
@@ -78,7 +78,7 @@ def test_unknown_model_is_named(ask, server):
     ("headers", "seconds"), [({}, None), ({"Retry-After": "7"}, 7.0), ({"retry-after-ms": "250"}, 0.25)]
 )
 def test_rate_limit_carries_the_wait(ask, server, transport, headers, seconds):
-    error = fail(ask, server, Answer(429, problem("rate_limit_exceeded"), headers), transport=transport)
+    error = fail(ask, server, Reply(429, problem("rate_limit_exceeded"), headers), transport=transport)
     assert isinstance(error, RateLimitError)
     assert error.retry_after == seconds
     assert error.code == "endpoint.rate-limit"
@@ -112,32 +112,32 @@ def test_wait_is_read(headers, seconds):
 
 def test_slow_answer_is_transient(ask, server, transport):
     began = time.monotonic()
-    error = fail(ask, server, Answer(body=chat("late"), delay=1.0), transport=transport, timeout_seconds=0.2)
+    error = fail(ask, server, Reply(body=chat("late"), delay=1.0), transport=transport, timeout_seconds=0.2)
     assert type(error) is TransientError
     assert error.code == "endpoint.timeout" and "0.2 s" in str(error)
     assert time.monotonic() - began < 5
 
 
 def test_cut_connection_is_transient(ask, server, transport):
-    error = fail(ask, server, Answer(cut=True), transport=transport)
+    error = fail(ask, server, Reply(way="cut"), transport=transport)
     assert type(error) is TransientError
     assert error.code == "endpoint.connection"
 
 
 def test_half_answer_is_transient(ask, server, transport):
-    error = fail(ask, server, Answer(body=chat("x" * 2000), half=True), transport=transport)
+    error = fail(ask, server, Reply(body=chat("x" * 2000), way="half"), transport=transport)
     assert type(error) is TransientError
     assert error.code == "endpoint.connection"
 
 
 def test_broken_json_is_transient(ask, server, transport):
-    error = fail(ask, server, Answer(body='{"choices": ['), transport=transport)
+    error = fail(ask, server, Reply(body='{"choices": ['), transport=transport)
     assert type(error) is TransientError
     assert error.code == "endpoint.not-json"
 
 
 def test_page_in_place_of_json_is_transient(ask, server, transport):
-    error = fail(ask, server, Answer(body="<html>log in</html>", content_type="text/html"), transport=transport)
+    error = fail(ask, server, Reply(body="<html>log in</html>", content_type="text/html"), transport=transport)
     assert type(error) is TransientError
     assert error.code == "endpoint.not-json" and "text/html" in str(error)
     assert "<html>" not in str(error)
@@ -145,21 +145,21 @@ def test_page_in_place_of_json_is_transient(ask, server, transport):
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b'{"choices": [{"text": 3}]}', b"\xff\xfe"])
 def test_json_that_is_no_answer_is_transient(ask, server, body):
-    assert type(fail(ask, server, Answer(body=body))) is TransientError
+    assert type(fail(ask, server, Reply(body=body))) is TransientError
 
 
 def test_error_wrapped_in_success_keeps_its_meaning(ask, server):
-    error = fail(ask, server, Answer(200, {"error": {"code": 429, "message": "upstream is busy"}}))
+    error = fail(ask, server, Reply(200, {"error": {"code": 429, "message": "upstream is busy"}}))
     assert isinstance(error, RateLimitError)
 
 
 @pytest.mark.parametrize("body", [{"detail": "not here"}, {"message": "not here"}, {"error": "not here"}])
 def test_other_shapes_of_errors_are_read(ask, server, body):
-    assert "not here" in str(fail(ask, server, Answer(400, body)))
+    assert "not here" in str(fail(ask, server, Reply(400, body)))
 
 
 def test_redirect_is_not_followed(ask, server, transport):
-    error = fail(ask, server, Answer(308, "", {"Location": server.url + "/other"}), transport=transport)
+    error = fail(ask, server, Reply(308, "", {"Location": server.url + "/other"}), transport=transport)
     assert type(error) is PermanentError
     assert len(server.seen) == 1
     assert error.code == "endpoint.redirect"
@@ -187,9 +187,8 @@ def secure_server(tmp_path):
     subprocess.run([*command, "-keyout", pem, "-out", tmp_path / "cert.pem"], check=True, capture_output=True)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(tmp_path / "cert.pem", pem)
-    server = fault_server.FaultServer(context)
-    yield server
-    server.close()
+    with ChaosServer(tls=context) as server:
+        yield server
 
 
 def test_untrusted_certificate_is_permanent(ask, secure_server, transport):
@@ -205,19 +204,19 @@ def test_plain_server_behind_https_is_transient(ask, server, transport):
 
 
 def test_nothing_is_retried(ask, server, transport):
-    server.plan = [Answer(500, problem(None))]
+    server.plan = [Reply(500, problem(None))]
     ask(QUESTION, transport=transport)
     assert len(server.seen) == 1
 
 
 def test_one_failure_leaves_the_others(ask, server):
-    server.plan = [Answer(500, problem(None))]
+    server.plan = [Reply(500, problem(None))]
     answers = ask(*[QUESTION] * 5)
     assert sum(isinstance(answer, TransientError) for answer in answers) == 1
 
 
 def test_filter_without_a_text_is_permanent(ask, server):
-    server.plan = [Answer(400, problem("content_filter"))]
+    server.plan = [Reply(400, problem("content_filter"))]
     (error,) = ask(Embed(text="q"))
     assert isinstance(error, PermanentError)
 
@@ -233,7 +232,7 @@ def test_cancelled_call_frees_its_connection(server):
         adapter = OpenAIApi(
             OpenAIOptions(model="tiny", base_url=server.url, api_key_env="OPENAI_API_KEY", concurrency=1)
         )
-        server.plan = [Answer(body=chat("never"), delay=30)]
+        server.plan = [Reply(body=chat("never"), delay=30)]
         task = asyncio.create_task(adapter.generate(QUESTION))
         await asyncio.sleep(0.1)
         task.cancel()
@@ -261,7 +260,7 @@ def test_closed_adapter_says_so(server):
 def test_reply_of_any_size_is_not_read(ask, server, transport, compressed):
     body = json.dumps(chat("x" * (3 << 20))).encode()
     headers = {"Content-Encoding": "gzip"} if compressed else {}
-    server.plan = [Answer(body=gzip.compress(body) if compressed else body, headers=headers) for _ in range(2)]
+    server.plan = [Reply(body=gzip.compress(body) if compressed else body, headers=headers) for _ in range(2)]
     (answer,) = ask(QUESTION, transport=transport, reply_mib=1)
     assert isinstance(answer, PermanentError) and answer.code == "endpoint.too-large" and "1 MiB" in str(answer)
     assert answer.__cause__ is None and answer.__context__ is None
@@ -270,6 +269,6 @@ def test_reply_of_any_size_is_not_read(ask, server, transport, compressed):
 
 
 def test_image_may_be_larger_than_a_text(ask, server, transport):
-    server.plan = [Answer(500, "x" * (3 << 20)), Answer(500, "x" * (9 << 20))]
+    server.plan = [Reply(500, "x" * (3 << 20)), Reply(500, "x" * (9 << 20))]
     codes = [ask(PICTURE, transport=transport, reply_mib=1)[0].code for _ in range(2)]
     assert codes == ["endpoint.server", "endpoint.too-large"]

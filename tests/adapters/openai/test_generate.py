@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fault_server import Answer, chat, problem
 
 from prejudge.core.contracts.errors import PermanentError, TransientError
 from prejudge.core.contracts.records import Generate, Generation, Message, Sampling, Text, Usage
+from prejudge.testing import Reply
+from prejudge.testing.chaos.tiny import chat, problem
 
 
 def say(text: str, **fields: Any) -> Generate:
@@ -92,7 +93,7 @@ def test_alternatives_are_reported(ask):
 
 
 def test_missing_alternatives_are_an_error(ask, server):
-    server.plan = [Answer(body=chat("yes"))]
+    server.plan = [Reply(body=chat("yes"))]
     (answer,) = ask(say("q", top_logprobs=3))
     assert isinstance(answer, PermanentError)
     assert answer.code == "endpoint.no-logprobs"
@@ -102,31 +103,31 @@ def test_marker_of_absence_is_no_log_probability(ask, server):
     body = chat("yes")
     alternatives = [{"token": "yes", "logprob": -0.1}, {"token": "no", "logprob": -9999.0}]
     body["choices"][0]["logprobs"] = {"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": alternatives}]}
-    server.plan = [Answer(body=body)]
+    server.plan = [Reply(body=body)]
     (answer,) = ask(say("q", top_logprobs=2))
     assert [one.token for one in answer.top_logprobs[0]] == ["yes"]
 
 
 def test_empty_text_is_an_answer(ask, server):
-    server.plan = [Answer(body=chat(None, "length"))]
+    server.plan = [Reply(body=chat(None, "length"))]
     assert ask(say("q"))[0] == Generation(text="", finish_reason="length", usage=Usage(input_tokens=7, output_tokens=3))
 
 
 def test_refusal_field_is_a_refusal(ask, server):
-    server.plan = [Answer(body=chat(None, refusal="No, thank you."))]
+    server.plan = [Reply(body=chat(None, refusal="No, thank you."))]
     (answer,) = ask(say("q"))
     assert (answer.status, answer.text) == ("refused", "No, thank you.")
 
 
 def test_content_filter_finish_is_filtered(ask, server):
-    server.plan = [Answer(body=chat("half a", "content_filter"))]
+    server.plan = [Reply(body=chat("half a", "content_filter"))]
     (answer,) = ask(say("q"))
     assert (answer.status, answer.text) == ("filtered", "half a")
 
 
 @pytest.mark.parametrize("code", ["content_filter", "content_policy_violation"])
 def test_content_filter_error_is_filtered(ask, server, transport, code):
-    server.plan = [Answer(400, problem(code))]
+    server.plan = [Reply(400, problem(code))]
     (answer,) = ask(say("q"), transport=transport)
     assert answer == Generation(text="", status="filtered", finish_reason=code)
 
@@ -135,7 +136,7 @@ def test_content_filter_error_is_filtered(ask, server, transport, code):
     ("reason", "status"), [("content_filter", "filtered"), ("SAFETY", "filtered"), ("refusal", "refused")]
 )
 def test_finish_reason_is_the_providers_signal(ask, server, reason, status):
-    server.plan = [Answer(body=chat("A half", reason))]
+    server.plan = [Reply(body=chat("A half", reason))]
     (answer,) = ask(say("q"), refusal_rule=False)
     assert (answer.status, answer.text, answer.finish_reason) == (status, "A half", reason)
 
@@ -154,23 +155,23 @@ def test_finish_reason_is_the_providers_signal(ask, server, reason, status):
     ],
 )
 def test_answer_in_pieces_is_read(ask, server, pieces, status, text):
-    server.plan = [Answer(body=chat(pieces))]
+    server.plan = [Reply(body=chat(pieces))]
     (answer,) = ask(say("q"))
     assert (answer.status, answer.text) == (status, text)
 
 
 def test_worded_refusal_is_a_refusal(ask, server):
-    server.plan = [Answer(body=chat("I\u2019m sorry, but I can\u2019t assist with that."))]
+    server.plan = [Reply(body=chat("I\u2019m sorry, but I can\u2019t assist with that."))]
     (answer,) = ask(say("q"))
     assert (answer.status, answer.text) == ("refused", "I\u2019m sorry, but I can\u2019t assist with that.")
 
 
 def test_refusal_rule_can_be_off(ask, server):
-    server.plan = [Answer(body=chat("I cannot assist with that."))]
+    server.plan = [Reply(body=chat("I cannot assist with that."))]
     assert ask(say("q"), refusal_rule=False)[0].status == "ok"
 
 
 def test_no_choice_is_transient(ask, server):
-    server.plan = [Answer(body={"choices": []})]
+    server.plan = [Reply(body={"choices": []})]
     (answer,) = ask(say("q"))
     assert isinstance(answer, TransientError)

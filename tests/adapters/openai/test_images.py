@@ -10,12 +10,12 @@ import zlib
 from typing import Any
 
 import pytest
-from fault_server import picture
 
 from prejudge.adapters.shared import images as _images
 from prejudge.core.contracts.errors import DataError, MissingExtraError, PermanentError
 from prejudge.core.contracts.records import Generate, Image, Likelihood, Message, Text
 from prejudge.testing import raises_code
+from prejudge.testing.chaos.tiny import picture
 
 pytest.importorskip("PIL", reason="Pillow is not installed")
 

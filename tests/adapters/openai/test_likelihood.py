@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fault_server import Answer, chat, expected, log_probability, scored
 
 from prejudge.adapters.openai.align import Tokens, find_continuation, find_start
 from prejudge.core.contracts.errors import PermanentError, UnsupportedOperationError
 from prejudge.core.contracts.records import Image, Likelihood, Message, Text, TokenScores, Usage
-from prejudge.testing import raises_code
+from prejudge.testing import Reply, raises_code
+from prejudge.testing.chaos.tiny import chat, expected, log_probability, scored
 
 PROMPT = "The sky is"
 ENDS = (" blue", " deeply green.", " fall")
@@ -104,7 +104,7 @@ def test_marker_of_absence_is_an_error(ask, server):
     body = chat("A")
     tops = [{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": -9999.0}]
     body["choices"][0]["logprobs"] = {"content": [{"top_logprobs": tops}]}
-    server.plan = [Answer(body=body)]
+    server.plan = [Reply(body=body)]
     assert isinstance(score(ask, messages("Which?"), "A", "B", likelihood="first_token"), PermanentError)
 
 
@@ -155,7 +155,7 @@ def test_first_tokens_that_no_model_gives_are_an_error(ask, server, values):
     tops = [{"token": letter, "logprob": value} for letter, value in zip("ABCD", values, strict=False)]
     body = chat("A")
     body["choices"][0]["logprobs"] = {"content": [{"top_logprobs": tops}]}
-    server.plan = [Answer(body=body)]
+    server.plan = [Reply(body=body)]
     assert isinstance(score(ask, messages("Which?"), "A", "B", likelihood="first_token"), PermanentError)
 
 

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 import polars as pl
 import pytest
-from fault_server import Answer, chat, problem
 
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.adapters.openai.errors import Scrubber
@@ -28,6 +27,8 @@ from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.report.output import write_output
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, statistics
+from prejudge.testing import Reply
+from prejudge.testing.chaos.tiny import chat, problem
 
 QUESTION = Generate(messages=(Message("user", (Text("q"),)),))
 
@@ -79,9 +80,9 @@ def run_study(server: Any, store: Store) -> Catalogue:
 def test_run_leaves_no_key_in_store_log_or_report(server, key, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     server.plan = [
-        Answer(400, problem("bad", f"your header was Authorization: Bearer {key}")),
-        Answer(500, problem(None, f"key {quote(key, safe='')} broke us")),
-        Answer(body=chat(f"You sent me {key} and {base64.b64encode(key.encode()).decode()}")),
+        Reply(400, problem("bad", f"your header was Authorization: Bearer {key}")),
+        Reply(500, problem(None, f"key {quote(key, safe='')} broke us")),
+        Reply(body=chat(f"You sent me {key} and {base64.b64encode(key.encode()).decode()}")),
     ]
     with Store(tmp_path / "store.db") as store:
         catalogue = run_study(server, store)
@@ -98,14 +99,14 @@ def test_run_leaves_no_key_in_store_log_or_report(server, key, tmp_path, caplog)
 @pytest.mark.parametrize(
     "answer",
     [
-        lambda key: Answer(401, problem("invalid_api_key", f"Incorrect API key provided: {key}.")),
-        lambda key: Answer(401, f"Authorization: Bearer {key}", content_type="text/plain"),
-        lambda key: Answer(500, {"detail": [{"headers": {"authorization": f"Bearer {key}"}}]}),
-        lambda key: Answer(429, problem(None, json.dumps({"api_key": key}))),
-        lambda key: Answer(cut=True),
-        lambda key: Answer(body=chat("x" * 500), half=True),
-        lambda key: Answer(body=f'{{"{key}'),
-        lambda key: Answer(200, key, content_type=f"text/{key.partition('/')[0]}"),
+        lambda key: Reply(401, problem("invalid_api_key", f"Incorrect API key provided: {key}.")),
+        lambda key: Reply(401, f"Authorization: Bearer {key}", content_type="text/plain"),
+        lambda key: Reply(500, {"detail": [{"headers": {"authorization": f"Bearer {key}"}}]}),
+        lambda key: Reply(429, problem(None, json.dumps({"api_key": key}))),
+        lambda key: Reply(way="cut"),
+        lambda key: Reply(body=chat("x" * 500), way="half"),
+        lambda key: Reply(body=f'{{"{key}'),
+        lambda key: Reply(200, key, content_type=f"text/{key.partition('/')[0]}"),
     ],
 )
 def test_error_holds_no_key(server, key, transport, answer, caplog):
@@ -132,7 +133,7 @@ def test_error_holds_no_key(server, key, transport, answer, caplog):
 
 
 def test_refused_key_ends_the_run_in_one_line(server, key, tmp_path):
-    server.plan = [Answer(401, problem("invalid_api_key", f"Incorrect API key provided: {key}"))]
+    server.plan = [Reply(401, problem("invalid_api_key", f"Incorrect API key provided: {key}"))]
     with Store(tmp_path / "store.db") as store, pytest.raises(AuthenticationError) as caught:
         run_study(server, store)
     assert_absent("".join(traceback.format_exception(caught.value)), key)
@@ -207,7 +208,7 @@ def test_answer_that_holds_the_key_is_refused(ask, server, key, transport, form)
     body = json.dumps(chat(" ".join(said))) if isinstance(said, list) else json.dumps(chat(said))
     if said == key.encode().hex():  # every character of the key behind an escape of JSON
         body = json.dumps(chat("KEY")).replace("KEY", "".join(f"\\u{ord(letter):04X}" for letter in key))
-    server.plan = [Answer(body=body)]
+    server.plan = [Reply(body=body)]
     (answer,) = ask(QUESTION, transport=transport)
     assert isinstance(answer, PermanentError) and answer.code == "endpoint.key-echoed"
     assert_absent(f"{answer!r} {vars(answer)}", key)
@@ -236,14 +237,14 @@ def test_answer_is_stored_as_it_was_given(server, monkeypatch, tmp_path, own, sa
     "code", ["\N{SUPERSCRIPT TWO}", "4" * 5000, "\u0664\u0660\u0660", None, 3.5, ["404"], {"a": 1}], ids=range(7)
 )
 def test_error_codes_of_every_kind_are_an_error_of_the_server(ask, server, code):
-    server.plan = [Answer(body={"error": {"message": "no", "code": code}})]
+    server.plan = [Reply(body={"error": {"message": "no", "code": code}})]
     (answer,) = ask(QUESTION)
     assert isinstance(answer, TransientError) and answer.code == "endpoint.server"
 
 
 @pytest.mark.parametrize("status", [200, 400, 500])
 def test_deeply_nested_reply_is_an_error(ask, server, status):
-    server.plan = [Answer(status, '{"error":' * 100_000)]
+    server.plan = [Reply(status, '{"error":' * 100_000)]
     (answer,) = ask(QUESTION)
     assert isinstance(answer, ModelError)
 

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import importlib.util
 import json
-import sys
-from collections import Counter
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import sqlalchemy as sa
@@ -29,28 +24,19 @@ pytest.importorskip("openai", reason="the extra 'openai' is not installed")
 pytest.importorskip("aiohttp", reason="the extra 'openai' is not installed")
 
 from prejudge.adapters.openai.adapter import OpenAIApi
-from prejudge.testing import raises_code
-
-_spec = importlib.util.spec_from_file_location(
-    "fault_server", Path(__file__).parents[2] / "adapters" / "fault_server.py"
-)
-assert _spec is not None and _spec.loader is not None
-faults = sys.modules.setdefault("fault_server", importlib.util.module_from_spec(_spec))
-if not hasattr(faults, "FaultServer"):
-    _spec.loader.exec_module(faults)
-Answer, chat, problem = faults.Answer, faults.chat, faults.problem
+from prejudge.testing import ChaosServer, Reply, raises_code
+from prejudge.testing.chaos.tiny import chat, problem
 
 
 @pytest.fixture(scope="module")
 def _server():
-    server = faults.FaultServer()
-    yield server
-    server.close()
+    with ChaosServer() as server:
+        yield server
 
 
 @pytest.fixture
 def server(_server):
-    _server.plan, _server.seen, _server.delay, _server.model = [], [], 0.0, faults.answer_well
+    _server.clear()
     return _server
 
 
@@ -65,13 +51,6 @@ def quick(monkeypatch):
     monkeypatch.setattr(RetryPolicy, "wait", lambda self, errors, retries: 0.0)
     monkeypatch.setattr("prejudge.core.engine.outage.FIRST_SECONDS", 0.01)
     monkeypatch.setattr("prejudge.core.engine.limiter.SILENT_SECONDS", 1.0)
-
-
-class Always(list[Any]):
-    """A plan that never ends."""
-
-    def pop(self, place: Any = 0) -> Any:
-        return self[0]
 
 
 def perform(store, url, n=1, **settings):
@@ -95,33 +74,33 @@ def decisions(store):
 class Fault(NamedTuple):
     """What goes wrong, how it is taken, and how often the server is asked for one trial if it goes on and on."""
 
-    answer: Any
+    answer: Reply
     decision: str
     asked: int
 
 
 FAULTS = {
-    "429": Fault(Answer(429, problem("rate_limit_exceeded")), "rate_limit", 13),
-    "429-retry-after": Fault(Answer(429, problem(None), {"Retry-After": "0.05"}), "rate_limit", 13),
-    "408": Fault(Answer(408, problem(None)), "transient", 7),
-    "500": Fault(Answer(500, problem(None)), "transient", 7),
-    "502-page": Fault(Answer(502, "<html>bad gateway</html>", content_type="text/html"), "transient", 7),
-    "503": Fault(Answer(503, problem(None)), "transient", 7),
-    "late": Fault(Answer(body=chat("late"), delay=0.7), "transient", 7),
-    "cut": Fault(Answer(cut=True), "transient", 7),
-    "half": Fault(Answer(body=chat("x" * 2000), half=True), "transient", 7),
-    "bad-json": Fault(Answer(body='{"choices": ['), "transient", 7),
-    "no-answer": Fault(Answer(body={"hello": 1}), "transient", 7),
-    "wrong-type": Fault(Answer(body="<html>log in</html>", content_type="text/html"), "transient", 7),
-    "400": Fault(Answer(400, problem("context_length_exceeded")), "permanent", 1),
-    "404": Fault(Answer(404, problem("model_not_found")), "permanent", 1),
-    "redirect": Fault(Answer(302, b"", {"Location": "http://127.0.0.1:9/"}), "permanent", 1),
+    "429": Fault(Reply(429, problem("rate_limit_exceeded")), "rate_limit", 13),
+    "429-retry-after": Fault(Reply(429, problem(None), {"Retry-After": "0.05"}), "rate_limit", 13),
+    "408": Fault(Reply(408, problem(None)), "transient", 7),
+    "500": Fault(Reply(500, problem(None)), "transient", 7),
+    "502-page": Fault(Reply(502, "<html>bad gateway</html>", content_type="text/html"), "transient", 7),
+    "503": Fault(Reply(503, problem(None)), "transient", 7),
+    "late": Fault(Reply(body=chat("late"), delay=0.7), "transient", 7),
+    "cut": Fault(Reply(way="cut"), "transient", 7),
+    "half": Fault(Reply(body=chat("x" * 2000), way="half"), "transient", 7),
+    "bad-json": Fault(Reply(body='{"choices": ['), "transient", 7),
+    "no-answer": Fault(Reply(body={"hello": 1}), "transient", 7),
+    "wrong-type": Fault(Reply(body="<html>log in</html>", content_type="text/html"), "transient", 7),
+    "400": Fault(Reply(400, problem("context_length_exceeded")), "permanent", 1),
+    "404": Fault(Reply(404, problem("model_not_found")), "permanent", 1),
+    "redirect": Fault(Reply(302, b"", {"Location": "http://127.0.0.1:9/"}), "permanent", 1),
 }
 STOPS = {
-    "quota": Answer(429, problem("insufficient_quota")),
-    "401": Answer(401, problem("invalid_api_key")),
-    "403": Answer(403, problem("access_terminated")),
-    "402": Answer(402, problem(None)),
+    "quota": Reply(429, problem("insufficient_quota")),
+    "401": Reply(401, problem("invalid_api_key")),
+    "403": Reply(403, problem("access_terminated")),
+    "402": Reply(402, problem(None)),
 }
 
 
@@ -137,7 +116,7 @@ def test_fault_that_passes_costs_one_more_request(store, server, name):
 @pytest.mark.parametrize("name", [name for name in FAULTS if name != "late"])
 def test_fault_that_stays_fails_the_trial(store, server, name, monkeypatch):
     monkeypatch.setattr("prejudge.core.engine.pace.SLOWEST", 200.0)
-    server.plan = Always([FAULTS[name].answer])
+    server.play(FAULTS[name].answer)
     run = perform(store, server.url)
     assert len(server.seen) == FAULTS[name].asked
     assert decisions(store) == [FAULTS[name].decision] * FAULTS[name].asked
@@ -147,7 +126,7 @@ def test_fault_that_stays_fails_the_trial(store, server, name, monkeypatch):
 
 @pytest.mark.parametrize("name", STOPS)
 def test_refused_account_stops_the_run(store, server, name):
-    server.plan = Always([STOPS[name]])
+    server.play(STOPS[name])
     with pytest.raises(AuthenticationError):
         perform(store, server.url, n=300, concurrency=4)
     assert len(server.seen) <= 4
@@ -156,7 +135,7 @@ def test_refused_account_stops_the_run(store, server, name):
 
 
 def test_key_revoked_in_mid_run_keeps_what_was_answered(store, server):
-    server.plan = [Answer(body=chat("fine")) for _ in range(40)] + [Answer(401, problem("invalid_api_key"))] * 300
+    server.plan = [Reply(body=chat("fine")) for _ in range(40)] + [Reply(401, problem("invalid_api_key"))] * 300
     with pytest.raises(AuthenticationError):
         perform(store, server.url, n=300, concurrency=4)
     assert statistics(store)["Exchange"] == 40
@@ -164,7 +143,7 @@ def test_key_revoked_in_mid_run_keeps_what_was_answered(store, server):
 
 
 def test_content_filter_is_an_answer(store, server):
-    server.plan = [Answer(400, problem("content_filter"))]
+    server.plan = [Reply(400, problem("content_filter"))]
     run = perform(store, server.url)
     assert len(server.seen) == 1 and decisions(store) == []
     assert read_trials(store, run.id, "count")["status"].to_list() == ["filtered"]
@@ -193,26 +172,11 @@ def test_endpoint_that_answers_nothing_stops_the_run(store, server):
     assert statistics(store)["Attempt"] < 40
 
 
-class Chaos:
-    """Fails every fifth request in one of many ways, chosen by the prompt and by how often it came."""
-
-    KINDS = ("429", "429-retry-after", "500", "503", "cut", "half", "bad-json", "wrong-type", "400")
-
-    def __init__(self, server: Any) -> None:
-        self.server, self.times = server, Counter[str]()
-
-    def pop(self, place: int) -> Any:
-        body = self.server.seen[-1].body
-        prompt = body["messages"][-1]["content"]
-        self.times[str(prompt)] += 1
-        draw = hashlib.sha256(f"{prompt}|{self.times[str(prompt)]}".encode()).digest()
-        if draw[0] >= 51:
-            return Answer(body=faults.answer_well("/chat/completions", body))
-        return FAULTS[self.KINDS[draw[1] % len(self.KINDS)]].answer
+MIXED = ("429", "429-retry-after", "500", "503", "cut", "half", "bad-json", "wrong-type", "400")
 
 
 def test_one_fault_in_five_loses_nothing(store, server):
-    server.plan = Chaos(server)
+    server.play(*(FAULTS[name].answer for name in MIXED), share=0.2)
     run = perform(store, server.url, n=3_000, concurrency=64)
     trials = read_trials(store, run.id, "count")
     kept = statistics(store)
@@ -231,7 +195,7 @@ def test_error_with_status_200_is_no_answer(store, server):
     broken = {"choices": [{"index": 0, "error": {"message": "upstream", "code": 502}}]}
     both = chat("half")
     both["choices"][0]["error"] = {"message": "upstream", "code": 502}
-    server.plan = [Answer(body=half), Answer(body=broken), Answer(body=both), Answer(body=chat("whole"))]
+    server.plan = [Reply(body=half), Reply(body=broken), Reply(body=both), Reply(body=chat("whole"))]
     run = perform(store, server.url)
     assert decisions(store) == ["transient"] * 3
     assert [json.loads(r)["text"] for r in read_trials(store, run.id, "count")["response"]] == ["whole"]
@@ -239,7 +203,7 @@ def test_error_with_status_200_is_no_answer(store, server):
 
 def test_choices_are_taken_by_their_index(store, server):
     first, second = chat("first")["choices"][0], chat("second")["choices"][0] | {"index": 1}
-    server.plan = [Answer(body={"choices": [second, first]})]
+    server.plan = [Reply(body={"choices": [second, first]})]
     run = perform(store, server.url)
     assert [json.loads(r)["text"] for r in read_trials(store, run.id, "count")["response"]] == ["first"]
 
@@ -248,7 +212,7 @@ def test_choices_are_taken_by_their_index(store, server):
 def test_empty_answer_of_no_tokens_is_asked_once_more(store, server, tokens, asked):
     empty = chat("")
     empty["usage"] = {"prompt_tokens": 7, "completion_tokens": tokens} if tokens is not None else None
-    server.plan = Always([Answer(body=empty)])
+    server.play(Reply(body=empty))
     perform(store, server.url)
     assert len(server.seen) == asked
     assert statistics(store)["Exchange"] == 1

@@ -1,127 +1,17 @@
-"""A local server that speaks OpenAI's API, answers from a tiny made-up model, and fails in every way it is told to.
-
-It runs in a thread of its own. `server.plan` says what to do with the next requests; when it is empty, requests are
-answered well. Everything that arrives is in `server.seen`.
-"""
+"""A tiny made-up model that speaks OpenAI's API; what it answers, and how likely a text is to it, can be computed."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
-import json
 import re
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from aiohttp import web
+from ...core.contracts.png import encode_png
+from .http import Json
 
-from prejudge.core.contracts.png import encode_png
-
-Json = dict[str, Any]
 BOS = "<s>"
-
-
-@dataclass
-class Answer:
-    """What to send, or how to fail."""
-
-    status: int = 200
-    body: Json | bytes | str = b""
-    headers: dict[str, str] = field(default_factory=dict)
-    content_type: str = "application/json"
-    delay: float = 0.0
-    cut: bool = False
-    """Close the connection before the first byte."""
-    half: bool = False
-    """Close it in the middle of the body."""
-
-    @property
-    def raw(self) -> bytes:
-        if isinstance(self.body, dict):
-            return json.dumps(self.body).encode()
-        return self.body.encode() if isinstance(self.body, str) else self.body
-
-
-@dataclass
-class Seen:
-    """A request that arrived."""
-
-    path: str
-    headers: Mapping[str, str]
-    """Looked up in any case."""
-    body: Json
-
-
-class FaultServer:
-    """The server; `url` is its base url."""
-
-    def __init__(self, tls: Any = None) -> None:
-        self.plan: list[Answer] = []
-        self.model: Callable[[str, Json], Json] = answer_well
-        self.seen: list[Seen] = []
-        self.delay = 0.0
-        self.busy = self.most_busy = 0
-        self._tls = tls
-        self._loop = asyncio.new_event_loop()
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        self._started.wait(10)
-        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}/v1"
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        runner = self._loop.run_until_complete(self._start())
-        self._started.set()
-        self._loop.run_forever()
-        self._loop.run_until_complete(runner.cleanup())
-        self._loop.close()
-
-    async def _start(self) -> web.AppRunner:
-        app = web.Application(client_max_size=1 << 26)
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=self._tls)
-        await site.start()
-        self.port = runner.addresses[0][1]
-        return runner
-
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
-        body = json.loads(await request.read() or b"{}")
-        path = request.path.removeprefix("/v1")
-        self.seen.append(Seen(path, request.headers.copy(), body))
-        answer = self.plan.pop(0) if self.plan else Answer(body=self.model(path, body), delay=self.delay)
-        self.busy += 1
-        self.most_busy = max(self.most_busy, self.busy)
-        try:
-            await asyncio.sleep(answer.delay)
-        finally:
-            self.busy -= 1
-        return await self._send(request, answer)
-
-    async def _send(self, request: web.Request, answer: Answer) -> web.StreamResponse:
-        assert request.transport is not None
-        if answer.cut:
-            request.transport.abort()
-            return web.Response()
-        if answer.half:
-            response = web.StreamResponse(headers={"Content-Length": str(len(answer.raw))})
-            response.content_type = answer.content_type
-            await response.prepare(request)
-            await response.write(answer.raw[: len(answer.raw) // 2])
-            request.transport.abort()
-            return response
-        return web.Response(
-            status=answer.status, body=answer.raw, headers=answer.headers, content_type=answer.content_type
-        )
+"""The token before every text."""
 
 
 def problem(code: str | None, message: str = "as told", kind: str = "error") -> Json:
