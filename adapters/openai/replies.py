@@ -6,21 +6,8 @@ import msgspec
 
 from ...core.contracts.records import Usage
 
-
-class Counted(msgspec.Struct):
-    """Token counts of the endpoint; the names differ by API."""
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-
-    def record(self) -> Usage:
-        """Return the record of it."""
-        return Usage(
-            input_tokens=self.prompt_tokens or self.input_tokens or 0,
-            output_tokens=self.completion_tokens or self.output_tokens or 0,
-        )
+_MOST_TOKENS = 2**31 - 1
+"""Counts above this are none: an answer with one could not be stored."""
 
 
 class Alternative(msgspec.Struct):
@@ -92,7 +79,8 @@ class Body(msgspec.Struct, kw_only=True):
     """What every reply may hold; some gateways report an error with the status 200."""
 
     error: object = None
-    usage: Counted | None = None
+    usage: object = None
+    """Read by `usage_of`: a nonsensical count costs no answer."""
 
 
 class ChatReply(Body):
@@ -173,6 +161,14 @@ class DecisionReply(Body):
     answers: list[Decided] | dict[str, Decided]
 
 
-def usage_of(counted: Counted | None) -> Usage:
-    """Return the record of a count that may be missing."""
-    return Usage() if counted is None else counted.record()
+def usage_of(told: object) -> Usage:
+    """Return the record of an endpoint's token counts, whose names differ by API; what is no count is 0."""
+    counts = told if isinstance(told, dict) else {}
+    return Usage(
+        input_tokens=_count(counts.get("prompt_tokens")) or _count(counts.get("input_tokens")),
+        output_tokens=_count(counts.get("completion_tokens")) or _count(counts.get("output_tokens")),
+    )
+
+
+def _count(told: object) -> int:
+    return int(told) if isinstance(told, int | float) and 0 <= told <= _MOST_TOKENS else 0
