@@ -10,18 +10,18 @@ import numpy as np
 import polars as pl
 
 from ..core.compare.pair import checked_units
-from ..core.contracts import Metric, Options
+from ..core.contracts import PROMPT_KEY, Metric, Options
 from ..core.contracts.errors import PluginError
 from ..core.contracts.estimates import COLUMNS, COMMON, MISSING, TOPICS, Caveat, Chart, Estimate
 from ..core.contracts.options import build_options
 from ..core.statistics.estimates import FEW
 from ._compare import close
 
-KEPT = ("key", "trial", "stage", "status", "reason")
+KEPT = ("key", "trial", "stage", "status", "reason", PROMPT_KEY)
 SLACK = 1e-9
 FOR_EVERY_COUNT = ("exact", "Wilson")
 """Beginnings of the names of intervals that are valid for every number of independent rows."""
-NARROWER, LOWER = 0.9, 0.8
+NARROWER, LOWER = 0.8, 0.8
 """Ratios of widths and of p below which repeats count as evidence; independent answers would give 0.71, and less."""
 THIS_WORDING = "for this wording"
 """Words of a measure, in its label or meaning, whose claim is about the prompts at hand alone."""
@@ -163,13 +163,17 @@ class MetricContract:
     def test_repeats_are_not_evidence_twice(self) -> None:
         """The same answers once more, as further samples of the same prompts, narrow no interval and lower no p.
 
-        Shares of missing answers describe the answers at hand, and so do measures whose words say `for this wording`.
-        Where no column numbers samples, the estimates over clusters of several rows are judged, unless the metric
-        refuses a row that stands twice; a paper's own test that is called asymptotic takes answers as independent, as
-        its name says.
+        Estimates about missing answers describe the answers at hand, and so do measures whose words say `for this
+        wording`.
+        The repeats share a `prompt_key` with what they repeat, as in a run. Where no column numbers samples,
+        a metric may refuse a row that stands twice; a paper's own test that is called asymptotic takes answers as
+        independent, as its name says.
         """
         frame = type(self).observations()
         numbered = next((name for name in self.repeats if name in frame.columns), None)
+        if PROMPT_KEY not in frame.columns:
+            places = pl.int_range(pl.len()).cast(pl.String).str.zfill(9)
+            frame = frame.with_columns(places.alias(PROMPT_KEY))
         try:
             twice = self._compute(pl.concat([frame, _again(frame, numbered)], how="vertical_relaxed"))
         except Exception:
@@ -181,8 +185,7 @@ class MetricContract:
         for one in self._found():
             words = metric.measures.get(one.metric)
             about = "" if words is None else f"{words.label} {words.meaning}"
-            alone = one.clusters is None or one.clusters == one.n
-            if one.metric in COMMON or THIS_WORDING in about or (numbered is None and alone):
+            if one.subject == MISSING or one.metric in COMMON or THIS_WORDING in about:
                 continue
             two = after.get(_name(one))
             assert two is not None, f"{_name(one)} is gone where every answer stands twice"

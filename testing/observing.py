@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ..core.contracts import Probe
-from ..core.contracts.canonical import encode, encode_response, request_key
+from ..core.contracts.canonical import encode, encode_response, question_of, request_key
 from ..core.contracts.records import (
     AnyRequest,
     AnyResponse,
@@ -46,8 +46,11 @@ def observe(probe: Probe, options: Any, answer: Answer, most: int = 2000) -> dic
     """
     earlier: dict[str, pl.DataFrame] = {}
     for stage in probe.stages(options):
-        rows = [_row(trial.id, trial.factors, trial.request, answer) for trial in islice(stage.trials(earlier), most)]
-        earlier[stage.name] = gather_observations(stage, [pl.DataFrame(rows, schema=_COLUMNS, orient="row")], {})
+        trials = list(islice(stage.trials(earlier), most))
+        rows = [_row(trial.id, trial.factors, trial.request, answer) for trial in trials]
+        prompts = {_key(trial.request): _key(question_of(trial.request)) for trial in trials}
+        frame = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
+        earlier[stage.name] = gather_observations(stage, [frame], {}, prompts=prompts)
     return earlier
 
 
@@ -56,8 +59,11 @@ _COLUMNS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status"
 
 def _row(trial: str, factors: Any, request: AnyRequest, answer: Answer) -> tuple[Any, ...]:
     response = answer(request)
-    key = request_key(b"observed", encode(request))
-    return trial, encode(factors).decode(), key, response.status, encode_response(response).decode()
+    return trial, encode(factors).decode(), _key(request), response.status, encode_response(response).decode()
+
+
+def _key(request: AnyRequest) -> bytes:
+    return request_key(b"observed", encode(request))
 
 
 def guesses(seed: int = 0, words: tuple[str, ...] = WORDS, labels: tuple[str, ...] = LABELS) -> Answer:

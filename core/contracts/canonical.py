@@ -16,7 +16,7 @@ import msgspec
 
 from .adapter import Identity
 from .errors import DataError
-from .records import AnyRequest, AnyResponse
+from .records import AnyRequest, AnyResponse, Generate
 
 KEY_VERSION = b"prejudge-key-1"
 KEY_BYTES = 32
@@ -93,6 +93,14 @@ def _beginning(response: AnyResponse) -> str:
 def decode_request(encoded: bytes | str) -> AnyRequest:
     """Decode a request from its canonical encoding."""
     return _requests.decode(encoded)
+
+
+def question_of(request: AnyRequest) -> AnyRequest:
+    """Return a request without the numbers of its sample and its attempt: equal for all samples of one prompt."""
+    numbers: dict[str, Any] = {name: 0 for name in ("attempt", "sample", "seed") if getattr(request, name, 0)}
+    if isinstance(request, Generate) and request.sampling.seed is not None:
+        numbers["sampling"] = msgspec.structs.replace(request.sampling, seed=None)
+    return msgspec.structs.replace(request, **numbers)
 
 
 def decode_response(encoded: bytes | str) -> AnyResponse:

@@ -20,6 +20,9 @@ CROSSED = ("row", "ways")
 DESIGN_COLUMNS = ("test", "level", *CROSSED)
 """Columns that `Metric.designs` adds, each where it applies."""
 
+PROMPT_KEY = "prompt_key"
+"""Column of observations where a prompt was asked several times: all samples of one prompt share it."""
+
 
 class Metric(Presentation, ABC):
     """A family of measures: observations to estimates. It uses no model, and only the files that `files` names."""

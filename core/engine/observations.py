@@ -1,6 +1,7 @@
 """From stored answers to observations: a frame of factors, outcomes, `status`, `reason` and `key`.
 
-A stage that asks again has `first` too: the status of the first answer to each trial.
+A stage that asks again has `first` too: the status of the first answer to each trial. Where a prompt was asked several
+times there is `prompt_key`, which all samples of one prompt share.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import msgspec
 import polars as pl
 
 from ..catalogue.study import ALWAYS, FIRST, STAGE
-from ..contracts import Stage, Unreadable
+from ..contracts import PROMPT_KEY, Stage, Unreadable
 from ..contracts.canonical import decode_response
-from ..contracts.records import Scalar
-from ..store import Store, first_statuses, read_failures, stream_trials
+from ..contracts.records import Draw, Generate, Scalar
+from ..store import Store, first_statuses, read_failures, read_prompts, stream_trials
 from .reading import First, read_answer
+
+DIGITS = 16
+"""Of `prompt_key`."""
 
 
 def gather_observations(
@@ -27,6 +31,7 @@ def gather_observations(
     *,
     first: First = "reader",
     earlier: Mapping[bytes, str] | None = None,
+    prompts: Mapping[bytes, bytes] | None = None,
 ) -> pl.DataFrame:
     """Return the observations of trials that arrive in parts, after the stage's review.
 
@@ -37,19 +42,27 @@ def gather_observations(
         blobs: bytes of an image by its sha256, if there is a store.
         first: what judges a refused answer first.
         earlier: status of the first answer to a trial that was asked again, by the key of its last request.
+        prompts: key that the samples of a prompt share, by their own; a key that is not there stands for itself.
     """
     frames = [build_observations(stage, part, failures, first) for part in parts]
     if not frames:
         return build_observations(stage, _none(), failures, first)
-    whole = pl.concat(frames, how="diagonal_relaxed")
+    whole = _with_prompts(pl.concat(frames, how="diagonal_relaxed"), prompts or {})
     return stage.review(whole if stage.max_attempts == 1 else _with_first(whole, earlier or {}), blobs)
 
 
 def observe_stage(store: Store, run: int, stage: Stage, first: First) -> pl.DataFrame:
     """Return the observations of a stage of a run, from the store alone."""
     earlier = first_statuses(store, run, stage.name) if stage.max_attempts > 1 else None
+    prompts = read_prompts(store, run, stage.name) if stage.operation in (Generate, Draw) else None
     trials, failures = stream_trials(store, run, stage.name), read_failures(store, run)
-    return gather_observations(stage, trials, failures, store.blob, first=first, earlier=earlier)
+    return gather_observations(stage, trials, failures, store.blob, first=first, earlier=earlier, prompts=prompts)
+
+
+def _with_prompts(frame: pl.DataFrame, prompts: Mapping[bytes, bytes]) -> pl.DataFrame:
+    found = [prompts.get(key, key).hex()[:DIGITS] for key in frame["key"]]
+    known = pl.Series(PROMPT_KEY, found, dtype=pl.String)
+    return frame.with_columns(known) if known.is_duplicated().any() and PROMPT_KEY not in frame.columns else frame
 
 
 def _with_first(frame: pl.DataFrame, earlier: Mapping[bytes, str]) -> pl.DataFrame:
@@ -72,7 +85,9 @@ def unstack(frame: pl.DataFrame, stages: Iterable[Stage]) -> dict[str, pl.DataFr
     """Return the observations by stage: the inverse of `stack`."""
     return {
         stage.name: frame.filter(pl.col(STAGE) == stage.name).select(
-            name for name in frame.columns if name in {*stage.factors, *stage.outcomes, "trial", *ALWAYS, FIRST}
+            name
+            for name in frame.columns
+            if name in {*stage.factors, *stage.outcomes, "trial", *ALWAYS, FIRST, PROMPT_KEY}
         )
         for stage in stages
     }

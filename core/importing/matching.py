@@ -7,12 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
 from ..contracts import Stage, Trial
-from ..contracts.canonical import encode
+from ..contracts.canonical import encode, question_of
 from ..contracts.errors import DataError
-from ..contracts.records import AnyRequest, Draw, Generate
 from .alike import differing, folded, likeness
 from .answers import Answers, Row
 
@@ -192,7 +189,7 @@ class Matcher:
                 self._levels[name].add(level)
             group.ordinals.append(ordinal)
             group.trials.append(trial.id)
-            group.questions.add(hashlib.sha256(encode(_question(trial.request))).digest())
+            group.questions.add(hashlib.sha256(encode(question_of(trial.request))).digest())
         return groups
 
     def _cell(self, values: Mapping[str, Any]) -> Cell:
@@ -215,14 +212,6 @@ class Matcher:
 
 def _named(trial: Trial) -> Mapping[str, Any]:
     return trial.factors | {TRIAL: trial.id}
-
-
-def _question(request: AnyRequest) -> AnyRequest:
-    """Return a request without its repeat number."""
-    if isinstance(request, Generate):
-        sampling = msgspec.structs.replace(request.sampling, seed=None)
-        return msgspec.structs.replace(request, sample=0, sampling=sampling)
-    return msgspec.structs.replace(request, seed=0) if isinstance(request, Draw) else request
 
 
 def _as_number(cell: Any) -> Any:

@@ -19,10 +19,23 @@ import numpy as np
 import polars as pl
 
 from ..charts.forest import Panel, Point, forest
-from ..contracts import HEADLINE, Metric, Options
+from ..contracts import HEADLINE, PROMPT_KEY, Metric, Options
 from ..contracts.estimates import Chart, Estimate, Example, Measure
 from ..contracts.records import Scalar
-from .declared_rows import CLUSTERS, ROW, UNIT, Chosen, Design, Part, choose, parts, prepared, widened
+from .declared_rows import (
+    CLUSTERS,
+    ROW,
+    UNIT,
+    Chosen,
+    Design,
+    Part,
+    choose,
+    parts,
+    prepared,
+    repeated,
+    settled,
+    widened,
+)
 from .estimates import MarginOptions, correct
 from .facets import OVER, FacetOptions, population
 from .inference import concerned, estimate
@@ -53,7 +66,8 @@ class DeclaredMetric(Metric):
     groups: ClassVar[tuple[tuple[str, ...], ...]] = ((),)
     """Factors that estimates are given by; `()` is the whole. The tests of one grouping are one family."""
     clusters: ClassVar[tuple[str, ...]] = ()
-    """Columns whose levels are clusters: one, or two that cross; without one every row is independent."""
+    """Columns whose levels are clusters: one, or two that cross; without one every row is independent, but for samples
+    of one prompt."""
     macro: ClassVar[str] = ""
     """Column whose levels count alike, however many rows each has."""
     pivot: ClassVar[Pivot | None] = None
@@ -119,7 +133,9 @@ class DeclaredMetric(Metric):
         """Yield every design with its rows."""
         found = self.design_of(rows, options)
         for design in (found,) if isinstance(found, Design) else found:
-            yield design, prepared(rows if design.rows is None else design.rows(rows), design)
+            own = rows if design.rows is None else design.rows(rows)
+            over = settled(design, own)
+            yield over, prepared(own, over)
 
     def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
         """Return the estimates of every grouping, corrected within it, and what is missing."""
@@ -283,7 +299,9 @@ def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -
     """Return the rows of a measure as `Metric.units` promises them, and with `tests` as `Metric.designs` does."""
     chosen, recipe = choose(measure, part), measure.recipe()
     least, greatest = measure.reach or (None, None)
-    ways = [] if measure.independent else _ways(design)
+    ways = _ways(design)
+    if measure.independent:
+        ways = [PROMPT_KEY] if repeated(part.frame) else []
     sides = chosen.sample.sides
     rows = part.frame.select(ROW, UNIT, *(pl.col(way).fill_null("") for way in ways))[chosen.rows].with_columns(
         pl.Series("sign", 1 - 2 * sides if recipe.sides else np.ones_like(sides), dtype=pl.Int8),

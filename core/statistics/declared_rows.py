@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..contracts import PROMPT_KEY
 from ..contracts.errors import DataError
 from ..contracts.records import Scalar
 from .intervals import Array, Codes, Flags
@@ -30,7 +31,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[tuple[str, ...], ...] = ((),)
     """Factors that estimates are given by; `()` is the whole. A row without a level is in no group of the factor."""
     clusters: tuple[str, ...] = ()
-    """Columns whose levels are clusters: one, or two that cross; without one every row is independent."""
+    """Columns whose levels are clusters: one, or two that cross; without one every row is independent, but for samples
+    of one prompt."""
     macro: str = ""
     """Column whose levels count alike, however many rows each has: the values are means of the levels' means."""
     pivot: Pivot | None = None
@@ -138,10 +140,12 @@ class Part(NamedTuple):
     """By column that might have clustered them: the rows without a level, if there are any."""
 
     def of(self, measure: DeclaredMeasure, design: Design) -> Part:
-        """Return the same with every row independent, where the measure says so."""
+        """Return the same with every row, or prompt, independent, where the measure says so."""
         if not self.ways or not design.independent(measure):
             return self
-        return self._replace(clusters=(np.arange(self.frame.height),), ways=(), units=None, unknown={})
+        ways = (PROMPT_KEY,) if repeated(self.frame) else ()
+        clusters = _codes(self.frame[PROMPT_KEY].fill_null("")) if ways else np.arange(self.frame.height)
+        return self._replace(clusters=(clusters,), ways=ways, units=None, unknown={})
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -321,9 +325,23 @@ def table(measure: SummedMeasure, part: Part, chosen: Chosen) -> Array:
     return found.reshape(*part.shape, 1, width, found.shape[-1])
 
 
+def settled(design: Design, rows: pl.DataFrame) -> Design:
+    """Return the design over prompts, where it has no clusters and several rows are samples of one prompt."""
+    alone = not design.clusters and not design.macro
+    return msgspec.structs.replace(design, clusters=(PROMPT_KEY,)) if alone and repeated(rows) else design
+
+
+def repeated(rows: pl.DataFrame) -> bool:
+    """Return whether several rows are samples of one prompt."""
+    return PROMPT_KEY in rows.columns and bool(rows[PROMPT_KEY].is_duplicated().any())
+
+
 def widened(observations: pl.DataFrame, design: Design) -> pl.DataFrame:
     """Return the observations, pivoted where the design says so."""
     if design.pivot is None:
         return observations
     read = (_direct(design) | design.kept) - {*design.pivot.levels, "status"}
+    if PROMPT_KEY in observations.columns:
+        read |= {PROMPT_KEY}
+        observations = observations.with_columns(pl.col(PROMPT_KEY).min().over(design.pivot.index))
     return pivoted(observations, design.pivot, sorted(read & set(observations.columns) | design.kept))

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..contracts import PROMPT_KEY
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.records import Scalar
@@ -242,6 +243,7 @@ def _codes(column: pl.Series) -> Codes:
 WORDS = {
     **dict.fromkeys(("attribute", "meaning", "term", "word"), "words"),
     **dict.fromkeys(("disadvantaged", "people"), "groups"),
+    PROMPT_KEY: "prompts",
 }
 """What the levels of a facet are called; else the facet's own name."""
 

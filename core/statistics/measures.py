@@ -66,7 +66,8 @@ class DeclaredMeasure(_Named, frozen=True, eq=False, kw_only=True):
     strata: Column | None = None
     """Rows for which it is true are drawn apart from the others, so that either keep their count of clusters."""
     independent: bool = False
-    """Whether its rows are independent, whatever the clusters of other measures; a share then has exact intervals."""
+    """Whether its rows are independent, whatever the clusters of other measures; a share then has exact intervals.
+    Samples of one prompt are one cluster all the same."""
     groups: tuple[tuple[str, ...], ...] | None = None
     """Those of the metric's groupings that it is given by; all by default."""
     family: str | Callable[[tuple[str, ...]], str] = ""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 import polars as pl
 import sqlalchemy as sa
 
-from ..contracts.canonical import decode_request, encode, request_key
+from ..contracts.canonical import decode_request, encode, question_of, request_key
 from ..contracts.errors import DataError, UnknownNameError
+from ..contracts.records import AnyRequest
 from .bulk import LOOKUP, batched, table_of
 from .engine import translated
 from .names import RunName, run_name
@@ -112,23 +113,34 @@ def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
 
     A first answer with the status `ok` was `unreadable`: otherwise it was the last.
     """
+    firsts = dict(_earlier(store, run_id, stage, ["attempt"], lambda r: msgspec.structs.replace(r, attempt=0)))
+    found = store.find(firsts.values())
+    statuses = {key: found[first].status for key, first in firsts.items() if first in found}
+    return {key: "unreadable" if status == "ok" else status for key, status in statuses.items()}
+
+
+def read_prompts(store: Store, run_id: int, stage: str) -> dict[bytes, bytes]:
+    """Return the key that all samples of a prompt share, that of a first one without a seed, by their own keys."""
+    return dict(_earlier(store, run_id, stage, ["attempt", "sample", "seed"], question_of))
+
+
+def _earlier(
+    store: Store, run_id: int, stage: str, numbers: Sequence[str], earlier: Callable[[AnyRequest], AnyRequest]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the keys of a stage's requests that have one of these numbers, each with that of an earlier request."""
     trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
+    numbered = sa.or_(*(exchange.c.request.like(f'%"{name}":%') for name in numbers))
     query = (
         sa.select(trials.c.key, model.c.digest, exchange.c.request)
         .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
         .join(model)
-        .where(trials.c.run_id == run_id, trials.c.stage == stage, exchange.c.request.like('{"attempt":%'))
+        .where(trials.c.run_id == run_id, trials.c.stage == stage, numbered)
     )
-    firsts: dict[bytes, bytes] = {}
     with translated(store.url), store.engine.connect() as connection:
         for rows in connection.execute(query).partitions(LOOKUP):
             requests = unpack(connection, (request for *_, request in rows))
             for (key, digest, _), text in zip(rows, requests, strict=True):
-                request = msgspec.structs.replace(decode_request(text), attempt=0)
-                firsts[bytes(key)] = request_key(bytes(digest), encode(request))
-    found = store.find(firsts.values())
-    statuses = {key: found[first].status for key, first in firsts.items() if first in found}
-    return {key: "unreadable" if status == "ok" else status for key, status in statuses.items()}
+                yield bytes(key), request_key(bytes(digest), encode(earlier(decode_request(text))))
 
 
 def used_answers(store: Store, run_id: int, keys: Iterable[bytes]) -> dict[bytes, int]:

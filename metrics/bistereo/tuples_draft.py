@@ -9,7 +9,7 @@ from typing import ClassVar
 import polars as pl
 
 from ...core.contracts import Metric, Options
-from ...core.contracts.estimates import Estimate, Measure
+from ...core.contracts.estimates import MISSING, Estimate, Measure
 from ...core.statistics.estimates import TestingOptions
 from ...core.statistics.observations import exact_share, missing_by_status, require_columns
 from ...core.statistics.observations import missing_by_cell as missing
@@ -88,4 +88,4 @@ def _dropped(observations: pl.DataFrame, options: TuplesDraftMetricOptions) -> E
     readable = observations.filter(pl.col("status") == "ok")
     kept, dropped = (int(readable[name].sum() or 0) for name in ("drafted", "dropped"))
     counts, missing = (dropped, kept + dropped), missing_by_status(observations)
-    return exact_share("dropped_lines", {}, counts, options.level, "lines", missing=missing)
+    return exact_share("dropped_lines", {}, counts, options.level, "lines", missing=missing, topic=MISSING)

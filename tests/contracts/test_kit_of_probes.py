@@ -363,15 +363,42 @@ SAMPLES = pl.DataFrame(
 ).with_columns(reason=pl.lit(None, dtype=pl.String))
 
 
-class SamplesAsEvidence(DeclaredMetric):
-    """Every sample counts as independent of the others of its prompt."""
+class NoClusters(DeclaredMetric):
+    """Names no clusters: the samples of one prompt are one cluster all the same."""
 
     measures = (Share("hits", hit="hit", neutral=50, meaning="Share of hits."),)
 
 
+class Independent(DeclaredMetric):
+    """Calls its rows independent: the same."""
+
+    measures = (Share("hits", hit="hit", neutral=50, meaning="Share of hits.", independent=True),)
+
+
+class SamplesAsEvidence(NoClusters):
+    """Makes rows of its own, of which nobody knows the prompt."""
+
+    needs = frozenset({"hit", "status"})
+
+    def rows(self, observations, options):
+        return observations.drop("prompt_key", strict=False)
+
+
+class ByHand(Mean):
+    """A t interval of rows, whatever their prompts."""
+
+    needs = frozenset({"hit", "status"})
+
+    def state(self, ok, missing):
+        hits = ok["hit"].cast(pl.Float64)
+        mean, half = hits.mean(), 2 * (hits.std() or 0.0) / max(ok.height, 1) ** 0.5
+        found = Interval() if mean is None else Interval(mean - half, mean + half, 0.95, "t (answers)")
+        return Estimate(metric="mean", group={}, value=mean, n=ok.height, interval=found, missing=Missing(missing))
+
+
 class PromptsAsEvidence(DeclaredMetric):
     clusters = ("prompt",)
-    measures = SamplesAsEvidence._declared.measures
+    measures = NoClusters._declared.measures
 
 
 class ForThisWording(DeclaredMetric):
@@ -392,23 +419,20 @@ def check_repeats(metric, frame=SAMPLES):
     type("Case", (MetricContract,), members)().test_repeats_are_not_evidence_twice()
 
 
-@pytest.mark.parametrize("metric", [SamplesAsEvidence, SampledMeans])
-def test_repeats_that_count_as_evidence_are_noticed(metric):
+FRAMES = pytest.mark.parametrize("frame", [SAMPLES, SAMPLES.drop("sample"), SAMPLES.drop("sample", "key")])
+
+
+@FRAMES
+@pytest.mark.parametrize("metric", [SamplesAsEvidence, SampledMeans, ByHand])
+def test_repeats_that_count_as_evidence_are_noticed(metric, frame):
     with pytest.raises(AssertionError, match="equal repeats"):
-        check_repeats(metric)
+        check_repeats(metric, frame)
 
 
-@pytest.mark.parametrize("metric", [PromptsAsEvidence, ForThisWording])
-def test_repeats_that_do_not_count_or_say_what_they_are_for_pass(metric):
-    check_repeats(metric)
-
-
-def test_clusters_are_judged_also_where_no_column_numbers_samples():
-    frame = SAMPLES.drop("sample")
-    check_repeats(SamplesAsEvidence, frame)
-    check_repeats(PromptsAsEvidence, frame)
-    with pytest.raises(AssertionError, match="equal repeats"):
-        check_repeats(SampledMeans, frame)
+@FRAMES
+@pytest.mark.parametrize("metric", [NoClusters, Independent, PromptsAsEvidence, ForThisWording])
+def test_repeats_that_do_not_count_or_say_what_they_are_for_pass(metric, frame):
+    check_repeats(metric, frame)
 
 
 class AsksEmptyForMax(Mean):

@@ -77,6 +77,13 @@ def test_refused_answer_that_the_stage_can_read_is_an_answer():
     assert former["status"].to_list() == ["refused", "refused", "ok", "filtered"]
 
 
+def test_samples_of_one_prompt_share_its_key():
+    given = trials(("ok", "abc"), ("ok", "ab"), ("refused", "no"), ("ok", "c"))
+    told = gather_observations(STAGE, [given], {}, prompts={b"\2": b"\0", b"\1": b"\7"})
+    assert told["prompt_key"].to_list() == ["00", "07", "00", "03"]
+    assert "prompt_key" not in gather_observations(STAGE, [given], {}, prompts={b"\1": b"\7"}).columns
+
+
 def test_first_status_stands_where_a_stage_asks_again():
     given = trials(("ok", "abc"), ("refused", "no"), ("ok", ""))
     again = CountStage(CountOptions(max_attempts=3))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 
+import msgspec
 import pytest
-from fakes import CountStage, FakeModel, text_of
+from fakes import CountStage, FakeModel, ask, text_of
 
+from prejudge.core.contracts import Trial
 from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.errors import (
     AuthenticationError,
@@ -253,6 +255,23 @@ def test_first_status_of_what_was_answered_later(run_study, store, catalogue, mo
     observed = score(catalogue, store, name).last
     assert observed["status"].to_list() == ["ok"] * 3
     assert observed["first"].to_list() == ["unreadable", "refused", "ok"]
+
+
+def test_samples_of_one_prompt_share_its_key(run_study, store, catalogue, monkeypatch):
+    """Whatever the factors are called, and also where an answer was asked for again."""
+
+    def trials(self, earlier):
+        for i in range(6):
+            request = msgspec.structs.replace(ask(f"q {i // 3}"), sample=i % 3)
+            yield Trial(f"t{i}", {"number": i, "parity": "odd"}, request)
+
+    FakeModel.script = lambda request, seen: (
+        Generation(text="") if request.attempt == 0 and request.sample == 2 else None
+    )
+    monkeypatch.setattr(CountStage, "trials", trials)
+    name, _ = run_study(n=6, max_attempts=2)
+    keys = score(catalogue, store, name).last["prompt_key"].to_list()
+    assert keys[:3] == keys[:1] * 3 and keys[3:] == keys[3:4] * 3 and keys[0] != keys[3]
 
 
 def test_refusal_is_an_answer(run_study, store, catalogue):
