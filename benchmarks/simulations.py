@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from rank_tests import Answers, kruskal_wallis, mann_whitney, mcnemar, wilcoxon
 from scipy import stats
 
 from prejudge.core.statistics import power as _power
@@ -21,9 +22,7 @@ from prejudge.core.statistics.effects import (
     risk_difference,
 )
 from prejudge.core.statistics.estimates import Margin, equivalence
-from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
 from prejudge.core.statistics.intervals import CONTRAST, FREE, Array, Ranges, ratio
-from prejudge.core.statistics.matched import mcnemar, wilcoxon
 from prejudge.core.statistics.resampling import Method, Resampling, bootstrap, flip_test, swap_test
 from prejudge.metrics.bistereo.trisentbias import npll_difference
 
@@ -216,7 +215,7 @@ def rank_false_positives(world: World, studies: int, resamples: int = 199) -> di
         yes = [np.where(np.isnan(side), np.nan, side > 0) for side in sides]
         tests = (
             wilcoxon(sides[0] - sides[1], own, plan),
-            mcnemar(*yes, own, plan)[0],
+            mcnemar(*yes, own, plan),
             mann_whitney(two, plan),
             kruskal_wallis(three, plan),
         )

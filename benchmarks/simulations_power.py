@@ -6,12 +6,11 @@ import math
 
 import msgspec
 import numpy as np
+from rank_tests import Answers, kruskal_wallis, mann_whitney, wilcoxon
 from scipy import special
 
 from prejudge.core.statistics.crossed import crossed_bootstrap
-from prejudge.core.statistics.independent import Answers, kruskal_wallis, mann_whitney
 from prejudge.core.statistics.intervals import Array, ratio
-from prejudge.core.statistics.matched import wilcoxon
 from prejudge.core.statistics.power import (
     CrossedDesign,
     GroupsDesign,

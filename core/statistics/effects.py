@@ -1,4 +1,4 @@
-"""Effect sizes with cluster bootstrap intervals, and the results of tests.
+"""Effect sizes with cluster bootstrap intervals.
 
 Sums have the shape (clusters, sides, columns), and column 0 counts the answers. Shares have the columns count and
 hits; paired yes-no answers have one side with the columns count, b (yes then no) and c (no then yes).
@@ -7,12 +7,10 @@ hits; paired yes-no answers have one side with the columns count, b (yes then no
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 import numpy as np
 
-from .estimates import undefined
 from .intervals import FREE, LEAST_P, Array, Ranges, ratio
 from .resampling import Resampling, bootstrap
 
@@ -85,35 +83,6 @@ class Effect(msgspec.Struct, frozen=True):
     high: float | None = None
 
 
-class Tested(msgspec.Struct, frozen=True, kw_only=True):
-    """What a test says, with its effect sizes."""
-
-    test: str
-    statistic: float | None = None
-    p: float | None = None
-    """As if every answer stood for itself."""
-    p_cluster: float | None = None
-    """By permutation of whole clusters."""
-    n: int = 0
-    clusters: int = 0
-    effects: tuple[Effect, ...] = ()
-    undefined: str = ""
-    """Why nothing could be tested."""
-
-    def row(self, effect: int = 0) -> dict[str, Any]:
-        """Return the fields of an estimate: the test by clusters, and one of the effect sizes."""
-        size = self.effects[effect]
-        tested = {"test": f"{self.test}, permutation of clusters", "statistic": self.statistic, "p": self.p_cluster}
-        return {
-            **(tested if self.p_cluster is not None else {}),
-            **(undefined(self.undefined) if self.undefined else {}),
-            "effect": size.value,
-            "effect_name": size.name if size.value is not None else "",
-            "effect_low": size.low,
-            "effect_high": size.high,
-        }
-
-
 def effects(sums: Array, sizes: Mapping[str, Size], plan: Resampling) -> tuple[Effect, ...]:
     """Return effect sizes by name, with intervals from one and the same cluster bootstrap."""
 
@@ -166,11 +135,6 @@ def odds_ratio(totals: Array) -> Array:
 def matched_difference(totals: Array) -> Array:
     """Return (b - c) / n."""
     return ratio(totals[..., 0, 1] - totals[..., 0, 2], totals[..., 0, 0])
-
-
-def cohens_g(totals: Array) -> Array:
-    """Return b / (b + c) - 0.5. Source: Cohen (1988), chapter 5."""
-    return ratio(totals[..., 0, 1], totals[..., 0, 1] + totals[..., 0, 2]) - 0.5
 
 
 def matched_odds_ratio(totals: Array) -> Array:

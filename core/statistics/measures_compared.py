@@ -126,7 +126,7 @@ DISCORDANT = [0, 3, 4]
 
 def _mcnemar(totals: Array) -> tuple[float | None, float | None]:
     _, above, below = (int(count) for count in totals[0, DISCORDANT])
-    p = mcnemar_p(above, below)[0]
+    p = mcnemar_p(above, below)
     return None if p is None else float(above), p
 
 

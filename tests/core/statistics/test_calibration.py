@@ -15,9 +15,11 @@ SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "simulations.py"
 def calibration():
     spec = importlib.util.spec_from_file_location("simulations", SCRIPT)
     module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(SCRIPT.parent))
     sys.modules["simulations"] = module
     spec.loader.exec_module(module)
     yield module
+    sys.path.remove(str(SCRIPT.parent))
     del sys.modules["simulations"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,16 +11,9 @@ from scipy import stats
 
 from prejudge import statistics
 from prejudge.core.contracts.estimates import Caveat
-from prejudge.core.statistics.independent import Answers, kruskal_wallis
 from prejudge.core.statistics.intervals import paired_bounds
-from prejudge.core.statistics.matched import mcnemar
 
 from .test_measures import answers, declared, ok, one
-
-
-def pl_codes(names):
-    return np.unique(names.to_numpy().astype(str), return_inverse=True)[1]
-
 
 OPTIONS = statistics.MarginOptions(resamples=499, intervals="jackknife")
 TIE = pl.col("x").abs() < 0.3
@@ -69,7 +64,7 @@ def test_matched_numbers_have_the_bounds_of_either_side():
 
 def test_mcnemar_takes_rows_as_independent_and_clusters_are_flipped():
     frame = ok(answers()).with_columns(other=pl.col("y") > 0.3)
-    options = statistics.TestingOptions(resamples=499)
+    options = statistics.TestingOptions(resamples=999)
     own = {"first": "hit", "second": "other", "size": "matched odds ratio", "scale": 100, "limits": (0, 100)}
     exact, clustered = (
         one(frame, statistics.Matched("m", test=test, **own), options) for test in (statistics.MCNEMAR, None)
@@ -77,22 +72,26 @@ def test_mcnemar_takes_rows_as_independent_and_clusters_are_flipped():
     b, c = frame.filter(pl.col("hit") & ~pl.col("other")).height, frame.filter(~pl.col("hit") & pl.col("other")).height
     assert exact.p == pytest.approx(stats.binomtest(b, b + c).pvalue) and exact.test.statistic == b
     assert exact.effect.value == pytest.approx((b + 0.5) / (c + 0.5))
-    numbers = (frame[name].to_numpy().astype(float) for name in ("hit", "other"))
-    old = mcnemar(*numbers, pl_codes(frame["template"]), options.plan)[0]
-    assert clustered.p == old.p_cluster and exact.low == clustered.low
-    assert (exact.low, exact.high) == pytest.approx((100 * old.effects[0].low, 100 * old.effects[0].high))
+    change = pl.col("hit").cast(int) - pl.col("other").cast(int)
+    sums = frame.group_by("template").agg(change.sum())["hit"].to_numpy()
+    flipped = stats.permutation_test((sums,), np.sum, permutation_type="samples", n_resamples=np.inf)
+    assert clustered.p == pytest.approx(flipped.pvalue) and exact.low == clustered.low
 
 
 def test_groups_are_compared_by_ranks_and_labels_are_permuted():
     frame = ok(answers()).with_columns(group=pl.col("template").str.slice(1).cast(int) % 3)
-    options = statistics.TestingOptions(resamples=499)
+    options = statistics.TestingOptions(resamples=1999)
     found = one(frame, statistics.Groups("m", value="x", of="group", levels=("0", "1", "2")), options)
-    codes, clusters = frame["group"].to_numpy(), pl_codes(frame["template"])
-    old = kruskal_wallis(Answers(frame["x"].to_numpy(), codes, clusters), options.plan)
-    assert (found.value, found.p) == pytest.approx((old.effects[0].value, old.p_cluster), rel=1e-12)
-    assert (found.low, found.high) == pytest.approx((old.effects[0].low, old.effects[0].high))
-    h = stats.kruskal(*(frame.filter(group=level)["x"] for level in range(3))).statistic
-    assert found.value == pytest.approx(h / (frame.height - 1))
+    parts = [part["x"].to_numpy() for _, part in frame.group_by("template", maintain_order=True)]
+    labels = [part["group"][0] for _, part in frame.group_by("template", maintain_order=True)]
+
+    def h(own):
+        groups = [np.concatenate([x for x, label in zip(parts, own, strict=True) if label == k]) for k in range(3)]
+        return stats.kruskal(*groups).statistic
+
+    observed, every = h(labels), set(permutations(labels))
+    assert found.value == pytest.approx(observed / (frame.height - 1)) and found.low < found.value < found.high
+    assert found.p == pytest.approx(np.mean([h(own) >= observed - 1e-9 for own in every]))
     designs = declared(statistics.Groups("m", value="x", of="group", levels=("0", "1", "2"))).designs(frame, options)
     assert set(designs["test"]) == {"kruskal-wallis"} and set(designs["level"]) == set("012")
 
