@@ -26,6 +26,7 @@ from ._garbage import GARBAGE
 from ._hostile import HOSTILE
 from .adapters import AdapterContract
 from .chaos import BEHAVIOURS, Behaviour, ChaosServer, Reply
+from .dialect import OPENAI, Dialect
 from .errors import raises_code
 from .metrics import MetricContract
 from .observing import guesses, observe
@@ -35,9 +36,11 @@ __all__ = [
     "BEHAVIOURS",
     "GARBAGE",
     "HOSTILE",
+    "OPENAI",
     "AdapterContract",
     "Behaviour",
     "ChaosServer",
+    "Dialect",
     "MetricContract",
     "ProbeContract",
     "Reply",

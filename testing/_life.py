@@ -37,18 +37,19 @@ class LifeRules(AdapterKit):
     def test_closing_ends_its_threads(self) -> None:
         """`aclose` may be called twice, also on an adapter that was never asked, and leaves no thread behind."""
 
-        async def used() -> None:
-            idle, adapter = type(self).make(), type(self).make()
+        async def used(make: Callable[[], ModelAdapter]) -> None:
+            idle, adapter = make(), make()
             try:
                 await adapter.answer(self._groups()[0])
             finally:
                 for each in (adapter, adapter, idle):
                     await each.aclose()
 
-        asyncio.run(used())  # The first use may start threads that a library keeps for good.
-        before = set(threading.enumerate())
-        asyncio.run(used())
-        assert _in_time(lambda: not _threads_since(before)), f"threads still run: {_threads_since(before)}"
+        with self._standing() as make:
+            asyncio.run(used(make))  # The first use may start threads that a library keeps for good.
+            before = set(threading.enumerate())
+            asyncio.run(used(make))
+            assert _in_time(lambda: not _threads_since(before)), f"threads still run: {_threads_since(before)}"
 
     def test_event_loop_is_not_blocked(self) -> None:
         """A slow model does not block the event loop."""

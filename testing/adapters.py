@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from ._answers import AnswerRules
+from ._faults import FaultRules
 from ._identity import IdentityRules
 from ._life import LifeRules
+from ._reaching import ReachingRules
+from ._sharing import SharingRules
 
 
-class AdapterContract(AnswerRules, LifeRules, IdentityRules):
-    """The rules, one test each. Set `make` and `requests`; the other settings are for unusual adapters."""
+class AdapterContract(AnswerRules, LifeRules, IdentityRules, ReachingRules, SharingRules, FaultRules):
+    """The rules, one test each. Set `at`, or `make` and `requests`; the other settings are for unusual adapters."""

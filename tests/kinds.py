@@ -37,7 +37,12 @@ PLACES = {
         "probes/indicasa/test_study.py",
         "core/doctor/test_installation.py::test_extras_that_build_on_others_are_taken_apart",
     ),
-    "servers": ("adapters/openai/", "contracts/test_docs_example.py", "core/report/test_browser.py"),
+    "servers": (
+        "adapters/openai/",
+        "contracts/test_docs_example.py",
+        "contracts/test_kit_of_endpoints.py",
+        "core/report/test_browser.py",
+    ),
     "slow": (
         "adapters/simulated/test_leans.py",
         "adapters/simulated/test_study.py",

@@ -72,6 +72,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Packages without which it cannot be made."""
     environment: Mapping[str, str] = {}
     blobs: Callable[[str], bytes] | None = None
+    endpoint: str = ""
+    """The setting that holds the address of its endpoint; none for a model in this process."""
+    ignores: frozenset[Any] = frozenset()
+    """Settings of a request that the model does not have."""
     tolerance: float = 1e-6
 
 
@@ -149,6 +153,7 @@ CASES = {
             *({"varying": ["he"]}, {"model": "another"}),
             {"blanks": str(files("prejudge.adapters.simulated") / "blanks.toml")},
         ),
+        ignores=frozenset({"top_p"}),
         same=({"failure_rate": 0.5}, {"latency_seconds": 0.001}, {"concurrency": 9}, {"batch_items": 3}),
     ),
     "lexicon": Case(
@@ -257,6 +262,7 @@ CASES = {
             {"operations": ["generate", "likelihood", "classify", "embed", "draw"]},
         ),
         unjudged=frozenset({"alternatives"}),
+        endpoint="base_url",
         needs=("openai", "aiohttp"),
         environment={"OPENAI_API_KEY": "sk-test-0123456789abcdef", "OTHER_KEY": "sk-test-fedcba9876543210"},
     ),

@@ -32,6 +32,10 @@ def keep(data: bytes, media_type: str) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def at(case: Case, settings: dict[str, Any], url: str, model: str) -> ModelAdapter:
+    return maker(case, {**settings, case.endpoint: f"{url}/v1", "model": model})()
+
+
 def maker(case: Case, settings: dict[str, Any]) -> Callable[[], ModelAdapter]:
     def make() -> ModelAdapter:
         kind = load_target(case.target, "tests")
@@ -97,6 +101,10 @@ def contract(name: str, case: Case) -> type[AdapterContract]:
             settings, folder = settings_of(name)
             kit = type(self)
             kit.make = staticmethod(maker(case, settings))
+            kit.ignores = case.ignores
+            if case.endpoint:
+                kit.at = staticmethod(lambda url, model: at(case, settings, url, model))
+                kit.key_env = "OPENAI_API_KEY"
             kit.recipe = MAKE.format(target=case.target, settings=settings)
             kit.others = [maker(case, {**settings, **within(folder, other)}) for other in case.others]
             kit.same = [maker(case, {**settings, **within(folder, other)}) for other in case.same]

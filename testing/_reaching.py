@@ -1,0 +1,107 @@
+"""Rules about what must reach the model: the settings of a request, all its messages, and its images."""
+
+from __future__ import annotations
+
+import base64
+
+import msgspec
+
+from ..core.contracts.adapter import ModelAdapter
+from ..core.contracts.errors import PermanentError
+from ..core.contracts.records import Generate, Generation, Image, Message, Text
+from ._behaviour import check_images, check_sampling, check_system
+from ._kit import IMAGES, AdapterKit, ask, run, settle
+from ._standin import Sent
+
+NUMBERS = {"temperature": 0.4375, "top_p": 0.8125, "max_tokens": 1237}
+"""Values that nothing else in a request has."""
+STOP = ("kit-stop-1", "kit-stop-2")
+
+
+class ReachingRules(AdapterKit):
+    """Rules about what an adapter must not leave out. At an endpoint the kit looks at what is sent."""
+
+    def test_sampling_reaches_the_model(self) -> None:
+        """Temperature, top_p, max_tokens, stop and seed reach the model, or the request is refused."""
+        if type(self).at is not None:
+            self._check_sent()
+            return
+
+        async def rule(adapter: ModelAdapter) -> None:
+            assert adapter.endpoint is None, "it asks an endpoint: set `at`, so that the kit can stand in for it"
+            await check_sampling(adapter, self._questions(), self.ignores)
+
+        self._with(rule)
+
+    def test_system_message_reaches_the_model(self) -> None:
+        """The system message and every turn of a conversation reach the model, or the request is refused."""
+        if type(self).at is None:
+            if "system" not in self.ignores:
+                self._with(lambda adapter: check_system(adapter, self._questions()))
+            return
+        self._generates()
+        turns = (("user", "kit-first"), ("assistant", "kit-second"), ("user", "kit-third"))
+        if "system" not in self.ignores:
+            turns = (("system", "kit-system"), *turns)  # type: ignore[assignment]
+        sent = self._sent_for(Generate(messages=tuple(Message(role, (Text(text),)) for role, text in turns)))  # type: ignore[arg-type]
+        lost = [text for _, text in turns if not any(one.holds(text) for one in sent)]
+        assert not sent or not lost, f"the messages {lost} do not reach the endpoint"
+
+    def test_images_are_seen_or_refused(self) -> None:
+        """An image of a message reaches the model, or the request is refused."""
+        if type(self).at is None:
+            self._with(lambda adapter: check_images(adapter, self._generates()))
+            return
+        self._generates()
+        contents = []
+        for name, data in IMAGES.items():
+            sent = self._sent_for(Generate(messages=(Message("user", (Text("kit-picture"), Image(name))),)))
+            if not sent:
+                return
+            coded = base64.b64encode(data).decode()
+            if any(one.holds(coded) or data in one.body for one in sent):
+                return
+            contents.append([one.what for one in sent])
+        # An adapter may send it in another size or format.
+        assert contents[0] != contents[1], "an image does not reach the endpoint: raise PermanentError if it takes none"
+
+    def _sent_for(self, request: Generate) -> list[Sent]:
+        """Return what is sent for a request; nothing if it is refused with a `PermanentError`."""
+        with self._endpoint(self.speaks.echo) as (server, make):
+            answer = run(make, lambda adapter: settle(adapter, request))
+            if isinstance(answer, PermanentError):
+                return []
+            assert isinstance(answer, Generation), f"{request!r} is answered by {answer!r}"
+            return server.sent
+
+    def _questions(self) -> list[Generate]:
+        """Return the first few that differ in more than their settings."""
+        return list({request.messages: request for request in reversed(self._generates())}.values())[-3:]
+
+    def _check_sent(self) -> None:
+        self._generates()
+        assert self._sent_for(ask("kit-plain")), "a plain question is refused"
+        for name, value in NUMBERS.items():
+            if name not in self.ignores:
+                sent = self._sent_for(ask("kit-setting", **{name: value}))  # type: ignore[arg-type]
+                reached = not sent or any(one.holds(value) for one in sent)
+                assert reached, f"{name} = {value} does not reach the endpoint"
+        if "stop" not in self.ignores:
+            sent = self._sent_for(ask("kit-setting", stop=STOP))
+            reached = not sent or all(any(one.holds(text) for one in sent) for text in STOP)
+            assert reached, f"the stop texts {STOP} do not reach the endpoint"
+        if "seed" not in self.ignores:
+            self._check_seeds()
+
+    def _check_seeds(self) -> None:
+        """Check that other seeds, and other samples of one seed, are sent as other draws."""
+        first = ask("kit-setting", temperature=1.0, seed=420691)
+        sent = [one.what for one in self._sent_for(first)]
+        others = {
+            "another seed": ask("kit-setting", temperature=1.0, seed=420692),
+            "another sample with the same seed": msgspec.structs.replace(first, sample=1),
+            "another attempt with the same seed": msgspec.structs.replace(first, attempt=1),
+        }
+        for what, other in others.items():
+            drawn = not sent or [one.what for one in self._sent_for(other)] != sent
+            assert drawn, f"{what} is sent as the same request, so that its answer is a copy"
