@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from ...core.contracts.errors import PermanentError
-from ..shared.border import check_continuations, first_beyond
+from ..shared.border import check_continuations, common_start, first_beyond
+from ..shared.sampling import token_text as written
 
 
 class Row(NamedTuple):
@@ -15,7 +17,9 @@ class Row(NamedTuple):
 
     ids: list[int]
     split: int
-    """Number of the first token of the continuation; at least 1."""
+    """Number of the first token that is scored, the same for all continuations of a prompt; at least 1."""
+    overlap: int = 0
+    """Characters at the end of the prompt that are scored with the continuation."""
 
 
 class Encoder:
@@ -25,6 +29,8 @@ class Encoder:
         self._tokenizer = tokenizer
         self._bos: int | None = tokenizer.bos_token_id
         self._backend = _untrimmed(tokenizer.backend_tokenizer)
+        normalizer = json.loads(self._backend.to_str())["normalizer"]
+        self._blank = any(part.get("type") == "Prepend" for part in _parts(normalizer, "normalizers"))
 
     def encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:
         """Return the tokens of prompts; `special` adds the tokenizer's initial special tokens, never its final ones."""
@@ -38,9 +44,18 @@ class Encoder:
         """
         check_continuations(continuations)
         encoded = self._encode([prompt + text for text in continuations], special)
-        return [
-            self._cut(ids, ends, len(prompt), text) for (ids, ends), text in zip(encoded, continuations, strict=True)
-        ]
+        firsts = [_first(ends, len(prompt), text) for (_, ends), text in zip(encoded, continuations, strict=True)]
+        rows = [ids for ids, _ in encoded]
+        split = common_start(rows, firsts)
+        if split:
+            return [Row(ids, split, len(prompt) - encoded[0][1][split - 1]) for ids in rows]
+        if self._bos is None:
+            raise PermanentError(
+                "the prompt has no token before the continuation, and this tokenizer has no token for the beginning "
+                "of a text: the first token has nothing to be conditioned on. Give a prompt.",
+                code="request.no-context",
+            )
+        return [Row([self._bos, *ids], 1, len(prompt)) for ids in rows]
 
     def text(self, prompt: Sequence[int], answer: Sequence[int]) -> str:
         """Return what `answer` adds to the text of `prompt`; a leading space survives where the prompt shows it."""
@@ -49,17 +64,24 @@ class Encoder:
         return whole[len(before) :] if whole.startswith(before) else self._decode(answer)
 
     def token(self, number: int) -> str:
-        """Return one token as text."""
-        return self._decode([number], skip=False)
+        """Return one token as text, with the blank it begins with."""
+        return token_text(self._tokenizer, number)
 
     def _decode(self, ids: Sequence[int], skip: bool = True) -> str:
         return str(self._tokenizer.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False))
 
     def _encode(self, texts: Sequence[str], special: bool) -> list[tuple[list[int], list[int]]]:
-        """Return per text its tokens, and for each the character behind its last one."""
+        """Return per text its tokens, and for each the character behind its last one.
+
+        SentencePiece vocabularies put a blank before a text: one that begins with a blank has it already.
+        """
         found = []
-        for encoding in self._backend.encode_batch(list(texts), add_special_tokens=special):
-            ids, ends = encoding.ids, [end for _, end in encoding.offsets]
+        given = [text[1:] if self._blank and text[:1] == " " != text else text for text in texts]
+        for text, short, encoding in zip(
+            texts, given, self._backend.encode_batch(given, add_special_tokens=special), strict=True
+        ):
+            lost = len(text) - len(short)
+            ids, ends = encoding.ids, [end + lost if end else 0 for _, end in encoding.offsets]
             added = encoding.special_tokens_mask if special else ()
             size = len(ids)
             # An end-of-text token behind the text would be conditioned on, and scored, as if it had been written.
@@ -68,22 +90,15 @@ class Encoder:
             found.append((ids[:size], ends[:size]))
         return found
 
-    def _cut(self, ids: list[int], ends: list[int], border: int, continuation: str) -> Row:
-        split = first_beyond(ends, border)
-        if split is None:
-            raise PermanentError(
-                f"the continuation {continuation!r} has no separate token, so it has no likelihood.",
-                code="request.no-token",
-            )
-        if split:
-            return Row(ids, split)
-        if self._bos is None:
-            raise PermanentError(
-                "the prompt has no token before the continuation, and this tokenizer has no token for the beginning "
-                "of a text: the first token has nothing to be conditioned on. Give a prompt.",
-                code="request.no-context",
-            )
-        return Row([self._bos, *ids], 1)
+
+def _first(ends: Sequence[int], border: int, continuation: str) -> int:
+    first = first_beyond(ends, border)
+    if first is None:
+        raise PermanentError(
+            f"the continuation {continuation!r} has no separate token, so it has no likelihood.",
+            code="request.no-token",
+        )
+    return first
 
 
 def _all_special(added: Sequence[int], size: int) -> bool:
@@ -95,12 +110,35 @@ def _untrimmed(backend: Any) -> Any:
     from tokenizers import Tokenizer
 
     state = json.loads(backend.to_str())
-    for part in _parts(state.get("post_processor")):
+    for part in _parts(state.get("post_processor"), "processors"):
         if "trim_offsets" in part:
             part["trim_offsets"] = False
     state["truncation"] = state["padding"] = None
     return Tokenizer.from_str(json.dumps(state))
 
 
-def _parts(processor: Any) -> list[dict[str, Any]]:
-    return [processor, *(processor.get("processors") or ())] if processor else []
+def _parts(whole: Any, inner: str) -> list[dict[str, Any]]:
+    return [whole, *(whole.get(inner) or ())] if whole else []
+
+
+def token_text(tokenizer: Any, number: int) -> str:
+    """Return one token as text, with the blank it begins with; parts of a character are named as bytes."""
+    # Decoders drop the blank that a text begins with, so the token is read behind itself.
+    before, both = (
+        str(tokenizer.decode([number] * times, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+        for times in (1, 2)
+    )
+    text = both[len(before) :] if both.startswith(before) else before
+    if "\ufffd" not in text:
+        return text
+    name = str(tokenizer.convert_ids_to_tokens(number))
+    letters = _byte_letters()
+    return written(bytes(map(letters.__getitem__, name))) if all(map(letters.__contains__, name)) else name
+
+
+@cache
+def _byte_letters() -> dict[str, int]:
+    """Return the letters by which byte-level vocabularies write bytes (Radford et al. 2019): unprintable ones moved."""
+    shown = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAC + 1), *range(0xAE, 0xFF + 1)}
+    moved = (byte for byte in range(256) if byte not in shown)
+    return {chr(byte): byte for byte in shown} | {chr(256 + place): byte for place, byte in enumerate(moved)}

@@ -22,7 +22,7 @@ from .chat import FILE, PLAIN, check_builtin
 from .gguf import GGUF, find_gguf
 from .model import Engine, Setup, default_threads, find_library
 
-VERSION = "1"
+VERSION = "2"
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Q = TypeVar("Q")
 A = TypeVar("A")

@@ -23,11 +23,13 @@ from ...core.contracts.records import (
     TopToken,
     Usage,
 )
+from ..shared.border import check_continuations, common_start
 from ..shared.refusals import reads_as_refusal
+from ..shared.sampling import answer_length, token_text
 from .chat import FILE, PLAIN, Rendered, read_turns, render_builtin, render_jinja, render_plain, render_text
 from .model import Engine
 from .sampling import Row, draw, seed_of, uniform
-from .split import first_scored
+from .split import cut
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +45,14 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Encoded(NamedTuple):
-    """A context and one continuation, as tokens."""
+    """A prompt and its continuations, as tokens."""
 
-    tokens: list[int]
+    rows: list[list[int]]
+    """Prompt and continuation, one row per continuation."""
     start: int
-    """Number of the first token that is scored."""
+    """Number of the first token that is scored in every row."""
+    overlap: int
+    """Characters at the end of the prompt that are scored with every continuation."""
 
 
 class Answers:
@@ -63,12 +68,13 @@ class Answers:
         Raises:
             PermanentError: too long, empty, or no token comes before the first scored one.
         """
-        prompt = self._render(request.prompt)
-        encoded = [self._encode(prompt, continuation) for continuation in request.continuations]
-        if not encoded:
-            return Likelihoods(scores=())
-        scores = self._score_all(encoded)
-        return Likelihoods(scores=tuple(scores), usage=Usage(input_tokens=sum(len(one.tokens) for one in encoded)))
+        check_continuations(request.continuations)
+        encoded = self._encode(self._render(request.prompt), request.continuations)
+        return Likelihoods(
+            scores=tuple(self._score_all(encoded)),
+            overlap=encoded.overlap,
+            usage=Usage(input_tokens=sum(map(len, encoded.rows))),
+        )
 
     def generate(self, request: Generate, cancelled: threading.Event) -> Generation:
         """Draw an answer.
@@ -78,26 +84,24 @@ class Answers:
         """
         rendered = self._render(request.messages)
         tokens = self._begin(rendered) + self.engine.encode(rendered.text)
-        most = self._asking.max_tokens if request.sampling.max_tokens is None else request.sampling.max_tokens
         if not tokens:
             raise PermanentError(
                 "the messages hold no text, and the model has no token to begin a text with.", code="request.empty"
             )
-        if most < 0 or (request.sampling.temperature or 0) < 0:
-            raise PermanentError("max_tokens and temperature cannot be negative.", code="request.value")
-        self._check_size(len(tokens), most)
+        if (request.sampling.temperature or 0) < 0:
+            raise PermanentError("the temperature cannot be negative.", code="request.value")
+        self._check_size(len(tokens), 1)
+        most = answer_length(request, self._asking.max_tokens, self._asking.n_ctx - len(tokens))
         answer = _Drawing(self.engine, request, tokens).run(most, cancelled)
         refused = self._asking.refusal_rule and reads_as_refusal(answer.text)
         return msgspec.structs.replace(answer, status="refused") if refused else answer
 
-    def _score_all(self, encoded: Sequence[Encoded]) -> list[TokenScores]:
-        shared = _shared(encoded)
-        scores = []
-        for number, one in enumerate(encoded):
-            held = shared or one.tokens[: one.start]
-            if number == 0 or not shared or not self.engine.rewind(len(shared)):
-                row = self.engine.prepare(held)
-            scores.append(self._score(one, len(held), row))
+    def _score_all(self, encoded: Encoded) -> list[TokenScores]:
+        held, scores = encoded.rows[0][: encoded.start], []
+        for number, tokens in enumerate(encoded.rows):
+            if number == 0 or not self.engine.rewind(len(held)):
+                expected = self.engine.prepare(held)
+            scores.append(self._score(tokens, encoded.start, expected))
         return scores
 
     def _render(self, prompt: Prompt) -> Rendered:
@@ -117,40 +121,47 @@ class Answers:
     def _begin(self, rendered: Rendered) -> list[int]:
         return [] if rendered.whole or self.engine.bos is None else [self.engine.bos]
 
-    def _encode(self, prompt: Rendered, continuation: str) -> Encoded:
-        if not continuation:
-            raise PermanentError("a continuation is empty, so there is nothing to score.", code="request.empty")
-        whole = prompt.text + continuation
-        begin = self._begin(prompt)
-        tokens = self.engine.encode(whole)
-        pieces = [self.engine.piece(token, special=True) for token in tokens]
-        start = len(begin) + first_scored(pieces, prompt.text.encode(), whole.encode())
+    def _encode(self, prompt: Rendered, continuations: Sequence[str]) -> Encoded:
+        begin, before = self._begin(prompt), prompt.text.encode()
+        rows: list[list[int]] = []
+        firsts: list[int] = []
+        places = [0]
+        for continuation in continuations:
+            whole = prompt.text + continuation
+            tokens = self.engine.encode(whole)
+            ends, first = cut([self.engine.piece(token, special=True) for token in tokens], before, whole.encode())
+            places = ends if not rows else places
+            rows.append([*begin, *tokens])
+            firsts.append(len(begin) + first)
+            self._check_size(len(rows[-1]), 0)
+        start = common_start(rows, firsts)
+        own = start - len(begin)
+        overlap = len(before[places[own - 1] if own > 0 else 0 :].decode(errors="replace"))
         if start == 0 and self.engine.any_bos is not None:
-            begin, start = [self.engine.any_bos], 1
+            rows, start = [[self.engine.any_bos, *row] for row in rows], 1
+            self._check_size(max(map(len, rows)), 0)
         if start == 0:
             raise PermanentError(
-                f"no token comes before the first of {continuation[:40]!r}, and {self._asking.name!r} has none to "
+                f"no token comes before the first of {continuations[0][:40]!r}, and {self._asking.name!r} has none to "
                 "begin a text with, so its likelihood is not defined. Give a prompt.",
                 code="request.no-context",
             )
-        self._check_size(len(begin) + len(tokens), 0)
-        return Encoded(begin + tokens, start)
+        return Encoded(rows, start, overlap)
 
     def _check_size(self, tokens: int, more: int) -> None:
         if tokens + more > self._asking.n_ctx:
-            answer = f" and the answer up to {more}" if more else ""
+            answer = " and leaves no room to answer" if more else ""
             raise PermanentError(
                 f"the text has {tokens} tokens{answer}; {self._asking.name!r} is loaded for {self._asking.n_ctx} "
                 "(n_ctx, at most its training length). Shorten it; cutting it here would change the question.",
                 code="request.too-long",
             )
 
-    def _score(self, one: Encoded, held: int, row: Row) -> TokenScores:
-        """Score one continuation; the cache holds `held` tokens, after which `row` is what the model expects."""
-        values = [row[one.tokens[held]]] if one.start == held else []
-        rest = one.tokens[held:-1]
-        for place, expected in self.engine.run(rest, held, max(one.start - 1, held)):
-            values.append(expected[one.tokens[place + 1]])
+    def _score(self, tokens: Sequence[int], start: int, expected: Row) -> TokenScores:
+        """Score one continuation; the cache holds the tokens before it, after which `expected` is what follows."""
+        values = [expected[tokens[start]]]
+        for place, row in self.engine.run(tokens[start:-1], start, start):
+            values.append(row[tokens[place + 1]])
         if not np.isfinite(values).all():
             raise PermanentError(
                 f"{self._asking.name!r} gives a token of the continuation zero probability: no finite likelihood.",
@@ -158,14 +169,6 @@ class Answers:
             )
         scores = tuple(float(value) for value in values)
         return TokenScores(log_probability=math.fsum(scores), count=len(scores), values=scores)
-
-
-def _shared(encoded: Sequence[Encoded]) -> list[int]:
-    """Return the tokens that all continuations come after; a merge over the boundary can leave none."""
-    most = min(one.start for one in encoded)
-    rows = zip(*(one.tokens[:most] for one in encoded), strict=True)
-    length = next((number for number, row in enumerate(rows) if len(set(row)) > 1), most)
-    return encoded[0].tokens[:length]
 
 
 class _Drawing:
@@ -208,7 +211,7 @@ class _Drawing:
     def _note(self, row: Row) -> None:
         if count := self._request.top_logprobs:
             best = np.argsort(-row, kind="stable")[:count]
-            texts = [self._engine.piece(int(token), special=True).decode(errors="replace") for token in best]
+            texts = [token_text(self._engine.piece(int(token), special=True)) for token in best]
             self._tops.append(tuple(TopToken(t, float(row[n])) for t, n in zip(texts, best, strict=True)))
 
     def _answer(self, reason: str, count: int) -> Generation:

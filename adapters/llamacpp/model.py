@@ -79,11 +79,16 @@ class Engine:
         self._vocabulary: int = self.lib.llama_vocab_n_tokens(self._vocab)
         bos: int = self.lib.llama_vocab_bos(self._vocab)
         self.any_bos = bos if bos >= 0 else None
+        self._blank = False
+        self._blank = b"".join(self.piece(token, special=False) for token in self.encode("a")) == b" a"
         self.bos = self.any_bos if self.lib.llama_vocab_get_add_bos(self._vocab) else None
 
     def encode(self, text: str) -> list[int]:
-        """Tokenise a text as Transformers does: names of special tokens stand for them; no begin-of-text is added."""
-        data = text.encode()
+        """Tokenise a text as Transformers does: names of special tokens stand for them; no begin-of-text is added.
+
+        SentencePiece vocabularies put a blank before a text: one that begins with a blank has it already.
+        """
+        data = (text[1:] if self._blank and text[:1] == " " != text else text).encode()
         # No token is shorter than a byte but for an added leading space, so this is always room enough.
         room = len(data) + 16
         while True:

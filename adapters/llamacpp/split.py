@@ -11,8 +11,8 @@ from ...core.contracts.errors import PermanentError
 from ..shared.border import first_beyond
 
 
-def first_scored(pieces: Sequence[bytes], context: bytes, whole: bytes) -> int:
-    """Return the number of the first token that reaches past the context.
+def cut(pieces: Sequence[bytes], context: bytes, whole: bytes) -> tuple[list[int], int]:
+    """Return where each token ends, in bytes, and the number of the first that reaches past the context.
 
     The rule of the border is that of all adapters (`border.py`), in bytes.
 
@@ -41,4 +41,4 @@ def first_scored(pieces: Sequence[bytes], context: bytes, whole: bytes) -> int:
             "unknown. Write the text without unusual characters.",
             code="request.border",
         )
-    return first
+    return ends, first

@@ -29,8 +29,16 @@ class Tokens(NamedTuple):
     """The character each begins at."""
 
 
-def find_continuation(tokens: Tokens, prompt: str, continuation: str, counted: Usage, where: str) -> list[float | None]:
-    """Return the values of the continuation's tokens, from an echo of prompt and continuation with a token behind.
+class Found(NamedTuple):
+    """Prompt and continuation as tokens, and where the continuation begins."""
+
+    texts: list[str]
+    values: list[float | None]
+    first: int
+
+
+def find_continuation(tokens: Tokens, prompt: str, continuation: str, counted: Usage, where: str) -> Found:
+    """Return prompt and continuation, from an echo of both with a token behind.
 
     The token behind must be there: llama-cpp-python leaves it out where its numbers stand one place off, because the
     text has no special token in front. It also leaves out a token that ends or begins a text; then the count of the
@@ -54,7 +62,7 @@ def find_continuation(tokens: Tokens, prompt: str, continuation: str, counted: U
             "cannot be assigned to tokens.",
             code="endpoint.echo",
         )
-    return tokens.values[start:end]
+    return Found(tokens.texts[:end], tokens.values[:end], start)
 
 
 def find_start(

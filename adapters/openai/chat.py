@@ -9,6 +9,7 @@ from typing import Any
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Generate, Generation, Image, Message, ResponseStatus, TopToken
 from ..shared.refusals import reads_as_refusal
+from ..shared.sampling import check_answer
 from .options import OPENAI_URL, OpenAIOptions
 from .replies import ChatChoice, ChatReply, usage_of
 
@@ -29,8 +30,13 @@ class ChatBodies:
         self.limit_field = options.max_tokens_field or own
 
     def generate(self, request: Generate, urls: Urls) -> dict[str, Any]:
-        """Return the body of a request; fields that it does not set are not sent."""
+        """Return the body of a request; fields that it does not set are not sent.
+
+        Raises:
+            PermanentError: settings under which no answer can be given.
+        """
         sampling = request.sampling
+        check_answer(sampling)
         body: dict[str, Any] = {"messages": self.messages(request.messages, urls)}
         limit = sampling.max_tokens or self._options.max_tokens
         choices = {"temperature": sampling.temperature, "top_p": sampling.top_p, self.limit_field: limit}

@@ -1,8 +1,8 @@
 """`Likelihood` in the way that an endpoint offers. The way is chosen in the settings; values are never invented.
 
 `prompt_logprobs` (vLLM) and `echo` send prompt and continuation as one text, so that the tokenizer merges them as in
-the real text, and score every token that carries a character of the continuation; a token shared with the prompt
-counts.
+the real text, and score every token that carries a character of the continuation, from the same token on for all
+continuations of a request (`border.py`).
 `first_token` asks for the likeliest first tokens of an answer and looks the continuations up among them.
 If a server ignores an option, the result is an error, never a number.
 """
@@ -17,7 +17,8 @@ import msgspec
 
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Likelihood, Likelihoods, Message, TokenScores, Usage
-from .align import Tokens, find_continuation, find_start
+from ..shared.border import check_continuations, common_start
+from .align import Found, Tokens, find_continuation, find_start
 from .call import Caller
 from .chat import ABSENT, ChatBodies, Urls
 from .options import LikelihoodWay
@@ -40,17 +41,23 @@ class Scorer:
         Raises:
             PermanentError: the endpoint does not give the requested values.
         """
-        if not all(request.continuations):
-            raise PermanentError("a continuation is empty; there is nothing to score.", code="request.empty")
+        check_continuations(request.continuations)
         if isinstance(request.prompt, str):
             request = msgspec.structs.replace(request, prompt=self._bodies.text(request.prompt))
         if self._way == "first_token":
             return await self._first_token(request, urls)
         # One after another: the server keeps the prompt of the first one for the others.
-        found = [await self._one(request, continuation, urls) for continuation in request.continuations]
-        return Likelihoods(scores=tuple(score for score, _ in found), usage=_total([used for _, used in found]))
+        asked = [await self._one(request, continuation, urls) for continuation in request.continuations]
+        found = [one for one, _ in asked]
+        start = common_start([one.texts for one in found], [one.first for one in found])
+        spelled = "".join(found[0].texts[start:])
+        return Likelihoods(
+            scores=tuple(self._scores(one.values[start:]) for one in found),
+            overlap=max(0, len(spelled) - len(request.continuations[0])),
+            usage=_total([used for _, used in asked]),
+        )
 
-    async def _one(self, request: Likelihood, continuation: str, urls: Urls) -> tuple[TokenScores, Usage]:
+    async def _one(self, request: Likelihood, continuation: str, urls: Urls) -> tuple[Found, Usage]:
         if self._way == "echo":
             return await self._echo(request, continuation)
         if isinstance(request.prompt, str):
@@ -97,7 +104,7 @@ class Scorer:
         self._refuse_constant(values)
         return Tokens(texts, values)
 
-    async def _echo(self, request: Likelihood, continuation: str) -> tuple[TokenScores, Usage]:
+    async def _echo(self, request: Likelihood, continuation: str) -> tuple[Found, Usage]:
         if not isinstance(request.prompt, str):
             raise PermanentError(
                 "'echo' scores plain text, not messages. Use prompt_logprobs (vLLM) or first_token.",
@@ -115,10 +122,9 @@ class Scorer:
         self._refuse_constant(values)
         counted = usage_of(reply.usage)
         tokens = Tokens(texts, values, logprobs.text_offset)
-        found = find_continuation(tokens, request.prompt, continuation, counted, self._caller.where)
-        return self._scores(found), counted
+        return find_continuation(tokens, request.prompt, continuation, counted, self._caller.where), counted
 
-    def _align(self, tokens: Tokens, prompt: str | None, continuation: str) -> TokenScores:
+    def _align(self, tokens: Tokens, prompt: str | None, continuation: str) -> Found:
         start = find_start(tokens.texts, tokens.values, prompt, continuation)
         if start is None:
             raise PermanentError(
@@ -126,7 +132,7 @@ class Scorer:
                 "so the tokens to score are unknown.",
                 code="endpoint.echo",
             )
-        return self._scores(tokens.values[start:])
+        return Found(tokens.texts, tokens.values, start)
 
     async def _first_token(self, request: Likelihood, urls: Urls) -> Likelihoods:
         if isinstance(request.prompt, str):

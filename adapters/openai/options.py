@@ -19,7 +19,8 @@ from ..shared.refusals import RULE_VERSION
 from .labels import RULE_VERSION as LABEL_RULE
 from .labels import bare_label
 
-VERSION = "1"
+VERSION, SPANS = "1", "2"
+"""The second where continuations are scored, all from the same token on; other answers keep the first."""
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
 FIXED = frozenset({"model", "messages", "prompt", "input", "n", "stream", "echo", "logprobs", "top_logprobs", "seed"})
@@ -299,6 +300,7 @@ def make_identity(options: OpenAIOptions, address: str) -> Identity:
         settings["omit"] = msgspec.json.encode(sorted(options.omit)).decode()
     if options.extra_body:
         settings["extra_body"] = msgspec.json.encode(options.extra_body, order="sorted").decode()
+    version = SPANS if options.likelihood in {"prompt_logprobs", "echo"} else VERSION
     return Identity(
-        adapter="openai", version=VERSION, model=options.model, digest=options.revision or "", settings=settings
+        adapter="openai", version=version, model=options.model, digest=options.revision or "", settings=settings
     )

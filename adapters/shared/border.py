@@ -1,13 +1,17 @@
-"""Where a continuation begins among the tokens of prompt and continuation encoded together: one rule for all adapters.
+"""Where scoring begins among the tokens of prompt and continuation encoded together: one rule for all adapters.
 
 Prompt and continuation are encoded as one text, so the merges are those of the real text, and then cut: a token belongs
 to the continuation as soon as one of its characters does. A token of both is thus scored whole, with the continuation.
 Encoding the prompt alone could give another border: its last tokens may merge differently without what follows.
+
+All continuations of a request are scored from the same token on: the earliest that belongs to any of them, or that they
+do not share. After "Answer: ", " A" may be one token where a blank and "C" are two: the blank is then scored with both,
+or the probability of "C" would be one given the blank, and that of "A" one without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from ...core.contracts.errors import PermanentError
 
@@ -20,6 +24,18 @@ def first_beyond(ends: Sequence[int], border: int) -> int | None:
         border: Length of the prompt in the same unit.
     """
     return next((number for number, end in enumerate(ends) if end > border), None)
+
+
+def common_start(rows: Sequence[Sequence[Hashable]], firsts: Sequence[int]) -> int:
+    """Return the number of the token from which on every continuation of a request is scored.
+
+    Args:
+        rows: The tokens of prompt and continuation, one row per continuation.
+        firsts: Per row, the number of the first token that belongs to the continuation.
+    """
+    least = min(firsts)
+    columns = zip(*(row[:least] for row in rows), strict=True)
+    return next((number for number, column in enumerate(columns) if len(set(column)) > 1), least)
 
 
 def check_continuations(continuations: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...core.contracts.errors import PermanentError
-from ...core.contracts.records import Generate
+from ...core.contracts.records import Generate, Sampling
 
 _MASK = (1 << 64) - 1
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -62,21 +62,38 @@ def choose(request: Generate, defaults: Defaults, ids: Sequence[int], images: Se
     return Choice(noise_key(request, ids, images), temperature, top_p, defaults.top_k)
 
 
-def answer_length(request: Generate, default: int, room: int | None) -> int:
-    """Return how many tokens an answer may have if the model has `room` for this many.
+def check_answer(wish: Sampling) -> None:
+    """Refuse settings under which no answer can be given.
 
     Raises:
-        PermanentError: none at all, or a stop text that would end every answer before it begins.
+        PermanentError: no token at all, or a stop text that would end every answer before it begins.
     """
-    asked = request.sampling.max_tokens
-    most = default if asked is None else asked
-    if most < 1:
-        raise PermanentError(f"max_tokens is {most}. Give 1 or more.", code="request.value")
-    if "" in request.sampling.stop:
+    if wish.max_tokens is not None and wish.max_tokens < 1:
+        raise PermanentError(f"max_tokens is {wish.max_tokens}. Give 1 or more.", code="request.value")
+    if "" in wish.stop:
         raise PermanentError(
             "a stop text is empty: every answer would end before it begins. Leave it out.", code="request.value"
         )
+
+
+def answer_length(request: Generate, default: int, room: int | None) -> int:
+    """Return how many tokens an answer may have if the model has `room` for this many: it ends where the room does.
+
+    Raises:
+        PermanentError: as `check_answer` says.
+    """
+    check_answer(request.sampling)
+    asked = request.sampling.max_tokens
+    most = default if asked is None else asked
     return most if room is None else min(most, room)
+
+
+def token_text(piece: bytes) -> str:
+    """Return a token as text; bytes that are no whole character are named one by one, such as <0xE6>."""
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        return "".join(f"<0x{byte:02X}>" for byte in piece)
 
 
 def cut_at(text: str, stops: Sequence[str]) -> int | None:

@@ -50,6 +50,7 @@ from ...core.contracts.records import (
     TopToken,
     Usage,
 )
+from ..shared.sampling import check_answer
 from .analogies import analogy_in
 from .choices import Choice, Listed, listed
 from .completions import Completions, begun
@@ -294,11 +295,12 @@ def _choose(scores: Sequence[float], temperature: float | None, draw: float) -> 
 
 def _cut(text: str, request: Generate) -> tuple[str, str]:
     """Apply `stop` and `max_tokens` (words here), and name the finish reason."""
-    for stop in filter(None, request.sampling.stop):
+    check_answer(request.sampling)
+    for stop in request.sampling.stop:
         text = text.partition(stop)[0]
     limit = request.sampling.max_tokens
     if limit is not None and _count(text) > limit:
-        return " ".join(text.split()[: max(limit, 0)]), "length"
+        return " ".join(text.split()[:limit]), "length"
     return text, "stop"
 
 

@@ -195,9 +195,15 @@ class Generation(Response, frozen=True, kw_only=True, tag="generation"):
 
 
 class Likelihoods(Response, frozen=True, kw_only=True, tag="likelihoods"):
-    """One `TokenScores` per continuation, in the order asked."""
+    """One `TokenScores` per continuation, in the order asked.
+
+    All are scored from the same token on, so that they are probabilities of the same event: what follows the text in
+    front of that token. Values of different requests may begin at different places.
+    """
 
     scores: tuple[TokenScores, ...]
+    overlap: int = 0
+    """Characters at the end of the prompt that are scored with every continuation, since a token holds both."""
 
 
 class Classification(Response, frozen=True, kw_only=True, tag="classification"):

@@ -32,31 +32,62 @@ def write_pair(folder: Path, *, template: str | None = TEMPLATE, add_bos: bool =
     return file, checkpoint
 
 
-def write_sentencepiece(folder: Path) -> Path:
-    """Write the same shape of model with a SentencePiece vocabulary, which puts a space before each text."""
+def write_sentencepiece(folder: Path) -> tuple[Path, Path]:
+    """Write the same shape of model with a SentencePiece vocabulary, which puts a blank before each text.
+
+    Returns:
+        The GGUF file and the checkpoint's directory.
+    """
     import gguf
 
-    file = folder / "tiny-spm.gguf"
-    kinds = gguf.TokenType
-    words = ["\u2581", "\u2581The", "\u2581capital", "\u2581is", "\u2581Paris", "Paris", "ly", "\u2581friend"]
-    letters = sorted({letter for word in words for letter in word.replace("\u2581", "")})
-    # Pieces are merged two by two, so every step to a word needs a token.
-    steps = sorted({word[:end] for word in words for end in range(2, len(word))} - set(words))
-    pieces = list(dict.fromkeys([*words, *steps, *letters]))
+    checkpoint, file = folder / "tiny-spm", folder / "tiny-spm.gguf"
+    pieces, merged = _pieces()
     tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *pieces]
+    model = _model(len(tokens), bos=1, eos=2)
+    model.save_pretrained(checkpoint)
+    _sentencepiece(tokens, merged).save_pretrained(checkpoint)
+    kinds = gguf.TokenType
     writer = gguf.GGUFWriter(file, "llama")
-    model = _model(len(tokens))
     _write_shape(writer, model.config)
     writer.add_tokenizer_model("llama")
     writer.add_token_list(tokens)
-    writer.add_token_scores([0.0] * 259 + [float(len(piece)) for piece in pieces])
+    # The earlier merge has the higher score, as SentencePiece's BPE writes it.
+    writer.add_token_scores([-float(merged.index(token)) if token in merged else -1e9 for token in tokens])
     own = [kinds.UNKNOWN, kinds.CONTROL, kinds.CONTROL, *([kinds.BYTE] * 256)]
     writer.add_token_types([*own, *([kinds.NORMAL] * len(pieces))])
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
     writer.add_add_bos_token(True)
     _write_tensors(writer, model)
-    return file
+    return file, checkpoint
+
+
+def _pieces() -> tuple[list[str], list[str]]:
+    """Return letters and merged pieces, and the merged ones in the order of their merges."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=200, show_progress=False))
+    vocabulary = backend.get_vocab()
+    pieces = sorted(vocabulary, key=vocabulary.__getitem__)
+    return pieces, [piece for piece in pieces if len(piece) > 1]
+
+
+def _sentencepiece(tokens: list[str], merged: list[str]) -> Any:
+    """Return the tokenizer as Transformers converts it: every two pieces that give a third are a merge."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    known = {token: number for number, token in enumerate(tokens)}
+    cuts = [(whole[:at], whole[at:]) for whole in merged for at in range(1, len(whole))]
+    merges = [pair for pair in cuts if pair[0] in known and pair[1] in known]
+    backend = Tokenizer(models.BPE(known, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    backend.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    steps = [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    backend.decoder = decoders.Sequence(steps)
+    backend.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
 
 
 def _tokenizer(template: str | None, add_bos: bool) -> Any:
@@ -78,7 +109,7 @@ def _tokenizer(template: str | None, add_bos: bool) -> Any:
     return tokenizer
 
 
-def _model(vocabulary: int) -> Any:
+def _model(vocabulary: int, bos: int = 0, eos: int = 1) -> Any:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -90,8 +121,8 @@ def _model(vocabulary: int) -> Any:
         num_attention_heads=HEADS,
         num_key_value_heads=GROUPS,
         max_position_embeddings=CONTEXT,
-        bos_token_id=0,
-        eos_token_id=1,
+        bos_token_id=bos,
+        eos_token_id=eos,
     )
     torch.manual_seed(11)
     model = LlamaForCausalLM(config)

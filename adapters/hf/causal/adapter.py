@@ -32,7 +32,7 @@ from .model import CAUSAL, Loaded, load_causal
 from .prompt import Chat, Rendered, choose_style
 from .scorer import CausalScorer, Values
 
-NAMING = Naming("hf-causal", "2")
+NAMING = Naming("hf-causal", "3")
 _MORE = (SETTINGS, "chat_template*")
 
 
@@ -165,12 +165,13 @@ class HFCausal(HFAdapter[_Engine]):
             return too_large(f"a text of {max(len(row.ids) for row in rows)} tokens")
         if not all(np.isfinite(part).all() for part in values):
             return self._not_finite()
-        split = min(row.split for row in rows)
+        split = rows[0].split
         return Likelihoods(
             scores=tuple(
                 TokenScores(log_probability=math.fsum(part), count=len(part), values=tuple(part.tolist()))
                 for part in values
             ),
+            overlap=rows[0].overlap,
             usage=Usage(input_tokens=split + sum(len(row.ids) - split for row in rows)),
         )
 

@@ -25,10 +25,8 @@ class Node(NamedTuple):
 
 
 def join_leaves(leaves: Sequence[Node]) -> Node:
-    """Put the continuations of one prompt below their common beginning."""
-    first = leaves[0].ids
-    shared = min(min(leaf.split for leaf in leaves), *(_common(first, leaf.ids) for leaf in leaves))
-    return Node(first, shared, tuple(leaves))
+    """Put the continuations of one prompt, which are scored from the same token on, below their common beginning."""
+    return Node(leaves[0].ids, leaves[0].split, tuple(leaves))
 
 
 def share_beginnings(prompts: Sequence[Node]) -> list[Node]:

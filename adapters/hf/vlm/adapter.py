@@ -12,7 +12,6 @@ import msgspec
 
 from ....core.contracts.errors import ModelError
 from ....core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
-from ...shared.border import check_continuations
 from ...shared.images import require_pillow
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.torch import require_torch
@@ -22,10 +21,10 @@ from .answers import Wish
 from .engine import Asked, Engine
 from .groups import Held, Work, by_image
 from .model import MORE, Loaded, find_template, load_vlm
-from .prompt import continuation_start, encode, plan_answer, render
+from .prompt import Scored, encode, plan_answer, plan_scores, render
 from .shareable import can_share
 
-NAMING = Naming("hf-vlm", "2")
+NAMING = Naming("hf-vlm", "3")
 EXTRA = "vlm"
 _OTHER = ("ForMaskedLM", "ForCausalLM", "ForSequenceClassification", "ForTokenClassification", "ForImageClassification")
 KIND = Kind("vision-language model", "AutoModelForImageTextToText", lambda kind: not kind.endswith(_OTHER))
@@ -105,29 +104,28 @@ class HFVLM(HFAdapter[_Model]):
     def _likelihood(self, requests: Sequence[Likelihood], stop: threading.Event) -> list[Likelihoods | ModelError]:
         loaded, engine = self._ready()
         scores: list[list[TokenScores]] = [[] for _ in requests]
+        overlaps = [0] * len(requests)
 
-        def plan(number: int, held: Held) -> list[Work[int]]:
+        def plan(number: int, held: Held) -> list[Work[Scored]]:
             request = requests[number]
-            check_continuations(request.continuations)
-            text = render(loaded, request.prompt)
-            return [self._scored(loaded, number, (text, one), held) for one in request.continuations]
+            planned = plan_scores(loaded, render(loaded, request.prompt), request.continuations, held.pictures)
+            return [Work(number, Asked(held.names, whole), scored) for whole, scored in planned]
 
-        def answer(works: Sequence[Work[int]]) -> None:
-            values = engine.score([work.asked for work in works], [work.how for work in works], stop)
+        def answer(works: Sequence[Work[Scored]]) -> None:
+            values = engine.score([work.asked for work in works], [work.how.start for work in works], stop)
             for work, row in zip(works, values, strict=True):
                 scores[work.request].append(_token_scores(work.asked, row))
+                overlaps[work.request] = work.how.overlap
 
         errors = by_image([request.prompt for request in requests], self.blobs, plan, answer)
-        return [errors.get(number) or self._likelihoods(rows) for number, rows in enumerate(scores)]
+        pairs = enumerate(zip(scores, overlaps, strict=True))
+        return [errors.get(number) or self._likelihoods(rows, overlap) for number, (rows, overlap) in pairs]
 
-    def _scored(self, loaded: Loaded, number: int, texts: tuple[str, str], held: Held) -> Work[int]:
-        whole = encode(loaded, "".join(texts), held.pictures)
-        return Work(number, Asked(held.names, whole), continuation_start(loaded, *texts, whole))
-
-    def _likelihoods(self, rows: Sequence[TokenScores]) -> Likelihoods | ModelError:
+    def _likelihoods(self, rows: Sequence[TokenScores], overlap: int) -> Likelihoods | ModelError:
         if not all(math.isfinite(row.log_probability) for row in rows):
             return not_finite("log-probabilities that are", self.identity.model, self._options.dtype)
-        return Likelihoods(scores=tuple(rows), usage=Usage(input_tokens=sum(row.usage.input_tokens for row in rows)))
+        usage = Usage(input_tokens=sum(row.usage.input_tokens for row in rows))
+        return Likelihoods(scores=tuple(rows), overlap=overlap, usage=usage)
 
     def _load(self) -> _Model:
         options = self._options

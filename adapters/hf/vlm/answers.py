@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ....core.contracts.records import Generation, TopToken, Usage
 from ...shared.sampling import Choice, cut_at
+from ..text import token_text
 
 
 class Wish(NamedTuple):
@@ -77,4 +78,4 @@ class Answer:
 def _top_tokens(logits: Any, count: int, tokenizer: Any) -> tuple[TopToken, ...]:
     best = logits.float().log_softmax(-1).topk(min(count, len(logits)))
     pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    return tuple(TopToken(tokenizer.decode([token]), value) for token, value in pairs)
+    return tuple(TopToken(token_text(tokenizer, token), value) for token, value in pairs)

@@ -29,7 +29,7 @@ class Work(NamedTuple, Generic[H]):
     """Number of the request it belongs to."""
     asked: Asked
     how: H
-    """The task: how to answer, or the first token to score."""
+    """The task: how to answer, or what to score."""
 
 
 def by_image(

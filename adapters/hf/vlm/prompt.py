@@ -24,6 +24,15 @@ class Encoded(NamedTuple):
     """Other outputs of the processor: pixel values, sizes ..."""
 
 
+class Scored(NamedTuple):
+    """What of a text is scored."""
+
+    start: int
+    """Number of the first token, the same token for all continuations of a prompt."""
+    overlap: int
+    """Characters at the end of the prompt that are scored with the continuation."""
+
+
 def images_of(prompt: Prompt) -> tuple[str, ...]:
     """Return the sha256 of a prompt's images, in order."""
     if isinstance(prompt, str):
@@ -105,29 +114,35 @@ def plan_answer(loaded: Loaded, request: Generate, prompt: Encoded, images: Sequ
     )
 
 
-def continuation_start(loaded: Loaded, text: str, continuation: str, whole: Encoded) -> int:
-    """Return the first token of `whole`, which encodes text and continuation, that is the continuation's.
+def plan_scores(
+    loaded: Loaded, text: str, continuations: Sequence[str], pictures: Sequence[Any]
+) -> list[tuple[Encoded, Scored]]:
+    """Return each continuation encoded behind the text, and what of it is scored.
 
     Counted from the end: in front the processor writes an image as many tokens, but behind it the text stays as it is.
 
     Raises:
-        PermanentError: an empty continuation, one with nothing before it, or a processor that changes the text.
+        PermanentError: no or an empty continuation, one with nothing before it, or a processor that changes the text.
     """
-    (row,) = loaded.encoder.rows(text, [continuation], _adds_special(loaded, text))
-    own = tuple(row.ids[row.split :])
-    start = len(whole.ids) - len(own)
-    if whole.ids[start:] != own:
-        raise PermanentError(
-            f"the model's processor writes {continuation[:40]!r} differently from its tokenizer, so where the "
-            "continuation begins is unknown. Ask for an answer instead of a likelihood.",
-            code="request.border",
-        )
-    if start < 1:
-        raise PermanentError(
-            "the prompt has no token before the continuation to be conditioned on. Give a prompt.",
-            code="request.no-context",
-        )
-    return start
+    rows = loaded.encoder.rows(text, continuations, _adds_special(loaded, text))
+    planned = []
+    for row, continuation in zip(rows, continuations, strict=True):
+        whole = encode(loaded, text + continuation, pictures)
+        own = tuple(row.ids[row.split :])
+        start = len(whole.ids) - len(own)
+        if whole.ids[start:] != own:
+            raise PermanentError(
+                f"the model's processor writes {continuation[:40]!r} differently from its tokenizer, so where the "
+                "continuation begins is unknown. Ask for an answer instead of a likelihood.",
+                code="request.border",
+            )
+        if start < 1:
+            raise PermanentError(
+                "the prompt has no token before the continuation to be conditioned on. Give a prompt.",
+                code="request.no-context",
+            )
+        planned.append((whole, Scored(start, row.overlap)))
+    return planned
 
 
 def _adds_special(loaded: Loaded, text: str) -> bool:

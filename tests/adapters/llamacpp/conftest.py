@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ..gguf_files import write_pair, write_sentencepiece
@@ -21,5 +19,5 @@ def plain_pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
 
 
 @pytest.fixture(scope="session")
-def spm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def spm(tmp_path_factory: pytest.TempPathFactory) -> Pair:
     return write_sentencepiece(tmp_path_factory.mktemp("gguf-spm"))

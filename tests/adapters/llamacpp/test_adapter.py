@@ -50,10 +50,15 @@ def test_errors_stand_in_their_place(pair: Pair) -> None:
     assert first == fourth
 
 
-def test_answer_without_room_is_refused(pair: Pair) -> None:
-    (error,) = ask(pair[0], [say("one", max_tokens=60)], n_ctx=64)
-    assert isinstance(error, PermanentError)
-    assert error.code == "request.too-long" and "60" in str(error)
+def test_answer_ends_where_the_context_does(pair: Pair) -> None:
+    answer, whole, error = ask(
+        pair[0],
+        [say("one", max_tokens=most, temperature=0.0) for most in (60, 53)] + [say("one " * 70, max_tokens=1)],
+        n_ctx=64,
+    )
+    assert answer.usage.input_tokens + answer.usage.output_tokens == 64 and answer.finish_reason == "length"
+    assert whole.text == answer.text
+    assert isinstance(error, PermanentError) and error.code == "request.too-long"
 
 
 @pytest.mark.parametrize(

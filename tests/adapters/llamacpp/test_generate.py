@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 
 import numpy as np
@@ -104,6 +105,34 @@ def test_refusal_keeps_its_text(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> 
 def test_length_is_reported(pair: Pair) -> None:
     (answer,) = ask(pair[0], [say("one two", temperature=0.0, max_tokens=4)])
     assert (answer.finish_reason, answer.usage.output_tokens) == ("length", 4)
+
+
+@pytest.mark.parametrize("kind", ["pair", "spm"])
+def test_alternatives_are_told_apart_and_equal_those_of_transformers(kind: str, request: pytest.FixtureRequest) -> None:
+    from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
+
+    file, checkpoint = request.getfixturevalue(kind)
+    wish = Sampling(max_tokens=1, temperature=0.0)
+    every = Generate(messages=say("one").messages, sampling=wish, top_logprobs=1000)
+    (ours,) = ask(file, [every], chat_format="plain")
+
+    async def theirs() -> Generation:
+        adapter = HFCausal(HFCausalOptions(model=str(checkpoint), device="cpu", chat="plain"))
+        try:
+            return await adapter.generate(every)
+        finally:
+            await adapter.aclose()
+
+    ((tops,), (others,)) = (ours.top_logprobs, asyncio.run(theirs()).top_logprobs)
+    texts = [top.token for top in tops]
+    # A byte that is a letter has a token of its own beside the letter's: only those share their text.
+    assert len(set(texts)) >= len(texts) - 128 and any(text.startswith(" ") for text in texts)
+    if kind == "pair":
+        assert len(set(texts)) == len(texts)
+    known = {top.token: top.log_probability for top in others}
+    assert set(known) == set(texts)
+    if kind == "pair":
+        assert all(known[top.token] == pytest.approx(top.log_probability, abs=1e-3) for top in tops)
 
 
 def test_top_logprobs_are_sorted(pair: Pair) -> None:

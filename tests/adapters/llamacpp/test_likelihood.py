@@ -95,32 +95,39 @@ def test_token_across_border_is_scored(pair: Pair) -> None:
 
 
 def test_continuations_without_common_token(plain_pair: Pair) -> None:
-    # "T" and "h" merge to "Th" with the second continuation only; without a first token nothing is shared.
+    # "T" and "h" merge to "Th" with the second continuation only: the "T" is scored with both.
     (both,) = ask(plain_pair[0], [Likelihood(prompt="T", continuations=("x", "he capital"))])
-    alone = [ask(plain_pair[0], [Likelihood(prompt="T", continuations=(one,))])[0] for one in ("x", "he capital")]
+    alone = [ask(plain_pair[0], [Likelihood(prompt="", continuations=(one,))])[0] for one in ("Tx", "The capital")]
     assert values(both) == [values(one)[0] for one in alone]
+    assert [both.overlap, *(one.overlap for one in alone)] == [1, 0, 0]
 
 
-def test_sentencepiece_border_is_found(spm: Path) -> None:
-    continuations = (" Paris", " friendly", "ly", " 日", "\n")
-    (answer,) = ask(spm, [Likelihood(prompt="The capital is", continuations=continuations)])
-    assert [score.count for score in answer.scores] == [1, 2, 1, 4, 1]
+@pytest.mark.parametrize("continuation", [" Paris", " friendly", "ly", " \u65e5", "\n"])
+def test_sentencepiece_equals_transformers(spm: Pair, continuation: str) -> None:
+    (answer,) = ask(spm[0], [Likelihood(prompt="The capital is", continuations=(continuation,))])
+    assert values(answer)[0] == pytest.approx(expected(spm[1], "The capital is", continuation), abs=1e-4)
 
 
-def test_sentencepiece_straddling_token_is_scored(spm: Path) -> None:
+def test_sentencepiece_straddling_token_is_scored(spm: Pair) -> None:
     split, whole = ask(
-        spm,
+        spm[0],
         [
             Likelihood(prompt="The capital ", continuations=("is",)),
             Likelihood(prompt="The capital", continuations=(" is",)),
         ],
     )
-    assert split == whole
+    assert split.scores == whole.scores and (split.overlap, whole.overlap) == (1, 0)
 
 
-def test_text_without_prompt_is_scored(spm: Path, plain_pair: Pair) -> None:
-    (answer,), (other,) = (ask(file, [Likelihood(prompt="", continuations=("The",))]) for file in (spm, plain_pair[0]))
+def test_text_without_prompt_is_scored(spm: Pair, plain_pair: Pair) -> None:
+    request = Likelihood(prompt="", continuations=("The",))
+    (answer,), (other,) = (ask(file, [request]) for file in (spm[0], plain_pair[0]))
     assert [answer.scores[0].count, other.scores[0].count] == [1, 1]
+
+
+def test_first_blank_is_the_one_that_sentencepiece_adds(spm: Pair) -> None:
+    (with_blank, without) = ask(spm[0], [Likelihood(prompt="", continuations=(text,)) for text in (" The", "The")])
+    assert with_blank.scores == without.scores
 
 
 def test_characters_of_many_bytes_are_scored(pair: Pair) -> None:

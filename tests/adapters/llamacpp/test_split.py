@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.adapters.llamacpp.split import first_scored
+from prejudge.adapters.llamacpp.split import cut
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.testing import raises_code
 
@@ -24,9 +24,9 @@ pytest.importorskip("gguf", reason="gguf, which writes the tiny model, is not in
     ],
 )
 def test_border_is_found(pieces: list[bytes], context: str, continuation: str, first: int) -> None:
-    assert first_scored(pieces, context.encode(), (context + continuation).encode()) == first
+    assert cut(pieces, context.encode(), (context + continuation).encode())[1] == first
 
 
 def test_lossy_tokenizer_is_refused() -> None:
     with raises_code(PermanentError, "request.border"):
-        first_scored([b"a", b"<unk>"], b"a", b"ab")
+        cut([b"a", b"<unk>"], b"a", b"ab")

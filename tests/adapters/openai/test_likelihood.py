@@ -50,6 +50,15 @@ def test_shared_token_counts(ask, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_all_continuations_are_scored_from_the_same_token_on(ask, way):
+    # "sk" + "y" is one token and "sk" + "ing" are two: the "sk" is scored with both.
+    answer = score(ask, "The sk", "y", "ing", likelihood=way)
+    first = log_probability("<s>The", " sky")
+    assert values(answer) == [[first], [log_probability("<s>The", " sk"), log_probability("<s>The sk", "ing")]]
+    assert answer.overlap == 3 and score(ask, PROMPT, *ENDS, likelihood=way).overlap == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_repeated_character_is_counted_once(ask, way):
     assert values(score(ask, "-", "--", likelihood=way)) == [expected("-", "--")]
 
@@ -199,6 +208,11 @@ def test_image_of_a_conversation_is_needed(ask, server):
     assert isinstance(score(ask, prompt, "A", likelihood="first_token"), PermanentError)
 
 
+def own_values(tokens: Tokens, prompt: str, continuation: str, counted: Usage) -> list[float | None]:
+    found = find_continuation(tokens, prompt, continuation, counted, "there")
+    return found.values[found.first :]
+
+
 def start(tokens: list[str], prompt: str | None, continuation: str) -> int | None:
     return find_start(tokens, [None, *[-1.0] * (len(tokens) - 1)], prompt, continuation)
 
@@ -240,7 +254,7 @@ CAFE = Tokens(
     ],
 )
 def test_offsets_decide_where_tokens_do_not_spell(prompt, continuation, values):
-    assert find_continuation(CAFE, prompt, continuation, Usage(output_tokens=1), "there") == values
+    assert own_values(CAFE, prompt, continuation, Usage(output_tokens=1)) == values
 
 
 @pytest.mark.parametrize(
@@ -264,9 +278,9 @@ def test_count_shows_a_token_in_front_where_none_is_shown_behind(generated):
     # An answer that ends at once, or begins anew: what was generated is a special token and is not echoed.
     counted = Usage(input_tokens=7, output_tokens=generated)
     cafe = Tokens(CAFE.texts[:-1], CAFE.values[:-1], [0, 3, 5, 6, 7, 7])
-    assert find_continuation(cafe, "one c", "af\u00e9", counted, "there") == [-2.0, -3.0, -4.0, -5.0]
+    assert own_values(cafe, "one c", "af\u00e9", counted) == [-2.0, -3.0, -4.0, -5.0]
     plain = Tokens(["It", " is", " so"], [None, -1.0, -2.0])
-    assert find_continuation(plain, "It is", " so", Usage(input_tokens=4, output_tokens=generated), "there") == [-2.0]
+    assert own_values(plain, "It is", " so", Usage(input_tokens=4, output_tokens=generated)) == [-2.0]
 
 
 @pytest.mark.parametrize("end", [" ", "\n"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.adapters.llamacpp.split import first_scored
+from prejudge.adapters.llamacpp.split import cut
 from prejudge.adapters.shared.border import check_continuations, first_beyond
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.testing import raises_code
@@ -28,7 +28,8 @@ def test_shared_token_is_the_continuations(prompt, pieces, first):
 
 @pytest.mark.parametrize(("prompt", "pieces", "first"), CASES)
 def test_llama_cpp_has_the_same_border(prompt, pieces, first):
-    assert first_scored([piece.encode() for piece in pieces], prompt.encode(), "".join(pieces).encode()) == first
+    ends, found = cut([piece.encode() for piece in pieces], prompt.encode(), "".join(pieces).encode())
+    assert (ends[-1], found) == (len("".join(pieces)), first)
 
 
 def test_token_in_front_is_the_prompts():

@@ -175,7 +175,9 @@ def test_top_log_probabilities_are_the_models_own(tiny_llama, ask_causal):
         best = model(**tokenizer("Lazy", return_tensors="pt")).logits[0, -1].log_softmax(-1).topk(4)
     assert len(answer.top_logprobs) == 3
     assert [top.log_probability for top in answer.top_logprobs[0]] == pytest.approx(best.values.tolist(), abs=1e-4)
-    assert [top.token for top in answer.top_logprobs[0]] == [tokenizer.decode([token]) for token in best.indices]
+    texts = [tokenizer.decode([token]) for token in best.indices]
+    for top, text in zip(answer.top_logprobs[0], texts, strict=True):
+        assert top.token == text or (text == "\ufffd" and top.token.startswith("<0x"))
 
 
 def test_usage_counts_tokens(tiny_llama, ask_causal):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import shutil
 from functools import cache
@@ -158,6 +159,31 @@ def test_merge_across_the_border_counts_to_the_continuation(tiny_llama, ask_caus
     (answer,) = ask_causal(tiny_llama, [Likelihood(prompt=prompt, continuations=(text, "!"))])
     ids = load(tiny_llama)[0](prompt + text)["input_ids"]
     assert values(answer)[0] == pytest.approx(per_token(tiny_llama, ids, len(ids) - 1), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options"),
+    [
+        (f"{STEM} ", ("beautiful", "lazy", "x", "boys by", "9")),
+        ("The dark-skinned wo", ("man", "!", "men are")),
+        ("Answer: ", ("A", "B", "C", "(A)", "9")),
+        ("A line:\n", ("  an", "x", "\nlazy")),
+        ("", ("The woman", "x")),
+        ("caf", ("\u00e9", "e", "\u65e5")),
+    ],
+)
+def test_odds_of_options_are_those_of_their_whole_texts(prompt, options, tiny_llama, ask_causal):
+    # By the chain rule over all tokens, whatever border the adapter chose.
+    (answer,) = ask_causal(tiny_llama, [Likelihood(prompt=prompt, continuations=options)])
+    tokenizer, _ = load(tiny_llama)
+    texts = [tokenizer(prompt + option)["input_ids"] for option in options]
+    whole = [math.fsum(per_token(tiny_llama, ids, 1)) for ids in texts]
+    scored = [score.log_probability for score in answer.scores]
+    assert [a - scored[0] for a in scored] == pytest.approx([a - whole[0] for a in whole], abs=1e-4)
+    starts = [len(ids) - score.count for ids, score in zip(texts, answer.scores, strict=True)]
+    assert len(set(starts)) == 1
+    (start,) = set(starts)
+    assert prompt[len(prompt) - answer.overlap :] == prompt[len(tokenizer.decode(texts[0][1:start])) :]
 
 
 def test_space_at_the_end_of_the_prompt_goes_to_the_continuation(tiny_llama, ask_causal):

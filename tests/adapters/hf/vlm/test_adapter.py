@@ -19,6 +19,7 @@ pytest.importorskip("PIL")
 from prejudge.adapters.hf.vlm import adapter as hf_vlm
 from prejudge.adapters.hf.vlm import cache as _vlm_cache
 from prejudge.adapters.hf.vlm import engine as _vlm_engine
+from prejudge.adapters.hf.vlm import prompt as vlm_prompt
 from prejudge.adapters.hf.vlm.adapter import HFVLM, HFVLMOptions
 from prejudge.adapters.shared import images as _images
 from prejudge.adapters.shared import refusals as _refusals
@@ -240,10 +241,25 @@ def test_shared_token_is_the_continuations(llava, plain, begun, continuation):
 
 
 def test_processor_that_changes_the_end_is_refused(llava, monkeypatch):
-    original = hf_vlm.encode
-    monkeypatch.setattr(hf_vlm, "encode", lambda *given: (made := original(*given))._replace(ids=(*made.ids, 1)))
+    original = vlm_prompt.encode
+    monkeypatch.setattr(vlm_prompt, "encode", lambda *given: (made := original(*given))._replace(ids=(*made.ids, 1)))
     (error,) = ask(llava, [Likelihood(prompt=about("Who?"), continuations=(" yes",))])
     assert isinstance(error, PermanentError) and error.code == "request.border"
+
+
+def test_options_are_scored_from_the_same_token_on(llava, plain):
+    begun, options = "Who is ", ("it", "9", "not")
+    messages = (*about("Who?"), Message("assistant", (Text(begun),)))
+    (found,) = ask(llava, [Likelihood(prompt=messages, continuations=options)])
+    whole = []
+    for option in options:
+        model, _, inputs = plain(f"<s>USER: <image>\nWho? ASSISTANT: {begun}{option}", RED)
+        ids, table = inputs["input_ids"][0].tolist(), model(**inputs).logits[0].log_softmax(-1).detach()
+        behind = max(place for place, token in enumerate(ids) if token == model.config.image_token_index) + 1
+        whole.append(math.fsum(float(table[place - 1, ids[place]]) for place in range(behind + 1, len(ids))))
+    scored = [score.log_probability for score in found.scores]
+    assert [a - scored[0] for a in scored] == pytest.approx([a - whole[0] for a in whole], abs=1e-3)
+    assert found.overlap == 1
 
 
 def test_one_seed_draws_otherwise_for_each_prompt_and_image(llava, monkeypatch):
