@@ -53,6 +53,7 @@ PLACES = {
         "core/cli/test_cli.py",
         "core/cli/test_compare.py",
         "core/cli/test_completion.py",
+        "core/cli/test_resume.py",
         "core/cli/test_verbose.py",
         "core/cli/test_verdict_first.py",
         "core/engine/test_kill.py",

@@ -29,6 +29,10 @@ class Ledger:
         self._commits: Grouped[Sequence[NewExchange], dict[bytes, Found]] = Grouped(self._commit)
         self._claims = RunClaims(self._run, store)
 
+    async def join(self) -> None:
+        """Show other processes that this one is at work."""
+        await self._claims.join()
+
     async def ensure_model(self, identity: Identity) -> int:
         """Return the id of a model, adding it if it is new."""
         return await self._run(self.store.ensure_model, identity)

@@ -21,7 +21,7 @@ from ..contracts.canonical import decode_response, encode, identity_digest
 from ..contracts.errors import BudgetError, HaltedError, ReplayMissError, UnsupportedOperationError
 from ..contracts.records import AnyResponse
 from ..contracts.words import counted
-from ..store import Found, NewTrial, Store
+from ..store import Found, NewTrial, Store, trial_counts
 from ..store.bulk import batched
 from .budget import Budget, Caps, ensure_priced
 from .ledger import Ledger
@@ -78,6 +78,8 @@ async def execute(
         HaltedError: all requests meet the same fault, or the endpoint is down; the run can be resumed.
         ModelError: the model refuses the key or account.
     """
+    if options.name is not None:
+        store.ensure_free(options.name)  # before a model is loaded; `begin_run` decides
     earlier = find_earlier(store, options.name, study)
     instrument = catalogue.instrument(study if earlier is None else as_made(catalogue, earlier.manifest))
     ensure_capable(catalogue, study, instrument)
@@ -151,12 +153,15 @@ class _Run:
             name: add_up(self.recorded, name, StageRecord(planned)) for name, planned in self.planned.items()
         }
         begun = encode(msgspec.structs.replace(base, stages=self.records))
-        run_id = self.store.begin_run(self.name, self.study.name, begun)
+        earlier = None if self.before is None else self.before.row.manifest
+        run_id = self.store.begin_run(self.name, self.study.name, begun, earlier)
         self.progress.begin(self.name)
         ledger = Ledger(self.store, run_id, anew=self.options.mode == "refresh")
         state = "failed"
         try:
+            await ledger.join()
             await self._stages(ledger)
+            self._ensure_recorded(run_id)
             state = "finished"
         except (asyncio.CancelledError, BudgetError, HaltedError):
             state = "interrupted"
@@ -165,6 +170,18 @@ class _Run:
             await ledger.aclose()
             self._end(run_id, state, base)
         return self.name
+
+    def _ensure_recorded(self, run_id: int) -> None:
+        """Refuse to call a run finished of which the store has fewer trials, or more, than were planned."""
+        recorded = trial_counts(self.store, run_id)
+        for name, record in self.records.items():
+            if (count := recorded.get(name, 0)) != record.planned:
+                raise HaltedError(
+                    f"the run is not complete: {count:,} of {counted(record.planned, 'planned trial')} of the stage "
+                    f"{name!r} are recorded. Where resuming it changes nothing, the probe {self.study.probe!r} counts "
+                    "other trials than it gives.",
+                    code="run.incomplete",
+                )
 
     def _end(self, run_id: int, state: str, base: Manifest) -> None:
         """Record the end of the run; if nothing was asked, its earlier record stays unchanged."""

@@ -11,6 +11,7 @@ from .reading import (
     read_trials,
     statistics,
     stream_trials,
+    trial_counts,
     used_answers,
 )
 from .store import Failure, Found, NewExchange, NewTrial, Store
@@ -31,5 +32,6 @@ __all__ = [
     "read_trials",
     "statistics",
     "stream_trials",
+    "trial_counts",
     "used_answers",
 ]

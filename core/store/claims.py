@@ -9,10 +9,8 @@ other is considered dead after `LEASE_SECONDS` without an update.
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 from typing import ClassVar, NamedTuple
 from weakref import WeakSet
 
@@ -20,11 +18,10 @@ import sqlalchemy as sa
 
 from .bulk import LOOKUP, batched, table_of
 from .engine import translated
+from .processes import LEASE_SECONDS, clock, host, runs
 from .store import Found, Store
 from .tables import Claim, Worker
 
-LEASE_SECONDS = 20.0
-"""Seconds without an update after which a worker of another machine is considered dead."""
 BEAT_SECONDS = 5.0
 
 
@@ -53,7 +50,7 @@ class Claims:
         """Register as a worker."""
         with translated(self._store.url), self._writer.begin() as connection:
             self._bury(connection)
-            row = {"host": _host(), "pid": os.getpid(), "seen": _now(connection), "met": 0}
+            row = {"host": host(), "pid": os.getpid(), "seen": clock(connection), "met": 0}
             table = table_of(Worker)
             self._id = int(connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one())
             self._write(connection, held)
@@ -95,7 +92,8 @@ class Claims:
         table = table_of(Worker)
         with translated(self._store.url), self._writer.begin() as connection:
             self._bury(connection, but=self._id)
-            values = {"seen": _now(connection), "met": max(newest, own.met)}
+            self._store.holds.beat(connection)
+            values = {"seen": clock(connection), "met": max(newest, own.met)}
             connection.execute(sa.update(table).where(table.c.id == self._id).values(values))
             self._write(connection, held if newest > own.met else ())
             self._erase(connection, released)
@@ -103,7 +101,7 @@ class Claims:
 
     def _workers(self) -> tuple[Sequence[sa.Row[tuple[int, str, int, float, int]]], float]:
         with translated(self._store.url), self._store.engine.connect() as connection:
-            return connection.execute(sa.select(table_of(Worker))).all(), _now(connection)
+            return connection.execute(sa.select(table_of(Worker))).all(), clock(connection)
 
     def take(self, keys: Sequence[bytes], released: Collection[bytes]) -> Claimed:
         """Claim the keys without an answer or a claim, in one transaction."""
@@ -118,17 +116,17 @@ class Claims:
         return Claimed(found, mine)
 
     def _bury(self, connection: sa.Connection, but: int = 0) -> None:
-        now = _now(connection)
+        now = clock(connection)
         rows = connection.execute(sa.select(table_of(Worker))).all()
         _forget(connection, [row.id for row in rows if row.id != but and not self._lives(row, now)])
 
     def _lives(self, worker: sa.Row[tuple[int, str, int, float, int]], now: float) -> bool:
         if now - worker.seen > LEASE_SECONDS:
             return False
-        if worker.host != _host():
+        if worker.host != host():
             return True
         if worker.pid != os.getpid():
-            return _runs(worker.pid)
+            return runs(worker.pid)
         return any(c._id == worker.id and c._store.url == self._store.url for c in self._living)
 
     def _write(self, connection: sa.Connection, keys: Collection[bytes]) -> None:
@@ -159,33 +157,3 @@ def _forget(connection: sa.Connection, workers: Sequence[int]) -> None:
         claims, table = table_of(Claim), table_of(Worker)
         connection.execute(sa.delete(claims).where(claims.c.worker_id.in_(workers)))
         connection.execute(sa.delete(table).where(table.c.id.in_(workers)))
-
-
-def _runs(pid: int) -> bool:
-    if os.name != "posix":
-        return True  # here this call would end the process; the lease decides instead
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _host() -> str:
-    """Return an identifier of this machine and boot, within which process ids are unique."""
-    parts = [platform.node()]
-    try:
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
-        parts.append(os.readlink("/proc/self/ns/pid"))
-    except OSError:
-        pass
-    return " ".join(parts)
-
-
-def _now(connection: sa.Connection) -> float:
-    # The clocks of machines that share a server may differ, so the server's clock is used.
-    if connection.dialect.name == "sqlite":
-        return time.time()
-    return float(connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one())

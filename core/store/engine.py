@@ -7,6 +7,7 @@ failing; readers never wait.
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -40,10 +41,9 @@ def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
     with translated(url):
         engine = _create(url)
         try:
-            if writable:
-                migrate(engine.execution_options(immediate=True))
-            else:
+            if not writable:
                 _check_schema(schema_number(engine), url)
+            migrate(engine.execution_options(immediate=True))
         except BaseException:
             engine.dispose()
             raise
@@ -102,16 +102,22 @@ def _explain(url: sa.URL, problem: str) -> StoreError:
 
 
 def _check_schema(number: int, url: sa.URL) -> None:
-    """Refuse to read another schema; only a writer may migrate it."""
+    """Refuse to read what has no runs, and an older schema that cannot be brought up to date."""
     refuse_newer(number, len(MIGRATIONS), url)
     if number == 0:
         raise StoreError(
             f"the store {show(url)} is empty. Run a study first, or name one with --store.", code="store.empty"
         )
-    if number < len(MIGRATIONS):
+    if number < len(MIGRATIONS) and _is_file(url) and not _may_write(Path(str(url.database))):
         raise StoreError(
-            f"the store {show(url)} has an older schema. Run any study on it to update it.", code="store.older"
+            f"the store {show(url)} is of an older prejudge, and read-only: it cannot be updated. Copy it to a folder "
+            "that can be written, and name the copy with --store.",
+            code="store.older",
         )
+
+
+def _may_write(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o200) and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def _is_file(url: sa.URL) -> bool:

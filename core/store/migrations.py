@@ -135,7 +135,23 @@ def m003_claims(connection: Connection) -> None:
     frozen.create_all(connection)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m001_first, m002_parts, m003_claims)
+def m004_holders(connection: Connection) -> None:
+    """Add holders, so that one process at a time works on a run."""
+    frozen = sa.MetaData()
+    sa.Table("run", frozen, sa.Column("id", sa.Integer, primary_key=True))
+    sa.Table(
+        "holder",
+        frozen,
+        sa.Column("run_id", sa.Integer, sa.ForeignKey("run.id"), primary_key=True),
+        sa.Column("mark", sa.Text, nullable=False),
+        sa.Column("host", sa.Text, nullable=False),
+        sa.Column("pid", sa.Integer, nullable=False),
+        sa.Column("born", sa.Text, nullable=False),
+        sa.Column("seen", sa.Float, nullable=False),
+    ).create(connection)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m001_first, m002_parts, m003_claims, m004_holders)
 
 _applied = sa.Table(
     "migration",

@@ -11,12 +11,13 @@ from ..contracts.errors import UsageError
 from .bulk import LOOKUP, batched, table_of
 from .content import writing
 from .engine import translated
+from .holders import held
 from .names import run_name
 from .parts import part_numbers
 from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
 from .reading import RunRow
 from .store import Store
-from .tables import Attempt, Blob, Exchange, Model, Part, Run, RunTrial
+from .tables import Attempt, Blob, Exchange, Holder, Model, Part, Run, RunTrial
 
 T = TypeVar("T", int, str)
 
@@ -98,7 +99,8 @@ def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Go
     rows = ((trials, trials.c.run_id == run.id), (attempts, attempts.c.run_id == run.id), (exchange, goes))
     tried, failed, answered = (connection.execute(sa.delete(table).where(where)).rowcount for table, where in rows)
     _remove_models(connection, models)
-    runs, blob, part = table_of(Run), table_of(Blob), table_of(Part)
+    runs, holder, blob, part = table_of(Run), table_of(Holder), table_of(Blob), table_of(Part)
+    connection.execute(sa.delete(holder).where(holder.c.run_id == run.id))
     connection.execute(sa.delete(runs).where(runs.c.id == run.id))
     for names in batched(images, LOOKUP):
         connection.execute(sa.delete(blob).where(blob.c.sha256.in_(names)))
@@ -119,11 +121,13 @@ def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOption
     table = table_of(Run)
     if connection.scalar(sa.select(table.c.id).where(table.c.id == run.id)) is None:
         raise UsageError(f"run {run.name} was already removed.", code="run.gone")
-    running = connection.scalar(sa.select(table.c.name).where(table.c.state == "running").limit(1))
-    if running is not None and not options.killed:
-        mend = "Wait until it ends. If its process was killed, resume it, or add --killed."
+    alive = held(connection)
+    running = [*alive, *connection.scalars(sa.select(table.c.name).where(table.c.state == "running").limit(1))]
+    if alive or (running and not options.killed):
+        mend = "Wait until it ends." if alive else "Its process seems to be dead: resume it, or add --killed."
         raise UsageError(
-            f"run {run_name(running)} is running, and may use answers that would be removed. {mend}", code="run.running"
+            f"run {run_name(running[0])} is running, and may use answers that would be removed. {mend}",
+            code="run.running",
         )
 
 

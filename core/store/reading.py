@@ -173,6 +173,14 @@ def statistics(store: Store) -> dict[str, int]:
         }
 
 
+def trial_counts(store: Store, run_id: int) -> dict[str, int]:
+    """Return how many trials of each stage of a run are recorded."""
+    trials = table_of(RunTrial)
+    query = sa.select(trials.c.stage, sa.func.count()).where(trials.c.run_id == run_id).group_by(trials.c.stage)
+    with translated(store.url), store.engine.connect() as connection:
+        return {stage: int(count) for stage, count in connection.execute(query)}
+
+
 def exchanges_by_model(store: Store) -> list[tuple[str, str, str, int]]:
     """Return (identity JSON, operation, status, exchanges) for each model, operation and status."""
     exchange, models = table_of(Exchange), table_of(Model)

@@ -18,9 +18,10 @@ from sqlmodel import SQLModel
 
 from ..contracts.adapter import Identity
 from ..contracts.canonical import encode, identity_digest
-from ..contracts.errors import DataError
+from ..contracts.errors import DataError, StoreError
 from .bulk import LOOKUP, batched, insert_many, table_of
 from .engine import lacks_file, open_engine, translated
+from .holders import Holds, ensure_free
 from .names import run_name
 from .parts import Parts, unpack
 from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
@@ -79,7 +80,7 @@ class Store:
     def __init__(self, where: str | Path, *, writable: bool = True, later: bool = False) -> None:
         self._where, self._writable = where, writable
         self.url = store_url(where)
-        self._parts = Parts()
+        self._parts, self.holds = Parts(), Holds()
         if not (later and lacks_file(self.url)):
             self.engine  # noqa: B018  # opens it
 
@@ -100,6 +101,7 @@ class Store:
 
     def close(self) -> None:
         """Close every connection."""
+        self.holds.forget()
         if "engine" in self.__dict__:
             self.engine.dispose()
 
@@ -185,8 +187,15 @@ class Store:
         self._insert(Attempt, (*Failure._fields, "run_id", "created"), rows)
 
     def add_trials(self, rows: Sequence[NewTrial]) -> None:
-        """Record trials of a run."""
-        self._insert(RunTrial, NewTrial._fields, rows)
+        """Record trials of one run.
+
+        Raises:
+            StoreError: another process has taken over the run.
+        """
+        if rows:
+            with translated(self.url), self._writer.begin() as connection:
+                self.holds.ensure(connection, rows[0].run_id)
+                insert_many(connection, table_of(RunTrial), NewTrial._fields, rows)
 
     def keep(self, data: bytes, media_type: str) -> str:
         """Store bytes under their sha256 (hex), which is returned; existing bytes are kept."""
@@ -210,34 +219,71 @@ class Store:
             raise DataError(f"the store has no image {sha256}.", code="store.no-image")
         return bytes(data)
 
-    def begin_run(self, name: str, study: str, manifest: bytes) -> int:
-        """Start a run and return its id; an interrupted run of that name is resumed."""
+    def ensure_free(self, name: str) -> None:
+        """Refuse a run that another process is at work on.
+
+        Raises:
+            StoreError: naming the process.
+        """
+        with translated(self.url), self.engine.connect() as connection:
+            if (found := _run_named(connection, name)) is not None:
+                ensure_free(connection, found.id)
+
+    def begin_run(self, name: str, study: str, manifest: bytes, earlier: str | None = None) -> int:
+        """Start a run and return its id; an interrupted run of that name is resumed.
+
+        `earlier` is the manifest that the caller has read of that run, and continues.
+
+        Raises:
+            StoreError: another process is at work on the run, or was since `earlier` was read; nothing was changed.
+        """
         table, trials = table_of(Run), table_of(RunTrial)
-        known = sa.select(table.c.id, table.c.name).order_by(table.c.id)
         self._parts = Parts()  # `prune` may have removed parts while no run was running
         with translated(self.url), self._writer.begin() as connection:
             values: dict[str, Any] = {"study": study, "state": "running", "manifest": manifest.decode()}
             values["finished"] = None
-            # A row of somebody else's may have a name that is no `run_name`; it is known by the one made of it.
-            found = next((row.id for row in connection.execute(known) if run_name(row.name) == name), None)
-            if found is not None:
-                connection.execute(sa.delete(trials).where(trials.c.run_id == found))
-                connection.execute(sa.update(table).where(table.c.id == found).values(values))
-                return int(found)
-            return _insert_one(connection, table, values | {"name": name, "started": time.time()})
+            if (found := _run_named(connection, name)) is None:
+                run_id = _insert_one(connection, table, values | {"name": name, "started": time.time()})
+                self.holds.take(connection, run_id)
+                return run_id
+            ensure_free(connection, found.id)
+            if earlier is not None and found.manifest != earlier:
+                raise StoreError(
+                    f"another process has just resumed the run {name}. If it did not finish, resume it again.",
+                    code="run.running",
+                )
+            self.holds.take(connection, found.id)
+            connection.execute(sa.delete(trials).where(trials.c.run_id == found.id))
+            connection.execute(sa.update(table).where(table.c.id == found.id).values(values))
+            return int(found.id)
 
     def end_run(self, run_id: int, state: str, manifest: bytes, finished: float | None = None) -> None:
-        """Record the state and end of a run; `finished` is the time, by default now."""
+        """Record the state and end of a run; `finished` is the time, by default now.
+
+        Raises:
+            StoreError: another process has taken over the run.
+        """
         table = table_of(Run)
         ended = time.time() if finished is None else finished
         values = {"state": state, "manifest": manifest.decode(), "finished": ended}
         with translated(self.url), self._writer.begin() as connection:
+            self.holds.ensure(connection, run_id)
             connection.execute(sa.update(table).where(table.c.id == run_id).values(values))
+            self.holds.leave(connection, run_id)
 
     def _insert(self, kind: type[SQLModel], names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         if rows:
             with translated(self.url), self._writer.begin() as connection:
                 insert_many(connection, table_of(kind), names, rows)
+
+
+def _run_named(connection: sa.Connection, name: str) -> sa.Row[Any, Any, Any] | None:
+    """Return (id, name, manifest) of a run. One of somebody else's is known by the `run_name` made of its name."""
+    table = table_of(Run)
+    known = connection.execute(sa.select(table.c.id, table.c.name).order_by(table.c.id)).all()
+    found = next((row.id for row in known if run_name(row.name) == name), None)
+    query = sa.select(table.c.id, table.c.name, table.c.manifest).where(table.c.id == found)
+    return None if found is None else connection.execute(query).one()
 
 
 def _storable(text: str) -> str:

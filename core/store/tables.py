@@ -137,6 +137,22 @@ class Worker(SQLModel, table=True):
     """The newest worker for which it has written its claims; a new worker waits for this."""
 
 
+class Holder(SQLModel, table=True):
+    """The process that is at work on a run. Removed when the run ends; never handed on."""
+
+    run_id: int = Field(primary_key=True, foreign_key="run.id")
+    mark: str = Field(sa_type=Text)
+    """Random, new each time a run is begun or resumed."""
+    host: str = Field(sa_type=Text)
+    """Digest of the machine and its boot."""
+    pid: int
+    """Its process id on that host."""
+    born: str = Field(sa_type=Text)
+    """When it started, as the system writes it, so that a later process of the same id is told apart."""
+    seen: float
+    """Time of its last update."""
+
+
 class Claim(SQLModel, table=True):
     """A key that a worker is asking, so that no other does. Empty while only one process asks."""
 

@@ -12,7 +12,8 @@ from children import CountingApi, counting_catalogue
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, list_runs, read_trials
 from prejudge.core.store.checks import Checks
-from prejudge.core.store.claims import Claims, _host
+from prejudge.core.store.claims import Claims
+from prejudge.core.store.processes import host
 from prejudge.core.store.tables import SQLModel
 
 EVERY_STORE = True
@@ -124,9 +125,9 @@ def test_silent_worker_of_another_machine_is_given_up(place, monkeypatch):
     key = b"k" * 32
     with Store(place) as store:
         here, elsewhere = Claims(store), Claims(store)
-        monkeypatch.setattr("prejudge.core.store.claims._host", lambda: "elsewhere")
+        monkeypatch.setattr("prejudge.core.store.claims.host", lambda: "elsewhere")
         elsewhere.join([key])
-        monkeypatch.setattr("prejudge.core.store.claims._host", lambda: "here")
+        monkeypatch.setattr("prejudge.core.store.claims.host", lambda: "here")
         here.join()
         assert here.is_awaited() and here.newest_other() > 0
         assert here.take([key], ()).mine == frozenset()
@@ -161,4 +162,4 @@ def test_run_that_could_not_say_goodbye_holds_up_no_other_of_its_process(place):
 
 
 def test_machine_is_told_from_others():
-    assert _host() == _host() and len(_host()) > 3
+    assert host() == host() and len(host()) > 3

@@ -126,6 +126,9 @@ def test_open_store_forgets_parts_that_went(store):
 def test_no_run_goes_while_one_is_running(run_study, store):
     name, _ = run_study(n=2)
     running = store.begin_run("other", "count", b"{}")
+    with raises_code(UsageError, "run.running"):
+        remove(store, name, killed=True)
+    store.holds.forget()  # as if the process that works on it were killed
     with raises_code(UsageError, "run.running", "--killed"):
         remove(store, name)
     assert left(store)["Exchange"] == 2

@@ -1,0 +1,61 @@
+"""Whether the process that left a row in the store still runs; pure of tables."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import time
+from pathlib import Path
+
+import sqlalchemy as sa
+
+LEASE_SECONDS = 20.0
+"""Seconds without an update after which a process of another machine is considered dead."""
+
+
+def host() -> str:
+    """Return an identifier of this machine and boot, within which process ids are unique."""
+    parts = [platform.node()]
+    try:
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    except OSError:
+        pass
+    return " ".join(parts)
+
+
+def runs(pid: int) -> bool:
+    """Return whether a process of this machine exists; True where that cannot be asked."""
+    return born(pid) is not None
+
+
+def born(pid: int) -> str | None:
+    """Return when a process of this machine started, as the system writes it.
+
+    None: there is no such process, or only its remains; "": the system does not say when.
+    """
+    if os.name != "posix":
+        return ""  # here the call below would end the process
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return None
+    except PermissionError:
+        pass
+    try:
+        if Path("/proc/self/stat").exists():
+            # The name of the program may contain spaces and brackets.
+            state, *fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            return None if state in "ZX" else fields[18]
+        asked = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        return asked.stdout.strip()
+    except (OSError, ValueError, IndexError):
+        return ""
+
+
+def clock(connection: sa.Connection) -> float:
+    """Return the time: a server's, because the clocks of the machines that share it may differ."""
+    if connection.dialect.name == "sqlite":
+        return time.time()
+    return float(connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one())
