@@ -29,6 +29,7 @@ from .declared_rows import (
     Chosen,
     Design,
     Part,
+    Table,
     choose,
     parts,
     prepared,
@@ -38,7 +39,7 @@ from .declared_rows import (
 )
 from .estimates import MarginOptions, correct
 from .facets import OVER, FacetOptions, population
-from .inference import concerned, estimate
+from .inference import concerned, estimates_of
 from .measures import DeclaredMeasure, SummedMeasure
 from .measures_compared import Groups, Ranks
 from .observations import Group, missing_by_status, missing_estimates, unreadable_by, unreadable_kinds
@@ -129,19 +130,19 @@ class DeclaredMetric(Metric):
         """Return the design of rows at hand; override it where they say what is measured, such as every two levels."""
         return self.design(options)
 
-    def _prepared(self, rows: pl.DataFrame, options: Any) -> Iterator[tuple[Design, pl.DataFrame]]:
+    def _prepared(self, rows: pl.DataFrame, options: Any) -> Iterator[tuple[Design, Table]]:
         """Yield every design with its rows."""
         found = self.design_of(rows, options)
         for design in (found,) if isinstance(found, Design) else found:
             own = rows if design.rows is None else design.rows(rows)
             over = settled(design, own)
-            yield over, prepared(own, over)
+            yield over, Table(prepared(own, over))
 
     def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
         """Return the estimates of every grouping, corrected within it, and what is missing."""
         both = list(self._prepared(self.rows(observations, options), options))
-        design, frame = next((own for own in both if own[0].missing is not None), both[0])
-        return [*_measured(both, options), *_missing(frame, design, options.level)]
+        design, table = next((own for own in both if own[0].missing is not None), both[0])
+        return [*_measured(both, options), *_missing(table, design, options.level)]
 
     def measured(self, rows: pl.DataFrame, options: Any) -> list[Estimate]:
         """Return the same of rows that `rows` made, without what is missing."""
@@ -160,10 +161,10 @@ class DeclaredMetric(Metric):
     ) -> pl.DataFrame | None:
         found = [
             _units_of(measure, part, design, tests)
-            for design, frame in self._prepared(self.rows(observations, options), options)
-            if frame.height and not frame[ROW].null_count()
+            for design, table in self._prepared(self.rows(observations, options), options)
+            if table.frame.height and not table.frame[ROW].null_count()
             for by in design.groups
-            for part in parts(frame, design, by)
+            for part in parts(table, design, by)
             for measure in design.summed
             if design.given(measure, by) and wanted(measure) and concerned(measure, part, design)
         ]
@@ -205,13 +206,13 @@ class DeclaredMetric(Metric):
 
     def examples(self, observations: pl.DataFrame, options: Any) -> list[Example]:
         """Pick the rows with the greatest and the least values, by group, of `shows`."""
-        for design, frame in self._prepared(self.rows(observations, options), options):
+        for design, table in self._prepared(self.rows(observations, options), options):
             means = [measure for measure in design.summed if measure.is_mean and measure.report]
             tested = [measure for measure in means if measure.neutral is not None]
             named = [m for m in means if m.name in self.shows] if self.shows else [*tested, *means]
-            if named and {"key", KEYS} & set(frame.columns):
+            if named and {"key", KEYS} & set(table.frame.columns):
                 every = (
-                    [e for part in _named(frame, design, m) for e in _extremes(m, part, options.examples)]
+                    [e for part in _named(table, design, m) for e in _extremes(m, part, options.examples)]
                     for m in named
                 )
                 found = [own for own in every if own]
@@ -228,22 +229,30 @@ class DeclaredMetric(Metric):
         return list(found.values())
 
 
-def _measured(both: Iterable[tuple[Design, pl.DataFrame]], options: Any) -> list[Estimate]:
-    found = [
-        estimate(measure, part, design, options).replace(family=_family(measure, by))
-        for design, frame in both
-        for by in design.groups
-        for part in parts(frame, design, by)
-        for measure in design.measures
-        if design.given(measure, by)
-        and (concerned(measure, part, design) or (not by and (frame.is_empty() or not design.limited(measure))))
-    ]
+def _measured(both: Iterable[tuple[Design, Table]], options: Any) -> list[Estimate]:
+    found = [e for design, table in both for by in design.groups for e in _given_by(by, table, design, options)]
     return correct(found, options.correction, options.alpha, FAMILY)
 
 
-def _named(frame: pl.DataFrame, design: Design, measure: DeclaredMeasure) -> Iterator[Part]:
+def _given_by(by: tuple[str, ...], table: Table, design: Design, options: Any) -> Iterator[Estimate]:
+    """Yield the estimates of a grouping group by group; those of one measure are made together."""
+    groups = list(parts(table, design, by))
+    found: dict[tuple[int, int], Estimate] = {}
+    for number, measure in enumerate(design.measures):
+        if not design.given(measure, by):
+            continue
+        empty = not by and (table.frame.is_empty() or not design.limited(measure))
+        places = [place for place, part in enumerate(groups) if empty or concerned(measure, part, design)]
+        made = estimates_of(measure, [groups[place] for place in places], design, options)
+        found |= {
+            (place, number): e.replace(family=_family(measure, by)) for place, e in zip(places, made, strict=True)
+        }
+    yield from (found[key] for key in sorted(found))
+
+
+def _named(table: Table, design: Design, measure: DeclaredMeasure) -> Iterator[Part]:
     """Yield the groups of the first grouping, besides the whole, that a measure is given by."""
-    return parts(frame, design, next((by for by in design.groups if by and design.given(measure, by)), ()))
+    return parts(table, design, next((by for by in design.groups if by and design.given(measure, by)), ()))
 
 
 def _is_mean(measure: SummedMeasure) -> bool:
@@ -283,13 +292,14 @@ def _family(measure: DeclaredMeasure, by: tuple[str, ...]) -> str:
     return ", ".join(filter(None, [measure.family, f"by {', '.join(by)}" if by else "whole"]))
 
 
-def _missing(frame: pl.DataFrame, design: Design, level: float) -> list[Estimate]:
+def _missing(table: Table, design: Design, level: float) -> list[Estimate]:
     """Return the share of rows that are missing, in all and by `Design.missing`, and by kind of unreadable answer."""
     by = next((by for by in design.groups if by), ()) if design.missing is None else design.missing
     groups = [
         Group(part.group, part.frame.filter(pl.col("status") == "ok").height, missing_by_status(part.frame))
-        for part in parts(frame, design, by)
+        for part in parts(table, design, by)
     ]
+    frame = table.frame
     found = missing_estimates(groups, level, f"{design.called}s")
     kinds = unreadable_by(frame, design.kinds, level) if design.kinds else unreadable_kinds(frame, level)
     return [*(found if by else found[:1]), *kinds]
@@ -306,7 +316,7 @@ def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -
     rows = part.frame.select(ROW, UNIT, *(pl.col(way).fill_null("") for way in ways))[chosen.rows].with_columns(
         pl.Series("sign", 1 - 2 * sides if recipe.sides else np.ones_like(sides), dtype=pl.Int8),
         _values(measure, chosen),
-        pl.Series("status", chosen.statuses, dtype=pl.String),
+        chosen.statuses.alias("status"),
         *([pl.Series("level", np.array(recipe.levels[1])[sides])] if recipe.levels else []),
     )
     if design.macro and not measure.independent:

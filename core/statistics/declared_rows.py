@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ..contracts import PROMPT_KEY
@@ -125,11 +126,34 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
             yield f"clusters are {self.clusters}; name one column, or two that cross"
 
 
+class Table:
+    """Prepared rows, whose columns are read as arrays: each is made once, however many groups read it."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self.frame = frame
+        self._made: dict[str, npt.NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        """Return a column; names, such as those of clusters, as their places in alphabetical order, null first."""
+        if name not in self._made:
+            column = self.frame[name]
+            # A null is a name of its own: the empty one.
+            named = column.dtype == pl.String
+            self._made[name] = (column.fill_null("").rank("dense").cast(pl.Int64) if named else column).to_numpy()
+        return self._made[name]
+
+    def statuses(self, name: str, rows: Codes) -> pl.Series:
+        """Return the statuses of rows."""
+        return self.frame[name].gather(rows)
+
+
 class Part(NamedTuple):
     """The rows of one group."""
 
     group: dict[str, Scalar]
-    frame: pl.DataFrame
+    table: Table
+    rows: Codes
+    """Their places in the table."""
     clusters: tuple[Codes, ...]
     """Of every row, one or two."""
     ways: tuple[str, ...]
@@ -139,13 +163,19 @@ class Part(NamedTuple):
     unknown: dict[str, int] = {}
     """By column that might have clustered them: the rows without a level, if there are any."""
 
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Return the rows."""
+        return self.table.frame[self.rows]
+
     def of(self, measure: DeclaredMeasure, design: Design) -> Part:
         """Return the same with every row, or prompt, independent, where the measure says so."""
         if not self.ways or not design.independent(measure):
             return self
-        ways = (PROMPT_KEY,) if repeated(self.frame) else ()
-        clusters = _codes(self.frame[PROMPT_KEY].fill_null("")) if ways else np.arange(self.frame.height)
-        return self._replace(clusters=(clusters,), ways=ways, units=None, unknown={})
+        codes = self.table[PROMPT_KEY][self.rows] if PROMPT_KEY in self.table.frame.columns else self.rows
+        again = len(np.unique(codes)) < len(codes)
+        clusters = _numbered(codes) if again else np.arange(len(codes))
+        return self._replace(clusters=(clusters,), ways=(PROMPT_KEY,) if again else (), units=None, unknown={})
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -159,7 +189,7 @@ class Chosen(NamedTuple):
     rows: Codes
     """Their places in the group."""
     sample: Sample
-    statuses: list[str]
+    statuses: pl.Series
     """`ok`, or why a row is missing."""
 
 
@@ -263,46 +293,55 @@ def _flags(frame: pl.DataFrame, column: Column, *, negated: bool = False) -> Fla
     return flags
 
 
-def parts(frame: pl.DataFrame, design: Design, by: tuple[str, ...]) -> Iterator[Part]:
+def parts(table: Table, design: Design, by: tuple[str, ...]) -> Iterator[Part]:
     """Yield the groups of prepared rows in the order of their levels (of names, or of an `Enum`); all if not `by`."""
     if not by:
-        yield part({}, frame, design)
+        yield _part({}, table, np.arange(table.frame.height), design)
         return
-    for values in frame.select(by).drop_nulls().unique().sort(by).rows():
-        same = [pl.col(name) == pl.lit(value) for name, value in zip(by, values, strict=True)]
-        yield part(dict(zip(by, values, strict=True)), frame.filter(*same), design)
+    places = pl.int_range(pl.len()).alias("_place")
+    found = table.frame.select(*by, places).drop_nulls(by).group_by(by).agg("_place").sort(by)
+    for *values, rows in found.iter_rows():
+        yield _part(dict(zip(by, values, strict=True)), table, np.array(rows, dtype=np.int64), design)
 
 
 def part(group: dict[str, Scalar], frame: pl.DataFrame, design: Design) -> Part:
-    """Return rows with their clusters numbered in the order of their names."""
-    units = _codes(frame[UNIT]) if design.macro else None
+    """Return all of a frame's prepared rows with their clusters numbered in the order of their names."""
+    return _part(group, Table(frame), np.arange(frame.height), design)
+
+
+def _part(group: dict[str, Scalar], table: Table, rows: Codes, design: Design) -> Part:
+    units = _numbered(table[UNIT][rows]) if design.macro else None
     named = dict(zip(design.clusters, CLUSTERS, strict=False))
-    unknown = {name: count for name, own in named.items() if (count := frame[own].null_count())}
-    if design.unknown == "one cluster":
-        unknown = {}
+    unknown: dict[str, int] = {}
+    if design.unknown == "left out":
+        lost = {name: table.frame[own].gather(rows).null_count() for name, own in named.items()}
+        unknown = {name: count for name, count in lost.items() if count}
     ways = tuple(name for name in named if name not in unknown)
-    clusters = tuple(_codes(frame[named[name]].fill_null("")) for name in ways)
+    clusters = tuple(_numbered(table[named[name]][rows]) for name in ways)
     if units is not None and not clusters:
-        return Part(group, frame, (units,), (design.macro,), units, unknown)
-    return Part(group, frame, clusters or (np.arange(frame.height),), ways, units, unknown)
+        return Part(group, table, rows, (units,), (design.macro,), units, unknown)
+    return Part(group, table, rows, clusters or (np.arange(len(rows)),), ways, units, unknown)
 
 
-def _codes(names: pl.Series) -> Codes:
-    found: Codes = np.unique(names.to_numpy().astype(str), return_inverse=True)[1]
+def _numbered(codes: Codes) -> Codes:
+    """Return the places of codes among those that there are, from 0 up."""
+    there = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.bool_)
+    there[codes] = True
+    found: Codes = (np.cumsum(there) - 1)[codes]
     return found
 
 
 def choose(measure: SummedMeasure, part: Part) -> Chosen:
     """Return what the measure makes of the rows it is about."""
-    frame, name = part.frame, measure.key
-    inside = frame[f"{name}.in"] if measure.out is None else frame[f"{name}.in"] & ~frame[f"{name}.out"]
-    rows: Codes = np.flatnonzero(inside.to_numpy())
-    inputs = range(len(measure.recipe().inputs))
-    values = np.stack([frame[f"{name}.{number}"].to_numpy() for number in inputs], axis=-1)[rows]
-    several = f"{name}.side" in frame.columns
-    sides = frame[f"{name}.side"].to_numpy()[rows] if several else np.zeros(len(rows), dtype=np.int64)
+    whole, name = part.table, measure.key
+    inside = whole[f"{name}.in"] if measure.out is None else whole[f"{name}.in"] & ~whole[f"{name}.out"]
+    rows: Codes = np.flatnonzero(inside[part.rows])
+    places, inputs = part.rows[rows], range(len(measure.recipe().inputs))
+    values = np.stack([whole[f"{name}.{number}"][places] for number in inputs], axis=-1)
+    several = f"{name}.side" in whole.frame.columns
+    sides = whole[f"{name}.side"][places] if several else np.zeros(len(rows), dtype=np.int64)
     units = np.zeros(len(rows), dtype=np.int64) if part.units is None else part.units[rows]
-    return Chosen(rows, Sample(values, sides, units), frame[f"{name}.status"].gather(rows).to_list())
+    return Chosen(rows, Sample(values, sides, units), whole.statuses(f"{name}.status", places))
 
 
 def table(measure: SummedMeasure, part: Part, chosen: Chosen) -> Array:

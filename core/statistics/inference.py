@@ -7,7 +7,8 @@ p; else p is that of the jackknife's variance with Student's t.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -27,10 +28,10 @@ from .estimates import (
     undefined,
 )
 from .facets import OVER, Inference, Permutation, infer_over
-from .intervals import LEAST_P, Array, Bounds, binomial_test, exact_interval, t_ends, t_test
+from .intervals import LEAST_P, Array, Bounds, Flags, binomial_test, exact_interval, t_ends, t_test
 from .measures import DeclaredMeasure, Derived, Share, SummedMeasure
 from .recipes import EffectSize, Function, Range, Recipe, called
-from .resampling import flip_test, jackknife, label_test, swap_test
+from .resampling import WIDE, flip_test, jackknife, label_test, swap_test
 
 EXACT, BINOMIAL = "exact (Clopper-Pearson)", "exact binomial"
 
@@ -39,7 +40,7 @@ class Joint(NamedTuple):
     """The sums of the measures that one rests on, side by side, and how its value follows from them."""
 
     sums: Array
-    """Shape (*clusters, 1, sides, columns)."""
+    """Shape (*clusters, units, sides, columns); a unit is a group."""
     value: Function
     range: Range
     effect: EffectSize | None
@@ -50,7 +51,7 @@ class Joint(NamedTuple):
 
     @property
     def totals(self) -> Array:
-        """Return the sums of all clusters, shape (1, sides, columns)."""
+        """Return the sums of all clusters, shape (units, sides, columns)."""
         found: Array = self.sums.sum(axis=tuple(range(self.sums.ndim - 3)))
         return found
 
@@ -148,25 +149,92 @@ class Found(NamedTuple):
 
 def estimate(measure: DeclaredMeasure, whole: Part, design: Design, options: TestingOptions) -> Estimate:
     """Return the estimate of a measure in a group, before any correction."""
+    return estimates_of(measure, [whole], design, options)[0]
+
+
+def estimates_of(
+    measure: DeclaredMeasure, wholes: Sequence[Part], design: Design, options: TestingOptions
+) -> list[Estimate]:
+    """Return the estimates of a measure by group. Groups with clusters of one pattern are resampled together."""
     if measure.neutral is not None and not measure.tested:
         silent = msgspec.structs.replace(measure, neutral=None)
-        return estimate(silent, whole, design, options).replace(neutral=measure.neutral)
-    part, bases = whole.of(measure, design), design.bases(measure)
-    chosen = [choose(base, part) for base in bases]
-    n, missing = _counted(chosen)
-    joint = join(measure, part, design, [table(b, part, c) for b, c in zip(bases, chosen, strict=True)])
-    if isinstance(measure, Share) and not part.ways:
-        found = exact(measure, joint, design, options)
-    elif part.unknown and not part.ways:
-        found = _alone(joint)
-    else:
-        found = resampled(measure, joint, design, options)
+        return [one.replace(neutral=measure.neutral) for one in estimates_of(silent, wholes, design, options)]
+    bases = design.bases(measure)
+    groups = [_Summed.of(bases, whole.of(measure, design)) for whole in wholes]
+    made: list[Estimate | None] = [None] * len(groups)
+    for places in _together(groups):
+        own = [groups[place] for place in places]
+        joint = join(
+            measure, own[0].part, design, [stacked(tables) for tables in zip(*(g.tables for g in own), strict=True)]
+        )
+        if isinstance(measure, Share) and not joint.ways:
+            found = [exact(measure, joint, unit, design, options) for unit in range(len(own))]
+        elif own[0].part.unknown and not joint.ways:
+            found = _alone(joint)
+        else:
+            found = resampled(measure, joint, design, options)
+        for unit, place in enumerate(places):
+            made[place] = _estimate(measure, own[unit], joint, unit, found[unit], design, options)
+    return [one for one in made if one is not None]
+
+
+class _Summed(NamedTuple):
+    """The rows of a group that the bases of a measure are about, and their sums."""
+
+    part: Part
+    chosen: Sequence[Chosen]
+    tables: Sequence[Array]
+
+    @classmethod
+    def of(cls, bases: Sequence[SummedMeasure], part: Part) -> _Summed:
+        chosen = [choose(base, part) for base in bases]
+        return cls(part, chosen, [table(base, part, own) for base, own in zip(bases, chosen, strict=True)])
+
+    @property
+    def pattern(self) -> tuple[Any, ...]:
+        """Return what is alike in groups that are resampled together: of one way, which clusters have which side."""
+        alone = len(self.part.clusters) == 1
+        there = tuple(np.packbits(own[..., 0] > 0).tobytes() for own in self.tables) if alone else ()
+        return self.part.shape, self.part.ways, bool(self.part.unknown), there
+
+
+def _together(groups: Sequence[_Summed]) -> Iterator[list[int]]:
+    """Yield the places of groups with one pattern, as many as fit into memory."""
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for place, group in enumerate(groups):
+        alike.setdefault(group.pattern, []).append(place)
+    for places in alike.values():
+        largest = max(sum(own.size for own in groups[place].tables) for place in places)
+        size = max(1, WIDE // max(1, largest))
+        yield from (places[start : start + size] for start in range(0, len(places), size))
+
+
+def stacked(tables: Sequence[Array]) -> Array:
+    """Put the sums of groups side by side as units; levels that only some of them have are empty in the others."""
+    width = max(own.shape[-1] for own in tables)
+    if all(own.shape[-1] == width for own in tables):
+        return np.concatenate(tables, axis=-3)
+    spare = ((0, 0),) * (tables[0].ndim - 1)
+    return np.concatenate([np.pad(own, (*spare, (0, width - own.shape[-1]))) for own in tables], axis=-3)
+
+
+def _estimate(
+    measure: DeclaredMeasure,
+    group: _Summed,
+    joint: Joint,
+    unit: int,
+    found: Found,
+    design: Design,
+    options: TestingOptions,
+) -> Estimate:
+    part = group.part
+    n, missing = _counted(group.chosen)
     value = number(found.value[0])
     low, high = (number(end) for end in found.ends(options.level)[:, 0])
-    test = _own_test(measure, joint) if isinstance(measure, SummedMeasure) and measure.test else found.test
+    test = _own_test(measure, joint, unit) if isinstance(measure, SummedMeasure) and measure.test else found.test
     neutral = measure.neutral
     if joint.recipe is not None and joint.recipe.neutral is not None:
-        neutral = number(joint.recipe.neutral(joint.totals)[0])
+        neutral = number(joint.recipe.neutral(joint.totals)[unit])
     over = {OVER: found.over} if low is not None or test else {}
     unknown = {f"{design.called}s_without_{name}": count for name, count in part.unknown.items()}
     return Estimate.from_flat(
@@ -184,7 +252,7 @@ def estimate(measure: DeclaredMeasure, whole: Part, design: Design, options: Tes
         missing=missing,
         topic=measure.topic,
         **_effect(joint, found, options),
-        **_bounds(joint, chosen, value, missing),
+        **_bounds(joint, group.chosen, value, missing),
         **merge(
             {"facts": {**measure.facts, **unknown}, "note": measure.note},
             _caveats(measure, found, value, low, test),
@@ -201,63 +269,79 @@ def concerned(measure: DeclaredMeasure, part: Part, design: Design) -> bool:
     A group of one side has no difference between the sides: it is no missing answer, and nothing to state.
     """
     for base in design.bases(measure):
-        inside = part.frame[f"{base.key}.in"]
+        inside = part.table[f"{base.key}.in"][part.rows]
         several = base.recipe().sides is not None or base.recipe().levels is not None
-        if (part.frame.filter(inside)[f"{base.key}.side"].n_unique() < 2) if several else not inside.any():
+        if not inside.any():
+            return False
+        if several and np.ptp(part.table[f"{base.key}.side"][part.rows][inside]) == 0:
             return False
     return True
 
 
 def _counted(chosen: Sequence[Chosen]) -> tuple[int, dict[str, int]]:
     """Return how many rows are readable, and why the others are not; a row counts once."""
-    statuses: dict[int, str] = {}
-    for own in chosen:
-        for row, status in zip(own.rows.tolist(), own.statuses, strict=True):
-            statuses[row] = status if statuses.get(row, "ok") == "ok" else statuses[row]
-    lost = [status for status in statuses.values() if status != "ok"]
-    return len(statuses) - len(lost), {status: lost.count(status) for status in sorted(set(lost))}
+    lost: dict[int, str] = {}
+    for own in reversed(chosen):
+        gone = own.statuses != "ok"
+        if gone.any():
+            lost.update(zip(own.rows[gone.to_numpy()].tolist(), own.statuses.filter(gone), strict=True))
+    rows = len(chosen[0].rows) if len(chosen) == 1 else len(np.unique(np.concatenate([own.rows for own in chosen])))
+    return rows - len(lost), dict(sorted(Counter(lost.values()).items()))
 
 
-def resampled(measure: DeclaredMeasure, joint: Joint, design: Design, options: TestingOptions) -> Found:
-    """Return intervals and a test over clusters: resampled and permuted one way, or by the jackknife over two."""
+def resampled(measure: DeclaredMeasure, joint: Joint, design: Design, options: TestingOptions) -> list[Found]:
+    """Return intervals and tests over clusters: resampled and permuted one way, or by the jackknife over two."""
     ways = joint.ways or (f"{design.called}s",)
     cells = joint.sums if len(ways) > 1 else joint.sums[:, None]
+    value = joint.statistics(joint.totals)
 
     @cache
     def inferred(level: float) -> Inference:
         plan = msgspec.structs.replace(options.plan, level=level)
-        test = None if measure.neutral is None else _permutation(joint, options)
+        # The p of a test has no level.
+        tests = measure.neutral is not None and level == options.level
+        test = _permutation(joint, options) if tests else None
         return infer_over(ways, cells, joint.statistics, joint.ranges, plan, measure.neutral or 0.0, test)
 
+    @cache
     def ends(level: float) -> Array:
-        low, high = inferred(level).low[0], inferred(level).high[0]
+        low, high = inferred(level).low, inferred(level).high
         if joint.recipe is not None and joint.recipe.levels is not None:
             # Replicates of what cannot be below 0 lie above a value near 0: an interval holds its own estimate.
             low, high = np.where(low > value, value, low), np.where(high < value, value, high)
         return np.stack([low, high])
 
-    value = joint.statistics(joint.totals)[0]
-    found = inferred(options.level)
-    method = found.method(0) if joint.ways else found.method(0).removeprefix("cluster ")
-    some = np.isfinite(found.low[0, 0])
-    caveats = found.caveats(0) if some else interval_caveats(int(found.levels[0].max(initial=0)), None)
-    return Found(
-        value=value,
-        ends=ends,
-        method=method,
-        test={} if measure.neutral is None else _tested(measure.neutral, joint, found, options),
-        clusters=found.counted(0),
-        caveats=caveats,
-        over=" x ".join(found.over(0)) if joint.ways else design.called,
-    )
+    @cache
+    def studentised() -> list[dict[str, Any]]:
+        return _studentised(measure.neutral or 0.0, joint, ways[0])
+
+    def found(unit: int) -> Found:
+        method = whole.method(unit) if joint.ways else whole.method(unit).removeprefix("cluster ")
+        some = np.isfinite(whole.low[unit, 0])
+        none = interval_caveats(int(whole.levels[unit].max(initial=0)), None)
+        test = {} if measure.neutral is None else _tested(joint, unit, whole, options)
+        if measure.neutral is not None and not test and len(ways) == 1:
+            test = studentised()[unit]
+        return Found(
+            value=value[unit],
+            ends=lambda level: ends(level)[:, unit],
+            method=method,
+            test=test,
+            clusters=whole.counted(unit),
+            caveats=whole.caveats(unit) if some else none,
+            over=" x ".join(whole.over(unit)) if joint.ways else design.called,
+        )
+
+    whole = inferred(options.level)
+    return [found(unit) for unit in range(len(value))]
 
 
-def exact(measure: Share, joint: Joint, design: Design, options: TestingOptions) -> Found:
+def exact(measure: Share, joint: Joint, unit: int, design: Design, options: TestingOptions) -> Found:
     """Return the exact interval and test of a share of rows that are independent."""
-    total = joint.totals.sum(axis=(0, 1))
+    total = joint.totals[unit].sum(axis=0)
     n, hits = int(total[0]), int(total[1])
     decided = n if measure.tie is None else int(total[2])
-    value = joint.statistics(joint.totals)[0]
+    value = joint.statistics(joint.totals)[unit]
 
     def ends(level: float) -> Array:
         if not n:
@@ -279,26 +363,27 @@ def exact(measure: Share, joint: Joint, design: Design, options: TestingOptions)
     return Found(value, ends, f"{EXACT}, {design.called}s", test, None, (), design.called)
 
 
-def _alone(joint: Joint) -> Found:
-    """Return the value without interval and test, where no cluster is known."""
-    value = joint.statistics(joint.totals)[0]
-    return Found(value, lambda level: np.full((2, len(value)), np.nan), "", {}, None, (), "")
+def _alone(joint: Joint) -> list[Found]:
+    """Return the values without interval and test, where no cluster is known."""
+    values = joint.statistics(joint.totals)
+    none = np.full((2, joint.width), np.nan)
+    return [Found(value, lambda level: none, "", {}, None, (), "") for value in values]
 
 
-def _own_test(measure: SummedMeasure, joint: Joint) -> dict[str, Any]:
+def _own_test(measure: SummedMeasure, joint: Joint, unit: int) -> dict[str, Any]:
     assert measure.test is not None
-    statistic, p = measure.test.of(joint.totals[0])
+    statistic, p = measure.test.of(joint.totals[unit])
     if p is None or not np.isfinite(p):
         return {}
     return {"test": measure.test.name, "statistic": statistic, "p": max(float(p), LEAST_P)}
 
 
-def _tested(neutral: float, joint: Joint, found: Inference, options: TestingOptions) -> dict[str, Any]:
-    if not (whole := found.tested(0, _column(joint), options)):
-        return _studentised(neutral, joint, found.ways[0]) if len(found.ways) == 1 else {}
-    if found.t is None or found.permuted[0, _column(joint)]:
-        return {**whole, "statistic": number(joint.value(joint.totals)[0])}
-    return {**whole, "statistic": float(found.t[0, 0])}
+def _tested(joint: Joint, unit: int, found: Inference, options: TestingOptions) -> dict[str, Any]:
+    if not (whole := found.tested(unit, _column(joint), options)):
+        return {}
+    if found.t is None or found.permuted[unit, _column(joint)]:
+        return {**whole, "statistic": number(joint.value(joint.totals)[unit])}
+    return {**whole, "statistic": float(found.t[unit, 0])}
 
 
 def _column(joint: Joint) -> int:
@@ -323,25 +408,29 @@ def _permutation(joint: Joint, options: TestingOptions) -> Permutation | None:
     if recipe.levels is not None:
         return Permutation(
             "permutation of the groups",
-            lambda sums: label_test(sums[:, 0], value, options.plan)[:, None],
+            lambda sums: np.stack([label_test(own, value, options.plan) for own in np.moveaxis(sums, 1, 0)]),
             [_column(joint)],
             flips=False,
         )
     return None
 
 
-def _studentised(neutral: float, joint: Joint, ways: str) -> dict[str, Any]:
-    """Return a t test from the jackknife: it is the test whose interval the jackknife gives."""
+def _studentised(neutral: float, joint: Joint, ways: str) -> list[dict[str, Any]]:
+    """Return t tests from the jackknife: it is the test whose interval the jackknife gives."""
 
     def alone(totals: Array) -> Array:
         return joint.tested(totals)[..., None]
 
     variance, freedom = jackknife(joint.sums, alone)
     value = alone(joint.totals)
-    if not np.isfinite(t_ends(value, variance, 0.95, freedom)).all():
-        return {}
-    t, p = t_test(value - neutral, variance, freedom)[:, 0, 0]
-    return {"test": f"t test, jackknife ({ways})", "statistic": float(t), "p": float(p)}
+    low, high = t_ends(value, variance, 0.95, freedom)
+    known: Flags = np.isfinite(low[:, 0]) & np.isfinite(high[:, 0])
+    t, p = t_test(value - neutral, variance, freedom)[..., 0]
+    test = f"t test, jackknife ({ways})"
+    return [
+        {"test": test, "statistic": float(t[unit]), "p": float(p[unit])} if known[unit] else {}
+        for unit in range(len(t))
+    ]
 
 
 def _near(measure: DeclaredMeasure, joint: Joint, found: Found, options: TestingOptions) -> dict[str, Any]:

@@ -391,3 +391,26 @@ def test_examples_of_matched_numbers_are_the_greatest_differences():
     least, greatest = gaps.min(), gaps.max()
     found = Gap().examples(frame, statistics.MarginOptions(examples=1))
     assert [e.value for e in found] == pytest.approx([greatest, least])
+
+
+@pytest.mark.parametrize("made", [Declared, Crossed, Independent, Macro])
+@pytest.mark.parametrize("intervals", ["percentile", "jackknife"])
+def test_group_has_the_numbers_that_it_has_alone(made, intervals):
+    # Groups are resampled together: neither clusters that a group lacks nor those of its neighbours may matter.
+    by = made.groups[-1]
+    frame = observed().filter((pl.col("word") != "w1") | (pl.col("template") != "t3"))
+    options = statistics.MarginOptions(resamples=199, intervals=intervals, margin=5)
+
+    def numbers(rows):
+        found = [e for e in made().compute(rows, options) if [*e.group] == [*by] and e.metric in made.measures]
+        return {(e.metric, *e.group.values()): e.flat() for e in found}
+
+    together = numbers(frame)
+    levels = frame[by[0]].unique().to_list()
+    alone = {key: own for level in levels for key, own in numbers(frame.filter(pl.col(by[0]) == level)).items()}
+    assert together.keys() == alone.keys() and len(together) > len(levels)
+    for key, own in together.items():
+        # Corrected p are those of a family, which a group alone is not.
+        for name in own.keys() - {"p_adjusted", "family", "verdict", "caveats"}:
+            close = isinstance(own[name], float) and not name.startswith("bound")
+            assert alone[key][name] == (pytest.approx(own[name], rel=1e-9) if close else own[name]), (key, name)
