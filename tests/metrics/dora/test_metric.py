@@ -7,6 +7,7 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.words import HITS, OF
+from prejudge.core.statistics.facets import OVER
 from prejudge.metrics.dora.counts import OTHERS, gather
 from prejudge.metrics.dora.measures import STEPS
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
@@ -241,6 +242,16 @@ def test_the_conclusion_counts_what_stands_a_test(planted):
     told = METRIC.conclude(planted)
     assert told.startswith("For the one wording of each setting that was asked only, 24 of ")
     assert METRIC.conclude([]) and METRIC.conclude([]) not in METRIC.conclude(planted)
+
+
+def test_the_conclusion_says_what_valence_holds_for(planted):
+    said = METRIC.conclude(estimates(study(negative=lambda pair: pair["dimension"] == "age")))
+    (share,) = overall(estimates(study(), method="all"), "negative", setting="noun")
+    assert "For descriptors like these, with these prompts only, " in said and share.facts[OVER] == "descriptor"
+    # A value that is the same of every descriptor has no interval, and so no claim beyond them.
+    assert "For these descriptors and prompts only, 100.0 % of the kept associations are negative" in METRIC.conclude(
+        planted
+    )
 
 
 def test_observations_without_stages_are_refused():
