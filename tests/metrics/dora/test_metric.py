@@ -249,7 +249,7 @@ def test_the_conclusion_says_what_valence_holds_for(planted):
     (share,) = overall(estimates(study(), method="all"), "negative", setting="noun")
     assert "For descriptors like these, with these prompts only, " in said and share.facts[OVER] == "descriptor"
     # A value that is the same of every descriptor has no interval, and so no claim beyond them.
-    assert "For these descriptors and prompts only, 100.0 % of the kept associations are negative" in METRIC.conclude(
+    assert "For these descriptors and prompts only, 0.0 % of the kept associations are toxic" in METRIC.conclude(
         planted
     )
 
