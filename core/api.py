@@ -30,6 +30,7 @@ from .engine.observations import stack
 from .engine.plan import StagePlan
 from .engine.plan import plan as plan_study
 from .engine.progress import Progress
+from .engine.reading import Outcome
 from .engine.retry import LONGEST_SECONDS
 from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
@@ -66,6 +67,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Your own registry file, which is trusted for this call; None: registry.toml in the working directory, if any."""
     mode: Mode = "use"
     """`use`: ask only requests without a stored answer; `replay`: ask nothing; `refresh`: ask all requests again."""
+    refresh: tuple[Outcome, ...] = ()
+    """Stored answers to ask anew: `unreadable`, `refused`, `filtered`, `empty`. The report says that they were chosen
+    by their outcome."""
     progress: Progress | None = None
     max_requests: int | None = None
     """Stop with `BudgetError` after this many requests. All answers are stored, and the next run uses them."""
@@ -89,7 +93,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def run_options(self) -> RunOptions:
         """Return the settings of a new run."""
-        return RunOptions(mode=self.mode, caps=self.caps, keep_going=self.keep_going, longest_wait=self.max_wait)
+        return RunOptions(
+            mode=self.mode,
+            refresh=self.refresh,
+            caps=self.caps,
+            keep_going=self.keep_going,
+            longest_wait=self.max_wait,
+        )
 
     def __post_init__(self) -> None:
         """Refuse an unknown mode, and a budget that is not above 0."""

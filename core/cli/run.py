@@ -19,6 +19,7 @@ from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import BudgetError, HaltedError, UsageError
 from ..engine.budget import Caps
 from ..engine.manifest import Manifest, digest_data
+from ..engine.reading import Outcome
 from ..engine.runs import RunOptions, execute
 from ..engine.scheduler import Mode
 from ..report.output import ensure_writable
@@ -65,6 +66,13 @@ SPENT = 3
     show_default=True,
     help="use: ask only requests without a stored answer; replay: ask nothing; refresh: ask all requests again.",
 )
+@click.option(
+    "--refresh",
+    multiple=True,
+    type=click.Choice(get_args(Outcome)),
+    help="Ask these stored answers anew, and all requests without one. The report says that they were chosen by "
+    "their outcome. Repeatable.",
+)
 @budget_options
 @fault_options
 @store_option
@@ -82,7 +90,7 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, where["orders"]))
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
-    options = _read_options(where, mode=cast("Mode", where["mode"]), command=command)
+    options = _read_options(where, mode=cast("Mode", where["mode"]), refresh=where["refresh"], command=command)
     return perform(catalogue, chosen, options, where)
 
 
@@ -108,7 +116,10 @@ def resume(name: str, **where: Any) -> int:
             code="run.not-resumable",
         )
     ensure_same_data(manifest)
-    options = _read_options(where, name=found.name, command=manifest.command)
+    # What is left is asked as the run would have asked it; a replay is completed by asking.
+    mode: Mode = "refresh" if manifest.mode == "refresh" else "use"
+    own = {"mode": mode, "refresh": manifest.refresh, "command": manifest.command}
+    options = _read_options(where, name=found.name, **own)
     return perform(catalogue, manifest.study, options, where)
 
 

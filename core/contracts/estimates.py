@@ -61,6 +61,8 @@ class Caveat(StrEnum):
     """The difference could not be tested; `note` has the reason."""
     UNEVEN_MISSING = "uneven_missing"
     """Answers are missing significantly more often in some groups than in others, by a test of its own."""
+    SELECTED = "selected"
+    """Some answers were asked for because the ones before were, for instance, refused: they were chosen by outcome."""
     NOT_CORRECTED = "not_corrected"
     """The verdict is not corrected for other tests."""
 

@@ -24,6 +24,7 @@ _CAVEATS = {
     Caveat.UNSTABLE: "unstable: it depends on few answers",
     Caveat.UNTESTED: "no test",
     Caveat.UNEVEN_MISSING: "more often in some groups than in others: what is missing may have changed the differences",
+    Caveat.SELECTED: "some answers were chosen by outcome: they were asked for because the ones before were not usable",
     Caveat.NOT_CORRECTED: "not corrected for other tests",
 }
 _EXPLAINED = (Caveat.UNDEFINED, Caveat.UNTESTED)

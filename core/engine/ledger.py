@@ -6,7 +6,7 @@ during a commit are combined in the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
 from ..contracts.adapter import Identity, Worker
@@ -22,9 +22,9 @@ T = TypeVar("T")
 class Ledger:
     """Async access to a store, for one run."""
 
-    def __init__(self, store: Store, run_id: int, *, anew: bool = False) -> None:
+    def __init__(self, store: Store, run_id: int) -> None:
         self.store, self.run_id = store, run_id
-        self._anew = anew
+        self._anew: dict[bytes, str] = {}
         self._thread = Worker("prejudge-store")
         self._commits: Grouped[Sequence[NewExchange], dict[bytes, Found]] = Grouped(self._commit)
         self._claims = RunClaims(self._run, store)
@@ -37,16 +37,24 @@ class Ledger:
         """Return the id of a model, adding it if it is new."""
         return await self._run(self.store.ensure_model, identity)
 
-    async def find(self, keys: Iterable[bytes]) -> dict[bytes, Found]:
-        """Return the latest answer to each key that has one."""
+    async def find(self, keys: Iterable[bytes], since: float | None = None) -> dict[bytes, Found]:
+        """Return the latest answer to each key that has one; with `since`, none that was stored before."""
         await self._claims.join()
-        return await self._run(self.store.find, keys)
+        return await self._run(self.store.find, keys, since)
+
+    async def older(self, exchange_ids: Iterable[int], than: float) -> set[int]:
+        """Return those of the exchanges that were stored before a time."""
+        return await self._run(self.store.older, exchange_ids, than)
+
+    def renew(self, outcomes: Mapping[bytes, str]) -> None:
+        """Let the next answers to these keys be new generations, because the last one was so; `""`: whatever it was."""
+        self._anew |= outcomes
 
     async def claim(self, keys: Sequence[bytes]) -> Claimed:
         """Claim keys before asking; another process is asking those that are in neither part of the result."""
-        if self._anew:
-            return Claimed({}, frozenset(keys))
-        return await self._claims.claim(keys)
+        anew = self._anew.keys() & set(keys)
+        claimed = await self._claims.claim([key for key in keys if key not in anew])
+        return claimed._replace(mine=claimed.mine | anew)
 
     def release(self, keys: Iterable[bytes]) -> None:
         """Release keys that were answered or given up."""
@@ -85,5 +93,8 @@ class Ledger:
 
     async def _commit(self, parts: list[Sequence[NewExchange]]) -> list[dict[bytes, Found]]:
         rows = [row for part in parts for row in part]
-        found = await self._run(self.store.add_exchanges, rows, anew=self._anew)
+        anew = {row.key: self._anew[row.key] for row in rows if row.key in self._anew}
+        found = await self._run(self.store.add_exchanges, rows, anew=anew)
+        for key in anew:
+            del self._anew[key]
         return [{row.key: found[row.key] for row in part} for part in parts]

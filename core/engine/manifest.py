@@ -26,7 +26,7 @@ from ..contracts.errors import DataError
 from ..contracts.records import Scalar
 from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
-from .reading import First
+from .reading import First, Outcome
 
 LOG = logging.getLogger(__name__)
 PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy", "tokenizers", "torch", "transformers")
@@ -74,6 +74,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     refusals: First = "rule"
     """What judges a refused answer first; runs that do not say so have the rule."""
     mode: str = "use"
+    refresh: tuple[Outcome, ...] = ()
+    """Outcomes whose stored answers this run asked anew."""
+    renewed: dict[str, int] = {}
+    """Trials whose answer was asked for, by this run or an earlier one, because the answer before had this outcome."""
     command: str = ""
     prejudge: str = VERSION
     python: str = ""

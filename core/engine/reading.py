@@ -17,6 +17,8 @@ from ..contracts.records import AnyResponse, Generation, Scalar
 
 First = Literal["rule", "reader"]
 """What judges a refused answer first. Runs before this could be chosen have `rule`: no refused answer was read."""
+Outcome = Literal["unreadable", "refused", "filtered", "empty"]
+"""Outcomes whose stored answers a run may ask anew. An empty answer that cannot be read is unreadable too."""
 REFUSAL = "I'm sorry, but I can't assist with that."
 ALONE = 4
 """Most words of an answer without others, such as `The answer is neutral`."""
@@ -52,6 +54,17 @@ def read_answer(
     )
     unread = isinstance(whole, Unreadable) or isinstance(rest, Unreadable) or not isinstance(mere, Unreadable)
     return None if unread else whole
+
+
+def outcomes_of(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse, first: First) -> frozenset[Outcome]:
+    """Return the outcomes of a response for which it may be asked anew; none for an answer that is read."""
+    found = read_answer(stage, factors, response, first)
+    if found is None:
+        return frozenset({"refused" if response.status == "refused" else "filtered"})
+    empty: frozenset[Outcome] = frozenset()
+    if response.status == "ok" and isinstance(response, Generation) and not response.text.strip():
+        empty = frozenset({"empty"})
+    return empty | {"unreadable"} if isinstance(found, Unreadable) else empty
 
 
 def behind_refusal(text: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import msgspec
 import polars as pl
@@ -18,10 +18,17 @@ from ..catalogue.study import Catalogue, Instrument, Study
 from ..contracts import Stage, Trial, Unreadable
 from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.canonical import decode_response, encode, identity_digest
-from ..contracts.errors import BudgetError, HaltedError, ReplayMissError, UnsupportedOperationError
+from ..contracts.errors import (
+    BudgetError,
+    HaltedError,
+    ReplayMissError,
+    UnknownNameError,
+    UnsupportedOperationError,
+    UsageError,
+)
 from ..contracts.records import AnyResponse
 from ..contracts.words import counted
-from ..store import Found, NewTrial, Store, trial_counts
+from ..store import Found, NewTrial, Store, get_run, renewed_answers, trial_counts
 from ..store.bulk import batched
 from .budget import Budget, Caps, ensure_priced
 from .ledger import Ledger
@@ -39,7 +46,7 @@ from .manifest import (
 )
 from .observations import observe_stage
 from .progress import Progress, Silent
-from .reading import First, read_answer
+from .reading import First, Outcome, outcomes_of, read_answer
 from .retry import LONGEST_SECONDS, RetryPolicy
 from .scheduler import Counts, Keyed, Mode, Scheduler
 from .wall import Wall
@@ -60,10 +67,23 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The command line, for the manifest."""
     caps: Caps = Caps()
     """Limits of what may be spent from now on."""
+    refresh: tuple[Outcome, ...] = ()
+    """Outcomes whose stored answers are asked anew."""
     keep_going: bool = False
     """Whether to go on where all requests meet the same fault."""
     longest_wait: float = LONGEST_SECONDS
     """Seconds that an endpoint may ask for; it stops the run if it asks for more again."""
+
+    def __post_init__(self) -> None:
+        """Refuse outcomes to refresh in another mode than `use`."""
+        if unknown := [name for name in self.refresh if name not in get_args(Outcome)]:
+            raise UnknownNameError("outcome", unknown[0], get_args(Outcome))
+        if self.refresh and self.mode != "use":
+            raise UsageError(
+                f"the mode {self.mode!r} asks all requests or none, and cannot refresh answers that are "
+                f"{' or '.join(self.refresh)}. Leave one of the two out.",
+                code="run.refresh",
+            )
 
 
 async def execute(
@@ -135,6 +155,8 @@ class _Run:
         self.recorded = self.before.manifest.stages if self.before is not None else {}
         self.first: First = "reader" if self.before is None else self.before.manifest.refusals
         """What judges a refused answer first: a resumed run keeps its rule."""
+        self.since = 0.0
+        """Time at which the run was begun first."""
         self.called = False
         """Whether a model was asked anything."""
         self.notes: Counter[str] = Counter()
@@ -156,7 +178,7 @@ class _Run:
         earlier = None if self.before is None else self.before.row.manifest
         run_id = self.store.begin_run(self.name, self.study.name, begun, earlier)
         self.progress.begin(self.name)
-        ledger = Ledger(self.store, run_id, anew=self.options.mode == "refresh")
+        ledger, self.since = Ledger(self.store, run_id), get_run(self.store, self.name).started
         state = "failed"
         try:
             await ledger.join()
@@ -186,7 +208,9 @@ class _Run:
     def _end(self, run_id: int, state: str, base: Manifest) -> None:
         """Record the end of the run; if nothing was asked, its earlier record stays unchanged."""
         notes = (*(_told(*item) for item in self.notes.items()), *_estimated(self.records))
-        before, manifest = self.before, encode(msgspec.structs.replace(base, stages=self.records, notes=notes))
+        renewed = renewed_answers(self.store, run_id)
+        base = msgspec.structs.replace(base, stages=self.records, notes=notes, renewed=renewed)
+        before, manifest = self.before, encode(base)
         if self.called or before is None:
             self.store.end_run(run_id, state, manifest)
             return
@@ -211,6 +235,7 @@ class _Run:
             model_id=await ledger.ensure_model(adapter.identity),
             identity=identity_digest(adapter.identity),
             mode=self.options.mode,
+            since=self.since,
             policy=RetryPolicy(longest_seconds=self.options.longest_wait),
             wall=None if self.options.keep_going else Wall(stage.read),
             on_progress=self.progress.update,
@@ -243,7 +268,7 @@ class _Run:
         try:
             ordinal = 0
             for trials in batched(stage.trials(self.earlier), WINDOW):
-                window = _Window(stage, scheduler, ordinal, trials, self.first)
+                window = _Window(_Reading(stage, self.first, self.options.refresh), scheduler, ordinal, trials)
                 under_way.append(asyncio.create_task(window.settle()))
                 ordinal += len(trials)
                 if len(under_way) == OPEN_WINDOWS:
@@ -265,6 +290,7 @@ class _Run:
             options=self.instrument.every_option,
             refusals=self.first,
             mode=self.options.mode,
+            refresh=self.options.refresh,
             command=self.options.command,
             **describe_machine(),
         )
@@ -284,11 +310,20 @@ def _told(note: str, images: int) -> str:
     return f"{counted(images, 'image')}: {note}" if images else note
 
 
+class _Reading(NamedTuple):
+    """How the answers of a stage are read, and which are asked again."""
+
+    stage: Stage
+    first: First
+    refresh: tuple[Outcome, ...]
+
+
 class _Window:
     """Consecutive trials of a stage, in plan order from `ordinal` on."""
 
-    def __init__(self, stage: Stage, scheduler: Scheduler, ordinal: int, trials: list[Trial], first: First) -> None:
-        self.stage, self.scheduler, self.ordinal, self.trials, self.first = stage, scheduler, ordinal, trials, first
+    def __init__(self, reading: _Reading, scheduler: Scheduler, ordinal: int, trials: list[Trial]) -> None:
+        self.stage, self.first, self.refresh = reading
+        self.scheduler, self.ordinal, self.trials = scheduler, ordinal, trials
         self.keyed: list[Keyed] = [scheduler.key(trial.request) for trial in trials]
         self.found: dict[bytes, Found] = {}
         self.fresh = scheduler.fresh if scheduler.fresh is not None else {}
@@ -302,18 +337,38 @@ class _Window:
                 request = msgspec.structs.replace(self.trials[place].request, attempt=attempt)
                 self.keyed[place] = self.scheduler.key(request)
             await self._ask(unanswered)
+        await self._renew()
         for found in self.found.values():
             self.fresh.pop(found.exchange_id, None)
         await self.scheduler.ledger.add_trials(self._rows())
         self.scheduler.counts.trials += len(self.trials)
         self.scheduler.on_progress(self.scheduler.counts)
 
-    async def _ask(self, places: Sequence[int]) -> None:
+    async def _renew(self) -> None:
+        """Ask anew, once, for the answers that have an outcome to refresh and are older than the run."""
+        if not self.refresh:
+            return
+        last = {place: self.found[keyed.key] for place, keyed in enumerate(self.keyed) if keyed.key in self.found}
+        old = await self.scheduler.ledger.older({found.exchange_id for found in last.values()}, self.scheduler.since)
+        responses = await self._responses(old)
+        anew: dict[bytes, str] = {}
+        for place, found in last.items():
+            if found.exchange_id in old:
+                outcomes = outcomes_of(self.stage, self.trials[place].factors, responses[found.exchange_id], self.first)
+                if chosen := next((one for one in self.refresh if one in outcomes), None):
+                    anew[self.keyed[place].key] = chosen
+        await self._ask([place for place, keyed in enumerate(self.keyed) if keyed.key in anew], anew)
+
+    async def _ask(self, places: Sequence[int], anew: Mapping[bytes, str] | None = None) -> None:
         trials = {self.keyed[place].key: self.trials[place] for place in places}
         wall = self.scheduler.wall
         if wall is not None:
             wall.expect(trials)
-        self.found |= await self.scheduler.settle([self.keyed[place] for place in places])
+        requests = [self.keyed[place] for place in places]
+        found = await self.scheduler.settle(requests, anew)
+        for keyed in requests:
+            self.found.pop(keyed.key, None)  # where it failed, there is no answer
+        self.found |= found
         if wall is not None:
             wall.forget(trials)
 

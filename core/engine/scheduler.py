@@ -92,6 +92,8 @@ class Scheduler:
     model_id: int
     identity: bytes
     mode: Mode = "use"
+    since: float = 0.0
+    """Start of the run: an answer stored later need not be asked anew."""
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     counts: Counts = field(default_factory=Counts)
     on_progress: Callable[[Counts], None] = lambda counts: None
@@ -114,7 +116,6 @@ class Scheduler:
         # with one slot has two places, so that it works while its last answers are committed.
         self._places = asyncio.Semaphore(max(2, self.adapter.limits.concurrency))
         self._flights: dict[bytes, asyncio.Future[Found | None]] = {}
-        self._renewed: dict[bytes, Found] = {}
         self._refused: AuthenticationError | HaltedError | None = None
         self._silent = self._flying = 0
         self._landed = asyncio.Event()
@@ -126,31 +127,35 @@ class Scheduler:
         encoded = encode(request)
         return Keyed(request_key(self.identity, encoded), request, encoded)
 
-    async def settle(self, requests: Sequence[Keyed]) -> dict[bytes, Found]:
+    async def settle(self, requests: Sequence[Keyed], anew: Mapping[bytes, str] | None = None) -> dict[bytes, Found]:
         """Return an answer per key; keys that are not in the result failed.
+
+        Args:
+            requests: what to ask.
+            anew: ask all of them again, because the stored answer has this outcome.
 
         Raises:
             AuthenticationError: the model refuses the key or account.
             HaltedError: all requests meet the same fault.
         """
         wanted = {keyed.key: keyed for keyed in requests}
-        found = await self._known(list(wanted))
+        if self.mode == "refresh":
+            anew = dict.fromkeys(wanted, "")
+        found = await self.ledger.find(list(wanted), None if anew is None else self.since)
         self._count_cached(found)
         missing = {key: keyed for key, keyed in wanted.items() if key not in found}
         if self.mode == "replay":
             self.counts.missed += len(missing)
             return found
         shared = {key: self._flights[key] for key in missing if key in self._flights}
-        await self._ask([keyed for key, keyed in missing.items() if key not in shared], found)
+        own = [keyed for key, keyed in missing.items() if key not in shared]
+        if anew is not None:
+            self.ledger.renew({keyed.key: anew[keyed.key] for keyed in own})
+        await self._ask(own, found)
         for key, flight in shared.items():
             if (answer := await asyncio.shield(flight)) is not None:
                 found[key] = answer
         return found
-
-    async def _known(self, keys: list[bytes]) -> dict[bytes, Found]:
-        if self.mode == "refresh":
-            return {key: self._renewed[key] for key in keys if key in self._renewed}
-        return await self.ledger.find(keys)
 
     def _count_cached(self, found: Mapping[bytes, Found]) -> None:
         self.counts.cached += len(found)
@@ -419,8 +424,6 @@ class Scheduler:
         self.counts.asked += len(rows)
         self.counts.refused += sum(row.status != "ok" for row in rows)
         self._count_tokens(rows)
-        if self.mode == "refresh":
-            self._renewed |= found
         self._land(found)
 
     def _count_tokens(self, rows: list[NewExchange]) -> None:

@@ -103,6 +103,8 @@ def _run(run: RunRow, manifest: Manifest) -> dict[str, Any]:
         "platform": manifest.platform,
         "packages": manifest.packages,
         "cache mode": manifest.mode,
+        **({"answers asked anew if": manifest.refresh} if manifest.refresh else {}),
+        **({"answers asked anew because the one before was": manifest.renewed} if manifest.renewed else {}),
     }
 
 

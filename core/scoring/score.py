@@ -15,7 +15,7 @@ from ..catalogue.plugins import blamed
 from ..catalogue.study import STAGE, Catalogue, EveryOption, Instrument, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
-from ..contracts.estimates import COMMON, Measure
+from ..contracts.estimates import COMMON, Caveat, Measure
 from ..contracts.words import explained
 from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, new_name
 from ..engine.observations import observe_stage, stack, unstack
@@ -206,7 +206,9 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     estimates = {}
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
-            estimates[name] = [_described(e, metric, options) for e in metric.compute(scores.seen_by(metric), options)]
+            found = [_described(e, metric, options) for e in metric.compute(scores.seen_by(metric), options)]
+            selected = (Caveat.SELECTED,) if scores.manifest.renewed else ()
+            estimates[name] = [e.replace(caveats=(*e.caveats, *selected)) for e in found] if selected else found
     # The present digests: a file may have been given, or may have changed, after the run.
     return msgspec.structs.replace(
         scores,

@@ -8,12 +8,16 @@ import polars as pl
 
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.secrets import secret_place
-from ..contracts.words import p_value, percent
+from ..contracts.words import counted, p_value, percent
 from ..engine.manifest import in_words
 from .score import Scores
 
 AGAIN = "Scored again with {options}: the numbers may differ from those with the run's own options."
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
+RENEWED = (
+    "{count} were asked for because the answer before was {outcomes}: they were chosen by their outcome, so these "
+    "numbers are not those of the model's first answers."
+)
 SECRET = (
     "{place!r} of this run looks like a secret, and is stored with it. Do not share its store, bundle or report, and "
     "replace the secret."
@@ -28,7 +32,14 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
     """Return the warnings that a reader needs with the numbers; `place` has a command's options to find the store."""
     remeasured = scores.manifest.remeasured
     again = [AGAIN.format(options=in_words(remeasured))] if remeasured else []
-    warnings = [*again, *_secret(scores), *scores.manifest.notes, *_unanswered(scores), *_uneven(scores)]
+    warnings = [
+        *again,
+        *_secret(scores),
+        *_renewed(scores),
+        *scores.manifest.notes,
+        *_unanswered(scores),
+        *_uneven(scores),
+    ]
     if scores.run.state == "imported":
         return warnings
     for stage in scores.stages:
@@ -46,6 +57,14 @@ def _secret(scores: Scores) -> list[str]:
     identities = {role: [i.model, *map(str, i.settings.values())] for role, i in manifest.identities.items()}
     place = secret_place(identities | manifest.study.options | {"command": manifest.command})
     return [] if place is None else [SECRET.format(place=place)]
+
+
+def _renewed(scores: Scores) -> list[str]:
+    """Describe the answers that were chosen by outcome (`run --refresh`)."""
+    if not (renewed := scores.manifest.renewed):
+        return []
+    outcomes = ", ".join(f"{outcome} ({count:,})" for outcome, count in renewed.items())
+    return [RENEWED.format(count=counted(sum(renewed.values()), "answer"), outcomes=outcomes)]
 
 
 def _unanswered(scores: Scores) -> list[str]:

@@ -25,7 +25,7 @@ from .checks import fault_of
 from .content import Facts, Failed, Picture, Sent, Tried, rename
 from .names import run_name
 from .parts import Parts
-from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
+from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial
 
 _factors: msgspec.json.Decoder[dict[str, Scalar]] = msgspec.json.Decoder(dict[str, Scalar])
 _COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:])
@@ -92,6 +92,13 @@ class Intake:
         made = self._here({row.key for row in new})
         numbered |= {(key, known.answer): known.id for key, known_all in made.items() for known in known_all}
         return [numbered[row.key, _answer(row)] for row in rows]
+
+    def renewals(self, rows: Iterable[tuple[int, str]]) -> None:
+        """Copy why exchanges were asked for; they are ids of this store."""
+        table = table_of(Renewal)
+        known = set(self.connection.scalars(sa.select(table.c.exchange_id)))
+        new = [row for row in dict(rows).items() if row[0] not in known]
+        insert_many(self.connection, table, ("exchange_id", "outcome"), new)
 
     def pictures(self, rows: Iterable[Picture]) -> None:
         """Copy images.

@@ -14,7 +14,7 @@ from .intake import Intake
 from .names import run_name
 from .reading import RunRow, runs_of
 from .store import Store
-from .tables import Blob, Exchange, Model
+from .tables import Blob, Exchange, Model, Renewal
 
 
 class Merged(NamedTuple):
@@ -89,6 +89,7 @@ def _exchanges(source: sa.Connection, intake: Intake) -> Places:
         # In order of id, so that answers to one key keep their order.
         for there, rows in stream_exchanges(source, exchange.c.generation == generation, [exchange.c.id]):
             numbers[there] = intake.exchanges(rows)
+    intake.renewals((int(numbers[number]), outcome) for number, outcome in source.execute(sa.select(table_of(Renewal))))
     return numbers
 
 

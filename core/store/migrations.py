@@ -151,7 +151,25 @@ def m004_holders(connection: Connection) -> None:
     ).create(connection)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m001_first, m002_parts, m003_claims, m004_holders)
+def m005_renewals(connection: Connection) -> None:
+    """Add renewals: answers that were asked for because of what the answer before was."""
+    frozen = sa.MetaData()
+    sa.Table("exchange", frozen, sa.Column("id", sa.Integer, primary_key=True))
+    sa.Table(
+        "renewal",
+        frozen,
+        sa.Column("exchange_id", sa.Integer, sa.ForeignKey("exchange.id"), primary_key=True),
+        sa.Column("outcome", sa.Text, nullable=False),
+    ).create(connection)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    m001_first,
+    m002_parts,
+    m003_claims,
+    m004_holders,
+    m005_renewals,
+)
 
 _applied = sa.Table(
     "migration",

@@ -17,7 +17,7 @@ from .parts import part_numbers
 from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
 from .reading import RunRow
 from .store import Store
-from .tables import Attempt, Blob, Exchange, Holder, Model, Part, Run, RunTrial
+from .tables import Attempt, Blob, Exchange, Holder, Model, Part, Renewal, Run, RunTrial
 
 T = TypeVar("T", int, str)
 
@@ -89,6 +89,8 @@ def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Go
     exchange, trials, attempts = table_of(Exchange), table_of(RunTrial), table_of(Attempt)
     gone = _gone(connection, run, options)
     goes, stays = exchange.c.id.in_(sa.select(gone.c.id)), exchange.c.id.not_in(sa.select(gone.c.id))
+    renewals = table_of(Renewal)
+    connection.execute(sa.delete(renewals).where(renewals.c.exchange_id.in_(sa.select(gone.c.id))))
     images = _images(connection, goes, stays)
     parts = _parts(connection, goes, stays)
     size = connection.scalar(

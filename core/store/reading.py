@@ -17,7 +17,7 @@ from .engine import translated
 from .names import RunName, run_name
 from .parts import unpack
 from .store import Store
-from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
+from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial
 
 STREAMED = 50_000
 """Trials read at once."""
@@ -179,6 +179,19 @@ def trial_counts(store: Store, run_id: int) -> dict[str, int]:
     query = sa.select(trials.c.stage, sa.func.count()).where(trials.c.run_id == run_id).group_by(trials.c.stage)
     with translated(store.url), store.engine.connect() as connection:
         return {stage: int(count) for stage, count in connection.execute(query)}
+
+
+def renewed_answers(store: Store, run_id: int) -> dict[str, int]:
+    """Return how many trials of a run have an answer that was asked for because of the one before, by its outcome."""
+    trials, renewal = table_of(RunTrial), table_of(Renewal)
+    query = (
+        sa.select(renewal.c.outcome, sa.func.count())
+        .join_from(trials, renewal, trials.c.exchange_id == renewal.c.exchange_id)
+        .where(trials.c.run_id == run_id)
+        .group_by(renewal.c.outcome)
+    )
+    with translated(store.url), store.engine.connect() as connection:
+        return {outcome: int(count) for outcome, count in connection.execute(query.order_by(renewal.c.outcome))}
 
 
 def exchanges_by_model(store: Store) -> list[tuple[str, str, str, int]]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sa
@@ -24,8 +25,10 @@ from .engine import lacks_file, open_engine, translated
 from .holders import Holds, ensure_free
 from .names import run_name
 from .parts import Parts, unpack
-from .tables import Attempt, Blob, Exchange, Model, Run, RunTrial
+from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial
 from .urls import store_url
+
+NONE: Mapping[bytes, str] = MappingProxyType({})
 
 
 class Found(NamedTuple):
@@ -117,8 +120,12 @@ class Store:
                 found = _insert_one(connection, table, row)
             return int(found)
 
-    def find(self, keys: Iterable[bytes]) -> dict[bytes, Found]:
-        """Return the latest answer to each key that has one."""
+    def find(self, keys: Iterable[bytes], since: float | None = None) -> dict[bytes, Found]:
+        """Return the latest answer to each key that has one; with `since`, none that was stored before."""
+        if since is not None:
+            found = self.find(keys)
+            old = self.older((answer.exchange_id for answer in found.values()), since)
+            return {key: answer for key, answer in found.items() if answer.exchange_id not in old}
         latest: dict[bytes, tuple[int, Found]] = {}
         with translated(self.url), self.engine.connect() as connection:
             for part in batched(keys, LOOKUP):
@@ -126,6 +133,14 @@ class Store:
                     if key not in latest or generation > latest[key][0]:
                         latest[bytes(key)] = generation, Found(number, status)
         return {key: found for key, (_, found) in latest.items()}
+
+    def older(self, exchange_ids: Iterable[int], than: float) -> set[int]:
+        """Return those of the exchanges that were stored before a time."""
+        table = table_of(Exchange)
+        query = sa.select(table.c.id).where(table.c.created < than)
+        with translated(self.url), self.engine.connect() as connection:
+            parts = [connection.scalars(query.where(table.c.id.in_(some))) for some in batched(exchange_ids, LOOKUP)]
+            return {number for part in parts for number in part}
 
     def _lookup(self, keys: int) -> str:
         # Plain SQL: SQLAlchemy builds a statement with thousands of parameters more slowly than it is answered.
@@ -138,6 +153,14 @@ class Store:
             for key, _, _, generation in connection.exec_driver_sql(self._lookup(len(some)), tuple(some)):
                 last[bytes(key)] = max(generation, last.get(bytes(key), 0))
         return last
+
+    def _latest(self, connection: sa.Connection, told: Mapping[bytes, str]) -> list[tuple[int, str]]:
+        """Return the id of the newest exchange of each key, with what is told of the key."""
+        numbers: dict[bytes, tuple[int, int]] = {}
+        for some in batched(told, LOOKUP):
+            for key, number, _, generation in connection.exec_driver_sql(self._lookup(len(some)), tuple(some)):
+                numbers[bytes(key)] = max((generation, number), numbers.get(bytes(key), (-1, 0)))
+        return [(number, told[key]) for key, (_, number) in numbers.items()]
 
     def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
         """Return the canonical responses of exchanges."""
@@ -159,23 +182,26 @@ class Store:
                 rows.extend((i, q, r) for (i, _, r), q in zip(found, requests, strict=True))
         return rows
 
-    def add_exchanges(self, rows: Sequence[NewExchange], *, anew: bool = False) -> dict[bytes, Found]:
+    def add_exchanges(self, rows: Sequence[NewExchange], *, anew: Mapping[bytes, str] = NONE) -> dict[bytes, Found]:
         """Commit answers in one transaction and return the answer of each key.
 
-        A key that another process has answered keeps its first answer, unless `anew` asks for a new generation.
+        A key that another process has answered keeps its first answer, unless it is in `anew`: it gets a new
+        generation. The text there is the outcome of the answer before, if that is why it was asked again.
         """
         if not rows:
             return {}
         now, table = time.time(), table_of(Exchange)
         with translated(self.url), self._writer.begin() as connection:
             last = self._generations(connection, [row.key for row in rows])
-            new = [row for row in rows if anew or row.key not in last]
+            new = [row for row in rows if row.key in anew or row.key not in last]
             requests, met = self._parts.pack(connection, [row.request.decode() for row in new])
             fresh = [
                 (*row[:3], request, row.response.decode(), *row[5:], last.get(row.key, -1) + 1, now)
                 for row, request in zip(new, requests, strict=True)
             ]
             insert_many(connection, table, (*NewExchange._fields, "generation", "created"), fresh)
+            renewed = {row.key: anew[row.key] for row in new if anew.get(row.key)}
+            insert_many(connection, table_of(Renewal), ("exchange_id", "outcome"), self._latest(connection, renewed))
         self._parts.remember(met)
         stored = {row.key for row in new}
         return {key: found._replace(new=key in stored) for key, found in self.find(row.key for row in rows).items()}

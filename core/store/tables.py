@@ -64,6 +64,14 @@ class Exchange(SQLModel, table=True):
     created: float
 
 
+class Renewal(SQLModel, table=True):
+    """An answer that was asked for because of what the one before it was, not whatever that was."""
+
+    exchange_id: int = Field(primary_key=True, foreign_key="exchange.id")
+    outcome: str = Field(sa_type=Text)
+    """What the answer before was: `unreadable`, `refused`, `filtered` or `empty`."""
+
+
 class Blob(SQLModel, table=True):
     """Bytes by their sha256: generated images and input images."""
 

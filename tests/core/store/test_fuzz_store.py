@@ -51,7 +51,7 @@ def exchange(store, request, response):
 def kept(store, pairs):
     """Store pairs of request and response in one batch, and return what reads back, the latest of each request."""
     rows = [exchange(store, request, response) for request, response in pairs]
-    found = store.add_exchanges(list({row.key: row for row in rows}.values()), anew=True)
+    found = store.add_exchanges(list({row.key: row for row in rows}.values()), anew={row.key: "" for row in rows})
     read = {number: (q, r) for number, q, r in store.exchanges(f.exchange_id for f in found.values())}
     return [read[found[row.key].exchange_id] for row in rows]
 

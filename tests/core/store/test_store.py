@@ -57,7 +57,8 @@ def test_first_answer_stays(store):
 
 def test_refreshed_answer_is_a_new_generation(store):
     first = store.add_exchanges([exchange(store, "a", "one")])
-    second = store.add_exchanges([exchange(store, "a", "two")], anew=True)
+    row = exchange(store, "a", "two")
+    second = store.add_exchanges([row], anew={row.key: ""})
     ((key, renewed),) = second.items()
     assert first != second and renewed.new and store.find(second) == {key: renewed._replace(new=False)}
     assert statistics(store)["Exchange"] == 2
@@ -74,7 +75,7 @@ def test_more_keys_are_found_than_one_look_up_takes(store, few_at_once):
     rows = [exchange(store, f"t{i}") for i in range(2 * few_at_once + 20)]
     store.add_exchanges(rows)
     others = [exchange(store, f"t{i}", "other") for i in range(len(rows))]
-    again = store.add_exchanges(others, anew=True)
+    again = store.add_exchanges(others, anew={row.key: "refused" for row in others})
     assert store.find(row.key for row in rows) == {key: found._replace(new=False) for key, found in again.items()}
 
 
