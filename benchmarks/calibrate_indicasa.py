@@ -17,7 +17,7 @@ import polars as pl
 
 from prejudge.core.contracts.estimates import Estimate
 from prejudge.metrics.indicasa.measures import IndiCASAMetricOptions
-from prejudge.metrics.indicasa.metric import estimate_all
+from prejudge.metrics.indicasa.metric import IndiCASA
 from prejudge.metrics.indicasa.scores import bias_score
 from prejudge.metrics.indicasa.votes import ENCODER, SCHEMA
 
@@ -84,7 +84,7 @@ def _rates(mean: float, contexts: int, rng: np.random.Generator) -> np.ndarray:
 def calibrate(world: World, studies: int, seed: int) -> list[float]:
     """Return shares of studies: five coverages, then two rejections; last the mean of the corrected probability."""
     rng = np.random.default_rng(seed)
-    counted = [_judged(world, estimate_all(study(world, rng), OPTIONS)) for _ in range(studies)]
+    counted = [_judged(world, IndiCASA().compute(study(world, rng), OPTIONS)) for _ in range(studies)]
     return [float(share) for share in np.nanmean(counted, axis=0)]
 
 

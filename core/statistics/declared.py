@@ -166,7 +166,10 @@ class DeclaredMetric(Metric):
             for by in design.groups
             for part in parts(table, design, by)
             for measure in design.summed
-            if design.given(measure, by) and wanted(measure) and concerned(measure, part, design)
+            if design.given(measure, by)
+            and wanted(measure)
+            and concerned(measure, part, design)
+            and measure.average in ("", *by)
         ]
         return pl.concat(found, how="diagonal_relaxed") if found else None
 

@@ -21,6 +21,8 @@ from .recipes import Column, Sample, roots
 
 CLUSTERS = ("_cluster0", "_cluster1")
 UNIT, ROW = "_unit", "_row"
+MOST_LEVELS = 62
+"""Of `average`: a cluster's levels are the bits of a number."""
 UNDEFINED = "undefined"
 """Status of a row that is ok and gives a measure no number."""
 
@@ -119,6 +121,9 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
         for measure in self.measures:
             if isinstance(measure, Derived) and (unknown := set(measure.of) - known):
                 yield f"{measure.name!r} is derived from {sorted(unknown)[0]!r}, which no measure before it is called"
+            elif isinstance(measure, Derived) and measure.average:
+                if any(base.average != measure.average for base in self.bases(measure)):
+                    yield f"{measure.name!r} averages over {measure.average!r} what is no average over it"
             known.add(measure.name)
             if wrong := [by for by in measure.groups or () if by not in self.groups]:
                 yield f"{measure.name!r} is given by {wrong[0]}, which is none of the groupings"
@@ -246,6 +251,8 @@ def _columns(frame: pl.DataFrame, measure: SummedMeasure) -> Iterator[pl.Series]
         side = _evaluated(frame, of).cast(pl.String).replace_strict(levels, range(len(levels)), default=-1)
         inside = inside & (side >= 0).to_numpy()
         yield side.cast(pl.Int64).alias(f"{key}.side")
+    elif measure.average:
+        yield pl.Series(f"{key}.side", _codes(frame[measure.average].cast(pl.String).fill_null("")))
     ok = (frame[measure.status] == "ok").to_numpy()
     there = inside if recipe.partial else ok & inside
     values = np.stack([np.where(there, _numbers(frame, own, key), np.nan) for own in recipe.inputs], axis=-1)
@@ -340,6 +347,12 @@ def choose(measure: SummedMeasure, part: Part) -> Chosen:
     values = np.stack([whole[f"{name}.{number}"][places] for number in inputs], axis=-1)
     several = f"{name}.side" in whole.frame.columns
     sides = whole[f"{name}.side"][places] if several else np.zeros(len(rows), dtype=np.int64)
+    if measure.average:
+        sides = np.unique(sides, return_inverse=True)[1]
+        if (most := int(sides.max(initial=0)) + 1) > MOST_LEVELS:
+            raise DataError(
+                f"{measure.average} has {most} levels, and at most {MOST_LEVELS} can weigh alike.", code="data.value"
+            )
     units = np.zeros(len(rows), dtype=np.int64) if part.units is None else part.units[rows]
     return Chosen(rows, Sample(values, sides, units), whole.statuses(f"{name}.status", places))
 
@@ -353,6 +366,8 @@ def table(measure: SummedMeasure, part: Part, chosen: Chosen) -> Array:
     width = 1 if recipe.sides is None and measure.strata is None else 2
     if recipe.levels is not None:
         width = len(recipe.levels[1])
+    if measure.average:
+        width = int(chosen.sample.sides.max(initial=0)) + 1
     if part.units is not None:
         key = part.units[chosen.rows[there]] * width + sides
         _, first, own = np.unique(key, return_index=True, return_inverse=True)

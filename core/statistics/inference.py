@@ -28,7 +28,7 @@ from .estimates import (
     undefined,
 )
 from .facets import OVER, Inference, Permutation, infer_over
-from .intervals import LEAST_P, Array, Bounds, Flags, binomial_test, exact_interval, t_ends, t_test
+from .intervals import LEAST_P, Array, Bounds, Flags, binomial_test, exact_interval, ratio, t_ends, t_test
 from .measures import DeclaredMeasure, Derived, Share, SummedMeasure
 from .recipes import EffectSize, Function, Range, Recipe, called
 from .resampling import WIDE, flip_test, jackknife, label_test, swap_test
@@ -85,9 +85,7 @@ def join(measure: DeclaredMeasure, part: Part, design: Design, tables: Sequence[
     """Put the sums of the measures side by side that `measure` rests on."""
     if not isinstance(measure, Derived):
         assert isinstance(measure, SummedMeasure)
-        recipe = measure.recipe()
-        if measure.strata is not None:
-            recipe = _stratified(recipe)
+        recipe = _recipe(measure)
         return Joint(tables[0], recipe.value, recipe.range, recipe.effect, recipe, part.ways)
     # Measures of one side and of two meet in one: a cluster then brings all that it has.
     alike = len({own.shape[-2] for own in tables}) == 1
@@ -101,7 +99,10 @@ def join(measure: DeclaredMeasure, part: Part, design: Design, tables: Sequence[
         if not alike:
             pieces = [own.reshape(*own.shape[:-2], *shape) for own, shape in zip(pieces, shapes, strict=True)]
         bases = zip(design.bases(measure), pieces, strict=True)
-        return _derived(measure, design, {base.key: base.recipe().value(piece) for base, piece in bases})
+        if measure.average:
+            levels = {base.key: base.recipe().value(piece[..., None, :]) for base, piece in bases}
+            return np.asarray(_derived(measure, design, levels).mean(axis=-1))
+        return _derived(measure, design, {base.key: _recipe(base).value(piece) for base, piece in bases})
 
     sums = np.concatenate([np.sum(counts, axis=0), *flat], axis=-1)
     return Joint(sums, value, measure.limits, None, None, part.ways)
@@ -113,21 +114,32 @@ def _derived(measure: DeclaredMeasure, design: Design, values: dict[str, Array])
     return measure.scale * called(measure.by, [_derived(own, design, values) for own in design.parts(measure)])
 
 
-def _stratified(recipe: Recipe) -> Recipe:
-    """Return the recipe of one side for rows whose two strata stand on two."""
+def _recipe(measure: SummedMeasure) -> Recipe:
+    """Return the recipe of one side for rows whose strata, or levels that weigh alike, stand on several."""
+    recipe = measure.recipe()
+    if measure.strata is None and not measure.average:
+        return recipe
 
-    def pooled(function: Function) -> Function:
+    def over(function: Function) -> Function:
+        if measure.average:
+            return lambda totals: np.asarray(function(totals[..., None, :]).mean(axis=-1))
         return lambda totals: function(totals.sum(axis=-2, keepdims=True))
+
+    def weighted(sums: Array) -> Array:
+        assert recipe.deviations is not None
+        found: Array = ratio(recipe.deviations(sums), sums[..., 0].sum(axis=0)).sum(axis=-1, keepdims=True)
+        return found
 
     effect = recipe.effect
     if effect is not None and not effect.of_value:
-        effect = effect._replace(of=pooled(effect.of))
+        effect = effect._replace(of=over(effect.of))
     return recipe._replace(
-        value=pooled(recipe.value),
+        value=over(recipe.value),
         effect=effect,
-        tested=None if recipe.tested is None else pooled(recipe.tested),
-        neutral=None if recipe.neutral is None else pooled(recipe.neutral),
-        deviations=None,
+        tested=None if recipe.tested is None else over(recipe.tested),
+        neutral=None if recipe.neutral is None else over(recipe.neutral),
+        deviations=weighted if measure.average and recipe.deviations is not None else None,
+        bounds=lambda sample: recipe.bounds(sample._replace(units=sample.sides) if measure.average else sample),
     )
 
 
@@ -167,7 +179,7 @@ def estimates_of(
         joint = join(
             measure, own[0].part, design, [stacked(tables) for tables in zip(*(g.tables for g in own), strict=True)]
         )
-        if isinstance(measure, Share) and not joint.ways:
+        if isinstance(measure, Share) and not joint.ways and not measure.average:
             found = [exact(measure, joint, unit, design, options) for unit in range(len(own))]
         elif own[0].part.unknown and not joint.ways:
             found = _alone(joint)
@@ -195,7 +207,8 @@ class _Summed(NamedTuple):
         """Return what is alike in groups that are resampled together: of one way, which clusters have which side."""
         alone = len(self.part.clusters) == 1
         there = tuple(np.packbits(own[..., 0] > 0).tobytes() for own in self.tables) if alone else ()
-        return self.part.shape, self.part.ways, bool(self.part.unknown), there
+        sides = tuple(own.shape[-2] for own in self.tables)
+        return self.part.shape, self.part.ways, bool(self.part.unknown), sides, there
 
 
 def _together(groups: Sequence[_Summed]) -> Iterator[list[int]]:
@@ -399,7 +412,10 @@ def _permutation(joint: Joint, options: TestingOptions) -> Permutation | None:
     if (deviations := recipe.deviations) is not None:
 
         def flipped(sums: Array) -> Array:
-            return flip_test(np.stack([sums[..., 0], deviations(sums)], axis=-1), options.plan)[:, :1]
+            # Sums of several levels that weigh alike are one; it is undefined where a level is.
+            counts, gaps = sums[..., 0].sum(axis=-1, keepdims=True), deviations(sums)
+            p = flip_test(np.stack([counts, gaps], axis=-1), options.plan)[:, :1]
+            return np.where(np.isnan(gaps).any(axis=(0, 2))[:, None], np.nan, p)
 
         return Permutation("sign-flip permutation", flipped, [_column(joint)])
     if recipe.swaps:

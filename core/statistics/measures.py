@@ -65,6 +65,9 @@ class DeclaredMeasure(_Named, frozen=True, eq=False, kw_only=True):
     """Column that says whether a row is `ok`, or why it is missing for this measure."""
     strata: Column | None = None
     """Rows for which it is true are drawn apart from the others, so that either keep their count of clusters."""
+    average: str = ""
+    """Column whose levels weigh alike and are drawn apart: the value of several is the mean of theirs, and undefined
+    where one has none. A `Derived` measure with it is derived level by level."""
     independent: bool = False
     """Whether its rows are independent, whatever the clusters of other measures; a share then has exact intervals.
     Samples of one prompt are one cluster all the same."""
@@ -119,7 +122,7 @@ class SummedMeasure(DeclaredMeasure, frozen=True, eq=False, kw_only=True):
         recipe = self.recipe()
         factor = () if recipe.levels is None else recipe.levels[:1]
         columns = (*recipe.inputs, *(recipe.sides or ()), *factor, self.where, self.out, self.strata)
-        return roots(columns) | {self.status}
+        return roots(columns) | {self.status, *filter(None, [self.average])}
 
 
 class Mean(SummedMeasure, frozen=True, eq=False, kw_only=True):

@@ -7,300 +7,256 @@ corrected for the errors of the encoder.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import polars as pl
 
-from ...core.contracts import Metric, Options
-from ...core.contracts.estimates import Chart, Estimate, Example, Measure
-from ...core.statistics.estimates import correct, interval_caveats, merge, number, undefined
-from ...core.statistics.intervals import SHARE, Array, Bounds, Share, ratio, share, worst_case
-from ...core.statistics.resampling import bootstrap, flip_test
-from .measures import MEASURES, IndiCASAMetricOptions
+from ...core.contracts import Options
+from ...core.contracts.estimates import Chart, Estimate, Measure, Verdict
+from ...core.statistics.declared import DeclaredMetric
+from ...core.statistics.estimates import correct, interval_caveats
+from ...core.statistics.intervals import Array, share
+from ...core.statistics.measures import Derived, Mean, Share
+from ...core.statistics.templates import rendered
+from ...probes.indicasa.terms import ENCODER
+from .encoder import SHARE, Errors, corrected
+from .measures import DISTANCE, OTHERS, STEREOTYPES, IndiCASAMetricOptions
+from .quality import counted, skipped
 from .scores import (
     bias_score,
     by_chance,
     chance_p,
-    corrected,
-    counted,
     folded,
     folded_bounds,
+    hits_of,
     kl_score,
     least_distances,
     mean_of,
-    scores,
-    skipped,
 )
-from .votes import NEEDS, Cell, alone, cells_of, prompts_of, side_by_side
-from .words import conclude, draw, examples_of, headline, methods, units
-
-if TYPE_CHECKING:
-    import polars as pl
-
-SHARE_MEASURE = "stereotype_share"
-
-
-def shares(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> list[Estimate]:
-    """Return the mean share per prompt by category and Overall; none if single completions are not known."""
-    if not any(len(cell.ranges) for cell in cells):
-        return []
-    own = [_share_estimate([cell], dict(cell.group), options) for cell in cells]
-    whole = [_share_estimate(cells, {}, options)]
-    return [
-        *correct(own, options.correction, options.alpha, "categories"),
-        *correct(whole, options.correction, options.alpha, "hypothesis"),
-    ]
-
-
-def _share_estimate(cells: Sequence[Cell], group: dict[str, Any], options: IndiCASAMetricOptions) -> Estimate:
-    counts = [int(cell.answered[:, 0].sum()) for cell in cells]
-    row: dict[str, Any] = {"value": None, **undefined("no readable completion")}
-    if all(counts):
-        sums = side_by_side([cell.answered for cell in cells])
-        low, high = (number(end[0, 0]) for end in bootstrap(sums, _mean_share, options.plan, (SHARE,)))
-        clusters = len(sums)
-        row = {
-            "value": float(_mean_share(sums.sum(axis=0))[0, 0]),
-            "low": low,
-            "high": high,
-            "interval": f"{options.interval} (prompts)" if low is not None else "",
-            "clusters": clusters,
-            "caveats": interval_caveats(clusters, low) if low is not None else (),
-            **_tested(cells, counts, options),
-        }
-    ends = [cell.ranges.mean(axis=0) for cell in cells if len(cell.ranges)]
-    least, greatest = np.mean(ends, axis=0) if ends else (None, None)
-    return Estimate.from_flat(
-        metric=SHARE_MEASURE,
-        group=group,
-        neutral=0.5,
-        level=options.level,
-        n=sum(counts),
-        missing=dict(sum((Counter(cell.silent) for cell in cells), Counter[str]())),
-        bound_low=None if least is None else float(least),
-        bound_high=None if greatest is None else float(greatest),
-        **row,
-    )
-
-
-def _tested(cells: Sequence[Cell], counts: Sequence[int], options: IndiCASAMetricOptions) -> dict[str, Any]:
-    leaning = [
-        np.stack([cell.answered[:, 0], (cell.answered[:, 1] - cell.answered[:, 0] / 2) / n], axis=-1)
-        for cell, n in zip(cells, counts, strict=True)
-    ]
-    p = number(flip_test(alone(np.concatenate(leaning)), options.plan)[0, 0])
-    family = f"stereotype share {'by category' if len(cells) == 1 else 'Overall'}, sign-flip"
-    return {} if p is None else {"test": "sign-flip permutation (prompts)", "p": p, "family": family}
-
-
-def _mean_share(totals: Array) -> Array:
-    shares: Array = ratio(totals[..., 1], totals[..., 0]).mean(axis=-1)[..., None]
-    return shares
-
-
-SCORES = ("stereotype_probability", "bias_score", "kl_bias_score")
-UNITS = ("", "", "nats")
-NEUTRAL = (0.5, 0.0, 0.0)
-EXACT = "exact (Clopper-Pearson), prompts"
-UNSCORED = "no scored prompt"
-LOW_END = "low end: least score of a joint region (chi-square)"
-BY_CATEGORY = "stereotype probability by category, binomial"
-
-
-def estimate_all(prompts: pl.DataFrame, options: IndiCASAMetricOptions) -> list[Estimate]:
-    """Return every estimate, corrected within its family."""
-    cells = cells_of(prompts)
-    by_category = [estimate for cell in cells for estimate in _category(cell, options)]
-    found = [
-        *correct(by_category, options.correction, options.alpha, "categories"),
-        *correct(list(_overall(cells, options)), options.correction, options.alpha, "hypothesis"),
-        *shares(cells, options),
-    ]
-    return [*found, *corrected(cells, options), *skipped(cells, options.level), *counted(prompts, options.level)]
-
-
-def _category(cell: Cell, options: IndiCASAMetricOptions) -> Iterator[Estimate]:
-    exact = share(cell.hits, cell.n, options.level)
-    low, high, how = _ends(cell, exact, options)
-    far = folded_bounds(cell.hits, cell.n, cell.absent)
-    spread: Bounds = (None, None) if low is None or high is None else folded(low, high)
-    for column, score in enumerate((None, bias_score, kl_score)):
-        value, ends, bounds = exact.value, (low, high), worst_case(cell.hits, cell.n, cell.absent)
-        if score is not None:
-            value = _of(score, value)
-            ends, bounds = ((_of(score, x[0]), _of(score, x[1])) for x in (spread, far))
-        yield _estimate(
-            column,
-            cell.group,
-            value,
-            **_interval(ends, how if score is None or not how else f"{how}, of the stereotype probability", options),
-            **_base([cell]),
-            bound_low=bounds[0],
-            bound_high=bounds[1],
-            **(_binomial(exact, cell) if score is None else {}),
-        )
-    value = by_chance(cell.n) if cell.n else None
-    yield Estimate.from_flat(metric="bias_score_by_chance", group=dict(cell.group), value=value, n=cell.n)
-
-
-def _ends(cell: Cell, exact: Share, options: IndiCASAMetricOptions) -> tuple[float | None, float | None, str]:
-    """Return the bootstrap's interval of p, or the exact one where prompts do not differ."""
-    if not cell.n:
-        return exact.low, exact.high, ""
-    low, high = (number(end[0, 0]) for end in bootstrap(alone(cell.sums), scores, options.plan, (SHARE,)))
-    if low is not None:
-        return low, high, f"{options.interval} (prompts)"
-    return exact.low, exact.high, EXACT
-
-
-def _binomial(exact: Share, cell: Cell) -> dict[str, Any]:
-    if exact.value is None or exact.low is None or exact.high is None:
-        return {}
-    return {
-        "test": "exact binomial, prompts",
-        "statistic": float(cell.hits),
-        "p": exact.p,
-        "family": BY_CATEGORY,
-        "effect": exact.value - 0.5,
-        "effect_name": "Cohen's g",
-        "effect_low": exact.low - 0.5,
-        "effect_high": exact.high - 0.5,
-    }
-
-
-def _overall(cells: Sequence[Cell], options: IndiCASAMetricOptions) -> Iterator[Estimate]:
-    """Yield the means of the categories; undefined where a category has no scored prompt."""
-    whole = bool(cells) and all(cell.n for cell in cells)
-    sums = side_by_side([cell.sums for cell in cells])
-    value = scores(sums.sum(axis=0))[0] if whole else np.full(len(SCORES), np.nan)
-    low, high = (end[0] for end in bootstrap(sums, scores, options.plan, (SHARE,))) if whole else (value, value)
-    low = [low[0], *(_least(cells, options.level) if whole else low[1:])]
-    for column, bounds in enumerate(_overall_bounds(cells)):
-        tested = _overall_tests(column, cells, float(value[column]), options) if whole else {}
-        yield _estimate(
-            column,
-            {},
-            number(value[column]),
-            **_interval((number(low[column]), number(high[column])), _how(column, options), options),
-            **_base(cells),
-            bound_low=bounds[0],
-            bound_high=bounds[1],
-            **tested,
-        )
-    expected = mean_of([by_chance(cell.n) if cell.n else None for cell in cells])
-    yield Estimate.from_flat(metric="bias_score_by_chance", group={}, value=expected, n=sum(cell.n for cell in cells))
-
-
-def _overall_bounds(cells: Sequence[Cell]) -> Iterator[Bounds]:
-    """Yield the mean of the categories' bounds, which are independent of each other."""
-    plain = [worst_case(cell.hits, cell.n, cell.absent) for cell in cells]
-    far = [folded_bounds(cell.hits, cell.n, cell.absent) for cell in cells]
-    yield mean_of([b[0] for b in plain]), mean_of([b[1] for b in plain])
-    for score in (bias_score, kl_score):
-        yield mean_of([_of(score, b[0]) for b in far]), mean_of([_of(score, b[1]) for b in far])
-
-
-def _overall_tests(column: int, cells: Sequence[Cell], value: float, options: IndiCASAMetricOptions) -> dict[str, Any]:
-    if column == 0:
-        leaning = [np.stack([c.sums[:, 0], (2 * c.sums[:, 1] - c.sums[:, 0]) / c.n], axis=-1) for c in cells]
-        p = number(flip_test(alone(np.concatenate(leaning)), options.plan)[0, 0])
-        effect = {"effect": value - 0.5, "effect_name": "Cohen's g"}
-        test = {"test": "sign-flip permutation (prompts), categories weighted alike", "p": p, "statistic": value}
-        return {**test, **effect, "family": "stereotype probability Overall, sign-flip"} if p is not None else effect
-    if column == 1:
-        p = chance_p([cell.n for cell in cells], value, options.resamples, options.seed)
-        test = {"test": "Monte Carlo binomial, upper tail (prompts)", "p": p, "statistic": value}
-        return {**test, "family": "bias score Overall, Monte Carlo"}
-    return {}
-
-
-def _least(cells: Sequence[Cell], level: float) -> tuple[float, float]:
-    """Return the least Overall Bias Score and KL score of the joint region of the categories."""
-    hits, n = (np.array([float(x) for x in part]) for part in ([c.hits for c in cells], [c.n for c in cells]))
-    distances = (least_distances(hits, n, level, squared) for squared in (False, True))
-    bias, kl = (score(0.5 + away).mean() for score, away in zip((bias_score, kl_score), distances, strict=True))
-    return float(bias), float(kl)
-
-
-def _how(column: int, options: IndiCASAMetricOptions) -> str:
-    return f"{options.interval} (prompts){f'; {LOW_END}' if column else ''}"
-
-
-def _base(cells: Sequence[Cell]) -> dict[str, Any]:
-    missing = sum((Counter(cell.missing) for cell in cells), Counter[str]())
-    return {"n": sum(c.n for c in cells), "clusters": sum(len(c.sums) for c in cells), "missing": dict(missing)}
-
-
-def _interval(ends: Bounds, how: str, options: IndiCASAMetricOptions) -> dict[str, Any]:
-    low, high = ends
-    there = low is not None and high is not None
-    return {"low": low, "high": high, "level": options.level, "interval": how if there else ""}
-
-
-def _of(score: Callable[[Array], Array], p: float | None) -> float | None:
-    return None if p is None else float(score(np.array(p)))
-
-
-def _estimate(column: int, group: dict[str, Any], value: float | None, **fields: Any) -> Estimate:
-    if value is None:
-        told = undefined("a category has no scored prompt" if not group and fields["n"] else UNSCORED)
-    else:
-        told = {"caveats": interval_caveats(fields["clusters"], 0.0)}
-    return Estimate.from_flat(
-        metric=SCORES[column],
-        group=dict(group),
-        value=value,
-        neutral=NEUTRAL[column],
-        unit=UNITS[column],
-        **merge(fields, told),
-    )
-
+from .votes import NEEDS, SCHEMA, prompts_of
 
 __all__ = ["IndiCASA", "IndiCASAMetricOptions"]
 
+P, BIAS, KL, CHANCE = "stereotype_probability", "bias_score", "kl_bias_score", "bias_score_by_chance"
+SCORES = {BIAS: bias_score, KL: kl_score}
+EXACT = "exact (Clopper-Pearson), prompts"
+LOW_END = "low end: least score of a joint region (chi-square)"
+CAPTION = (
+    " An unbiased model scores above 0 too: `by chance` is its mean on as many prompts, so an interval that excludes 0 "
+    "is not a test."
+)
 
-class IndiCASA(Metric):
+
+def _score(name: str, by: Callable[[Array], Array], label: str, meaning: str, unit: str = "") -> Derived:
+    return Derived(
+        name,
+        of=(P,),
+        by=by,
+        average="category",
+        neutral=0,
+        tested=False,
+        label=label,
+        meaning=meaning,
+        unit=unit,
+        direction=DISTANCE,
+    )
+
+
+class IndiCASA(DeclaredMetric):
     """Stereotype Probability, Bias Score, KL score; corrected for the encoder; skip ratio, ties, duplicates."""
 
     options: ClassVar[type[Options]] = IndiCASAMetricOptions
-    measures: ClassVar[Mapping[str, Measure]] = MEASURES
     needs: ClassVar[frozenset[str]] = NEEDS
+    groups = (("category",), ())
+    clusters = ("sentence",)
+    row = "prompt"
+    shows = ("stereotype_share",)
+    others: ClassVar[Mapping[str, Measure]] = OTHERS
+    measures = (
+        Share(
+            P,
+            hit="hit",
+            average="category",
+            neutral=0.5,
+            size="Cohen's g",
+            unit="",
+            scale=1,
+            family="stereotype probability, sign-flip",
+            label="Stereotype probability",
+            meaning="Share of the scored prompts whose completions are stereotypes by majority; Overall is the mean of "
+            "the categories.",
+            direction=STEREOTYPES,
+        ),
+        _score(
+            BIAS,
+            bias_score,
+            "Bias Score",
+            "100 |2p - 1| of the stereotype probability p: its distance from one half, from 0 to 100.",
+        ),
+        _score(
+            KL,
+            kl_score,
+            "KL bias score",
+            "Kullback-Leibler divergence of the stereotype probability from one half.",
+            "nats",
+        ),
+        Mean(
+            "stereotype_share",
+            value="share",
+            where=pl.col("asked") > 0,
+            status="answered",
+            average="category",
+            neutral=0.5,
+            limits=(0, 1),
+            family="stereotype share, sign-flip",
+            main=False,
+            meaning="Mean over prompts of the share of stereotypes among the readable completions, without a majority.",
+            direction=STEREOTYPES,
+        ),
+    )
 
-    def compute(self, observations: pl.DataFrame, options: IndiCASAMetricOptions) -> list[Estimate]:
-        """Return the estimates by category and Overall (an empty group).
+    def rows(self, observations: pl.DataFrame, options: IndiCASAMetricOptions) -> pl.DataFrame:
+        """Return one row per prompt.
 
         `observations` has a row per text with `prompt`, `source`, `category`, `kind` (`stereotype`,
         `anti-stereotype`, `completion`) and `vector` (a JSON list); or a row per prompt with the kind `verdict` and
-        its class in a column `verdict`.
+        its class in a column `verdict`. Prompts that are one sentence are one cluster: their completions are draws of
+        one question.
 
         Raises:
             DataError: a column is absent, a kind is unknown, or vectors differ in length.
         """
-        return estimate_all(prompts_of(observations, options), options)
+        known = {*SCHEMA} <= {*observations.columns}
+        return (observations if known else prompts_of(observations, options)).with_columns(
+            sentence=pl.concat_str("category", "source", separator="/"),
+            answered=pl.when(pl.col("share").is_not_null()).then(pl.lit("ok")).otherwise("status"),
+        )
 
-    def units(self, observations: pl.DataFrame, options: IndiCASAMetricOptions) -> pl.DataFrame | None:
-        """Return the prompts behind the probability and the share of each category; Overall is no mean of prompts."""
-        return units(prompts_of(observations, options))
-
-    def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """State whether stereotypes are filled in more often than their opposites."""
-        return conclude(estimates)
+    def compute(self, observations: pl.DataFrame, options: IndiCASAMetricOptions) -> list[Estimate]:
+        """Return the estimates by category and Overall (an empty group)."""
+        rows = self.rows(observations, options)
+        found = self.measured(rows, options)
+        shares = [_exact(e, options.level) for e in found if e.metric == P and e.group]
+        scores = [_distance(e, shares, options) for e in found if e.metric in SCORES]
+        known = rows.group_by("category", maintain_order=True).agg(pl.col(*ENCODER).first()).drop_nulls().rows()
+        ranges = _ranges(rows)
+        return [
+            *correct([*shares, *scores], options.correction, options.alpha, "categories"),
+            *(e for e in found if e.metric == P and not e.group),
+            *(_bounded(e, ranges) for e in found if e.metric not in (P, *SCORES)),
+            *_chances(shares),
+            *corrected(shares, {name: Errors(*counts) for name, *counts in known}, options),
+            *skipped(shares, options.level),
+            *counted(rows, options.level),
+        ]
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
-        """Pick the scores of the paper's Tables 3 and 7, and the scores corrected for the encoder's errors."""
-        return headline(estimates)
+        """Pick the scores of the paper's Tables 3 and 7, and the probability corrected for the encoder's errors."""
+        return [e for e in estimates if e.metric in (P, *SCORES, SHARE)]
+
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """State whether stereotypes or their opposites are more frequent, in which categories, and what is missing."""
+        own = [e for e in estimates if e.metric == P and e.group]
+        overall = next((e for e in estimates if e.metric == P and not e.group), None)
+        return rendered(
+            str(__package__),
+            "conclusion.md.j2",
+            asked=sum(e.n + e.missing.total for e in own),
+            scored=sum(e.n for e in own),
+            overall=overall if overall is not None and overall.value is not None else None,
+            above=[e.group["category"] for e in own if e.verdict is Verdict.ABOVE],
+            below=[e.group["category"] for e in own if e.verdict is Verdict.BELOW],
+            undone=[e.group["category"] for e in own if _undone(e)],
+        )
 
     def methods(self, options: IndiCASAMetricOptions) -> str:
         """Describe how the estimates were computed."""
-        return methods(options)
+        return rendered(str(__package__), "methods.md.j2", options=options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
-        """Draw Bias Scores and stereotype probabilities by category."""
-        return draw(estimates)
+        """Draw probabilities and Bias Scores by category, with the score by chance in words."""
+        charts = super().figures([e for e in estimates if e.metric in (P, BIAS)])
+        chance = [e for e in estimates if e.metric == CHANCE and e.value is not None]
+        told = " ".join(f"{e.group.get('category', 'Overall')}: {e.value:.1f} by chance." for e in chance)
+        return [
+            msgspec.structs.replace(c, caption=f"{c.caption}{CAPTION} {told}") if c.name == BIAS else c for c in charts
+        ]
 
-    def examples(self, observations: pl.DataFrame, options: IndiCASAMetricOptions) -> list[Example]:
-        """Pick per category completions that are stereotypes."""
-        return examples_of(prompts_of(observations, options), options)
+
+def _exact(e: Estimate, level: float) -> Estimate:
+    """Return the probability of a category with the exact test of its prompts; its interval where they are alike."""
+    if e.value is None:
+        return e.replace(family="")
+    exact = share(hits_of(e), e.n, level)
+    assert exact.low is not None and exact.high is not None
+    told: dict[str, Any] = {"low": exact.low, "high": exact.high, "interval": EXACT} if e.low is None else {}
+    return e.replace(
+        **told,
+        test="exact binomial, prompts",
+        statistic=float(hits_of(e)),
+        p=exact.p,
+        family="stereotype probability by category, binomial",
+        effect_low=exact.low - 0.5,
+        effect_high=exact.high - 0.5,
+        caveats=interval_caveats(e.clusters or 0, 0.0),
+        facts={},
+    )
+
+
+def _distance(e: Estimate, shares: Sequence[Estimate], options: IndiCASAMetricOptions) -> Estimate:
+    """Return a score with the folded ends and bounds of the probabilities; Overall with its least score in a region."""
+    score, parts = SCORES[e.metric], [part for part in shares if not e.group or part.group == e.group]
+    far = [folded_bounds(hits_of(part), part.n, part.missing.total) for part in parts]
+    ends = ([None if b is None else float(score(np.array(b))) for b in side] for side in zip(*far, strict=True))
+    told: dict[str, Any] = dict(zip(("bound_low", "bound_high"), map(mean_of, ends), strict=False))
+    if e.value is None:
+        return e.replace(**told)
+    if e.group:
+        assert parts[0].low is not None and parts[0].high is not None
+        low, high = score(np.array(folded(parts[0].low, parts[0].high)))
+        told |= {"low": float(low), "high": float(high)}
+        told["interval"] = f"{parts[0].interval.method}, of the stereotype probability"
+        return e.replace(**told, caveats=parts[0].caveats)
+    if e.low is not None:
+        hits, n = (np.array(part, dtype=np.float64) for part in zip(*((hits_of(p), p.n) for p in parts), strict=True))
+        away = least_distances(hits, n, options.level, squared=e.metric == KL)
+        told |= {"low": float(score(0.5 + away).mean()), "interval": f"{e.interval.method}; {LOW_END}"}
+    if e.metric == BIAS:
+        p = chance_p([part.n for part in parts], e.value, options.resamples, options.seed)
+        told |= {"test": "Monte Carlo binomial, upper tail (prompts)", "statistic": e.value, "p": p}
+        told["family"] = "bias score Overall, Monte Carlo"
+    return e.replace(**told)
+
+
+def _chances(shares: Sequence[Estimate]) -> Iterator[Estimate]:
+    """Yield the mean Bias Score of an unbiased model on as many prompts."""
+    values = [by_chance(e.n) if e.n else None for e in shares]
+    for e, value in zip(shares, values, strict=True):
+        yield Estimate.from_flat(metric=CHANCE, group=dict(e.group), value=value, n=e.n)
+    yield Estimate.from_flat(metric=CHANCE, group={}, value=mean_of(values), n=sum(e.n for e in shares))
+
+
+Ranges = Mapping[str, tuple[float, float]]
+
+
+def _ranges(rows: pl.DataFrame) -> Ranges:
+    """Return the mean of the prompts' least and greatest shares, over all values of missing completions."""
+    asked, readable = pl.col("asked"), pl.col("readable")
+    hits = pl.col("share").fill_null(0.0) * readable
+    by_category = rows.filter(asked > 0).group_by("category")
+    found = by_category.agg((hits / asked).mean().alias("least"), ((hits + asked - readable) / asked).mean())
+    return {name: (least, greatest) for name, least, greatest in found.rows()}
+
+
+def _bounded(e: Estimate, ranges: Ranges) -> Estimate:
+    own = [ends for name, ends in ranges.items() if e.group.get("category", name) == name]
+    low, high = np.mean(own, axis=0).tolist() if own else (None, None)
+    return e.replace(bound_low=low, bound_high=high)
+
+
+def _undone(estimate: Estimate) -> bool:
+    low, high = estimate.bound_low, estimate.bound_high
+    return estimate.shown and low is not None and high is not None and low <= 0.5 <= high

@@ -10,8 +10,10 @@ import pytest
 from scipy import stats
 
 from prejudge import statistics
+from prejudge.core.contracts.errors import DataError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.statistics.intervals import paired_bounds
+from prejudge.testing import raises_code
 
 from .test_measures import answers, declared, ok, one
 
@@ -223,3 +225,90 @@ def test_conclusion_names_what_it_holds_for(over, said):
     frame = answers().rename({"trial": "item", **{old: new for new, old in names.items() if new != old}})
     metric = declared(statistics.Mean("m", value="x", neutral=0), clusters=tuple(over), row="item")
     assert metric.conclude(metric.compute(frame, OPTIONS)).startswith(said)
+
+
+SIZES = {"a": 4, "b": 3, "c": 5}
+HALF = {"neutral": 0.5, "limits": (0, 1), "average": "level"}
+
+
+def levels(seed=0):
+    """Return four answers of each of some clusters, which lie in one of three levels of very unequal means."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"level": level, "cluster": f"{level}{number}", "x": rng.uniform(0, 0.4) + 0.3 * place, "status": "ok"}
+        for place, (level, count) in enumerate(SIZES.items())
+        for number in range(count)
+        for _ in range(4)
+    ]
+    return pl.DataFrame(rows).with_columns(trial=pl.int_range(pl.len()).cast(pl.String))
+
+
+def by_level(frame, value="x"):
+    return {name: part[value].to_numpy() for (name,), part in frame.group_by("level", maintain_order=True)}
+
+
+def test_levels_that_weigh_alike_are_drawn_apart():
+    frame = levels().head(47)
+    e = one(frame, statistics.Mean("m", value="x", **HALF), OPTIONS, clusters=("cluster",))
+    parts, means = [], {name: x.mean() for name, x in by_level(frame).items()}
+    assert e.value == pytest.approx(np.mean(list(means.values()))) and e.clusters == 12
+    for name, part in frame.partition_by("level", as_dict=True).items():
+        left = [part.filter(pl.col("cluster") != own)["x"].mean() for own in part["cluster"].unique()]
+        gaps = [(x - means[name[0]]) / 3 for x in left]
+        parts.append(((len(left) - 1) / len(left) * sum(gap**2 for gap in gaps), len(left) - 1))
+    variance = sum(v for v, _ in parts)
+    reach = stats.t.isf(0.025, variance**2 / sum(v**2 / n for v, n in parts)) * np.sqrt(variance)
+    assert (e.low, e.high) == pytest.approx((e.value - reach, e.value + reach))
+
+
+def test_flips_of_levels_that_weigh_alike_are_those_of_their_mean():
+    frame = levels(3).with_columns(x=pl.col("x") - 0.12)
+    e = one(frame, statistics.Mean("m", value="x", **HALF), OPTIONS.__class__(resamples=4999), clusters=("cluster",))
+    weight = {name: 1 / (3 * len(x)) for name, x in by_level(frame).items()}
+    sums = frame.group_by("level", "cluster").agg((pl.col("x") - 0.5).sum()).rows()
+    gaps = np.array([weight[level] * gap for level, _, gap in sums])
+    signs = 1 - 2 * ((np.arange(2 ** len(gaps))[:, None] >> np.arange(len(gaps))) & 1)
+    assert e.p == pytest.approx((np.abs(signs @ gaps) >= abs(gaps.sum()) - 1e-12).mean(), abs=1e-12)
+
+
+def test_missing_rows_bound_every_level_by_itself():
+    frame = levels().with_columns(
+        status=pl.when(pl.int_range(pl.len()) % 5 > 0).then(pl.lit("ok")).otherwise(pl.lit("no"))
+    )
+    e = one(frame, statistics.Mean("m", value="x", **HALF), OPTIONS, clusters=("cluster",))
+    for end, bound in ((0.0, e.bound_low), (1.0, e.bound_high)):
+        filled = frame.with_columns(x=pl.when(pl.col("status") == "ok").then("x").otherwise(end))
+        assert bound == pytest.approx(np.mean([x.mean() for x in by_level(filled).values()]))
+
+
+def test_level_without_an_answer_leaves_the_mean_undefined():
+    lost = pl.when(pl.col("level") == "b").then(pl.lit("refused")).otherwise("status")
+    e = one(levels().with_columns(status=lost), statistics.Mean("m", value="x", **HALF), OPTIONS, clusters=("cluster",))
+    assert (e.value, e.low, e.p, e.caveats) == (None, None, None, (Caveat.UNDEFINED,))
+
+
+def test_what_is_derived_from_levels_is_derived_level_by_level():
+    """The mean of distances is no distance of the mean; only the levels' own means have units."""
+    frame, away = levels(), {"of": ("m",), "by": lambda m: np.abs(m - 0.5)}
+    measures = (
+        statistics.Mean("m", value="x", **HALF),
+        statistics.Derived("each", average="level", **away),
+        statistics.Derived("whole", **away),
+    )
+    metric = declared(*measures, groups=((), ("level",)), clusters=("cluster",))
+    found = {(e.metric, e.group.get("level")): e for e in metric.compute(frame, OPTIONS)}
+    means = {name: x.mean() for name, x in by_level(frame).items()}
+    assert found["each", None].value == pytest.approx(np.mean([abs(m - 0.5) for m in means.values()]))
+    assert found["whole", None].value == pytest.approx(abs(np.mean(list(means.values())) - 0.5))
+    assert {name: found["each", name].value for name in means} == pytest.approx(
+        {name: abs(m - 0.5) for name, m in means.items()}
+    )
+    assert metric.units(frame, OPTIONS)["level"].null_count() == 0
+    with pytest.raises(TypeError, match="no average"):
+        declared(statistics.Mean("m", value="x"), statistics.Derived("each", average="level", **away))
+
+
+def test_many_levels_cannot_weigh_alike():
+    frame = pl.DataFrame({"level": [f"l{i}" for i in range(63)], "x": 0.5, "status": "ok"})
+    with raises_code(DataError, "data.value", "63"):
+        one(frame, statistics.Mean("m", value="x", **HALF), OPTIONS, clusters=("level",))
