@@ -252,7 +252,7 @@ def _columns(frame: pl.DataFrame, measure: SummedMeasure) -> Iterator[pl.Series]
         inside = inside & (side >= 0).to_numpy()
         yield side.cast(pl.Int64).alias(f"{key}.side")
     elif measure.average:
-        yield pl.Series(f"{key}.side", _codes(frame[measure.average].cast(pl.String).fill_null("")))
+        yield frame[measure.average].cast(pl.String).fill_null("").rank("dense").cast(pl.Int64).alias(f"{key}.side")
     ok = (frame[measure.status] == "ok").to_numpy()
     there = inside if recipe.partial else ok & inside
     values = np.stack([np.where(there, _numbers(frame, own, key), np.nan) for own in recipe.inputs], axis=-1)
@@ -348,7 +348,7 @@ def choose(measure: SummedMeasure, part: Part) -> Chosen:
     several = f"{name}.side" in whole.frame.columns
     sides = whole[f"{name}.side"][places] if several else np.zeros(len(rows), dtype=np.int64)
     if measure.average:
-        sides = np.unique(sides, return_inverse=True)[1]
+        sides = _numbered(sides)
         if (most := int(sides.max(initial=0)) + 1) > MOST_LEVELS:
             raise DataError(
                 f"{measure.average} has {most} levels, and at most {MOST_LEVELS} can weigh alike.", code="data.value"

@@ -415,7 +415,7 @@ def _permutation(joint: Joint, options: TestingOptions) -> Permutation | None:
             # Sums of several levels that weigh alike are one; it is undefined where a level is.
             counts, gaps = sums[..., 0].sum(axis=-1, keepdims=True), deviations(sums)
             p = flip_test(np.stack([counts, gaps], axis=-1), options.plan)[:, :1]
-            return np.where(np.isnan(gaps).any(axis=(0, 2))[:, None], np.nan, p)
+            return np.where(np.isfinite(gaps.sum(axis=(0, 2)))[:, None], p, np.nan)
 
         return Permutation("sign-flip permutation", flipped, [_column(joint)])
     if recipe.swaps:
