@@ -57,10 +57,6 @@ class DoraAssociations(DeclaredMetric):
     measures = DECLARED
     others = COUNTED
 
-    def columns(self, options: DoraAssociationsOptions) -> frozenset[str]:
-        """Return the columns that are read of every stage."""
-        return self.needs
-
     def rows(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> pl.DataFrame:
         """Return the rows of all means and differences.
 

@@ -6,26 +6,26 @@ clusters are resampled and flipped. See `docs/compare.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
-import msgspec
+import numpy as np
+import polars as pl
 
 from ...core.charts.forest import Panel, Point, forest
 from ...core.charts.levels import draw_levels
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
+from ...core.contracts.metric import CROSSED
 from ...core.contracts.records import Scalar
-from ...core.statistics.effects import MEANS, cell_statistics, contrast_statistics
-from ...core.statistics.estimates import TestingOptions, correct, merge
-from ...core.statistics.facets import Permutation, infer_over
-from ...core.statistics.intervals import within
-from ...core.statistics.paired import COLUMNS, LABELS, PAIRED, Cells, cells_of, factors_of, flips
-from ...core.statistics.resampling import flip_test
+from ...core.statistics.declared import DeclaredMetric
+from ...core.statistics.declared_rows import Design
+from ...core.statistics.effects import cell_statistics, contrast_statistics
+from ...core.statistics.estimates import TestingOptions
+from ...core.statistics.intervals import Array, Limits, paired_bounds
+from ...core.statistics.measures import SummedMeasure
+from ...core.statistics.recipes import EffectSize, Recipe, Sample
 from ...core.statistics.templates import rendered
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ROWS = 60
 """Maximum number of rows of a forest plot on one page; of a longer plot only the first rows are drawn, with a note."""
@@ -62,6 +62,14 @@ def _cell(group: Mapping[str, Scalar]) -> list[str]:
 
 __all__ = ["PairedDifference", "PairedDifferenceOptions"]
 
+COLUMNS = ("metric", "unit", "cluster", "sign", "least", "greatest")
+PAIRED = ("first", "second", "first_status", "second_status")
+LABELS = ("run", "against")
+"""The second run of a pair, and the first; then come the factors of the estimate."""
+CELL, SIGN = "_cell", "_sign"
+"""Columns of the rows: which estimate a row is for, and its sign."""
+WAYS, FLIP = " (cluster)", "sign-flip permutation"
+"""What the declaration calls its clusters and its test."""
 TEST = "sign-flip permutation of runs within cluster"
 
 
@@ -69,26 +77,82 @@ class PairedDifferenceOptions(TestingOptions, frozen=True, kw_only=True):
     """Options for testing the differences between runs."""
 
 
-class PairedDifference(Metric):
-    """The difference of each measure between two runs, with interval, test, effect size and worst case."""
+class Between(SummedMeasure, frozen=True, eq=False, kw_only=True):
+    """The mean of the second run's value less the first's; of a contrast, less that of the units with the sign -1."""
+
+    neutral: float | None = 0.0
+    contrast: bool
+
+    def recipe(self) -> Recipe:
+        """Return count, sum and sum of squares of the differences, and their mean or the difference of two means."""
+        statistics = contrast_statistics if self.contrast else cell_statistics
+        name = "Cohen's d" if self.contrast else "standardised mean difference"
+        widest = np.inf if self.limits is None else (1 + self.contrast) * (self.limits[1] - self.limits[0])
+
+        def columns(values: Array) -> tuple[Array, ...]:
+            gap = values[:, 1] - values[:, 0]
+            return np.ones(len(gap)), gap, gap**2
+
+        return Recipe(
+            inputs=("_first", "_second"),
+            columns=columns,
+            value=lambda totals: statistics(totals)[..., 0],
+            range=(-widest, widest),
+            effect=EffectSize(name, lambda totals: statistics(totals)[..., 1], (-np.inf, np.inf)),
+            sides=(pl.col(SIGN) > 0, None) if self.contrast else None,
+            deviations=_parts,
+            bounds=self._bounds,
+            partial=True,
+        )
+
+    def _bounds(self, sample: Sample) -> tuple[float | None, float | None]:
+        sides = [sample.values[sample.sides == side] for side in range(1 + self.contrast)]
+        found = [paired_bounds(values[:, 1], values[:, 0], self.limits) for values in sides]
+        (low, high), *other = found
+        for least, greatest in other:
+            low = None if low is None or greatest is None else low - greatest
+            high = None if high is None or least is None else high - least
+        return low, high
+
+
+def _parts(sums: Array) -> Array:
+    """Return what a cluster adds to the value, times the count: exchanging the two runs within it turns its sign."""
+    totals = sums[..., 0].sum(axis=0)
+    share = np.divide(sums[..., 1], totals, out=np.full(sums.shape[:-1], np.nan), where=totals > 0)
+    part = share[..., 0] - share[..., 1] if sums.shape[-2] == 2 else share[..., 0]
+    found: Array = np.repeat(part[..., None] * totals[..., :1], sums.shape[-2], axis=-1)
+    return found
+
+
+class PairedDifference(DeclaredMetric):
+    """The difference of each measure between two runs, with interval, test, effect size and worst case.
+
+    `observations` has a row per pair of runs and unit: the columns of `Metric.units`, but `first` and `second` with
+    their statuses in place of `value` and `status`; `against` and `run` name the first and the second run, and `family`
+    the hypotheses that are corrected together.
+    """
 
     options: ClassVar[type[Options]] = PairedDifferenceOptions
     needs: ClassVar[frozenset[str]] = frozenset({*COLUMNS, *PAIRED, *LABELS, "family"})
+    columns = Metric.columns
+    headline = Metric.headline
+
+    def rows(self, observations: pl.DataFrame, options: PairedDifferenceOptions) -> pl.DataFrame:
+        """Return the pairs with the number of their estimate, and the status of the pair."""
+        lost = pl.when(pl.col("first_status") != "ok").then("first_status").otherwise("second_status")
+        return observations.with_columns(lost.alias("status"), _cells(observations).alias(CELL))
+
+    def design_of(self, rows: pl.DataFrame, options: PairedDifferenceOptions) -> list[Design]:
+        """Return a design per measure and family."""
+        parts = rows.partition_by("metric", "family", maintain_order=True)
+        return [_design(rows[0, "metric"], rows[0, "family"], rows) for rows in parts]
 
     def compute(self, observations: pl.DataFrame, options: PairedDifferenceOptions) -> list[Estimate]:
-        """Return one estimate per pair of runs, measure and group.
-
-        `observations` has a row per pair of runs and unit: the columns of `Metric.units`, but `first` and `second`
-        with their statuses in place of `value` and `status`; `against` and `run` name the first and the second run,
-        and `family` the hypotheses that are corrected together.
-        """
-        factors = factors_of(observations)
-        found = [
-            estimate
-            for (metric, family), part in _by_family(observations)
-            for estimate in _estimates(str(metric), str(family), cells_of(part, factors), options)
-        ]
-        return correct(found, options.correction, options.alpha, "comparisons")
+        """Return one estimate per pair of runs, measure and group."""
+        rows = self.rows(observations, options)
+        factors = [*LABELS, *_factors(observations)]
+        groups = rows.select(CELL, *factors).unique(CELL).rows_by_key(CELL, named=True, unique=True)
+        return [_named(e, groups[e.group[CELL]]) for e in self.measured(rows, options)]
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State how many differences were tested, how many are significant, and the largest by effect size."""
@@ -113,33 +177,43 @@ class PairedDifference(Metric):
         return draw_levels(runs)
 
 
-def _by_family(observations: pl.DataFrame) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
-    yield from observations.partition_by("metric", "family", as_dict=True, maintain_order=True).items()
+def _factors(observations: pl.DataFrame) -> list[str]:
+    """Return the columns that are factors of the estimates."""
+    known = {*COLUMNS, *CROSSED, *PAIRED, *LABELS, "family"}
+    return [name for name in observations.columns if name not in known]
 
 
-def _estimates(metric: str, family: str, cells: Cells, options: PairedDifferenceOptions) -> Iterator[Estimate]:
-    statistics = cell_statistics if cells.sums.shape[3] == 1 else contrast_statistics
-    test = Permutation(TEST, lambda own: flip_test(flips(own), options.plan)[:, :1], [0])
-    found = infer_over(cells.ways, cells.sums, statistics, MEANS, options.plan, permutation=test)
-    low, high = within(found.low, found.high, [cells.limits])
-    totals = cells.sums.sum(axis=(0, 1))
-    inferred = msgspec.structs.replace(found, low=low, high=high)
-    block = inferred.block(cells.groups, statistics(totals), totals[..., 0].sum(axis=1), cells.missing)
-    block = msgspec.structs.replace(block, nothing="no unit that both runs answered")
-    name = "standardised mean difference" if statistics is cell_statistics else "Cohen's d"
-    for unit, group in enumerate(cells.groups):
-        row = merge(block.row(unit, 0), inferred.tested(unit, 0, options))
-        # What the clusters of one way are is not told.
-        named = {name: str(row.get(name, "")).removesuffix(" (cluster)") for name in ("interval", "test")}
-        row |= {"interval": f"{named['interval']}, paired" if named["interval"] else "", "test": named["test"]}
-        yield Estimate.from_flat(
-            metric=metric,
-            group=dict(group),
-            neutral=0.0,
-            bound_low=cells.bounds[unit][0],
-            bound_high=cells.bounds[unit][1],
-            statistic=row["value"] if "p" in row else None,
-            family=family,
-            **block.effect(unit, 1, name),
-            **row,
-        )
+def _cells(observations: pl.DataFrame) -> pl.Series:
+    by = [*LABELS, *_factors(observations)]
+    cells = observations.select(by).unique(maintain_order=True).with_row_index(CELL)
+    return observations.select(by).join(cells, on=by, how="left", nulls_equal=True, maintain_order="left")[CELL]
+
+
+def _design(metric: str, family: str, rows: pl.DataFrame) -> Design:
+    ends = rows.select("least", "greatest").to_numpy().astype(np.float64)
+    limits: Limits = None if np.isnan(ends).any() else (float(ends[:, 0].min()), float(ends[:, 1].max()))
+    crossed = "row" in rows.columns and rows["row"].null_count() < rows.height
+    ways = tuple(rows["ways"].drop_nulls()[0].split(" x ")) if crossed else ("cluster",)
+    measure = Between(metric, contrast=bool((rows["sign"] < 0).any()), limits=limits, family=lambda by: family)
+    columns = ["row", "cluster"][-len(ways) :]
+
+    def mine(every: pl.DataFrame) -> pl.DataFrame:
+        own = every.filter(pl.col("metric") == metric, pl.col("family") == family)
+        named = [pl.col(name).alias(way) for name, way in zip(columns, ways, strict=True)]
+        numbers = {"_first": "first", "_second": "second", SIGN: "sign"}
+        return own.select(*named, CELL, "status", **numbers)
+
+    return Design(measures=(measure,), groups=((CELL,),), clusters=ways, rows=mine)
+
+
+def _named(estimate: Estimate, group: dict[str, Any]) -> Estimate:
+    """Return the estimate of the runs; what the clusters of one way are is not told."""
+    test = estimate.test.name.replace(FLIP, TEST).removesuffix(WAYS)
+    interval = f"{estimate.interval.method.removesuffix(WAYS)}, paired" if estimate.interval.method else ""
+    return estimate.replace(
+        group={name: level for name, level in group.items() if name != CELL and level is not None},
+        interval=interval,
+        test=test,
+        statistic=estimate.value if estimate.p is not None else None,
+        note="" if estimate.value is not None else "no unit that both runs answered",
+    )
