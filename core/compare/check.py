@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ..catalogue.origins import changes
 from ..catalogue.study import Catalogue
 from ..contracts import Options
 from ..contracts.errors import UsageError
@@ -103,6 +104,7 @@ def _beside(first: Scores, second: Scores) -> Iterator[str]:
             yield f"the role {role!r} is not filled by the same model"
     if one.prejudge != two.prejudge:
         yield f"asked by prejudge {one.prejudge} and {two.prejudge}"
+    yield from changes(one.origins, two.origins)
     if one.refusals != two.refusals:
         yield "the study's reader judged refused answers first in only one (the other is of an earlier version)"
     changed = [name for name in one.packages if one.packages[name] != two.packages.get(name, one.packages[name])]

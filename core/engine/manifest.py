@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from ..catalogue.origins import Origin, ensure_installed
 from ..catalogue.study import Catalogue, EveryOption, Study
 from ..contracts.adapter import Identity, ModelAdapter
 from ..contracts.errors import DataError
@@ -69,6 +70,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     options: EveryOption | None = None
     """As they were when the run was made, so that a later default changes no earlier result. None in runs that did not
     record them."""
+    origins: dict[str, Origin] = {}
+    """By kind and name, such as `metric my-metric`: the package of each third-party part of the run."""
+    measured: dict[str, Origin] = {}
+    """The same of the parts that the folder was last scored with. Never in the store."""
     remeasured: dict[str, Any] = {}
     """`METRIC.option`: options changed when the run was scored again. Never in the store."""
     refusals: First = "rule"
@@ -107,8 +112,13 @@ def remeasured_in(folder: Path) -> dict[str, Any]:
 
 
 def as_made(catalogue: Catalogue, manifest: Manifest) -> Study:
-    """Return the study of a run, with those options set whose default has changed since."""
+    """Return the study of a run, with those options set whose default has changed since.
+
+    Raises:
+        UsageError: a third-party part of it is not installed; the message names the package.
+    """
     study = manifest.study
+    ensure_installed(catalogue.plugins, study, manifest.origins)
 
     recorded = manifest.options
 

@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from ..catalogue.capabilities import ensure_asked, ensure_capable
+from ..catalogue.origins import Origin, origins
 from ..catalogue.plugins import blamed
 from ..catalogue.prices import Prices
 from ..catalogue.study import Catalogue, Instrument, Study
@@ -109,7 +110,7 @@ async def execute(
     adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
     try:
         _ensure_set_up(study, instrument.stages(), adapters)
-        parts = _Parts(study, instrument, adapters, owner, prices)
+        parts = _Parts(study, instrument, adapters, owner, prices, origins(catalogue, study))
         run = _Run(parts, store, options, progress or Silent())
         return await run.execute()
     finally:
@@ -139,11 +140,13 @@ class _Parts(NamedTuple):
     """The plugin of the probe."""
     prices: Mapping[str, Prices]
     """By model."""
+    origins: dict[str, Origin]
+    """Packages of third-party parts."""
 
 
 class _Run:
     def __init__(self, parts: _Parts, store: Store, options: RunOptions, progress: Progress) -> None:
-        self.study, self.instrument, self.adapters, self.owner, self.prices = parts
+        self.study, self.instrument, self.adapters, self.owner, self.prices, self.origins = parts
         self.limiters, self.budget = Limiters(options.longest_wait), Budget(options.caps) if options.caps.any else None
         self.limiters.bind(self.adapters.values(), store)
         self.store, self.options, self.progress = store, options, progress
@@ -288,6 +291,7 @@ class _Run:
             settings={role: found for role, m in self.study.roles.items() if (found := set_settings(self.adapters[m]))},
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
             options=self.instrument.every_option,
+            origins=self.origins,
             refusals=self.first,
             mode=self.options.mode,
             refresh=self.options.refresh,

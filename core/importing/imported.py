@@ -16,6 +16,7 @@ import msgspec
 import polars as pl
 
 from ..catalogue.capabilities import ensure_asked
+from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial
@@ -80,6 +81,7 @@ class _Import:
         self._lacks_data = getattr(instrument.options, "data", "") is None
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
         self._study = msgspec.structs.replace(study, roles={stage.role: options.model for stage in self._stages})
+        self._origins = origins(catalogue, study, models=False)
         with blamed(self._owner, f"probe {self._study.probe!r}"):
             known = {name for stage in self._stages for name in _fields_of(stage)}
         self._answers, self._options = read_answers(options.path, options.columns, known), options
@@ -229,6 +231,7 @@ class _Import:
             study=self._study,
             identities={role: self._identity for role in self._study.roles},
             stages=self._records,
+            origins=self._origins,
             data=digest_data(self._study.options) | {self._answers.path: self._answers.sha256},
             notes=(f"These answers were not collected here; they come from {self._answers.path}.", *self._notes),
             options=self._all,

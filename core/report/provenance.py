@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ..catalogue.origins import Origin
 from ..contracts import Stage
 from ..contracts.adapter import OPERATIONS
 from ..engine.manifest import Manifest, StageRecord, in_words
@@ -102,9 +103,18 @@ def _run(run: RunRow, manifest: Manifest) -> dict[str, Any]:
         "python": manifest.python,
         "platform": manifest.platform,
         "packages": manifest.packages,
+        **({"third-party parts": _told(manifest.origins)} if manifest.origins else {}),
+        **({"third-party parts that measured": _told(manifest.measured)} if manifest.measured else {}),
         "cache mode": manifest.mode,
         **({"answers asked anew if": manifest.refresh} if manifest.refresh else {}),
         **({"answers asked anew because the one before was": manifest.renewed} if manifest.renewed else {}),
+    }
+
+
+def _told(origins: Mapping[str, Origin]) -> dict[str, str]:
+    return {
+        part: f"{origin.distribution} {origin.version} {origin.module} sha256 {origin.sha256}".strip()
+        for part, origin in origins.items()
     }
 
 

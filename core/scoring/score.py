@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
 from ..catalogue.study import STAGE, Catalogue, EveryOption, Instrument, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
@@ -175,6 +176,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         data=digest_files([path]),
         notes=imported.notes,
         options=instrument.every_option,
+        origins=origins(catalogue, study, models=False),
         refusals="reader",
         **describe_machine(),
     )
@@ -210,9 +212,11 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
             selected = (Caveat.SELECTED,) if scores.manifest.renewed else ()
             estimates[name] = [e.replace(caveats=(*e.caveats, *selected)) for e in found] if selected else found
     # The present digests: a file may have been given, or may have changed, after the run.
+    data = scores.manifest.data | digest_files(instrument.files())
+    measured = origins(catalogue, scores.manifest.study, models=False)
     return msgspec.structs.replace(
         scores,
-        manifest=msgspec.structs.replace(scores.manifest, data=scores.manifest.data | digest_files(instrument.files())),
+        manifest=msgspec.structs.replace(scores.manifest, data=data, measured=measured),
         estimates=estimates,
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
         conclusions={name: m.conclude(estimates[name]) for name, (m, _) in instrument.metrics.items()},

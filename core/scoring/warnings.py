@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from ..catalogue.origins import changes
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.secrets import secret_place
 from ..contracts.words import counted, p_value, percent
@@ -14,6 +15,7 @@ from .score import Scores
 
 AGAIN = "Scored again with {options}: the numbers may differ from those with the run's own options."
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
+REWRITTEN = "Asked and scored with different code: {change}."
 RENEWED = (
     "{count} were asked for because the answer before was {outcomes}: they were chosen by their outcome, so these "
     "numbers are not those of the model's first answers."
@@ -36,6 +38,7 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
         *again,
         *_secret(scores),
         *_renewed(scores),
+        *_rewritten(scores),
         *scores.manifest.notes,
         *_unanswered(scores),
         *_uneven(scores),
@@ -57,6 +60,14 @@ def _secret(scores: Scores) -> list[str]:
     identities = {role: [i.model, *map(str, i.settings.values())] for role, i in manifest.identities.items()}
     place = secret_place(identities | manifest.study.options | {"command": manifest.command})
     return [] if place is None else [SECRET.format(place=place)]
+
+
+def _rewritten(scores: Scores) -> list[str]:
+    """Warn of third-party parts that are not those with which the run was made."""
+    made, now = scores.manifest.origins, scores.manifest.measured
+    # Runs of versions that kept no record have none; the adapters are not loaded to score.
+    known = {part: origin for part, origin in made.items() if not part.startswith("adapter ")}
+    return [REWRITTEN.format(change=change) for change in changes(known, now)] if made else []
 
 
 def _renewed(scores: Scores) -> list[str]:
