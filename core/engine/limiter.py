@@ -84,7 +84,7 @@ class Limiter:
         self._filled = -math.inf
         self._turn = asyncio.Lock()
         self._freed: asyncio.Future[None] | None = None
-        self._pace = Pace(self._clock.now(), limits.requests_per_minute)
+        self._pace = Pace(self._clock.now(), limits.requests_per_minute, longest_seconds)
         self.paced = Paced()
         self.halt: HaltedError | None = None
         """Why no further call should be sent, if there is a reason."""
@@ -167,6 +167,13 @@ class Limiter:
             mend = f"The last failure: {answers[-1]} Resume the run when it answers again."
             code = "endpoint.down" if self._answered else "model.silent"
             self.halt = HaltedError(f"{lasted} {mend}", code=code)
+        limited = all(isinstance(answer, RateLimitError) for answer in answers)
+        if (seconds := self._outage.refuse(now, limited=limited)) >= self._longest and self.halt is None:
+            self.halt = HaltedError(
+                f"the endpoint has answered nothing but 429 (too many requests) for {seconds:,.0f} s. The last one: "
+                f"{answers[-1]} Resume the run later, or allow a longer wait (--max-wait).",
+                code="endpoint.limited",
+            )
 
     def _pause(self, now: float, ticket: Ticket, limited: Sequence[RateLimitError]) -> None:
         named = [error.retry_after for error in limited if error.retry_after is not None]

@@ -1,6 +1,7 @@
 """`Outage`: whether an endpoint is down; while it is, one call at a time probes it, and all others wait.
 
-Without this, every request would find the outage by itself: 64 calls in flight would each be sent again and again.
+Without this, every request would find the outage by itself: 64 calls in flight would each be sent again and again. An
+endpoint that answers nothing but 429 is not down, but does not answer either.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class Outage:
         self._failed = self._probes = 0
         self._since: float | None = None
         self._last = -math.inf
+        self._refused, self._refused_since = 0, math.inf
 
     @property
     def open(self) -> bool:
@@ -44,3 +46,11 @@ class Outage:
         wait = min(MOST_SECONDS, FIRST_SECONDS * 2.0**self._probes)
         self._probes, self._last = self._probes + 1, now
         return wait
+
+    def refuse(self, now: float, *, limited: bool) -> float:
+        """Record whether a call was answered 429, and return for how many seconds nothing else was answered."""
+        if not limited:
+            self._refused, self._refused_since = 0, math.inf
+            return 0.0
+        self._refused, self._refused_since = self._refused + 1, min(now, self._refused_since)
+        return now - self._refused_since if self._refused >= DOWN else 0.0

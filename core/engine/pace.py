@@ -64,7 +64,9 @@ BIN, BINS = 0.1, 100
 class Pace:
     """The request rate of one endpoint: None while no limit is known."""
 
-    def __init__(self, now: float, per_minute: float | None = None) -> None:
+    def __init__(self, now: float, per_minute: float | None = None, longest_seconds: float = math.inf) -> None:
+        """Start at `now`; a found rate keeps the wait between two requests at most `longest_seconds`."""
+        self._slowest = max(SLOWEST, 1 / longest_seconds)
         self._top = math.inf if per_minute is None else per_minute / 60
         self._low: float | None = None if per_minute is None else self._top
         self._ceiling = self._top
@@ -190,7 +192,7 @@ class Pace:
             self._change(now, self._low)
 
     def _change(self, now: float, rate: float) -> None:
-        self._low = max(SLOWEST, rate)
+        self._low = max(self._slowest, rate)
         self._since = self._shrunk = now
         self._next = now + 1 / self._low
         self._asked = self._answers = self._limited = 0.0
@@ -200,10 +202,11 @@ class Pace:
         self._searching = False
         if measured >= max(1.0, 10 / rate):
             accepted = self._accepted(now, min(measured, max(1.0, 20 / rate), BIN * BINS))
-            self._ceiling = max(SLOWEST, min(rate, accepted))
+            self._ceiling = max(self._slowest, min(rate, accepted))
             self._low = BELOW * self._ceiling
         else:
-            self._ceiling, self._low = max(SLOWEST, BELOW * rate), max(SLOWEST, BLIND * rate)
+            self._ceiling = max(self._slowest, BELOW * rate)
+            self._low = max(self._slowest, BLIND * rate)
 
     def found(self, now: float) -> float | None:
         """Return the rate in requests per second; None while no limit is known."""

@@ -36,4 +36,5 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         named = [e.retry_after for e in errors if isinstance(e, RateLimitError) and e.retry_after is not None]
         if named:
             return min(self.longest_seconds, max(named))
-        return min(self.cap_seconds, self.base_seconds * 2.0**retries) * random.uniform(0.5, 1.0)
+        longest = min(self.longest_seconds, self.cap_seconds)
+        return min(longest, self.base_seconds * 2.0**retries) * random.uniform(0.5, 1.0)

@@ -127,9 +127,14 @@ class ChaosServer:
         """Refuse connections for some seconds, and reset the open ones."""
         self._do(self._fall(seconds))
 
+    def stop_playing(self) -> None:
+        """Forget all rules and plans: answer well from now on."""
+        self.plan, self._rules = [], []
+
     def clear(self) -> None:
-        """Forget all rules, plans and requests; answer well."""
-        self.plan, self.seen, self._rules = [], [], []
+        """Forget all requests, too, and the model."""
+        self.stop_playing()
+        self.seen = []
         self.model, self.delay = self._usual, 0.0
         self.busy = self.most_busy = 0
 

@@ -116,3 +116,21 @@ def test_announced_reset_is_capped_and_then_stops_the_run(reset):
 def test_policy_never_waits_longer_than_the_limit():
     policy = RetryPolicy(longest_seconds=7.0)
     assert policy.wait([RateLimitError("slow down", 1e12)], 0) == 7.0
+
+
+@pytest.mark.parametrize(("longest", "seconds"), [(10.0, 10.0), (900.0, 900.0)])
+def test_endpoint_that_answers_nothing_but_429_stops_the_run(longest, seconds):
+    failed, gate, halted = spend(lambda now: RateLimitError("429"), 4000, longest=longest)
+    assert gate.halt is not None and gate.halt.code == "endpoint.limited"
+    assert seconds <= halted <= seconds + 2 * min(60.0, longest) and failed < 200
+
+
+def test_429s_between_answers_stop_no_run():
+    calls = iter(range(10**6))
+    _, gate, _ = spend(lambda now: None if next(calls) % 3 == 0 else RateLimitError("429"), 4000)
+    assert gate.halt is None
+
+
+@pytest.mark.parametrize("retries", range(12))
+def test_back_off_keeps_to_the_longest_wait(retries):
+    assert RetryPolicy(longest_seconds=2.0).wait([TransientError("503")], retries) <= 2.0
