@@ -120,7 +120,7 @@ def _parts(sums: Array) -> Array:
     totals = sums[..., 0].sum(axis=0)
     share = np.divide(sums[..., 1], totals, out=np.full(sums.shape[:-1], np.nan), where=totals > 0)
     part = share[..., 0] - share[..., 1] if sums.shape[-2] == 2 else share[..., 0]
-    found: Array = np.repeat(part[..., None] * totals[..., :1], sums.shape[-2], axis=-1)
+    found: Array = (part * totals.sum(axis=-1))[..., None]
     return found
 
 
