@@ -13,7 +13,7 @@ PAGES := .build/pages/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check fmt wheel release-check schema docs bench bench-scale bench-encoder calibrate clean
+.PHONY: demo quick test check fmt wheel release-check schema lock licences docs bench bench-scale bench-encoder calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -46,6 +46,18 @@ release-check: $(VENV)/.dev
 
 schema: $(VENV)/.dev
 	PREJUDGE_PLUGINS=none $(BIN)/prejudge validate --schema > docs/study.schema.json
+
+licences: $(VENV)/.dev
+	$(BIN)/python tests/licences.py
+
+# The versions of constraints.txt with hashes; it fails where that file and pyproject.toml do not fit together.
+lock: .build/lock/bin/uv
+	$< pip compile pyproject.toml --extra all -c constraints.txt --python-version 3.11 --universal --generate-hashes \
+		--no-emit-package torch --no-annotate --upgrade --quiet --custom-compile-command "make lock" -o requirements.lock
+
+.build/lock/bin/uv:
+	$(PYTHON) -m venv .build/lock
+	.build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
 
 docs: $(VENV)/.dev $(PAGES)
 	PREJUDGE_PLUGINS=none NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

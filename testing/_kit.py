@@ -65,9 +65,10 @@ class AdapterKit:
     recipe: ClassVar[str | None] = None
     """Python code that binds `adapter` to the same adapter, to make it in another process; with `at`, from the names
     `url` and `model`."""
-    others: ClassVar[Sequence[Callable[[], ModelAdapter]]] = ()
-    """Makers of adapters that give other answers: another dtype, template or prompt. Each needs another identity."""
-    same: ClassVar[Sequence[Callable[[], ModelAdapter]]] = ()
+    others: ClassVar[Sequence[Callable[..., ModelAdapter]]] = ()
+    """Makers of adapters that give other answers: another dtype, template or prompt. Each needs another identity. They
+    are called as `make` is, or as `at` if there is no `make`."""
+    same: ClassVar[Sequence[Callable[..., ModelAdapter]]] = ()
     """Makers of adapters that give the same answers: another device, batch size, time-out. One identity for all."""
     secrets: ClassVar[Sequence[str]] = ()
     """Environment variables with keys of the adapter, besides those whose name says that they hold a key."""
@@ -118,12 +119,18 @@ class AdapterKit:
         with self._standing() as make:
             return run(make, rule)
 
-    def _identity(self, make: Callable[[], ModelAdapter] | None = None) -> Identity:
+    def _identity(self, maker: Callable[..., ModelAdapter] | None = None) -> Identity:
+        """Return the identity of an adapter, of the one under test by default."""
+
         async def rule(adapter: ModelAdapter) -> Identity:
             return adapter.identity
 
+        kind = type(self)
+        chosen = maker or kind.make or kind.at
+        assert chosen is not None, "set `make` and `requests`, or `at`"
+        place = (NOWHERE, MODEL) if kind.make is None else ()
         with variable(self.key_env, KEY):
-            return run(make or type(self).make or (lambda: self._at(NOWHERE)), rule)
+            return run(lambda: chosen(*place), rule)
 
     def _same(self, first: Answer, second: Answer, request: AnyRequest) -> None:
         same = close(plain(first), plain(second), self.tolerance)

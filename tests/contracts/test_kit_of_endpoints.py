@@ -269,9 +269,7 @@ class SeesImages(Remote):
 def test_sound_adapter_passes(rule):
     recipe = "from tests.contracts.endpoint_adapter import Remote\nadapter = Remote(url, model)"
     recipe = f"import sys\nsys.path.insert(0, {__file__.rpartition('/tests/')[0]!r})\n{recipe}"
-    sound = kit(Remote, recipe=recipe, others=[lambda: Remote("http://127.0.0.1:9", "other")], same=[
-        lambda: Remote("http://127.0.0.1:9", "kit-model-1")
-    ])  # fmt: skip
+    sound = kit(Remote, recipe=recipe, others=[lambda url, model: Remote(url, "other")], same=[Remote])
     getattr(sound, rule)()
 
 
