@@ -244,8 +244,13 @@ def other_lines() -> list[tuple[str, str]]:
 def test_other_commands_of_the_pages_name_what_is_there(page, line, tmp_path):
     program, first, *_ = [*shlex.split(line), ""]
     if program == "pip":
-        wanted = re.search(r"prejudge\[([^]]+)\]", line)
-        assert wanted and set(wanted[1].split(",")) <= extras()
+        if wanted := re.search(r"prejudge\[([^]]+)\]", line):
+            assert set(wanted[1].split(",")) <= extras()
+        else:
+            # In a checkout: its files, the package itself, or a version that it pins.
+            pinned = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+            words = [word for word in line.split()[2:] if not word.startswith("-")]
+            assert words and all(word in pinned or (ROOT / word).exists() for word in words)
     elif program == "make":
         assert re.search(rf"^{first}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
     elif program == "pytest":
