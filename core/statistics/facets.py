@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-import polars as pl
 
 from ..contracts import PROMPT_KEY
 from ..contracts.errors import UsageError
@@ -226,18 +225,6 @@ def ends_at(
     plans = (msgspec.structs.replace(plan, level=1 - tails * alpha) for tails in (2, 1))
     found = (infer_over(ways, cells, statistics, ranges, plan) for plan in plans)
     return np.array([(one.low, one.high) for one in found])
-
-
-def facet_codes(frame: pl.DataFrame, ways: Sequence[str]) -> tuple[Codes, Codes]:
-    """Number the levels of one or two columns from 0, null as one of its own; all 0 for the second of one."""
-    first, *second = [_codes(frame[name]) for name in ways]
-    return first, second[0] if second else np.zeros(frame.height, dtype=np.int64)
-
-
-def _codes(column: pl.Series) -> Codes:
-    codes = column.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
-    found: Codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-    return found
 
 
 WORDS = {

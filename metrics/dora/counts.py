@@ -8,6 +8,7 @@ from itertools import combinations
 import msgspec
 import polars as pl
 
+from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import MISSING, Caveat, Estimate
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
@@ -42,6 +43,10 @@ class Associations(msgspec.Struct, frozen=True):
 
 def gather(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Associations:
     """Put the stages together; raises `DataError` where a column is absent, or a file cannot be used."""
+    if "stage" not in observations.columns:
+        raise DataError(
+            "the observations have no column 'stage'. Give those of all stages, stacked.", code="data.column-missing"
+        )
     counts = count(observations)
     every = with_answers(measure_cells(counts, options.salience_level, options.reading), observations)
     kept = every if options.column is None else every.filter(options.column)

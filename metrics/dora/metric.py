@@ -6,23 +6,19 @@ filters (`docs/statistics.md`, Salience of associations).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import polars as pl
 
 from ...core.contracts import Options
-from ...core.contracts.errors import DataError
-from ...core.contracts.estimates import Caveat, Chart, Estimate, Example, Listing
+from ...core.contracts.estimates import Caveat, Estimate
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import FEW, correct
 from ...core.statistics.measures import SummedMeasure
 from ...probes.dora.terms import PLACE
-from .across import listings
-from .charts import draw
 from .counts import (
-    Associations,
     count_estimates,
     gather,
     judged_estimates,
@@ -35,12 +31,12 @@ from .measures import BY, COUNTED, DECLARED, EACH
 from .options import DoraAssociationsOptions
 from .people import agreements
 from .published import reappeared
-from .words import conclude, examples_of, headline, methods
+from .words import Words
 
 __all__ = ["DoraAssociations", "DoraAssociationsOptions"]
 
 
-class DoraAssociations(DeclaredMetric):
+class DoraAssociations(Words, DeclaredMetric):
     """Words said of descriptors more often than by chance, with their valence and bias level.
 
     `observations` has all stages: `completions` (`word`), `descriptions` and `impressions` (`text`, `image`),
@@ -63,7 +59,7 @@ class DoraAssociations(DeclaredMetric):
         Raises:
             DataError: a column is absent, or a file that an option names cannot be used.
         """
-        return rows_of(_gathered(observations, options), options)
+        return rows_of(gather(observations, options), options)
 
     def design_of(self, rows: pl.DataFrame, options: DoraAssociationsOptions) -> Sequence[Design]:
         """Return a design per kind of rows."""
@@ -71,7 +67,7 @@ class DoraAssociations(DeclaredMetric):
 
     def compute(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Estimate]:
         """Return the estimates: counts, valence and levels by setting and dimension, differences, overlap, missing."""
-        found = _gathered(observations, options)
+        found = gather(observations, options)
         return [
             *count_estimates(found),
             *nothing_counts(found, options),
@@ -93,30 +89,6 @@ class DoraAssociations(DeclaredMetric):
         found = self._units(observations, options, lambda own: _each(own) or "against" in own.group, True)
         return None if found is None else found.filter(pl.col("dimension").is_null()).drop("dimension")
 
-    def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """State how many associations there are, and how negative they are."""
-        return conclude(estimates)
-
-    def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
-        """Pick the counts by method, and the valence of each setting."""
-        return headline(estimates)
-
-    def methods(self, options: DoraAssociationsOptions) -> str:
-        """Describe how the estimates were computed."""
-        return methods(options)
-
-    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
-        """Draw levels and valence as heat maps, and the overlap of settings."""
-        return draw(estimates)
-
-    def across(self, runs: Mapping[str, tuple[pl.DataFrame, DoraAssociationsOptions]]) -> list[Listing]:
-        """List the associations of all runs as an atlas, those that two runs share, and those that differ."""
-        return listings(runs)
-
-    def examples(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Example]:
-        """Rank the associations by setting and dimension, and show images beside their descriptions."""
-        return examples_of(_gathered(observations, options), observations, options)
-
 
 def _each(measure: SummedMeasure) -> bool:
     return measure.name.endswith(EACH)
@@ -126,11 +98,3 @@ def _few_judged(estimate: Estimate) -> Estimate:
     """Return the estimate with what to know of its interval where few descriptors have judgements of people."""
     few = estimate.low is not None and float(estimate.facts.get("descriptors") or FEW) < FEW
     return estimate.replace(caveats=tuple({*estimate.caveats, Caveat.FEW_CLUSTERS})) if few else estimate
-
-
-def _gathered(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Associations:
-    if "stage" not in observations.columns:
-        raise DataError(
-            "the observations have no column 'stage'. Give those of all stages, stacked.", code="data.column-missing"
-        )
-    return gather(observations, options)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from ...core.contracts.estimates import Caveat, Estimate, Example
+from ...core.contracts import Presentation
+from ...core.contracts.estimates import Caveat, Chart, Estimate, Example, Listing
 from ...core.contracts.words import HITS
 from ...core.statistics.templates import rendered
 from ...probes.dora.associations import ranked
 from ...probes.dora.documented import mark_documented
 from ...probes.dora.salience import METHODS
 from ...probes.dora.terms import CELL, STAGES
-from .counts import OTHERS, Associations
+from .across import listings
+from .charts import draw
+from .counts import OTHERS, Associations, gather
 from .measures import DISTINCT, EACH, JUDGED, LEVEL, SALIENT, UNDOCUMENTED, VALENCES
 from .options import DoraAssociationsOptions
 
@@ -21,31 +24,56 @@ LISTED = 20
 """Associations in a ranked list."""
 
 
-def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Pick the counts of three methods, and valence and novelty of each setting, over associations and descriptors."""
-    wanted = {name + end for name in (*VALENCES, LEVEL) for end in ("", EACH)}
-    wanted.add(UNDOCUMENTED)
-    counts = [e for e in estimates if e.metric == SALIENT and e.group["method"] in ("exact", "fisher", "tf-idf")]
-    return counts + [e for e in estimates if e.metric in wanted and "dimension" not in e.group]
+class Words(Presentation):
+    """What a report says of the associations."""
 
+    def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
+        """Pick the counts of three methods, and valence and novelty by setting, over associations and descriptors."""
+        wanted = {name + end for name in (*VALENCES, LEVEL) for end in ("", EACH)} | {UNDOCUMENTED}
+        counts = [e for e in estimates if e.metric == SALIENT and e.group["method"] in ("exact", "fisher", "tf-idf")]
+        return counts + [e for e in estimates if e.metric in wanted and "dimension" not in e.group]
 
-def conclude(estimates: Sequence[Estimate]) -> str:
-    """State how many associations there are, how many are significant, and how negative they are."""
-    salient = [e for e in estimates if e.metric == SALIENT]
-    kept = {method: sum(int(e.value or 0) for e in salient if e.group["method"] == method) for method in METHODS}
-    return rendered(
-        str(__package__),
-        "conclusion.md.j2",
-        unread=list(_unread(estimates)),
-        total=sum(int(e.value or 0) for e in estimates if e.metric == DISTINCT),
-        exact=kept["exact"],
-        fisher=kept["fisher"],
-        only=any(e.facts["wordings"] == 1 for e in salient if e.group["method"] == "exact"),
-        equal=any(Caveat.EQUAL_REPEATS in e.caveats for e in salient),
-        tf_idf=kept["tf-idf"],
-        valences=list(_valences(estimates)),
-        others=any(e.metric == JUDGED and e.facts[OTHERS] for e in estimates),
-    )
+    def conclude(self, estimates: Sequence[Estimate]) -> str:
+        """State how many associations there are, how many are significant, and how negative they are."""
+        salient = [e for e in estimates if e.metric == SALIENT]
+        kept = {method: sum(int(e.value or 0) for e in salient if e.group["method"] == method) for method in METHODS}
+        return rendered(
+            str(__package__),
+            "conclusion.md.j2",
+            unread=list(_unread(estimates)),
+            total=sum(int(e.value or 0) for e in estimates if e.metric == DISTINCT),
+            exact=kept["exact"],
+            fisher=kept["fisher"],
+            only=any(e.facts["wordings"] == 1 for e in salient if e.group["method"] == "exact"),
+            equal=any(Caveat.EQUAL_REPEATS in e.caveats for e in salient),
+            tf_idf=kept["tf-idf"],
+            valences=list(_valences(estimates)),
+            others=any(e.metric == JUDGED and e.facts[OTHERS] for e in estimates),
+        )
+
+    def methods(self, options: DoraAssociationsOptions) -> str:
+        """Describe how the estimates were computed."""
+        return rendered(str(__package__), "methods.md.j2", options=options)
+
+    def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
+        """Draw levels and valence as heat maps, and the overlap of settings."""
+        return draw(estimates)
+
+    def examples(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Example]:
+        """Rank the associations with their valence, by setting and dimension, and show images with their descriptions.
+
+        The words are in captions, which a report hides until a reader opens them.
+        """
+        found = gather(observations, options)
+        return [
+            *_ranked(found, options),
+            *_gallery(observations, options),
+            *_unreadable(found, observations, options),
+        ]
+
+    def across(self, runs: Mapping[str, tuple[pl.DataFrame, DoraAssociationsOptions]]) -> list[Listing]:
+        """List the associations of all runs as an atlas, those that two runs share, and those that differ."""
+        return listings(runs)
 
 
 def _unread(estimates: Sequence[Estimate]) -> Iterator[tuple[str, int, int, list[str]]]:
@@ -64,19 +92,6 @@ def _valences(estimates: Sequence[Estimate]) -> Iterator[tuple[str, Estimate, Es
         if own:
             least, most = min(own, key=lambda e: e.value or 0), max(own, key=lambda e: e.value or 0)
             yield name, most, None if least.value == most.value else least
-
-
-def methods(options: DoraAssociationsOptions) -> str:
-    """Describe how the estimates were computed."""
-    return rendered(str(__package__), "methods.md.j2", options=options)
-
-
-def examples_of(found: Associations, observations: pl.DataFrame, options: DoraAssociationsOptions) -> list[Example]:
-    """Return ranked associations with their valence, by setting and dimension, and a gallery of described images.
-
-    The words are in captions, which a report hides until a reader opens them.
-    """
-    return [*_ranked(found, options), *_gallery(observations, options), *_unreadable(found, observations, options)]
 
 
 def _ranked(found: Associations, options: DoraAssociationsOptions) -> Iterator[Example]:
