@@ -9,9 +9,9 @@ from unittest import SkipTest
 
 from ..core.contracts.adapter import Identity, ModelAdapter
 from ..core.contracts.canonical import encode, identity_digest
+from ..core.contracts.secrets import SECRET_NAMES
 from ._kit import KEY, MODEL, NOWHERE, AdapterKit, run, variable
 
-SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 SHORTEST_SECRET = 8
 
 
@@ -87,7 +87,7 @@ class IdentityRules(AdapterKit):
 
     def test_identity_holds_no_secret(self) -> None:
         """No key of the environment is in the identity or in the adapter's `repr`."""
-        names = [name for name in os.environ if name.upper().endswith(SECRET_NAMES) or name in self.secrets]
+        names = [name for name in os.environ if SECRET_NAMES.search(name) or name in self.secrets]
         secrets = {name: os.environ[name] for name in names if len(os.environ[name]) >= SHORTEST_SECRET}
 
         async def rule(adapter: ModelAdapter) -> None:

@@ -21,12 +21,10 @@ import msgspec
 
 from ...core.contracts.adapter import Room
 from ...core.contracts.errors import AuthenticationError, ModelError, PermanentError, RateLimitError, TransientError
+from ...core.contracts.secrets import HIDDEN, LEAST, hide
 
-HIDDEN = "[hidden]"
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of a body that is not JSON, or is nested too deeply."""
-LEAST_KEY = 16
-"""Length from which a key in an answer is a leak; a shorter one may be a word that the model said."""
 _SHOWN = 300
 _ACCOUNT = frozenset(
     {
@@ -39,10 +37,6 @@ _ACCOUNT = frozenset(
 )
 _FILTER = frozenset(
     {"content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation"}
-)
-_LOOKS_SECRET = re.compile(
-    r"(?i)(\b(?:authorization|api[-_]?key|x-api-key)\b[\"']?\s*[:=]\s*[\"']?)(?:bearer\s+|basic\s+)?[^\s\"',;}]+"
-    r"|(\bbearer\s+)[^\s\"',;}]+|(\b[a-z][a-z0-9+.-]*://)[^\s/@\"']+(?=@)|\bsk-[A-Za-z0-9*_-]{6,}"
 )
 _ESCAPED = re.compile(rb"\\(?:u00([2-7][0-9A-Fa-f])|/)")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -84,7 +78,7 @@ class Scrubber:
             coded = base64.b64encode(key.encode()).decode()
             forms = {key, quote(key, safe=""), json.dumps(key)[1:-1], coded, coded.rstrip("=")}
         self._forms = sorted(forms, key=len, reverse=True)
-        self._raw = [form.encode() for form in self._forms] if len(key or "") >= LEAST_KEY else []
+        self._raw = [form.encode() for form in self._forms] if len(key or "") >= LEAST else []
 
     def __repr__(self) -> str:
         """Show nothing of the key."""
@@ -94,11 +88,11 @@ class Scrubber:
         """Return another program's text as one short line without keys or text that looks like a key."""
         for form in self._forms:
             text = text.replace(form, HIDDEN)
-        line = " ".join(_LOOKS_SECRET.sub(lambda m: f"{m[1] or m[2] or m[3] or ''}{HIDDEN}", text).split())
+        line = " ".join(hide(text).split())
         return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 
     def finds(self, body: bytes) -> bool:
-        """Return whether the body of an answer holds the key, if that has `LEAST_KEY` characters or more."""
+        """Return whether the body of an answer holds the key, if that has `LEAST` characters or more."""
         return bool(self._raw) and (self._holds(body) or (bool(_ESCAPED.search(body)) and self._holds(_plainly(body))))
 
     def _holds(self, body: bytes) -> bool:

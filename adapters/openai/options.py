@@ -14,7 +14,7 @@ from ...core.contracts import Options
 from ...core.contracts.adapter import Identity
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Scalar
-from ...core.contracts.secrets import is_random, looks_secret, secret_place
+from ...core.contracts.secrets import is_random, looks_secret, secret_name, secret_place
 from ..shared.refusals import RULE_VERSION
 from .labels import RULE_VERSION as LABEL_RULE
 from .labels import bare_label
@@ -25,10 +25,6 @@ OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
 FIXED = frozenset({"model", "messages", "prompt", "input", "n", "stream", "echo", "logprobs", "top_logprobs", "seed"})
 """Fields of a body that `extra_body` may not set: they belong to the request."""
-_SECRET = re.compile(
-    r'(?i)"((?:x-)?api[-_ ]?key|(?:proxy-)?authorization|password|passwd|credentials?|private[-_ ]?key'
-    r'|(?:client[-_ ]?)?secret|(?:(?:x-)?(?:access|api|auth|bearer|id|refresh)[-_ ]?)?token)"\s*:'
-)
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 LikelihoodWay = Literal["prompt_logprobs", "echo", "first_token"]
 Operation = Literal["generate", "likelihood", "classify", "embed", "draw"]
@@ -111,9 +107,9 @@ def check_options(options: OpenAIOptions) -> None:
         raise UsageError(
             f"extra_body may not set {', '.join(fixed)}: they belong to each request.", code="options.reserved"
         )
-    if secret := _SECRET.search(msgspec.json.encode(options.extra_body).decode()):
+    if (name := secret_name(options.extra_body)) is not None:
         raise UsageError(
-            f"extra_body may not set {secret[1]}: it is stored with the answers. See api_key_env.",
+            f"extra_body may not set {name}: it is stored with the answers. See api_key_env.",
             code="options.secret",
         )
     if place := secret_place(options.extra_body) or next(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 import sqlite3
 import string
 import threading
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts.secrets import is_random, looks_secret, secret_place
+from prejudge.core.contracts.secrets import HIDDEN, hide, is_random, looks_secret, secret_name, secret_place
 
 from ...command import Done, call
 
@@ -30,6 +31,7 @@ def made(letters: str, size: int, seed: int) -> str:
 
 ALL = string.ascii_letters + string.digits
 JWT = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (b'{"alg":"HS256"}', b'{"sub":"12345"}'))
+TOKEN = "Zx9Qw7Er5Ty3Ui1Op2As4Df6Gh8"
 SECRETS = [
     f"sk-{made(ALL, 48, 1)}0",
     f"sk-proj-{made(ALL, 40, 2)}0",
@@ -79,6 +81,58 @@ def test_random_part_of_a_path_is_one(seed):
     assert looks_secret(f"https://gateway.example/v1/{made('0123456789abcdef', 32, seed)}", {})
 
 
+NUMBER = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"https://api.example/client/v4/accounts/{NUMBER}/ai/v1",
+        f"https://x.example/openai/deployments/{NUMBER}/chat",
+        f"https://x.example/Projects/{NUMBER}{NUMBER}",
+        f"https://gateway.ai.cloudflare.com/v1/{NUMBER}/lab/openai",
+    ],
+)
+def test_number_of_a_named_thing_is_no_secret(url):
+    assert not looks_secret(url, {})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"https://x.example/accounts/{TOKEN}/v1",
+        f"https://x.example/accounts/{NUMBER}/{NUMBER[::-1]}",
+        f"https://x.example/accounts/{NUMBER}-{TOKEN}/v1",
+        f"https://x.example/token/{NUMBER}/v1",
+        f"https://gateway.ai.cloudflare.com.evil.example/v1/{NUMBER}/lab",
+    ],
+)
+def test_token_behind_a_named_thing_is_one(url):
+    assert looks_secret(url, {})
+
+
+@pytest.mark.parametrize(
+    "name", ["api_key", "X-API-Key", "Proxy-Authorization", "clientSecret", "client_secret", "refresh token", "passwd"]
+)
+def test_names_of_secrets_are_known_at_any_depth(name):
+    assert secret_name({"a": [1, {"b": {name: None}}]}) == name and secret_name({name: 1}) == name
+    assert secret_name({"a": name}) is secret_name({f"{name}_env": 1}) is secret_name([]) is None
+
+
+@pytest.mark.parametrize("text", SECRETS, ids=range(len(SECRETS)))
+def test_whole_secrets_are_hidden_from_errors(text):
+    shown = hide(f"wrong: {text} (see the page)")
+    assert HIDDEN in shown and not any(part in shown for part in re.findall(r"[A-Za-z0-9]{12,}", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*(text for text in INNOCENT if "bearer" not in text), "unexpected token: }", "max_tokens = 5", "a bad password"],
+)
+def test_other_words_are_shown(text):
+    assert hide(text) == text
+
+
 def test_value_of_a_secret_variable_is_one():
     environment = {"LAB_TOKEN": "correct horse battery", "LAB_TOKENS_FILE": "/etc/some/long/path", "A_KEY": "test"}
     assert looks_secret("it is correct horse battery!", environment)
@@ -106,9 +160,6 @@ def server() -> Iterator[Any]:
         threading.Thread(target=started.serve_forever, daemon=True).start()
         yield started
         started.shutdown()
-
-
-TOKEN = "Zx9Qw7Er5Ty3Ui1Op2As4Df6Gh8"
 
 
 @pytest.mark.parametrize(
