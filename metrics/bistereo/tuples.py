@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import msgspec
 import polars as pl
 
 from ...core.contracts import Options
 from ...core.contracts.errors import DataError
-from ...core.contracts.estimates import Effect, Estimate, Listing, SignificanceTest
+from ...core.contracts.estimates import Estimate, Listing
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import POINTS
@@ -250,20 +251,13 @@ class BIStereoTuples(DeclaredMetric):
             likely=pl.lit(bool(rows["log_odds"].count()) or not asked[PRIOR].is_empty()),
         )
 
-    def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
-        """Return the estimates; the paper's normalisation is tested only where it is all there is."""
-        found = super().compute(observations, options)
-        if not _decided(found):
-            return found
-        plain: dict[str, Any] = {"test": SignificanceTest(), "effect": Effect(), "verdict": None, "note": COPYING}
-        return [e.replace(neutral=None, **plain) if e.metric == NORMALISED else e for e in found]
-
-    def designs(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
-        """Return the rows of what is tested."""
-        found = super().designs(observations, options)
-        if found is None or not found["metric"].is_in(DECISIVE).any():
-            return found
-        return found.filter(pl.col("metric") != NORMALISED)
+    def design_of(self, rows: pl.DataFrame, options: BIStereoTuplesMetricOptions) -> Design:
+        """Return what is declared; the paper's normalisation is tested only where it is all there is."""
+        design, plain = self.design(options), {"neutral": None, "note": COPYING}
+        if not (rows["validated"] & rows["asked_swapped"]).any():
+            return design
+        measures = (msgspec.structs.replace(m, **plain) if m.name == NORMALISED else m for m in design.measures)
+        return msgspec.structs.replace(design, measures=tuple(measures))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State what the swapped groups show; without them what the paper's normalisation shows, and its limit."""

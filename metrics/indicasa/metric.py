@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts import Options
-from ...core.contracts.estimates import Chart, Estimate, Measure, Verdict
+from ...core.contracts.estimates import Chart, Effect, Estimate, Measure, SignificanceTest, Verdict
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.estimates import correct, interval_caveats
 from ...core.statistics.intervals import Array, share
@@ -42,6 +42,7 @@ __all__ = ["IndiCASA", "IndiCASAMetricOptions"]
 
 P, BIAS, KL, CHANCE = "stereotype_probability", "bias_score", "kl_bias_score", "bias_score_by_chance"
 SCORES = {BIAS: bias_score, KL: kl_score}
+ENDS = ("low", "high", "bound_low", "bound_high")
 EXACT = "exact (Clopper-Pearson), prompts"
 LOW_END = "low end: least score of a joint region (chi-square)"
 CAPTION = (
@@ -56,6 +57,7 @@ def _score(name: str, by: Callable[[Array], Array], label: str, meaning: str, un
         of=(P,),
         by=by,
         average="category",
+        groups=((),),
         neutral=0,
         tested=False,
         label=label,
@@ -140,7 +142,8 @@ class IndiCASA(DeclaredMetric):
         rows = self.rows(observations, options)
         found = self.measured(rows, options)
         shares = [_exact(e, options.level) for e in found if e.metric == P and e.group]
-        scores = [_distance(e, shares, options) for e in found if e.metric in SCORES]
+        scores = [_folded(e, name) for name in SCORES for e in shares]
+        scores += [_overall(e, shares, options) for e in found if e.metric in SCORES]
         known = rows.group_by("category", maintain_order=True).agg(pl.col(*ENCODER).first()).drop_nulls().rows()
         ranges = _ranges(rows)
         return [
@@ -206,22 +209,30 @@ def _exact(e: Estimate, level: float) -> Estimate:
     )
 
 
-def _distance(e: Estimate, shares: Sequence[Estimate], options: IndiCASAMetricOptions) -> Estimate:
-    """Return a score with the folded ends and bounds of the probabilities; Overall with its least score in a region."""
-    score, parts = SCORES[e.metric], [part for part in shares if not e.group or part.group == e.group]
-    far = [folded_bounds(hits_of(part), part.n, part.missing.total) for part in parts]
-    ends = ([None if b is None else float(score(np.array(b))) for b in side] for side in zip(*far, strict=True))
-    told: dict[str, Any] = dict(zip(("bound_low", "bound_high"), map(mean_of, ends), strict=False))
+def _folded(p: Estimate, name: str) -> Estimate:
+    """Return the score of a category: value, ends and bounds of its probability, folded at one half."""
+    score = SCORES[name]
+    far, near = folded_bounds(hits_of(p), p.n, p.missing.total), (p.low, p.high)
+    if p.low is not None and p.high is not None:
+        near = folded(p.low, p.high)
+    numbers = {"value": p.value, **dict(zip(ENDS, (*near, *far), strict=True))}
+    told = {field: None if x is None else float(score(np.array(x))) for field, x in numbers.items()}
+    how = f"{p.interval.method}, of the stereotype probability" if p.low is not None else ""
+    plain: dict[str, Any] = {"test": SignificanceTest(), "effect": Effect(), "verdict": None}
+    unit = "nats" if name == KL else ""
+    return p.replace(metric=name, neutral=0.0, unit=unit, **plain).replace(interval=how, **told)
+
+
+def _overall(e: Estimate, shares: Sequence[Estimate], options: IndiCASAMetricOptions) -> Estimate:
+    """Return an Overall score with bounds, with the least score of a region, and the Bias Score with its test."""
+    score = SCORES[e.metric]
+    parts = [_folded(p, e.metric) for p in shares]
+    bounds = (mean_of([part.flat()[end] for part in parts]) for end in ENDS[2:])
+    told: dict[str, Any] = dict(zip(ENDS[2:], bounds, strict=True))
     if e.value is None:
         return e.replace(**told)
-    if e.group:
-        assert parts[0].low is not None and parts[0].high is not None
-        low, high = score(np.array(folded(parts[0].low, parts[0].high)))
-        told |= {"low": float(low), "high": float(high)}
-        told["interval"] = f"{parts[0].interval.method}, of the stereotype probability"
-        return e.replace(**told, caveats=parts[0].caveats)
+    hits, n = (np.array(own, dtype=np.float64) for own in ([hits_of(p) for p in shares], [p.n for p in shares]))
     if e.low is not None:
-        hits, n = (np.array(part, dtype=np.float64) for part in zip(*((hits_of(p), p.n) for p in parts), strict=True))
         away = least_distances(hits, n, options.level, squared=e.metric == KL)
         told |= {"low": float(score(0.5 + away).mean()), "interval": f"{e.interval.method}; {LOW_END}"}
     if e.metric == BIAS:
