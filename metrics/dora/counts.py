@@ -9,11 +9,11 @@ import msgspec
 import polars as pl
 
 from ...core.contracts.errors import DataError
-from ...core.contracts.estimates import MISSING, Caveat, Estimate
+from ...core.contracts.estimates import Caveat, Estimate
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
 from ...core.statistics.facets import OVER
-from ...core.statistics.observations import missing_estimates, missing_groups
+from ...core.statistics.observations import missing_estimates, missing_groups, unreadable_kinds
 from ...probes.dora.associations import Counts, count, judgements, measure_cells, with_answers
 from ...probes.dora.overlap import overlap
 from ...probes.dora.people import read_levels
@@ -120,28 +120,12 @@ def overlap_estimates(found: Associations, options: DoraAssociationsOptions) -> 
 
 
 def missing_by_stage(observations: pl.DataFrame, options: DoraAssociationsOptions) -> Iterator[Estimate]:
-    """Yield the share of unreadable answers of each stage, in all and by setting."""
+    """Yield by stage the share of missing answers, in all and by setting, and that of each kind that is unreadable."""
     for stage in observations["stage"].unique(maintain_order=True):
-        rows = observations.filter(pl.col("stage") == stage)
-        groups = missing_groups(rows, CELL)
-        for found in missing_estimates(groups, options.level):
+        rows = observations.filter(stage=stage)
+        missing = missing_estimates(missing_groups(rows, CELL), options.level)
+        for found in (*missing, *unreadable_kinds(rows, options.level)):
             yield found.replace(group={"stage": stage, **found.group})
-
-
-def unreadable_kinds(observations: pl.DataFrame) -> Iterator[Estimate]:
-    """Yield the share of each kind of unreadable answer among the answers of its stage."""
-    totals = dict(observations["stage"].value_counts().rows())
-    rows = observations.filter((pl.col("status") == "unreadable") & pl.col("reason").is_not_null())
-    for stage, reason, n in rows.group_by("stage", "reason", maintain_order=True).len().rows():
-        yield Estimate(
-            metric="unreadable",
-            group={"stage": stage, "kind": reason},
-            value=100 * n / totals[stage],
-            unit="%",
-            n=totals[stage],
-            facts={HITS: n, OF: totals[stage]},
-            topic=MISSING,
-        )
 
 
 MEND = "Set the metric's method, salience_level and salience_keep to the study's salience, -_level and -_keep."

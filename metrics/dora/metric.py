@@ -24,7 +24,6 @@ from .counts import (
     judged_estimates,
     missing_by_stage,
     overlap_estimates,
-    unreadable_kinds,
 )
 from .means import designs_of, nothing_counts, rows_of
 from .measures import BY, COUNTED, DECLARED, EACH
@@ -77,7 +76,6 @@ class DoraAssociations(Words, DeclaredMetric):
             *judged_estimates(found),
             *agreements(found, options),
             *missing_by_stage(observations, options),
-            *unreadable_kinds(observations),
         ]
 
     def units(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> pl.DataFrame | None:

@@ -8,7 +8,6 @@ import polars as pl
 
 from ...core.contracts import Presentation
 from ...core.contracts.estimates import Caveat, Chart, Estimate, Example, Listing
-from ...core.contracts.words import HITS
 from ...core.statistics.templates import rendered
 from ...probes.dora.associations import ranked
 from ...probes.dora.documented import mark_documented
@@ -82,7 +81,7 @@ def _unread(estimates: Sequence[Estimate]) -> Iterator[tuple[str, int, int, list
         if e.metric == "missing" and set(e.group) == {"stage"} and (missing := e.missing.total):
             stage = str(e.group["stage"])
             kinds = [k for k in estimates if k.metric == "unreadable" and k.group["stage"] == stage]
-            yield stage, missing, e.n, [f"{k.group['kind']}: {k.facts[HITS]}" for k in kinds]
+            yield stage, missing, e.n, [f"{k.group['kind']}: {(k.value or 0) * k.n / 100:.0f}" for k in kinds]
 
 
 def _valences(estimates: Sequence[Estimate]) -> Iterator[tuple[str, Estimate, Estimate | None]]:
