@@ -17,7 +17,8 @@ from ..core.contracts.records import AnyRequest, Generation
 from ._compare import Answer
 from ._garbage import RESPONSES
 from ._kit import KEY, NOWHERE, AdapterKit, run, settle, variable
-from ._standin import Reply, Sent
+from ._standin import asked
+from .chaos.http import Call, Reply, Way
 
 PATIENCE_SECONDS = 15.0
 """Time that an adapter has for a failure; one that takes longer waits or retries by itself."""
@@ -38,6 +39,8 @@ WAITS = ("9" * 400, "soon", "-1", "1e400", "\u00b2", "Wed, 21 Oct 2015 07:28:00 
 """Values of `Retry-After` that are no number of seconds."""
 BROKEN = (b"", b"null", b"[]", b"{}", b"7", b'"text"', b"<html>busy</html>", b"\xff\xfe", b'{"a": ', b"[" * 100_000)
 """Bodies of replies that hold no answer."""
+BROKEN_WAYS: tuple[Way, ...] = ("half", "short", "reset", "noise")
+"""Ways in which a good answer is broken."""
 
 
 class FaultRules(AdapterKit):
@@ -46,11 +49,11 @@ class FaultRules(AdapterKit):
     def test_failures_are_not_retried(self) -> None:
         """A request that fails is sent once: the scheduler decides whether to ask again."""
         failures = {"status 429": self._error(429, wait="0"), "status 500": self._error(500)}
-        failures |= {"a cut connection": Reply(cut=True), "a broken reply": Reply(b"{")}
+        failures |= {"a cut connection": Reply(way="cut"), "a broken reply": Reply(body="{")}
         for name, reply in failures.items():
             for group in self._groups():
                 # A request may need several calls, but no two that ask the same.
-                calls = [one.what for one in self._sent(lambda _, reply=reply: reply, group[0])]  # type: ignore[misc]
+                calls = [asked(one) for one in self._sent(lambda _, reply=reply: reply, group[0])]  # type: ignore[misc]
                 assert len(calls) == len(set(calls)), f"after {name} it asks again by itself ({len(calls)} calls)"
 
     def test_errors_say_what_to_do(self) -> None:
@@ -66,17 +69,19 @@ class FaultRules(AdapterKit):
         with variable(self.key_env, KEY):
             dead = run(lambda: self._at(NOWHERE), lambda adapter: _in_time(adapter, self.requests[0]))
         for what, told in (
-            ("a cut connection", self._ask_once(Reply(cut=True), self.requests[0])),
+            ("a cut connection", self._ask_once(Reply(way="cut"), self.requests[0])),
             ("a server that is down", dead),
         ):
             assert isinstance(told, TransientError), f"{what} is told as {told!r}, not as TransientError"
 
     def test_odd_replies_are_model_errors(self) -> None:
         """A reply that is no answer, or a wrong one, ends in a `ModelError`, not in an exception of another kind."""
-        replies = [Reply(body) for body in BROKEN]
-        replies += [Reply(body, status=500) for body in BROKEN]
+        whole = json.dumps(self.speaks.answer("A short answer."))
+        replies = [Reply(body=body) for body in BROKEN]
+        replies += [Reply(500, body) for body in BROKEN]
+        replies += [Reply(body=whole, way=way) for way in BROKEN_WAYS]
         replies += [self._error(429, wait=wait) for wait in WAITS]
-        replies += [Reply(json.dumps(value).encode()) for value in _twisted(self.speaks.answer("A short answer."))]
+        replies += [Reply(body=json.dumps(value)) for value in _twisted(self.speaks.answer("A short answer."))]
         for group in self._groups():
             for reply, answer in self._ask_all(replies, group[0]):
                 if isinstance(answer, RateLimitError) and answer.retry_after is not None:
@@ -84,7 +89,7 @@ class FaultRules(AdapterKit):
                     assert fit, f"{reply.headers!s:.80} is told as a wait of {answer.retry_after}"
                 if isinstance(answer, ModelError):
                     continue
-                assert isinstance(answer, RESPONSES[type(group[0])]), f"{reply.body[:200]!r} ends in {answer!r}"
+                assert isinstance(answer, RESPONSES[type(group[0])]), f"{reply.raw[:200]!r} ends in {answer!r}"
                 assert reply.status == 200, f"status {reply.status} is read as the answer {answer!r}"
                 if isinstance(answer, Generation):
                     assert decode_response(encode_response(answer)) == answer
@@ -92,17 +97,17 @@ class FaultRules(AdapterKit):
     def test_refusals_are_told(self) -> None:
         """A refusal is an answer with the status `refused`, one that a filter stopped has `filtered`; others are ok."""
         request = self._generates()[0]
-        good = self._ask_once(Reply(self._json(self.speaks.answer("A short answer."))), request)
+        good = self._ask_once(Reply(body=json.dumps(self.speaks.answer("A short answer."))), request)
         told = isinstance(good, Generation) and good.status == "ok" and "A short answer." in good.text
         assert told, f"an answer is told as {good!r}; is `speaks` how the endpoint writes?"
         if self.speaks.refusal is None and self.speaks.filtered is None:
             raise SkipTest("set `refusal` or `filtered` of `speaks` if the endpoint marks answers so")
         if self.speaks.refusal is not None:
-            refusal = self._ask_once(Reply(self._json(self.speaks.refusal("Not this one."))), request)
+            refusal = self._ask_once(Reply(body=json.dumps(self.speaks.refusal("Not this one."))), request)
             refused = isinstance(refusal, Generation) and refusal.status != "ok"
             assert refused, f"a refusal is told as {refusal!r}, not as an answer with the status 'refused'"
         if self.speaks.filtered is not None:
-            stopped = self._ask_once(Reply(self._json(self.speaks.filtered())), request)
+            stopped = self._ask_once(Reply(body=json.dumps(self.speaks.filtered())), request)
             filtered = isinstance(stopped, Generation) and stopped.status != "ok"
             assert filtered, f"a filtered answer is told as {stopped!r}, not with the status 'filtered'"
 
@@ -111,16 +116,14 @@ class FaultRules(AdapterKit):
         if type(self).at is not None and self.key_env is None:
             raise SkipTest("set `key_env` if the endpoint wants a key")
         sent = self._sent(self.speaks.echo, self.requests[0])
-        used = any(
-            KEY in value for one in sent for value in (one.path, *one.headers.values(), one.body.decode("latin-1"))
-        )
+        used = any(KEY in f"{one.target} {one.headers.items()} {one.raw!r}" for one in sent)
         assert used, f"the key of {self.key_env} does not reach the endpoint"
         spoken = f"the key {KEY} is wrong"
         headers = {"X-Request": spoken, "Location": f"{NOWHERE}/?key={KEY}"}
         statuses = (302, 400, 401, 403, 404, 429, 500, 503)
-        replies = [Reply(self._json(self.speaks.error(spoken)), status, headers, spoken) for status in statuses]
-        replies += [Reply(spoken.encode(), status, headers, spoken) for status in (200, *statuses)]
-        replies += [Reply(self._json(self.speaks.answer([spoken]))), Reply(cut=True)]  # type: ignore[arg-type]
+        replies = [Reply(status, json.dumps(self.speaks.error(spoken)), headers, phrase=spoken) for status in statuses]
+        replies += [Reply(status, spoken, headers, phrase=spoken) for status in (200, *statuses)]
+        replies += [Reply(body=json.dumps(self.speaks.answer([spoken]))), Reply(way="cut")]  # type: ignore[arg-type]
         for reply, answer in self._ask_all(replies, self.requests[0]):
             if not isinstance(answer, ModelError):
                 continue
@@ -136,19 +139,16 @@ class FaultRules(AdapterKit):
         held = KEY in shown
         assert not held, "the key is in the identity, in the name of the endpoint or in repr()"
 
-    def _json(self, value: Any) -> bytes:
-        return json.dumps(value).encode()
-
     def _error(self, status: int, wait: str = "") -> Reply:
         headers = {"Retry-After": wait} if wait else {}
-        return Reply(self._json(self.speaks.error(f"status {status}")), status, headers)
+        return Reply(status, json.dumps(self.speaks.error(f"status {status}")), headers)
 
-    def _sent(self, reply: Callable[[Sent], Reply], request: AnyRequest) -> list[Sent]:
+    def _sent(self, reply: Callable[[Call], Reply], request: AnyRequest) -> list[Call]:
         """Return what is sent for one request."""
         with self._endpoint(reply) as (server, make):
             run(make, lambda adapter: _in_time(adapter, request))
-            assert server.sent, "nothing was sent to the url of `at`"
-            return server.sent
+            assert server.calls, "nothing was sent to the url of `at`"
+            return server.calls
 
     def _ask_once(self, reply: Reply, request: AnyRequest) -> Answer:
         return self._ask_all([reply], request)[0][1]
@@ -164,7 +164,7 @@ class FaultRules(AdapterKit):
                 try:
                     outcomes.append((reply, await _in_time(adapter, request)))
                 except Exception as error:
-                    error.add_note(f"The endpoint had replied with status {reply.status}, {reply.body[:200]!r}.")
+                    error.add_note(f"The endpoint had replied with status {reply.status}, {reply.raw[:200]!r}.")
                     raise
             return outcomes
 

@@ -17,7 +17,8 @@ from ..core.contracts.errors import DataError, ModelError
 from ..core.contracts.png import encode_png
 from ..core.contracts.records import AnyRequest, Generate, Message, Sampling, Text
 from ._compare import Answer, close, plain
-from ._standin import Reply, Sent, StandIn
+from ._standin import StandIn
+from .chaos.http import Call, Reply
 from .dialect import OPENAI, Dialect
 
 T = TypeVar("T")
@@ -100,12 +101,12 @@ class AdapterKit:
             yield made
 
     @contextmanager
-    def _endpoint(self, reply: Callable[[Sent], Reply]) -> Iterator[tuple[StandIn, Callable[[], ModelAdapter]]]:
+    def _endpoint(self, reply: Callable[[Call], Reply]) -> Iterator[tuple[StandIn, Callable[[], ModelAdapter]]]:
         """Start an endpoint, with the kit's key in the environment; return it, and how to make its adapter."""
         if type(self).at is None:
             raise SkipTest("set `at` if it asks an endpoint")
         with variable(self.key_env, KEY), StandIn(reply) as server:
-            yield server, lambda: self._at(server.url)
+            yield server, lambda: self._at(server.address)
 
     def _at(self, url: str, model: str = MODEL) -> ModelAdapter:
         at = type(self).at

@@ -11,7 +11,8 @@ from ..core.contracts.errors import PermanentError
 from ..core.contracts.records import Generate, Generation, Image, Message, Text
 from ._behaviour import check_images, check_sampling, check_system
 from ._kit import IMAGES, AdapterKit, ask, run, settle
-from ._standin import Sent
+from ._standin import asked, holds
+from .chaos.http import Call
 
 NUMBERS = {"temperature": 0.4375, "top_p": 0.8125, "max_tokens": 1237}
 """Values that nothing else in a request has."""
@@ -44,7 +45,7 @@ class ReachingRules(AdapterKit):
         if "system" not in self.ignores:
             turns = (("system", "kit-system"), *turns)  # type: ignore[assignment]
         sent = self._sent_for(Generate(messages=tuple(Message(role, (Text(text),)) for role, text in turns)))  # type: ignore[arg-type]
-        lost = [text for _, text in turns if not any(one.holds(text) for one in sent)]
+        lost = [text for _, text in turns if not any(holds(one, text) for one in sent)]
         assert not sent or not lost, f"the messages {lost} do not reach the endpoint"
 
     def test_images_are_seen_or_refused(self) -> None:
@@ -59,20 +60,20 @@ class ReachingRules(AdapterKit):
             if not sent:
                 return
             coded = base64.b64encode(data).decode()
-            if any(one.holds(coded) or data in one.body for one in sent):
+            if any(holds(one, coded) or data in one.raw for one in sent):
                 return
-            contents.append([one.what for one in sent])
+            contents.append([asked(one) for one in sent])
         # An adapter may send it in another size or format.
         assert contents[0] != contents[1], "an image does not reach the endpoint: raise PermanentError if it takes none"
 
-    def _sent_for(self, request: Generate) -> list[Sent]:
+    def _sent_for(self, request: Generate) -> list[Call]:
         """Return what is sent for a request; nothing if it is refused with a `PermanentError`."""
         with self._endpoint(self.speaks.echo) as (server, make):
             answer = run(make, lambda adapter: settle(adapter, request))
             if isinstance(answer, PermanentError):
                 return []
             assert isinstance(answer, Generation), f"{request!r} is answered by {answer!r}"
-            return server.sent
+            return server.calls
 
     def _questions(self) -> list[Generate]:
         """Return the first few that differ in more than their settings."""
@@ -84,11 +85,11 @@ class ReachingRules(AdapterKit):
         for name, value in NUMBERS.items():
             if name not in self.ignores:
                 sent = self._sent_for(ask("kit-setting", **{name: value}))  # type: ignore[arg-type]
-                reached = not sent or any(one.holds(value) for one in sent)
+                reached = not sent or any(holds(one, value) for one in sent)
                 assert reached, f"{name} = {value} does not reach the endpoint"
         if "stop" not in self.ignores:
             sent = self._sent_for(ask("kit-setting", stop=STOP))
-            reached = not sent or all(any(one.holds(text) for one in sent) for text in STOP)
+            reached = not sent or all(any(holds(one, text) for one in sent) for text in STOP)
             assert reached, f"the stop texts {STOP} do not reach the endpoint"
         if "seed" not in self.ignores:
             self._check_seeds()
@@ -96,12 +97,12 @@ class ReachingRules(AdapterKit):
     def _check_seeds(self) -> None:
         """Check that other seeds, and other samples of one seed, are sent as other draws."""
         first = ask("kit-setting", temperature=1.0, seed=420691)
-        sent = [one.what for one in self._sent_for(first)]
+        sent = [asked(one) for one in self._sent_for(first)]
         others = {
             "another seed": ask("kit-setting", temperature=1.0, seed=420692),
             "another sample with the same seed": msgspec.structs.replace(first, sample=1),
             "another attempt with the same seed": msgspec.structs.replace(first, attempt=1),
         }
         for what, other in others.items():
-            drawn = not sent or [one.what for one in self._sent_for(other)] != sent
+            drawn = not sent or [asked(one) for one in self._sent_for(other)] != sent
             assert drawn, f"{what} is sent as the same request, so that its answer is a copy"

@@ -12,7 +12,7 @@ from ..core.contracts.adapter import ModelAdapter
 from ..core.contracts.records import AnyRequest, Generate
 from ._compare import Answer
 from ._kit import AdapterKit, ask, run, settle
-from ._standin import Reply, Sent
+from .chaos.http import Call, Reply
 
 SLOWEST_SECONDS = 0.1
 
@@ -90,8 +90,8 @@ class SharingRules(AdapterKit):
             return
         draw = Random(0)
 
-        def reply(sent: Sent) -> Reply:
-            return replace(self.speaks.echo(sent), delay_seconds=SLOWEST_SECONDS * draw.random())
+        def reply(call: Call) -> Reply:
+            return replace(self.speaks.echo(call), delay=SLOWEST_SECONDS * draw.random())
 
         with self._endpoint(reply) as (_, make):
             yield make

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ._standin import Reply, Sent
+from ._standin import digest
+from .chaos.http import Call, Reply
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,9 @@ class Dialect:
     error: Callable[[str], Any] = lambda message: {"error": {"message": message}}
     """Return the body of an error with this message."""
 
-    def echo(self, sent: Sent) -> Reply:
+    def echo(self, call: Call) -> Reply:
         """Answer with a digest of all that was asked: other requests have other answers."""
-        return Reply(json.dumps(self.answer(f"answer {sent.digest()}")).encode())
+        return Reply(body=json.dumps(self.answer(f"answer {digest(call)}")))
 
 
 def _chat(content: str | None, finish: str = "stop", **more: Any) -> Any:

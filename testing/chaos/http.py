@@ -29,6 +29,8 @@ class Reply:
     body: Json | bytes | str = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
+    phrase: str = ""
+    """What stands behind the status; by default, what HTTP calls it."""
     delay: float = 0.0
     """Seconds before the reply; of a `drip`, the seconds that its body takes."""
     way: Way = "whole"
@@ -56,6 +58,10 @@ class Call:
     """Looked up in any case."""
     body: Json
     """Empty if the body is not a JSON object."""
+    target: str
+    """Path and query as they were asked for."""
+    raw: bytes
+    """The body as it arrived."""
     well: Reply
     """What the server would answer without a fault."""
 
@@ -151,6 +157,9 @@ def _head(reply: Reply, more: Mapping[str, str] = {}) -> bytes:
     headers = {"Content-Type": reply.content_type, **length, **more, **reply.headers}
     if reply.status == HTTPStatus.NO_CONTENT:
         headers.pop("Content-Length", None)
-    phrase = HTTPStatus(reply.status).phrase if reply.status in set(HTTPStatus) else "Unknown"
-    lines = [f"HTTP/1.1 {reply.status} {phrase}", *(f"{name}: {value}" for name, value in headers.items())]
+    usual = HTTPStatus(reply.status).phrase if reply.status in set(HTTPStatus) else "Unknown"
+    lines = [
+        f"HTTP/1.1 {reply.status} {reply.phrase or usual}",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")

@@ -10,9 +10,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.message import Message
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from .behaviours import BEHAVIOURS, Behaviour
@@ -146,7 +146,7 @@ class ChaosServer:
             self._thread.join(_START_SECONDS)
             self._loop.close()
 
-    def __enter__(self) -> ChaosServer:
+    def __enter__(self) -> Self:
         """Return the server."""
         return self
 
@@ -208,8 +208,9 @@ class ChaosServer:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str, headers: Message, raw: bytes
     ) -> bool:
         path = urlsplit(target).path.removeprefix("/v1")
-        name, reply = self._choose(path, headers, _object(raw))
-        self.seen.append(Seen(path, headers, _object(raw), name, reply, time.monotonic()))
+        call = Call(path, headers, _object(raw), target, raw, Reply())
+        name, reply = self._choose(call)
+        self.seen.append(Seen(path, headers, call.body, name, reply, time.monotonic()))
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
         try:
@@ -219,14 +220,14 @@ class ChaosServer:
         finally:
             self.busy -= 1
 
-    def _choose(self, path: str, headers: Message, body: Json) -> tuple[str, Reply]:
+    def _choose(self, call: Call) -> tuple[str, Reply]:
         if self.plan:
             return "", self.plan.pop(0)
         try:
-            well = Reply(body=self.model(path, body), delay=self.delay)
+            well = Reply(body=self.model(call.path, call.body), delay=self.delay)
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            well = Reply(404, {"error": {"message": f"no answer at {path}: {error!r}"}})
-        call = Call(path, headers, body, well)
+            well = Reply(404, {"error": {"message": f"no answer at {call.path}: {error!r}"}})
+        call = replace(call, well=well)
         played = next((found for rule in self._rules if (found := rule.choose(call)) is not None), None)
         return ("", well) if played is None else (played.name, played.reply(call))
 
