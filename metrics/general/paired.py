@@ -20,11 +20,12 @@ from ...core.contracts.metric import CROSSED
 from ...core.contracts.records import Scalar
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
-from ...core.statistics.effects import cell_statistics, contrast_statistics
+from ...core.statistics.effects import contrast_statistics
 from ...core.statistics.estimates import TestingOptions
-from ...core.statistics.intervals import Array, Limits, paired_bounds
+from ...core.statistics.intervals import FREE, Array, Limits, difference_bounds, paired_bounds
 from ...core.statistics.measures import SummedMeasure
-from ...core.statistics.recipes import EffectSize, Recipe, Sample
+from ...core.statistics.measures_compared import Matched
+from ...core.statistics.recipes import Column, EffectSize, Recipe
 from ...core.statistics.templates import rendered
 
 ROWS = 60
@@ -78,49 +79,48 @@ class PairedDifferenceOptions(TestingOptions, frozen=True, kw_only=True):
 
 
 class Between(SummedMeasure, frozen=True, eq=False, kw_only=True):
-    """The mean of the second run's value less the first's; of a contrast, less that of the units with the sign -1."""
+    """The mean of one number less another of the same row, less that of a second group of rows.
 
+    Under the hypothesis the two numbers are exchangeable within a cluster, in both groups at once.
+    """
+
+    first: Column
+    second: Column
+    of: Column
+    """Whether a row is in the first group."""
     neutral: float | None = 0.0
-    contrast: bool
 
     def recipe(self) -> Recipe:
-        """Return count, sum and sum of squares of the differences, and their mean or the difference of two means."""
-        statistics = contrast_statistics if self.contrast else cell_statistics
-        name = "Cohen's d" if self.contrast else "standardised mean difference"
-        widest = np.inf if self.limits is None else (1 + self.contrast) * (self.limits[1] - self.limits[0])
+        """Return count, sum and sum of squares of either group's differences, and the difference of their means."""
+        widest = np.inf if self.limits is None else 2 * (self.limits[1] - self.limits[0])
 
         def columns(values: Array) -> tuple[Array, ...]:
-            gap = values[:, 1] - values[:, 0]
+            gap = values[:, 0] - values[:, 1]
             return np.ones(len(gap)), gap, gap**2
 
         return Recipe(
-            inputs=("_first", "_second"),
+            inputs=(self.first, self.second),
             columns=columns,
-            value=lambda totals: statistics(totals)[..., 0],
+            value=lambda totals: contrast_statistics(totals)[..., 0],
             range=(-widest, widest),
-            effect=EffectSize(name, lambda totals: statistics(totals)[..., 1], (-np.inf, np.inf)),
-            sides=(pl.col(SIGN) > 0, None) if self.contrast else None,
+            effect=EffectSize("Cohen's d", lambda totals: contrast_statistics(totals)[..., 1], FREE),
+            sides=(self.of, None),
             deviations=_parts,
-            bounds=self._bounds,
+            bounds=lambda sample: difference_bounds(
+                *(
+                    paired_bounds(own[:, 0], own[:, 1], self.limits)
+                    for own in (sample.values[sample.sides == side] for side in (0, 1))
+                )
+            ),
             partial=True,
         )
 
-    def _bounds(self, sample: Sample) -> tuple[float | None, float | None]:
-        sides = [sample.values[sample.sides == side] for side in range(1 + self.contrast)]
-        found = [paired_bounds(values[:, 1], values[:, 0], self.limits) for values in sides]
-        (low, high), *other = found
-        for least, greatest in other:
-            low = None if low is None or greatest is None else low - greatest
-            high = None if high is None or least is None else high - least
-        return low, high
-
 
 def _parts(sums: Array) -> Array:
-    """Return what a cluster adds to the value, times the count: exchanging the two runs within it turns its sign."""
+    """Return what a cluster adds to the value, times the count: exchanging the numbers within it turns its sign."""
     totals = sums[..., 0].sum(axis=0)
     share = np.divide(sums[..., 1], totals, out=np.full(sums.shape[:-1], np.nan), where=totals > 0)
-    part = share[..., 0] - share[..., 1] if sums.shape[-2] == 2 else share[..., 0]
-    found: Array = (part * totals.sum(axis=-1))[..., None]
+    found: Array = ((share[..., 0] - share[..., 1]) * totals.sum(axis=-1))[..., None]
     return found
 
 
@@ -194,7 +194,9 @@ def _design(metric: str, family: str, rows: pl.DataFrame) -> Design:
     limits: Limits = None if np.isnan(ends).any() else (float(ends[:, 0].min()), float(ends[:, 1].max()))
     crossed = "row" in rows.columns and rows["row"].null_count() < rows.height
     ways = tuple(rows["ways"].drop_nulls()[0].split(" x ")) if crossed else ("cluster",)
-    measure = Between(metric, contrast=bool((rows["sign"] < 0).any()), limits=limits, family=lambda by: family)
+    stated: dict[str, Any] = {"first": "_second", "second": "_first", "limits": limits, "family": lambda by: family}
+    contrast = (rows["sign"] < 0).any()
+    measure = Between(metric, of=pl.col(SIGN) > 0, **stated) if contrast else Matched(metric, **stated)
     columns = ["row", "cluster"][-len(ways) :]
 
     def mine(every: pl.DataFrame) -> pl.DataFrame:
