@@ -13,7 +13,7 @@ PAGES := .build/pages/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check fmt wheel release-check schema lock licences docs bench bench-scale bench-encoder calibrate clean
+.PHONY: demo quick test check fmt wheel release-check schema lock licences docs chaos bench bench-scale bench-encoder calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -61,6 +61,11 @@ lock: .build/lock/bin/uv
 
 docs: $(VENV)/.dev $(PAGES)
 	PREJUDGE_PLUGINS=none NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Slow: every behaviour of the chaos server before whole commands (half an hour), and 60 kills.
+chaos: $(VENV)/.dev
+	$(BIN)/python -m tests.core.cli.chaos_matrix
+	PREJUDGE_KILLS=60 $(TESTS) tests/core/cli/test_chaos_kill.py -s
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/pll.py

@@ -9,7 +9,6 @@ import re
 import sqlite3
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -26,12 +25,14 @@ KEY = "sk-test-Zq9/very+secret=key~0123456789"
 KEYS = [form.encode() for form in (KEY, quote(KEY, safe=""), json.dumps(KEY)[1:-1])]
 KEYS.append(base64.b64encode(KEY.encode()).rstrip(b"="))
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+STEERING = ("\x1b]0;", "\x1b[2J", "\x1b[31mred", "\x9b", "\x07", "\x08", "\u202e", "\u2066", "\x85")
+"""What of `ATTACK` never reaches a terminal; colours and the bars' own movements do."""
 SLACK_SECONDS = 12.0
 """What a busy machine may add to a wait."""
 CODES = {0, 1, 2, 3}
 """Exit codes of `run` and `resume`; 1 where no answer could be read."""
 KEPT = {"answer": "ok", "refused": "refused", "filtered": "filtered"}
-ENOUGH = "per_cell=1"
+ENOUGH, TRIALS = "per_cell=1", 30
 WAIT = 2.0
 
 
@@ -73,11 +74,10 @@ def deal(server: ChaosServer, names: Sequence[str]) -> None:
 
 
 def heal(lab: Lab) -> None:
-    """Let the server answer well from now on, resume, score and verify."""
+    """Let the server answer well from now on, resume and verify."""
     lab.server.stop_playing()
     assert (done := lab.call("resume")).code in (0, 1), done.said
     assert (done := lab.call("cache", "verify")).code == 0, done.said
-    assert (done := lab.call("score")).code in (0, 1), done.said
 
 
 class Lab:
@@ -95,7 +95,8 @@ class Lab:
 
     def words(self, *words: str) -> list[str]:
         """Return a command with the options that it needs."""
-        asks = ["--max-wait", str(WAIT), "--progress", "plain"] if words[0] in ("run", "resume") else []
+        asks = ["--max-wait", str(WAIT)] if words[0] in ("run", "resume") else []
+        asks += ["--progress", "plain"] if asks and "--progress" not in words else []
         own = ["--registry", "mine.toml"] if words[0] in ("run", "resume", "score") else []
         return [*words, *asks, *own]
 
@@ -103,19 +104,22 @@ class Lab:
         """Run the study."""
         return self.call("run", study, "--model", "mine", "--set", ENOUGH, *more)
 
-    def run_alone(self) -> Ended:
-        """Run the study in a process of its own, which draws its figures."""
-        words = self.words("run", "tiny", "--model", "mine", "--set", ENOUGH)
-        began = time.monotonic()
-        done = subprocess.run(
+    def run_on_terminal(self) -> tuple[int, str]:
+        """Run the study in a process of its own, on a terminal, with figures; return the code and what it showed."""
+        words = self.words("run", "tiny", "--model", "mine", "--set", ENOUGH, "--progress", "bar")
+        ours, theirs = os.openpty()
+        process = subprocess.Popen(
             [sys.executable, "-m", "prejudge.core.cli", *words],
             cwd=self.folder,
-            env={**os.environ, "LAB_KEY": KEY},
-            capture_output=True,
-            timeout=240,
+            env={**os.environ, "LAB_KEY": KEY, "TERM": "xterm-256color"},
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
         )
-        self.ended.append(Ended(done.returncode, done.stdout + done.stderr, time.monotonic() - began))
-        return self.ended[-1]
+        os.close(theirs)
+        shown = b"".join(iter(partial(_read, ours), b""))
+        os.close(ours)
+        return process.wait(60), shown.decode("utf-8", "replace")
 
     def table(self, question: str) -> list[tuple[object, ...]]:
         """Ask the store."""
@@ -189,6 +193,13 @@ class Lab:
             times = Counter(str(one.body) for one in self.server.seen if one.behaviour == seen.behaviour)
             return "ok" if times[str(seen.body)] > 1 else None
         return KEPT.get(BEHAVIOURS[seen.behaviour].taken)
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # the other end is closed
+        return b""
 
 
 def _said(seen: Seen) -> str:

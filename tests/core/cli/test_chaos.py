@@ -9,7 +9,7 @@ import pytest
 
 from prejudge.testing import BEHAVIOURS, ChaosServer
 
-from .chaos_runs import Lab, answer_option, deal, heal, write_registry
+from .chaos_runs import KEY, STEERING, TRIALS, Lab, answer_option, deal, heal, write_registry
 from .processes import Commands
 
 pytest.importorskip("openai", reason="needs the extra openai")
@@ -62,6 +62,7 @@ def test_every_fault_that_passes_loses_nothing(lab, transport):
     assert {seen.behaviour for seen in lab.server.seen} == {"", *CALM}
     assert first.code == 0, first.said
     heal(lab)
+    assert lab.call("score").code == 0
     assert lab.broken_rules() == []
     assert len(lab.kept()) == 120
 
@@ -74,7 +75,7 @@ def test_fault_that_stays_ends_the_run(lab, name):
     assert asked <= 60
     heal(lab)
     assert lab.broken_rules() == []
-    assert len(lab.kept()) == 30
+    assert len(lab.kept()) == TRIALS
 
 
 @pytest.mark.parametrize("names", [["refused"], ["429-reset-for-years"], ["503", "429", "cut"]], ids=str)
@@ -82,7 +83,7 @@ def test_fault_of_some_seconds_is_waited_for_or_resumed(lab, names):
     lab.server.play(*names, first=6)
     assert lab.run().code in (0, 2)
     heal(lab)
-    assert lab.broken_rules() == [] and len(lab.kept()) == 30
+    assert lab.broken_rules() == [] and len(lab.kept()) == TRIALS
 
 
 @pytest.mark.parametrize(
@@ -94,13 +95,14 @@ def test_budget_holds_whatever_is_reported(lab, words, most, usage):
     assert lab.run("tiny", *words).code == 3
     assert len(lab.server.seen) <= most
     heal(lab)
-    assert lab.broken_rules() == [] and len(lab.kept()) == 30
+    assert lab.broken_rules() == [] and len(lab.kept()) == TRIALS
 
 
-def test_command_of_its_own_process_keeps_the_rules_too(lab):
+def test_command_on_a_terminal_keeps_the_rules_too(lab):
     """The forked commands are the command line; this one is started as a user does."""
-    deal(lab.server, CALM)
-    done = lab.run_alone()
-    assert done.code == 0
+    deal(lab.server, ["control-error", "control-answer", "key-in-error", "500"])
+    code, shown = lab.run_on_terminal()
+    assert code == 0 and "Traceback" not in shown and KEY not in shown, shown
+    assert not [mark for mark in STEERING if mark in shown]
     heal(lab)
-    assert lab.broken_rules() == [] and len(lab.kept()) == 30
+    assert lab.broken_rules() == [] and len(lab.kept()) == TRIALS
