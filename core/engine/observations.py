@@ -105,7 +105,9 @@ def build_observations(
         first: what judges a refused answer first.
     """
     factors = _factors(stage, trials)
-    reasons = [failures.get(key) for key in trials["key"]] if failures else [None] * trials.height
+    # An answer that was given at last has no reason, though a call for it failed before.
+    unanswered = zip(trials["key"], trials["status"].is_null(), strict=True)
+    reasons = [failures.get(key) if missing else None for key, missing in unanswered]
     known = pl.Series("reason", reasons, dtype=pl.String)
     frame = factors.with_columns(trials["trial"], trials["key"], trials["status"].fill_null("failed"), known)
     rows, readable = frame.with_row_index("_row"), frame["status"] == "ok"

@@ -40,6 +40,11 @@ def test_each_status_has_its_row():
     assert frame["number"].to_list() == [0, 1, 2, 3, 4]
 
 
+def test_answer_after_a_failed_call_has_no_reason():
+    frame = build_observations(STAGE, trials(("ok", "abc"), ("refused", "no")), {b"\0": "503", b"\1": "cut"})
+    assert frame["reason"].to_list() == [None, None]
+
+
 def test_no_trials_give_an_empty_frame():
     frame = build_observations(STAGE, trials(), {})
     assert frame.is_empty() and set(STAGE.factors) <= set(frame.columns)
