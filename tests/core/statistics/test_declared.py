@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
 
 from prejudge import statistics
 from prejudge.core.contracts.errors import DataError
-from prejudge.core.contracts.estimates import Caveat, Verdict
+from prejudge.core.contracts.estimates import Caveat, Estimate, Measure, Verdict
 from prejudge.testing import MetricContract, raises_code
 
 from .test_measures import FIRST, answers, declared, one
@@ -414,3 +417,37 @@ def test_group_has_the_numbers_that_it_has_alone(made, intervals):
         for name in own.keys() - {"p_adjusted", "family", "verdict", "caveats"}:
             close = isinstance(own[name], float) and not name.startswith("bound")
             assert alone[key][name] == (pytest.approx(own[name], rel=1e-9) if close else own[name]), (key, name)
+
+
+class EveryTwo(statistics.DeclaredMetric):
+    """A difference between every two sides that the rows have, and a number of its own."""
+
+    clusters = ("template",)
+    measures = (statistics.Difference("gap", value="x", first="side", meaning="x of one side less that of another."),)
+    others = {"rows": Measure("Rows", "How many rows there are.")}
+
+    def rows(self, observations, options):
+        return observations
+
+    def design_of(self, rows, options):
+        (stated,) = self.design(options).measures
+        pairs = combinations(rows["side"].unique().sort(), 2)
+        both = [(pl.col("side") == one, pl.col("side") == other, {"sides": f"{one}{other}"}) for one, other in pairs]
+        measures = [msgspec.structs.replace(stated, first=a, second=b, group=group) for a, b, group in both]
+        return statistics.Design(measures=tuple(measures), clusters=self.clusters)
+
+    def compute(self, observations, options):
+        whole = Estimate(metric="rows", group={}, value=float(observations.height), n=observations.height)
+        return [whole, *self.measured(self.rows(observations, options), options)]
+
+
+def test_measures_may_follow_from_the_rows():
+    frame = answers().with_columns(side=pl.when(pl.col("known") == 1).then(pl.lit("c")).otherwise("side"))
+    rows, *found = EveryTwo().compute(frame, OPTIONS)
+    assert rows.value == frame.height and set(EveryTwo.measures) == {"gap", "rows"}
+    means = dict(frame.filter(status="ok").group_by("side").agg(pl.col("x").mean()).rows())
+    assert {e.group["sides"]: e.value for e in found} == pytest.approx(
+        {"ab": means["a"] - means["b"], "ac": means["a"] - means["c"], "bc": means["b"] - means["c"]}
+    )
+    assert all("3 tests" in e.test.family for e in found)
+    assert set(EveryTwo().units(frame, OPTIONS)["sides"]) == {"ab", "ac", "bc"}

@@ -1,5 +1,7 @@
 from importlib.resources import files
+from itertools import product
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -80,6 +82,38 @@ def test_a_difference_between_settings_is_found_and_corrected():
     assert found["noun", "verb"].value == 100 and found["noun", "verb"].p_adjusted < 0.05
     assert found["verb", "adjective"].value == 0 and found["verb", "adjective"].p_adjusted == 1
     assert "3 tests" in found["noun", "verb"].test.family
+
+
+def test_a_difference_is_that_of_exchanged_descriptors_and_bounds_what_is_missing():
+    """Recomputed with numpy: of six descriptors, each with both settings, all 64 exchanges."""
+    frame = study(
+        planted=0, descriptors=6, negative=lambda pair: pair["word"] < ("k" if pair["setting"] == "noun" else "g")
+    )
+    lost = (pl.col("stage") == "sentiment") & (pl.col("word") > "t")
+    frame = frame.with_columns(status=pl.when(lost).then(pl.lit("refused")).otherwise("status"))
+    (found,) = of(estimates(frame, method="all", resamples=999), "negative_difference")
+    asked = frame.filter(stage="sentiment")
+    read = (
+        asked.filter(status="ok").group_by("setting", "descriptor").agg(pl.len(), (pl.col("label") == "negative").sum())
+    )
+    counts = np.array(
+        [read.filter(setting=side).sort("descriptor").select("len", "label") for side in ("noun", "verb")]
+    )
+
+    def gap(swapped):
+        own = np.where(np.array(swapped)[:, None], counts[::-1], counts).sum(axis=1)
+        return own[0, 1] / own[0, 0] - own[1, 1] / own[1, 0]
+
+    every = np.abs([gap(swapped) for swapped in product((False, True), repeat=6)])
+    assert found.value == pytest.approx(100 * every[0] * np.sign(gap([False] * 6)))
+    assert found.p == pytest.approx((every >= every[0] - 1e-12).mean())
+    gone = {side: asked.filter(setting=side, status="refused").height for side in ("noun", "verb")}
+    assert found.missing.counts == {"refused": sum(gone.values())} and min(gone.values()) > 0
+    ends = [
+        [100 * (side[1] + g) / (side[0] + lost) for g in (0, lost)]
+        for side, lost in zip(counts.sum(axis=1), gone.values(), strict=True)
+    ]
+    assert (found.bound_low, found.bound_high) == pytest.approx((ends[0][0] - ends[1][1], ends[0][1] - ends[1][0]))
 
 
 def test_levels_are_shared_out_over_the_steps(planted):

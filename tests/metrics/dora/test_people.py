@@ -129,6 +129,15 @@ def test_people_who_agree_and_people_who_do_not(tmp_path):
             assert among.low < 0.2 and among.low < among.value < among.high
 
 
+def test_associations_that_one_person_judged_are_said_to_be_left_out(tmp_path):
+    levels, truth = judged(5)
+    twice = truth.head(30).with_columns(annotator=pl.lit("b"))
+    pl.concat([truth.head(50).with_columns(annotator=pl.lit("a")), twice]).write_csv(tmp_path / "people.csv")
+    found = agreements(gathered(levels, tmp_path / "people.csv"), DoraAssociationsOptions(resamples=99))
+    (among,) = [e for e in found if e.metric == AMONG]
+    assert (among.n, among.missing.counts) == (30, {"one judgement": 20})
+
+
 def test_several_sheets_are_named_by_their_files(tmp_path):
     for name in ("anna", "berta"):
         (tmp_path / f"{name}.csv").write_text("level,descriptor,word\n2,Group a,Tired\n,group a,poor\n")
