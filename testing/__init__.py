@@ -2,8 +2,12 @@
 
     from prejudge.testing import AdapterContract, MetricContract, ProbeContract, guesses, observe
 
-    class TestMyAdapter(AdapterContract):
-        make = staticmethod(lambda: MyAdapter(MyOptions(model="tiny")))
+    class TestMyEndpoint(AdapterContract):
+        at = staticmethod(lambda url, model: MyAdapter(MyOptions(url=url, model=model)))
+        key_env = "MY_API_KEY"
+
+    class TestMyModel(AdapterContract):
+        make = staticmethod(lambda: MyModel(MyModelOptions(model="tiny")))
         requests = [Generate(messages=...), Generate(messages=...)]
 
     class TestMyProbe(ProbeContract):
@@ -15,9 +19,10 @@
         observations = staticmethod(lambda: observe(MyProbe(), MyOptions(), guesses())["main"])
         outcomes = MyStage.outcomes
 
-pytest finds the classes and runs each rule as a test. The requests of an adapter should have one answer (temperature
-0, or a seed), differ in length, and cover what it can do; three or more per operation test it best. Each rule makes a
-new adapter and closes it, so `make` should give a small model.
+pytest finds the classes and runs each rule as a test. The kit stands in for the endpoint of an adapter that has `at`.
+The requests of an adapter should have one answer (temperature 0, or a seed), differ in length, and cover what it can do;
+three or more per operation test it best. Each rule makes a new adapter and closes it, so `make` should give a small
+model.
 """
 
 from __future__ import annotations

@@ -61,6 +61,8 @@ class AdapterKit:
     """Environment variable from which that adapter takes its key. The kit sets it to a key of its own."""
     ignores: ClassVar[Collection[Setting]] = ()
     """Settings that the model does not have, such as `seed`; all others must reach it."""
+    no_stand_in: ClassVar[str] = ""
+    """Why the kit cannot stand in for the endpoint of an adapter without `at`, such as "speaks gRPC"."""
     tolerance: ClassVar[float] = 1e-6
     """Tolerance, absolute or relative, between the numbers of an answer alone and in a batch."""
     recipe: ClassVar[str | None] = None

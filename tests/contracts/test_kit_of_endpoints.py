@@ -350,6 +350,9 @@ def test_endpoint_without_at_is_not_judged_as_a_local_model():
 
     with pytest.raises(AssertionError, match="set `at`"):
         Kit().test_sampling_reaches_the_model()
+    Kit.no_stand_in = "it speaks gRPC"
+    with pytest.raises(SkipTest, match="gRPC"):
+        Kit().test_sampling_reaches_the_model()
 
 
 def test_environment_is_as_before(monkeypatch):
