@@ -20,8 +20,8 @@
         outcomes = MyStage.outcomes
 
 pytest finds the classes and runs each rule as a test. The kit stands in for the endpoint of an adapter that has `at`.
-The requests of an adapter should have one answer (temperature 0, or a seed), differ in length, and cover what it can do;
-three or more per operation test it best. Each rule makes a new adapter and closes it, so `make` should give a small
+The requests of an adapter should have one answer (temperature 0, or a seed), differ in length, and cover what it can
+do; three or more per operation test it best. Each rule makes a new adapter and closes it, so `make` should give a small
 model.
 """
 
