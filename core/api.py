@@ -25,7 +25,7 @@ from .compare import (
 from .contracts.canonical import decode_request, decode_response
 from .contracts.errors import UnknownNameError, UsageError
 from .engine.budget import Caps
-from .engine.manifest import Manifest
+from .engine.manifest import manifest_of
 from .engine.observations import stack
 from .engine.plan import StagePlan
 from .engine.plan import plan as plan_study
@@ -293,7 +293,7 @@ def observe(name: str = "latest", settings: Settings | None = None) -> Observed:
     settings = settings or Settings()
     with Store(settings.store, writable=False) as store:
         found = get_run(store, name)
-        study = msgspec.json.decode(found.manifest, type=Manifest).study
+        study = manifest_of(found).study
         stages = Catalogue.load(settings.registry).instrument(study).stages()
         return Observed(found.name, study, observations_of(store, found, stages))
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..contracts.errors import DataError, PrejudgeError, UsageError
+from ..contracts.files import replaced_whole
 from .plugins import BUILT_IN, Plugins, is_built_in, load_target
 from .registry import (
     FILE_NAME,
@@ -339,17 +340,9 @@ def config_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 def _write(known: dict[str, str]) -> None:
     folder = config_folder()
-    beside = folder / f".{TRUSTED}.{os.getpid()}"
-    try:
+    with replaced_whole(folder / TRUSTED) as beside:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         beside.write_bytes(msgspec.json.format(msgspec.json.encode(known, order="sorted")))
-        beside.replace(folder / TRUSTED)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {str(folder / TRUSTED)!r}: {error.strerror or error}.", code="file.unwritable"
-        ) from None
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _place(path: Path) -> str:

@@ -42,7 +42,7 @@ def export(name: str, out: str | None, force: bool, store: str) -> None:
         echo(f"Note: {note}")
     if run.state != "finished":
         echo(f"Note: the run is not finished (state: {run.state}).")
-    echo(f"Bundle: {done.path}\nsha256: {done.sha256}")
+    echo(f"Bundle: {done.path}\nsha256: {done.sha256}\nHead:   {done.head}")
 
 
 @click.command("import")

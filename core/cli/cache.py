@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import is_zipfile
 
 import click
 from rich.table import Table
 
+from ..contracts.errors import UsageError
 from ..store import Store, exchanges_by_model, get_run, statistics
-from ..store.checks import Checks, secrets_in
+from ..store.checks import Checks, Problem, secrets_in
 from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go
+from ..store.repair import repair
+from ..store.unbundle import Bundle, import_bundle
+from ..store.urls import option_words
 from .bundles import export, import_, merge_
 from .completing import complete_run
 from .outlet import echo
 from .shared import ensure_there, store_option
 from .terminal import terminal
 
-SHOWN = 20
+SHOWN = 1_000
 """Number of problems that `verify` lists; the rest are counted."""
+SHORTEST = 16
+"""Minimum number of digits of a head, 64 bits."""
 
 
 @click.group()
@@ -50,19 +62,21 @@ def stats(store: str) -> None:
 
 
 @cache.command()
+@click.option("--head", "heads", multiple=True, metavar="HEX", help="A head that you kept: is it here? Repeatable.")
 @store_option
-def verify(store: str) -> int:
-    """Check that the store is consistent. Exit code 1 if it is not.
+def verify(store: str, heads: tuple[str, ...]) -> int:
+    """Check that everything in the store is as it was written. Exit code 1 if something is not.
 
-    Derives every key again, hashes every image and shared text, and checks that every trial points to an exchange with
-    its key. It cannot detect a changed response; for that, compare the sha256 of an exported bundle.
+    Derives every key, and the digest of every answer, trial, run and image, again, and names each damaged row. Whoever
+    can write to the store can also make the digests anew: against that, compare a run's head (--head) with one that
+    was kept elsewhere, such as in a paper.
     """
     wrong = 0
     with Store(store, writable=False) as opened:
         checks = Checks(opened)
         for wrong, problem in enumerate(checks.problems(), start=1):
             if wrong <= SHOWN:
-                echo(f"{problem.where}: {problem.problem}")
+                echo(_line(problem))
         held = secrets_in(opened)
     if wrong > SHOWN:
         echo(f"... and {wrong - SHOWN:,} more.")
@@ -71,9 +85,62 @@ def verify(store: str) -> int:
     echo(f"{counts.exchanges:,} exchanges checked, {wrong:,} problems found. Also checked: {', '.join(others)}.")
     if counts.absent:
         echo(f"Note: {counts.absent:,} images of exchanges are not in the store.")
+    if checks.proved_since is not None:
+        since = datetime.fromtimestamp(checks.proved_since, UTC)
+        echo(
+            f"Note: {counts.unproved:,} exchanges are older than their digests (made by {since:%Y-%m-%d %H:%M} UTC): "
+            "a change before then cannot be found."
+        )
     for note in held:
         echo(f"Note: {note}")
-    return 1 if wrong else 0
+    if wrong:
+        echo(f"Repair what a bundle or another store still has: prejudge cache repair --from FILE{option_words(store)}")
+    lacks = [head for head in heads if not _is_there(head, checks.heads)]
+    return 1 if wrong or lacks else 0
+
+
+def _line(problem: Problem) -> str:
+    key = f"; key {problem.key[:12]}" if problem.key else ""
+    return f"{problem.where}: {problem.problem} [{problem.table}.{problem.field}{key}]"
+
+
+def _is_there(head: str, heads: Mapping[str, bytes]) -> bool:
+    """Say which runs have a head, and return whether one has."""
+    digits = head.strip().lower()
+    if len(digits) < SHORTEST or set(digits) - set("0123456789abcdef"):
+        raise UsageError(f"{head!r} is no head: give at least {SHORTEST} hexadecimal digits.", code="store.head")
+    named = [name for name, found in heads.items() if found.hex().startswith(digits)]
+    echo(f"Head {digits[:SHORTEST]}: " + (f"run {', '.join(named)}" if named else "no sound run of this store has it"))
+    return bool(named)
+
+
+@cache.command("repair")
+@click.option("--from", "sources", multiple=True, metavar="BUNDLE|STORE", help="Where to take rows from. Repeatable.")
+@store_option
+def repair_(sources: tuple[str, ...], store: str) -> int:
+    """Restore damaged rows from a bundle or another store, as far as they verify there. Exit code 1 if some remain.
+
+    What remains is marked, so that every report of a run that uses it says so.
+    """
+    ensure_there(store)
+    with ExitStack() as stack:
+        others = [_source(source, stack) for source in sources]
+        done = repair(stack.enter_context(Store(store)), others)
+    for problem in done.left[:SHOWN]:
+        echo(_line(problem))
+    left = len(done.left)
+    echo(f"{done.found:,} problems found, {left:,} remain" + (", and are marked." if left else "."))
+    return 1 if left else 0
+
+
+def _source(source: str, stack: ExitStack) -> Store:
+    """Open a store, or a bundle as a temporary store."""
+    if not is_zipfile(source):
+        return stack.enter_context(Store(source, writable=False))
+    folder = stack.enter_context(TemporaryDirectory(prefix="prejudge-", ignore_cleanup_errors=True))
+    opened = stack.enter_context(Store(Path(folder) / "bundle.db"))
+    import_bundle(opened, stack.enter_context(Bundle(source)))
+    return opened
 
 
 @cache.command("prune")

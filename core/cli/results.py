@@ -78,6 +78,8 @@ def show(scores: Scores, place: str = "") -> None:
         console.print(sentence)
     if scores.run.state != "imported":
         console.print(f"Run:    {scores.run.name}")
+    if scores.manifest.head:
+        console.print(f"Head:   {scores.manifest.head}", soft_wrap=True)
 
 
 def estimates_table(estimates: Sequence[Estimate]) -> Table:

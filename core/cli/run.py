@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 import click
-import msgspec
 
 from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import BudgetError, HaltedError, UsageError
 from ..engine.budget import Caps
-from ..engine.manifest import Manifest, digest_data
+from ..engine.manifest import Manifest, digest_data, manifest_of
 from ..engine.reading import Outcome
 from ..engine.runs import RunOptions, execute
 from ..engine.scheduler import Mode
 from ..report.output import ensure_writable
 from ..scoring.score import score
 from ..store import Store, get_run
+from ..store.repair import damage_words
 from ..store.urls import hide_password
 from .outlet import echo
 from .progress import make_progress
@@ -109,7 +109,9 @@ def resume(name: str, **where: Any) -> int:
     catalogue = Catalogue.load(where["registry"])
     with Store(where["store"], writable=False) as store:
         found = get_run(store, name)
-    manifest = msgspec.json.decode(found.manifest, type=Manifest)
+        if damage := damage_words(store, found.id):
+            echo(f"Note: {damage}", err=True)
+    manifest = manifest_of(found)
     if manifest.mode not in get_args(Mode):
         raise UsageError(
             f"the run {found.name} ({manifest.mode}) cannot be resumed: it is not a run of a study on a model.",

@@ -27,6 +27,7 @@ from ..contracts.errors import DataError
 from ..contracts.records import Scalar
 from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
+from ..store.content import damaged
 from .reading import First, Outcome
 
 LOG = logging.getLogger(__name__)
@@ -76,6 +77,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The same of the parts that the folder was last scored with. Never in the store."""
     remeasured: dict[str, Any] = {}
     """`METRIC.option`: options changed when the run was scored again. Never in the store."""
+    head: str = ""
+    """Digest of the run's trials and answers, hexadecimal, see `store.evidence.run_head`. In the store it stands beside
+    the manifest; empty if the run has not ended."""
     refusals: First = "rule"
     """What judges a refused answer first; runs that do not say so have the rule."""
     mode: str = "use"
@@ -88,6 +92,19 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     python: str = ""
     platform: str = ""
     packages: dict[str, str] = {}
+
+
+def manifest_of(run: RunRow) -> Manifest:
+    """Return the manifest of a run in the store, with its head.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    try:
+        manifest = msgspec.json.decode(run.manifest, type=Manifest)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise damaged(f"the manifest of run {run.name}", f"it cannot be read ({error})") from None
+    return msgspec.structs.replace(manifest, head=(run.head or b"").hex())
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -211,7 +228,7 @@ def find_earlier(store: Store, name: str | None, study: Study) -> Earlier | None
     """Return the stored record of a run of this name and study; None if the run is new."""
     for row in list_runs(store) if name is not None else ():
         if row.name == name:
-            manifest = msgspec.json.decode(row.manifest, type=Manifest)
+            manifest = manifest_of(row)
             return Earlier(row, manifest) if manifest.study == study else None
     return None
 

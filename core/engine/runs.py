@@ -409,14 +409,6 @@ class _Window:
         run, stage = self.scheduler.ledger.run_id, self.stage.name
         answers = (self.found.get(keyed.key) for keyed in self.keyed)
         return [
-            NewTrial(
-                run,
-                stage,
-                self.ordinal + place,
-                trial.id,
-                encode(trial.factors).decode(),
-                keyed.key,
-                None if found is None else found.exchange_id,
-            )
+            NewTrial(run, stage, self.ordinal + place, trial.id, encode(trial.factors).decode(), keyed.key, found)
             for place, (trial, keyed, found) in enumerate(zip(self.trials, self.keyed, answers, strict=True))
         ]

@@ -100,7 +100,7 @@ class _Import:
             with blamed(self._owner, f"probe {self._study.probe!r}"):
                 for stage in self._stages:
                     self._stage(stage, intake, run_id)
-            intake.restate(run_id, self._manifest(name))
+            intake.end_run(run_id, self._manifest(name))
         return name
 
     def _stage(self, stage: Stage, intake: Intake, run_id: int) -> None:

@@ -199,6 +199,8 @@ def _provenance(scores: Scores) -> list[tuple[str, object]]:
         ("state", scores.run.state),
         ("started", _moment(scores.run.started)),
         ("finished", _moment(scores.run.finished)),
+        ("head", manifest.head or "not recorded"),
+        *([("unproved before", _moment(scores.run.unproved))] if scores.run.unproved is not None else []),
         ("prejudge", manifest.prejudge),
         ("python", f"{manifest.python}, {manifest.platform}"),
         ("packages", packages or "not recorded"),

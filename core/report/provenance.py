@@ -98,6 +98,8 @@ def _run(run: RunRow, manifest: Manifest) -> dict[str, Any]:
         "state": run.state,
         "started": moment(run.started),
         "finished": moment(run.finished),
+        **({"head": manifest.head} if manifest.head else {}),
+        **({"unproved before": moment(run.unproved)} if run.unproved is not None else {}),
         "command": manifest.command,
         "prejudge": manifest.prejudge,
         "python": manifest.python,

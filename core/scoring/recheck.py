@@ -24,7 +24,7 @@ from ..contracts.errors import DataError, UsageError
 from ..contracts.records import AnyResponse, Scalar
 from ..engine.ledger import Ledger
 from ..engine.limiter import Limiters
-from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, new_name
+from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, manifest_of, new_name
 from ..engine.reading import First, read_answer
 from ..engine.scheduler import Scheduler
 from ..store import NewTrial, RunRow, Store, get_run, list_runs
@@ -94,7 +94,7 @@ async def recheck(catalogue: Catalogue, store: Store, run_name: str, options: Re
 class _Recheck:
     def __init__(self, catalogue: Catalogue, store: Store, run: RunRow, options: RecheckOptions) -> None:
         self._store, self._run, self._options = store, run, options
-        self._manifest = msgspec.json.decode(run.manifest, type=Manifest)
+        self._manifest = manifest_of(run)
         if self._manifest.mode in ("imported", SETTING):
             raise UsageError(
                 f"run {run.name} has no model here ({self._manifest.mode}), so it cannot be rechecked.",
@@ -150,11 +150,11 @@ class _Recheck:
         stored = {i: (q, r) for i, q, r in self._store.exchanges({trial.exchange for trial in chosen})}
         keyed = [scheduler.key(decode_request(stored[trial.exchange][0])) for trial in chosen]
         found = await scheduler.settle(keyed)
-        numbers = [found[k.key].exchange_id if k.key in found else None for k in keyed]
         rows = [
-            NewTrial(ledger.run_id, trial.stage, trial.ordinal, trial.trial, trial.factors, k.key, number)
-            for trial, k, number in zip(chosen, keyed, numbers, strict=True)
+            NewTrial(ledger.run_id, trial.stage, trial.ordinal, trial.trial, trial.factors, k.key, found.get(k.key))
+            for trial, k in zip(chosen, keyed, strict=True)
         ]
+        numbers = [None if row.answer is None else row.answer.exchange_id for row in rows]
         await ledger.add_trials(rows)
         now = self._store.responses({number for number in numbers if number is not None})
         return [

@@ -15,7 +15,7 @@ from ..contracts.csv import Table, read_table
 from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..contracts.records import Scalar
 from ..contracts.words import explained
-from ..engine.manifest import IMPORTED, Manifest
+from ..engine.manifest import IMPORTED, Manifest, manifest_of
 from ..store import RunRow, Store, get_run
 from ..store.reading import list_runs
 from .score import Scores, score, score_published
@@ -275,6 +275,6 @@ def _by_model(
     registry: Registry, published: Sequence[Published], runs: Sequence[RunRow]
 ) -> Iterator[tuple[str, RunRow]]:
     for run in runs:
-        found = published_of(registry, msgspec.json.decode(run.manifest, type=Manifest), published)
+        found = published_of(registry, manifest_of(run), published)
         if len(found) == 1:
             yield found[0], run

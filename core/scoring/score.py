@@ -18,11 +18,12 @@ from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Caveat, Measure
 from ..contracts.words import explained
-from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, new_name
+from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, manifest_of, new_name
 from ..engine.observations import observe_stage, stack, unstack
 from ..statistics.estimates import judge
 from ..store import RunRow, Store, get_run
 from ..store.names import run_name
+from ..store.repair import damage_words
 from ..store.urls import option_words
 
 ALPHA = 0.05
@@ -46,6 +47,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """The instrument and its options; empty if nothing was measured."""
     options: EveryOption = EveryOption({}, {})
     """Every option of the probe and of each metric, defaults included."""
+    damage: str = ""
+    """What is known to be damaged of the run's answers and could not be repaired; empty if nothing is."""
 
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
@@ -104,14 +107,14 @@ def score(
         DataError: the run recorded nothing yet.
     """
     run = get_run(store, name)
-    manifest = msgspec.json.decode(run.manifest, type=Manifest)
+    manifest = manifest_of(run)
     manifest = msgspec.structs.replace(manifest, study=as_made(catalogue, manifest))
     rereads = catalogue.plugins.load("probe", manifest.study.probe).options.rereads
     manifest = _remeasured(manifest, assignments or {}, rereads)
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     observations = observations_of(store, run, stages)
-    scores = Scores(run, manifest, stages, observations, {}, (), {}, ())
+    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), damage=damage_words(store, run.id))
     every = any(metric.every_stage for metric, _ in instrument.metrics.values())
     if all(observations[stage.name].is_empty() for stage in (stages if every else stages[-1:])):
         if unrecorded:
@@ -132,7 +135,7 @@ def score(
 
 def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
     """Return the observations of a run by stage, from the store alone."""
-    first = msgspec.json.decode(run.manifest, type=Manifest).refusals
+    first = manifest_of(run).refusals
     return {stage.name: observe_stage(store, run.id, stage, first) for stage in stages}
 
 

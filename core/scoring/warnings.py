@@ -34,7 +34,9 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
     """Return the warnings that a reader needs with the numbers; `place` has a command's options to find the store."""
     remeasured = scores.manifest.remeasured
     again = [AGAIN.format(options=in_words(remeasured))] if remeasured else []
+    damage = [scores.damage] if scores.damage else []
     warnings = [
+        *damage,
         *again,
         *_secret(scores),
         *_renewed(scores),

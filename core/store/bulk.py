@@ -31,6 +31,21 @@ def insert_many(
     connection.exec_driver_sql(str(statement), values)
 
 
+def plain_rows(connection: sa.Connection, query: sa.Select[Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of a query as the driver gives them, at most `size` at a time."""
+    statement = str(query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True}))
+    # SQLite's own cursor streams too, and its plain tuples take a third of the time of named rows.
+    plain = connection.dialect.name == "sqlite"
+    options = {} if plain else {"stream_results": True}
+    result = connection.exec_driver_sql(statement, execution_options=options)
+    source: Any = result.cursor if plain else result
+    try:
+        while rows := source.fetchmany(size):
+            yield rows
+    finally:
+        result.close()
+
+
 def table_of(kind: type[SQLModel]) -> sa.Table:
     """Return the SQLAlchemy table of a SQLModel class."""
     return SQLModel.metadata.tables[str(kind.__tablename__)]

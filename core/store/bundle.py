@@ -7,7 +7,6 @@ Equal content gives equal bytes: members have a fixed order and time, rows are s
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
@@ -17,13 +16,14 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..contracts.errors import UsageError
+from ..contracts.files import replaced_whole
 from .bulk import batched
 from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tried, rename, snapshot
 from .reading import RunRow
 from .store import Store
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 has no head."""
 MEMBER_ROWS = 50_000
 """Rows per Parquet member."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
@@ -49,6 +49,10 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Rows by kind."""
     content: str
     """sha256 of the content without the run's name; equal in every store that has the run."""
+    head: str = ""
+    """Head of the run, see `evidence.run_head`."""
+    unproved: float | None = None
+    """The time before which a change of its answers cannot be found, if they are older than their digests."""
 
     def facts(self, manifest: str) -> Facts:
         """Return the state and times of the run."""
@@ -64,6 +68,8 @@ class Exported(NamedTuple):
     counts: dict[str, int]
     absent: int
     """Number of images of requests that the store does not have."""
+    head: str
+    """Head of the run."""
 
 
 def export_run(store: Store, run: RunRow, path: Path) -> Exported:
@@ -71,26 +77,21 @@ def export_run(store: Store, run: RunRow, path: Path) -> Exported:
 
     Raises:
         UsageError: the file cannot be written.
+        DataError: the run is damaged.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replaced_whole(path, "Name another with --out.") as beside:
         with snapshot(store) as connection, zipfile.ZipFile(beside, "x") as archive:
-            counts, absent = _Writer(archive).write(RunContent(connection, run))
+            content = RunContent(connection, run)
+            head = content.ensure_sound().hex()
+            counts, absent = _Writer(archive, head).write(content)
         with beside.open("rb") as written:
             sha256 = hashlib.file_digest(written, "sha256").hexdigest()
-        beside.replace(path)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {str(path)!r}: {error.strerror or error}. Name another with --out.", code="file.unwritable"
-        ) from None
-    finally:
-        beside.unlink(missing_ok=True)
-    return Exported(path, sha256, counts, absent)
+    return Exported(path, sha256, counts, absent, head)
 
 
 class _Writer:
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
+    def __init__(self, archive: zipfile.ZipFile, head: str) -> None:
+        self._archive, self._head = archive, head
         self._digests: dict[str, str] = {}
 
     def write(self, content: RunContent) -> tuple[dict[str, int], int]:
@@ -112,7 +113,15 @@ class _Writer:
         counts["images"] = len(kept)
         facts = content.facts._asdict()
         del facts["manifest"]
-        head = Head(format=FORMAT, run=run.name, counts=counts, content=digest.hexdigest(), **facts)
+        head = Head(
+            format=FORMAT,
+            run=run.name,
+            counts=counts,
+            content=digest.hexdigest(),
+            head=self._head,
+            unproved=run.unproved,
+            **facts,
+        )
         self._json("bundle.json", head)
         self._json("digests.json", dict(sorted(self._digests.items())))
         return counts, len(content.images()) - len(kept)

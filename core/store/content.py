@@ -7,8 +7,8 @@ of it, because another store may have the run under another name.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,11 +16,14 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from ..contracts.errors import DataError
 from .bulk import table_of
 from .engine import translated
+from .evidence import answer_digest, bytewise, plan_order
 from .parts import unpack
 from .reachable import READ, gather_uses, images_in, names_image, stream_texts
 from .reading import RunRow
+from .run_checks import TrialCheck, record_fault
 from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, RunTrial
 
@@ -53,6 +56,15 @@ class Sent(NamedTuple):
     output_tokens: int
     latency: float
     created: float
+
+
+class Proof(NamedTuple):
+    """What shows that an exchange is as it was stored."""
+
+    digest: bytes | None
+    """None: there is none, as in a bundle, which has digests of its own."""
+    filled: float | None
+    """When the digest was made, if later than the answer."""
 
 
 class Tried(NamedTuple):
@@ -100,9 +112,22 @@ def writing(store: Store) -> Iterator[sa.Connection]:
 
 
 def rename(manifest: str, name: str) -> str:
-    """Return the manifest with this run name."""
-    fields = msgspec.json.decode(manifest)
+    """Return the manifest with this run name.
+
+    Raises:
+        DataError: the manifest is damaged.
+    """
+    try:
+        fields = msgspec.json.decode(manifest, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise damaged("a manifest", f"it cannot be read ({error})") from None
     return msgspec.json.encode(fields | {"run": name}, order="sorted").decode()
+
+
+def damaged(what: str, problem: str) -> DataError:
+    """Return the error of a damaged row of a store."""
+    mend = "`prejudge cache verify` names every damaged row; `prejudge cache repair --from` restores them."
+    return DataError(f"the store is damaged: {what}: {problem}. {mend}", code="store.row-damaged")
 
 
 def facts_of(run: RunRow) -> Facts:
@@ -138,6 +163,19 @@ class RunContent:
         self._uses = exchange.c.id.in_(sa.select(self._used.c.id))
         self._places = new_places(connection)
 
+    def ensure_sound(self) -> bytes:
+        """Check the run's record and trials, and return its head; `exchanges` checks the answers.
+
+        Raises:
+            DataError: something was changed.
+        """
+        trials = TrialCheck(self.connection, self.run)
+        if faults := list(trials.faults()):
+            raise damaged(f"run {self.run.name}, {faults[0].where}", faults[0].problem)
+        if (problem := record_fault(self.connection, self.run)) is not None:
+            raise damaged(f"run {self.run.name}", problem)
+        return trials.head
+
     def identities(self) -> list[tuple[bytes, str]]:
         """Return (digest, canonical identity) of each model that answered."""
         exchange, model = table_of(Exchange), table_of(Model)
@@ -150,10 +188,13 @@ class RunContent:
         exchange, place = table_of(Exchange), 0
         response = sa.collate(exchange.c.response, bytewise(self.connection))
         order = (exchange.c.key, exchange.c.created, response, exchange.c.id)
-        for numbers, rows in stream_exchanges(self.connection, self._uses, order):
-            self._places[numbers] = np.arange(place, place + len(rows))
-            place += len(rows)
-            yield rows
+        with closing(stream_exchanges(self.connection, self._uses, order)) as parts:
+            for numbers, rows, proofs in parts:
+                for row, proof in zip(rows, proofs, strict=True):
+                    ensure_same(row, proof)
+                self._places[numbers] = np.arange(place, place + len(rows))
+                place += len(rows)
+                yield rows
 
     def trials(self) -> Iterator[list[Tried]]:
         """Yield the trials in parts, by stage and then in plan order."""
@@ -198,35 +239,38 @@ def new_places(connection: sa.Connection) -> Places:
     return np.full(most + 1, -1, dtype=np.int64)
 
 
+def ensure_same(row: Sent, proof: Proof) -> None:
+    """Refuse an exchange that is not as it was stored.
+
+    Raises:
+        DataError: it was changed.
+    """
+    if proof.digest is not None and answer_digest(row.key, row.operation, *row[4:]) != proof.digest:
+        raise damaged(f"the answer to the key {row.key.hex()[:12]}", "it does not match its digest")
+
+
 def stream_exchanges(
     connection: sa.Connection, where: sa.ColumnElement[bool], order: Iterable[sa.ColumnElement[Any]]
-) -> Iterator[tuple[list[int], list[Sent]]]:
-    """Yield the ids and full rows of exchanges, in parts."""
+) -> Generator[tuple[list[int], list[Sent], list[Proof]]]:
+    """Yield the ids, full rows and proofs of exchanges, in parts."""
     exchange, model = table_of(Exchange), table_of(Model)
     columns = [model.c.digest if name == "identity" else exchange.c[name] for name in Sent._fields]
-    query = sa.select(exchange.c.id, *columns).join_from(exchange, model).where(where).order_by(*order)
-    for rows in connection.execute(query, execution_options={"yield_per": READ}).partitions():
-        requests = unpack(connection, (row.request for row in rows))
-        sent = [
-            Sent(bytes(row[1]), bytes(row[2]), row[3], request, *row[5:])
-            for row, request in zip(rows, requests, strict=True)
-        ]
-        yield [row[0] for row in rows], sent
+    proof = [exchange.c[name] for name in Proof._fields]
+    query = sa.select(exchange.c.id, *columns, *proof).join_from(exchange, model).where(where).order_by(*order)
+    with closing(connection.execute(query, execution_options={"yield_per": READ})) as result:
+        for rows in result.partitions():
+            requests = unpack(connection, (row.request for row in rows))
+            sent = [
+                Sent(bytes(row[1]), bytes(row[2]), row[3], request, *row[5:-2])
+                for row, request in zip(rows, requests, strict=True)
+            ]
+            yield [row[0] for row in rows], sent, [Proof(row[-2] or b"", row[-1]) for row in rows]
 
 
 def stream_trials_of(connection: sa.Connection, run_id: int, places: Places) -> Iterator[list[Tried]]:
     """Yield a run's trials with the indexes of their exchanges."""
     trials = table_of(RunTrial)
     columns = [trials.c[name] for name in Tried._fields[:-1]]
-    query = (
-        sa.select(*columns, trials.c.exchange_id)
-        .where(trials.c.run_id == run_id)
-        .order_by(sa.collate(trials.c.stage, bytewise(connection)), trials.c.ordinal)
-    )
+    query = sa.select(*columns, trials.c.exchange_id).where(trials.c.run_id == run_id).order_by(*plan_order(connection))
     for rows in connection.execute(query, execution_options={"yield_per": READ}).partitions():
         yield [Tried(*row[:4], bytes(row[4]), None if row[5] is None else int(places[row[5]])) for row in rows]
-
-
-def bytewise(connection: sa.Connection) -> str:
-    """Return the collation with Python's order, so that all databases sort equally."""
-    return "BINARY" if connection.dialect.name == "sqlite" else "C"

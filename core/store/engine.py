@@ -21,6 +21,7 @@ from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from ..contracts.errors import DataError, StoreError
 from .file_watch import watch
+from .fill import fill, is_filling
 from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
 from .urls import show, store_url
 
@@ -41,9 +42,10 @@ def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
     with translated(url):
         engine = _create(url)
         try:
-            if not writable:
-                _check_schema(schema_number(engine), url)
-            migrate(engine.execution_options(immediate=True))
+            if writable or _is_older(engine, url):
+                writer = engine.execution_options(immediate=True)
+                migrate(writer)
+                fill(writer)
         except BaseException:
             engine.dispose()
             raise
@@ -94,6 +96,10 @@ def _explain(url: sa.URL, problem: str) -> StoreError:
             "run.running",
             "already has trials of this run: another process resumed it. Let that process finish.",
         ),
+        "decode to UTF-8": (
+            "store.row-damaged",
+            "holds text that is no text. `prejudge cache verify` names the rows; restore them from a copy.",
+        ),
         "malformed": ("store.damaged", "is damaged. Restore it from a backup, or name another with --store."),
     }
     failed = ("store.failed", f"failed: {' '.join(problem.split())}")
@@ -101,19 +107,27 @@ def _explain(url: sa.URL, problem: str) -> StoreError:
     return StoreError(f"the store {show(url)} {mend}", code=code)
 
 
-def _check_schema(number: int, url: sa.URL) -> None:
-    """Refuse to read what has no runs, and an older schema that cannot be brought up to date."""
+def _is_older(engine: Engine, url: sa.URL) -> bool:
+    """Return whether a store has to be brought up to date before it is read.
+
+    Raises:
+        StoreError: it cannot be, because it is read-only; or it has no runs, or is of a newer version.
+    """
+    number = schema_number(engine)
     refuse_newer(number, len(MIGRATIONS), url)
     if number == 0:
         raise StoreError(
             f"the store {show(url)} is empty. Run a study first, or name one with --store.", code="store.empty"
         )
-    if number < len(MIGRATIONS) and _is_file(url) and not _may_write(Path(str(url.database))):
+    if number == len(MIGRATIONS) and not is_filling(engine):
+        return False
+    if _is_file(url) and not _may_write(Path(str(url.database))):
         raise StoreError(
             f"the store {show(url)} is of an older prejudge, and read-only: it cannot be updated. Copy it to a folder "
             "that can be written, and name the copy with --store.",
             code="store.older",
         )
+    return True
 
 
 def _may_write(path: Path) -> bool:

@@ -20,15 +20,16 @@ from ..contracts.adapter import Identity
 from ..contracts.canonical import encode, identity_digest
 from ..contracts.errors import DataError
 from ..contracts.records import Scalar
-from .bulk import LOOKUP, insert_many, table_of
+from .bulk import LOOKUP, batched, insert_many, table_of
 from .checks import fault_of
-from .content import Facts, Failed, Picture, Sent, Tried, rename
+from .content import Facts, Failed, Picture, Proof, Sent, Tried, ensure_same, rename
+from .evidence import answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
 from .names import run_name
 from .parts import Parts
 from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial
 
 _factors: msgspec.json.Decoder[dict[str, Scalar]] = msgspec.json.Decoder(dict[str, Scalar])
-_COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:])
+_COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:], "digest", "filled")
 
 
 class _Here(NamedTuple):
@@ -64,29 +65,37 @@ class Intake:
             if found is None:
                 row = {"digest": digest, "identity": identity, "created": time.time()}
                 found = self.connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one()
+                tally(self.connection, "model", [weigh(digest, row["created"])])
             self._models[digest] = int(found)
 
-    def exchanges(self, rows: Sequence[Sent]) -> list[int]:
-        """Copy exchanges, and return their ids in this store.
+    def exchanges(self, rows: Sequence[Sent], proofs: Sequence[Proof] | None = None) -> list[int]:
+        """Copy exchanges, and return their ids in this store; without proofs, the digests are made here.
 
         Raises:
-            DataError: an exchange is inconsistent.
+            DataError: an exchange is inconsistent, or does not match its proof.
         """
+        proofs = [Proof(None, None)] * len(rows) if proofs is None else proofs
         if len(rows) > LOOKUP:
-            parts = (rows[start : start + LOOKUP] for start in range(0, len(rows), LOOKUP))
-            return [number for part in parts for number in self.exchanges(part)]
-        for row in rows:
+            parts = (slice(start, start + LOOKUP) for start in range(0, len(rows), LOOKUP))
+            return [number for part in parts for number in self.exchanges(rows[part], proofs[part])]
+        for row, proof in zip(rows, proofs, strict=True):
             ensure_whole(row, self._models)
+            ensure_same(row, proof)
         here = self._here({row.key for row in rows})
         numbered = {(row.key, known.answer): known.id for row in rows for known in here.get(row.key, ())}
+        filled = {(row.key, _answer(row)): proof.filled for row, proof in zip(rows, proofs, strict=True)}
         new = list({(row.key, _answer(row)): row for row in rows if (row.key, _answer(row)) not in numbered}.values())
         requests, met = self._parts.pack(self.connection, [row.request for row in new])
         generations = self._generations(new, here)
+        digests = [answer_digest(row.key, row.operation, *row[4:]) for row in new]
+        late = [filled[row.key, _answer(row)] for row in new]
         fresh = [
-            (row.key, generation, self._models[row.identity], row.operation, request, *row[4:])
-            for row, generation, request in zip(new, generations, requests, strict=True)
+            (row.key, generation, self._models[row.identity], row.operation, request, *row[4:], digest, when)
+            for row, generation, request, digest, when in zip(new, generations, requests, digests, late, strict=True)
         ]
         insert_many(self.connection, table_of(Exchange), _COLUMNS, fresh)
+        tally(self.connection, "exchange", map(weigh_exchange, digests, generations))
+        tally(self.connection, "unproved", (0 for when in late if when is not None))
         self._parts.remember(met)
         self.added["exchanges"] += len(new)
         made = self._here({row.key for row in new})
@@ -99,6 +108,7 @@ class Intake:
         known = set(self.connection.scalars(sa.select(table.c.exchange_id)))
         new = [row for row in dict(rows).items() if row[0] not in known]
         insert_many(self.connection, table, ("exchange_id", "outcome"), new)
+        tally(self.connection, "renewal", (weigh(*row) for row in new))
 
     def pictures(self, rows: Iterable[Picture]) -> None:
         """Copy images.
@@ -116,6 +126,7 @@ class Intake:
             if self.connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == picture.sha256)) is None:
                 row = picture._asdict() | {"created": time.time()}
                 self.connection.execute(sa.insert(table).values(row))
+                tally(self.connection, "blob", [weigh(picture.sha256, picture.media_type, row["created"])])
                 self.added["images"] += 1
 
     def begin_run(self, name: str, facts: Facts) -> int:
@@ -132,12 +143,15 @@ class Intake:
         table = table_of(Run)
         values = facts._asdict() | {"name": name, "manifest": rename(facts.manifest, name)}
         self.added["runs"] += 1
+        tally(self.connection, "run", [weigh(name)])
         return int(self.connection.execute(sa.insert(table).values(values).returning(table.c.id)).scalar_one())
 
-    def restate(self, run_id: int, manifest: str) -> None:
-        """Replace the manifest of a run that this intake copied."""
+    def end_run(self, run_id: int, manifest: str | None = None) -> bytes | None:
+        """Seal a run whose trials and failures were copied, with this manifest if given, and return its head."""
         table = table_of(Run)
-        self.connection.execute(sa.update(table).where(table.c.id == run_id).values(manifest=manifest))
+        if manifest is not None:
+            self.connection.execute(sa.update(table).where(table.c.id == run_id).values(manifest=manifest))
+        return seal(self.connection, run_id)
 
     def trials(self, run_id: int, rows: Iterable[Tried]) -> None:
         """Copy trials; their exchanges are ids of this store.
@@ -148,8 +162,17 @@ class Intake:
         rows = list(rows)
         for row in rows:
             _ensure_factors(row)
-        columns = ("run_id", *Tried._fields[:-1], "exchange_id")
-        insert_many(self.connection, table_of(RunTrial), columns, [(run_id, *row) for row in rows])
+        columns = ("run_id", *Tried._fields[:-1], "exchange_id", "digest")
+        answers = self._digests({row.exchange for row in rows if row.exchange is not None})
+        fresh = [(run_id, *row, trial_digest(*row[:5], answers.get(row.exchange))) for row in rows]
+        insert_many(self.connection, table_of(RunTrial), columns, fresh)
+
+    def _digests(self, numbers: set[int]) -> dict[int | None, bytes]:
+        table = table_of(Exchange)
+        query, found = sa.select(table.c.id, table.c.digest), dict[int | None, bytes]()
+        for some in batched(numbers, LOOKUP):
+            found.update((number, bytes(d)) for number, d in self.connection.execute(query.where(table.c.id.in_(some))))
+        return found
 
     def failures(self, run_id: int, rows: Iterable[Failed]) -> None:
         """Copy failed calls."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import count
 from typing import NamedTuple
 
@@ -9,7 +10,17 @@ import sqlalchemy as sa
 
 from ..contracts.errors import UsageError
 from .bulk import table_of
-from .content import Picture, Places, RunContent, new_places, snapshot, stream_exchanges, stream_trials_of, writing
+from .content import (
+    Picture,
+    Places,
+    RunContent,
+    damaged,
+    new_places,
+    snapshot,
+    stream_exchanges,
+    stream_trials_of,
+    writing,
+)
 from .intake import Intake
 from .names import run_name
 from .reading import RunRow, runs_of
@@ -87,16 +98,21 @@ def _exchanges(source: sa.Connection, intake: Intake) -> Places:
     generations = source.scalars(sa.select(exchange.c.generation).distinct().order_by(exchange.c.generation)).all()
     for generation in generations:
         # In order of id, so that answers to one key keep their order.
-        for there, rows in stream_exchanges(source, exchange.c.generation == generation, [exchange.c.id]):
-            numbers[there] = intake.exchanges(rows)
+        with closing(stream_exchanges(source, exchange.c.generation == generation, [exchange.c.id])) as parts:
+            for there, rows, proofs in parts:
+                numbers[there] = intake.exchanges(rows, proofs)
     intake.renewals((int(numbers[number]), outcome) for number, outcome in source.execute(sa.select(table_of(Renewal))))
     return numbers
 
 
 def _run(source: sa.Connection, intake: Intake, run: RunRow, name: str, numbers: Places) -> None:
     content = RunContent(source, run)
+    content.ensure_sound()
     run_id = intake.begin_run(name, content.facts)
     for rows in stream_trials_of(source, run.id, numbers):
         # The indexes of these trials are ids of this store already.
         intake.trials(run_id, rows)
     intake.failures(run_id, content.failures())
+    head = intake.end_run(run_id)
+    if run.head is not None and head != run.head:
+        raise damaged(f"run {run.name}", "its trials are not those that were recorded")

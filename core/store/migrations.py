@@ -163,12 +163,54 @@ def m005_renewals(connection: Connection) -> None:
     ).create(connection)
 
 
+def m006_evidence(connection: Connection) -> None:
+    """Add digests; those of existing rows are made afterwards, in parts (`fill`)."""
+    columns = {
+        "exchange": (sa.Column("digest", sa.LargeBinary), sa.Column("filled", sa.Float)),
+        "run": (
+            sa.Column("head", sa.LargeBinary),
+            sa.Column("record", sa.LargeBinary),
+            sa.Column("unproved", sa.Float),
+        ),
+        "run_trial": (sa.Column("digest", sa.LargeBinary),),
+    }
+    for table, added in columns.items():
+        for column in added:
+            kind = column.type.compile(connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column.name} {kind}")
+    frozen = sa.MetaData()
+    tally = sa.Table(
+        "tally",
+        frozen,
+        sa.Column("kind", sa.Text, primary_key=True),
+        sa.Column("rows", sa.BigInteger, nullable=False),
+        sa.Column("weight", sa.BigInteger, nullable=False),
+    )
+    sa.Table(
+        "damage",
+        frozen,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("exchange_id", sa.Integer),
+        sa.Column("run_id", sa.Integer),
+        sa.Column("place", sa.Text, nullable=False),
+        sa.Column("problem", sa.Text, nullable=False),
+        sa.Column("found", sa.Float, nullable=False),
+    )
+    frozen.create_all(connection)
+    kinds = ("exchange", "blob", "model", "run", "renewal", "unproved")
+    connection.execute(sa.insert(tally), [{"kind": kind, "rows": 0, "weight": 0} for kind in kinds])
+    tables = ("exchange", "blob", "model", "run")
+    if any(connection.exec_driver_sql(f"SELECT 1 FROM {table} LIMIT 1").first() for table in tables):
+        connection.execute(sa.insert(tally).values(kind="filling", rows=0, weight=0))
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m001_first,
     m002_parts,
     m003_claims,
     m004_holders,
     m005_renewals,
+    m006_evidence,
 )
 
 _applied = sa.Table(

@@ -36,7 +36,7 @@ class Parts:
 
     def pack(self, connection: sa.Connection, requests: Sequence[str]) -> tuple[list[str], Mapping[str, int]]:
         """Return requests in stored form, and the parts for `remember` after the commit."""
-        counts = Counter(text for request in requests for text in _long(request))
+        counts = Counter(text for request in requests for text in long_texts(request))
         met = self._find(connection, [text for text in counts if text not in self._numbers])
         met |= _add(connection, [text for text, n in counts.items() if n > 1 and not self._knows(text, met)])
         numbers = {text: number for text in counts if (number := self._number(text, met)) is not None}
@@ -58,7 +58,7 @@ class Parts:
     def _find(self, connection: sa.Connection, texts: Sequence[str]) -> dict[str, int]:
         table = table_of(Part)
         found: dict[bytes, int] = {}
-        digests = {_digest(text): text for text in texts}
+        digests = {text_digest(text): text for text in texts}
         for some in batched(digests, LOOKUP):
             query = sa.select(table.c.digest, table.c.id).where(table.c.digest.in_(some))
             found.update((bytes(digest), number) for digest, number in connection.execute(query))
@@ -82,7 +82,8 @@ def part_numbers(request: str) -> set[int]:
     return {int(number) for number in _PART.findall(request)}
 
 
-def _long(request: str) -> list[str]:
+def long_texts(request: str) -> list[str]:
+    """Return the texts of a request that may be stored once, as JSON."""
     return [text for text in _TEXT.findall(request) if len(text) >= SHORTEST]
 
 
@@ -98,10 +99,11 @@ def _add(connection: sa.Connection, texts: Sequence[str]) -> dict[str, int]:
     table = table_of(Part)
     added = {}
     for text in texts:
-        row = {"digest": _digest(text), "literal": text}
+        row = {"digest": text_digest(text), "literal": text}
         added[text] = int(connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one())
     return added
 
 
-def _digest(text: str) -> bytes:
+def text_digest(text: str) -> bytes:
+    """Return the digest of a shared text."""
     return hashlib.sha256(text.encode()).digest()

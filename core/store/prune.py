@@ -11,13 +11,14 @@ from ..contracts.errors import UsageError
 from .bulk import LOOKUP, batched, table_of
 from .content import writing
 from .engine import translated
+from .evidence import tally, weights_of
 from .holders import held
 from .names import run_name
 from .parts import part_numbers
 from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
 from .reading import RunRow
 from .store import Store
-from .tables import Attempt, Blob, Exchange, Holder, Model, Part, Renewal, Run, RunTrial
+from .tables import Attempt, Blob, Damage, Exchange, Holder, Model, Part, Renewal, Run, RunTrial
 
 T = TypeVar("T", int, str)
 
@@ -90,7 +91,9 @@ def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Go
     gone = _gone(connection, run, options)
     goes, stays = exchange.c.id.in_(sa.select(gone.c.id)), exchange.c.id.not_in(sa.select(gone.c.id))
     renewals = table_of(Renewal)
-    connection.execute(sa.delete(renewals).where(renewals.c.exchange_id.in_(sa.select(gone.c.id))))
+    renewed = renewals.c.exchange_id.in_(sa.select(gone.c.id))
+    tally(connection, "renewal", weights_of(connection, "renewal", renewed), -1)
+    connection.execute(sa.delete(renewals).where(renewed))
     images = _images(connection, goes, stays)
     parts = _parts(connection, goes, stays)
     size = connection.scalar(
@@ -98,6 +101,7 @@ def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Go
     )
     size = (size or 0) + sum(_sizes(connection, images))
     models = connection.scalars(sa.select(exchange.c.model_id).where(goes).distinct()).all()
+    _forget(connection, run, goes, images)
     rows = ((trials, trials.c.run_id == run.id), (attempts, attempts.c.run_id == run.id), (exchange, goes))
     tried, failed, answered = (connection.execute(sa.delete(table).where(where)).rowcount for table, where in rows)
     _remove_models(connection, models)
@@ -115,7 +119,22 @@ def _remove_models(connection: sa.Connection, numbers: Sequence[int]) -> None:
     """Remove models without any remaining answer."""
     model, exchange = table_of(Model), table_of(Exchange)
     still = sa.select(exchange.c.model_id).distinct()
-    connection.execute(sa.delete(model).where(model.c.id.in_(numbers), model.c.id.not_in(still)))
+    gone = sa.and_(model.c.id.in_(numbers), model.c.id.not_in(still))
+    tally(connection, "model", weights_of(connection, "model", gone), -1)
+    connection.execute(sa.delete(model).where(gone))
+
+
+def _forget(connection: sa.Connection, run: RunRow, goes: sa.ColumnElement[bool], images: Sequence[str]) -> None:
+    """Take rows that will be removed out of the tallies and of the list of damage."""
+    exchange, runs, blob, damage = table_of(Exchange), table_of(Run), table_of(Blob), table_of(Damage)
+    tally(connection, "exchange", weights_of(connection, "exchange", goes), -1)
+    late = connection.execute(sa.select(exchange.c.id).where(goes, exchange.c.filled.is_not(None)))
+    tally(connection, "unproved", (0 for _ in late), -1)
+    tally(connection, "run", weights_of(connection, "run", runs.c.id == run.id), -1)
+    for names in batched(images, LOOKUP):
+        tally(connection, "blob", weights_of(connection, "blob", blob.c.sha256.in_(names)), -1)
+    gone = sa.select(exchange.c.id).where(goes)
+    connection.execute(sa.delete(damage).where(sa.or_(damage.c.run_id == run.id, damage.c.exchange_id.in_(gone))))
 
 
 def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOptions) -> None:

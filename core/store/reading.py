@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from ..contracts.canonical import decode_request, encode, question_of, request_key
 from ..contracts.errors import DataError, UnknownNameError
 from ..contracts.records import AnyRequest
-from .bulk import LOOKUP, batched, table_of
+from .bulk import LOOKUP, batched, plain_rows, table_of
 from .engine import translated
 from .names import RunName, run_name
 from .parts import unpack
@@ -44,6 +44,10 @@ class RunRow(NamedTuple):
     manifest: str
     started: float
     finished: float | None
+    head: bytes | None = None
+    """See `evidence.run_head`."""
+    unproved: float | None = None
+    """The time before which a change of its answers cannot be found, if they are older than their digests."""
 
 
 def list_runs(store: Store) -> list[RunRow]:
@@ -98,13 +102,8 @@ def stream_trials(store: Store, run_id: int, stage: str) -> Iterator[pl.DataFram
         .where(trials.c.run_id == run_id, trials.c.stage == stage)
         .order_by(trials.c.ordinal)
     )
-    statement = str(query.compile(dialect=store.engine.dialect, compile_kwargs={"literal_binds": True}))
     with translated(store.url), store.engine.connect() as connection:
-        # SQLite's own cursor streams too, and its plain tuples take a third of the time of named rows.
-        plain = store.engine.dialect.name == "sqlite"
-        result = connection.execution_options(stream_results=not plain).exec_driver_sql(statement)
-        source = result.cursor if plain else result
-        while rows := source.fetchmany(STREAMED):
+        for rows in plain_rows(connection, query, STREAMED):
             yield pl.DataFrame(rows, schema=TRIAL_SCHEMA, orient="row")
 
 

@@ -22,10 +22,11 @@ from ..contracts.canonical import encode, identity_digest
 from ..contracts.errors import DataError, StoreError
 from .bulk import LOOKUP, batched, insert_many, table_of
 from .engine import lacks_file, open_engine, translated
+from .evidence import answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
 from .holders import Holds, ensure_free
 from .names import run_name
 from .parts import Parts, unpack
-from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial
+from .tables import Attempt, Blob, Damage, Exchange, Model, Renewal, Run, RunTrial
 from .urls import store_url
 
 NONE: Mapping[bytes, str] = MappingProxyType({})
@@ -38,6 +39,8 @@ class Found(NamedTuple):
     status: str
     new: bool = False
     """Whether the call that returns it has stored it."""
+    digest: bytes | None = None
+    """See `evidence.answer_digest`."""
 
 
 class NewExchange(NamedTuple):
@@ -63,7 +66,7 @@ class Failure(NamedTuple):
 
 
 class NewTrial(NamedTuple):
-    """A trial of a run to record: the columns of `RunTrial`."""
+    """A trial of a run to record."""
 
     run_id: int
     stage: str
@@ -71,7 +74,7 @@ class NewTrial(NamedTuple):
     trial: str
     factors: str
     key: bytes
-    exchange_id: int | None
+    answer: Found | None
 
 
 class Store:
@@ -118,6 +121,7 @@ class Store:
             if found is None:
                 row = {"digest": digest, "identity": encode(identity).decode(), "created": time.time()}
                 found = _insert_one(connection, table, row)
+                tally(connection, "model", [weigh(digest, row["created"])])
             return int(found)
 
     def find(self, keys: Iterable[bytes], since: float | None = None) -> dict[bytes, Found]:
@@ -129,9 +133,10 @@ class Store:
         latest: dict[bytes, tuple[int, Found]] = {}
         with translated(self.url), self.engine.connect() as connection:
             for part in batched(keys, LOOKUP):
-                for key, number, status, generation in connection.exec_driver_sql(self._lookup(len(part)), tuple(part)):
+                rows = connection.exec_driver_sql(self._lookup(len(part)), tuple(part))
+                for key, number, status, generation, digest in rows:
                     if key not in latest or generation > latest[key][0]:
-                        latest[bytes(key)] = generation, Found(number, status)
+                        latest[bytes(key)] = generation, Found(number, status, False, digest)
         return {key: found for key, (_, found) in latest.items()}
 
     def older(self, exchange_ids: Iterable[int], than: float) -> set[int]:
@@ -145,12 +150,12 @@ class Store:
     def _lookup(self, keys: int) -> str:
         # Plain SQL: SQLAlchemy builds a statement with thousands of parameters more slowly than it is answered.
         mark = "?" if self.engine.dialect.paramstyle == "qmark" else "%s"
-        return f"SELECT key, id, status, generation FROM exchange WHERE key IN ({', '.join([mark] * keys)})"
+        return f"SELECT key, id, status, generation, digest FROM exchange WHERE key IN ({', '.join([mark] * keys)})"
 
     def _generations(self, connection: sa.Connection, keys: list[bytes]) -> dict[bytes, int]:
         last: dict[bytes, int] = {}
         for some in batched(keys, LOOKUP):
-            for key, _, _, generation in connection.exec_driver_sql(self._lookup(len(some)), tuple(some)):
+            for key, _, _, generation, _ in connection.exec_driver_sql(self._lookup(len(some)), tuple(some)):
                 last[bytes(key)] = max(generation, last.get(bytes(key), 0))
         return last
 
@@ -195,13 +200,18 @@ class Store:
             last = self._generations(connection, [row.key for row in rows])
             new = [row for row in rows if row.key in anew or row.key not in last]
             requests, met = self._parts.pack(connection, [row.request.decode() for row in new])
-            fresh = [
-                (*row[:3], request, row.response.decode(), *row[5:], last.get(row.key, -1) + 1, now)
-                for row, request in zip(new, requests, strict=True)
-            ]
-            insert_many(connection, table, (*NewExchange._fields, "generation", "created"), fresh)
+            fresh, weights = [], []
+            for row, request in zip(new, requests, strict=True):
+                response, generation = row.response.decode(), last.get(row.key, -1) + 1
+                digest = answer_digest(row.key, row.operation, response, *row[5:], now)
+                fresh.append((*row[:3], request, response, *row[5:], generation, now, digest))
+                weights.append(weigh_exchange(digest, generation))
+            insert_many(connection, table, (*NewExchange._fields, "generation", "created", "digest"), fresh)
+            tally(connection, "exchange", weights)
             renewed = {row.key: anew[row.key] for row in new if anew.get(row.key)}
-            insert_many(connection, table_of(Renewal), ("exchange_id", "outcome"), self._latest(connection, renewed))
+            latest = list(self._latest(connection, renewed)) if renewed else []
+            insert_many(connection, table_of(Renewal), ("exchange_id", "outcome"), latest)
+            tally(connection, "renewal", (weigh(*row) for row in latest))
         self._parts.remember(met)
         stored = {row.key for row in new}
         return {key: found._replace(new=key in stored) for key, found in self.find(row.key for row in rows).items()}
@@ -218,10 +228,11 @@ class Store:
         Raises:
             StoreError: another process has taken over the run.
         """
+        columns = (*NewTrial._fields[:-1], "exchange_id", "digest")
         if rows:
             with translated(self.url), self._writer.begin() as connection:
                 self.holds.ensure(connection, rows[0].run_id)
-                insert_many(connection, table_of(RunTrial), NewTrial._fields, rows)
+                insert_many(connection, table_of(RunTrial), columns, [_recorded(row) for row in rows])
 
     def keep(self, data: bytes, media_type: str) -> str:
         """Store bytes under their sha256 (hex), which is returned; existing bytes are kept."""
@@ -230,6 +241,7 @@ class Store:
             if connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == sha256)) is None:
                 row = {"sha256": sha256, "media_type": media_type, "data": data, "created": time.time()}
                 connection.execute(sa.insert(table).values(row))
+                tally(connection, "blob", [weigh(sha256, media_type, row["created"])])
         return sha256
 
     def blob(self, sha256: str) -> bytes:
@@ -263,14 +275,16 @@ class Store:
         Raises:
             StoreError: another process is at work on the run, or was since `earlier` was read; nothing was changed.
         """
-        table, trials = table_of(Run), table_of(RunTrial)
+        table, trials, damage = table_of(Run), table_of(RunTrial), table_of(Damage)
         self._parts = Parts()  # `prune` may have removed parts while no run was running
         with translated(self.url), self._writer.begin() as connection:
             values: dict[str, Any] = {"study": study, "state": "running", "manifest": manifest.decode()}
             values["finished"] = None
             if (found := _run_named(connection, name)) is None:
                 run_id = _insert_one(connection, table, values | {"name": name, "started": time.time()})
+                tally(connection, "run", [weigh(name)])
                 self.holds.take(connection, run_id)
+                seal(connection, run_id)
                 return run_id
             ensure_free(connection, found.id)
             if earlier is not None and found.manifest != earlier:
@@ -280,7 +294,9 @@ class Store:
                 )
             self.holds.take(connection, found.id)
             connection.execute(sa.delete(trials).where(trials.c.run_id == found.id))
+            connection.execute(sa.delete(damage).where(damage.c.run_id == found.id))  # it is recorded anew
             connection.execute(sa.update(table).where(table.c.id == found.id).values(values))
+            seal(connection, found.id)
             return int(found.id)
 
     def end_run(self, run_id: int, state: str, manifest: bytes, finished: float | None = None) -> None:
@@ -295,6 +311,7 @@ class Store:
         with translated(self.url), self._writer.begin() as connection:
             self.holds.ensure(connection, run_id)
             connection.execute(sa.update(table).where(table.c.id == run_id).values(values))
+            seal(connection, run_id)
             self.holds.leave(connection, run_id)
 
     def _insert(self, kind: type[SQLModel], names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
@@ -310,6 +327,11 @@ def _run_named(connection: sa.Connection, name: str) -> sa.Row[Any, Any, Any] | 
     found = next((row.id for row in known if run_name(row.name) == name), None)
     query = sa.select(table.c.id, table.c.name, table.c.manifest).where(table.c.id == found)
     return None if found is None else connection.execute(query).one()
+
+
+def _recorded(row: NewTrial) -> tuple[Any, ...]:
+    number, digest = (None, None) if row.answer is None else (row.answer.exchange_id, row.answer.digest)
+    return (*row[:-1], number, trial_digest(*row[1:-1], digest))
 
 
 def _storable(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Index, LargeBinary, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Index, LargeBinary, Text, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
 
@@ -62,6 +62,10 @@ class Exchange(SQLModel, table=True):
     latency: float
     """Seconds the call took, shared by all requests of its batch."""
     created: float
+    digest: bytes | None = Field(default=None, sa_type=LargeBinary)
+    """See `evidence.answer_digest`. NULL only until an older store is filled."""
+    filled: float | None = None
+    """When the digest was made, if later than the answer: what changed before cannot be found."""
 
 
 class Renewal(SQLModel, table=True):
@@ -95,6 +99,12 @@ class Run(SQLModel, table=True):
     started: float
     finished: float | None = None
     """NULL until the run ends."""
+    head: bytes | None = Field(default=None, sa_type=LargeBinary)
+    """See `evidence.run_head`. NULL until the run ends."""
+    record: bytes | None = Field(default=None, sa_type=LargeBinary)
+    """See `evidence.record_digest`."""
+    unproved: float | None = None
+    """The latest `filled` of its exchanges."""
 
 
 class RunTrial(SQLModel, table=True):
@@ -113,6 +123,8 @@ class RunTrial(SQLModel, table=True):
     key: bytes = Field(sa_type=LargeBinary)
     exchange_id: int | None = Field(default=None, foreign_key="exchange.id")
     """NULL if the model did not answer; see the table `attempt`."""
+    digest: bytes | None = Field(default=None, sa_type=LargeBinary)
+    """See `evidence.trial_digest`."""
 
 
 class Attempt(SQLModel, table=True):
@@ -166,3 +178,26 @@ class Claim(SQLModel, table=True):
 
     key: bytes = Field(primary_key=True, sa_type=LargeBinary)
     worker_id: int = Field(foreign_key="worker.id")
+
+
+class Tally(SQLModel, table=True):
+    """What a table holds, so that rows that were removed or added are noticed; see `evidence.weigh`."""
+
+    kind: str = Field(primary_key=True, sa_type=Text)
+    """A table; `unproved`, exchanges with a later digest; or, until an older store is filled, `filling`."""
+    rows: int = Field(sa_type=BigInteger)
+    weight: int = Field(sa_type=BigInteger)
+    """Sum of the rows' weights."""
+
+
+class Damage(SQLModel, table=True):
+    """A row that `cache repair` could not repair."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    exchange_id: int | None = None
+    """The answer that is damaged, or whose image or model is."""
+    run_id: int | None = None
+    """The run whose manifest, trials or failures are damaged."""
+    place: str = Field(sa_type=Text)
+    problem: str = Field(sa_type=Text)
+    found: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ import polars as pl
 
 from ..contracts.errors import DataError
 from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
-from .content import ContentDigest, Failed, Picture, Places, RunContent, Sent, Tried, writing
+from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, writing
 from .intake import Intake
 from .reading import RunRow, runs_of
 from .store import Store
@@ -26,6 +27,7 @@ from .store import Store
 _MEMBER = re.compile(
     r"(?:bundle|manifest|identities|blobs|digests)\.json|(?:exchanges|trials|attempts)/\d{5}\.parquet|blobs/[0-9a-f]{64}"
 )
+FORMATS = (1, FORMAT)
 NEEDED = ("bundle.json", "manifest.json", "identities.json", "blobs.json")
 SHOWN = 5
 BLOCK = 1 << 20
@@ -117,12 +119,15 @@ class Bundle:
             raise self._fault(f"different from digests.json: {_some(differing)}", "bundle.digest")
 
     def _check_format(self) -> None:
-        if self.head.format != FORMAT:
+        if self.head.format not in FORMATS:
             mend = "pip install -U prejudge" if self.head.format > FORMAT else "export it again"
+            read = " and ".join(map(str, FORMATS))
             raise DataError(
-                f"{self.path} has format {self.head.format}; this version reads format {FORMAT}. To fix it: {mend}",
+                f"{self.path} has format {self.head.format}; this version reads the formats {read}. To fix it: {mend}",
                 code="bundle.format",
             )
+        if self.head.format > 1 and not re.fullmatch("[0-9a-f]{64}", self.head.head):
+            raise self._fault(f"bundle.json has the head {self.head.head[:80]!r}", "bundle.content")
 
     def _names(self, pattern: str) -> list[str]:
         return sorted(name for name in self._archive.namelist() if re.fullmatch(pattern, name))
@@ -203,6 +208,7 @@ class _Taking:
         self._bundle, self._intake = bundle, intake
         self._facts = bundle.head.facts(bundle.manifest)
         self._digest = ContentDigest(self._facts)
+        self._head = bytes.fromhex(bundle.head.head) if bundle.head.format > 1 else None
 
     def take(self, name: str) -> None:
         """Import everything; raises `DataError` if the bundle is inconsistent."""
@@ -217,12 +223,13 @@ class _Taking:
         for failed in self._bundle.rows("attempts"):
             self._digest.add(KINDS["attempts"], failed)
             self._intake.failures(run_id, failed)
+        head = self._intake.end_run(run_id)
         pictures = []
         for picture in self._bundle.pictures():
             pictures.append((picture.sha256, picture.media_type))
             self._intake.pictures([picture])
         self._digest.add("picture", pictures)
-        if self._digest.hexdigest() != self._bundle.head.content:
+        if self._digest.hexdigest() != self._bundle.head.content or (self._head is not None and head != self._head):
             raise DataError(
                 f"{self._bundle.path} was changed: bundle.json has another digest of its content.",
                 code="bundle.digest",
@@ -231,9 +238,11 @@ class _Taking:
     def _exchanges(self) -> tuple[Places, bytes]:
         numbers: list[np.ndarray[Any, Any]] = [np.empty(0, dtype=np.int64)]
         keys = bytearray()
+        # A bundle of format 1 has no head: what was changed before today cannot be found.
+        proof = Proof(None, time.time() if self._head is None else self._bundle.head.unproved)
         for sent in self._bundle.rows("exchanges"):
             self._digest.add(KINDS["exchanges"], sent)
-            numbers.append(np.array(self._intake.exchanges(sent), dtype=np.int64))
+            numbers.append(np.array(self._intake.exchanges(sent, [proof] * len(sent)), dtype=np.int64))
             keys += b"".join(row.key for row in sent)
         return np.concatenate(numbers), bytes(keys)
 

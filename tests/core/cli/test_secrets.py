@@ -20,6 +20,7 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.secrets import HIDDEN, hide, is_random, looks_secret, secret_name, secret_place
 
 from ...command import Done, call
+from ...forging import reseal
 
 RUN = ("run", "subtle-sai", "--set", "per_cell=1", "--set", "subtle.resamples=99", "-q")
 
@@ -220,6 +221,7 @@ def test_store_that_has_one_is_warned_about(tmp_path):
         change = "UPDATE run SET manifest = json_set(manifest, '$.identities.subject.settings.endpoint', ?)"
         store.execute(change, (url,))
     store.close()
+    reseal(tmp_path / "prejudge.db")
     for words in (["cache", "verify"], ["cache", "export", "--force"], ["score"]):
         done = call(tmp_path, *words)
         said = " ".join(done.stdout.split())

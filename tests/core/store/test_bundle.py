@@ -25,6 +25,8 @@ from prejudge.core.store.checks import Checks
 from prejudge.core.store.unbundle import Bundle, import_bundle
 from prejudge.testing import raises_code
 
+from ...forging import reseal
+
 
 @pytest.fixture
 def bundle(run_study, store, tmp_path):
@@ -127,6 +129,7 @@ def test_images_come_along(store, elsewhere, run_study, tmp_path):
     name, _ = run_study(n=2)
     with store.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE exchange SET response = ?", (f'{{"image":"{sha256}","type":"drawing"}}',))
+    reseal(store)
     take(elsewhere, export(store, name, tmp_path / "p.zip"))
     assert elsewhere.blob(sha256) == b"a picture"
 
@@ -223,8 +226,8 @@ def test_name_that_leaves_the_folder_is_refused(bundle, elsewhere, tmp_path):
 
 def test_newer_format_is_refused(bundle, elsewhere, tmp_path):
     content = members(bundle)
-    content["bundle.json"] = content["bundle.json"].replace(b'"format": 1', b'"format": 2')
-    refused(elsewhere, write(tmp_path / "t.zip", content), "bundle.format", "2", "1", "pip install")
+    content["bundle.json"] = content["bundle.json"].replace(b'"format": 2', b'"format": 3')
+    refused(elsewhere, write(tmp_path / "t.zip", content), "bundle.format", "3", "2", "pip install")
 
 
 def test_image_that_is_not_its_name_is_refused(bundle, elsewhere, tmp_path):

@@ -30,7 +30,7 @@ def test_whole_store_has_no_problem(change, store):
     assert change("SELECT 1") == []
     checks = Checks(store)
     list(checks.problems())
-    assert checks.counts == (1, 3, 1, 0, 3, 0)
+    assert checks.counts == (1, 3, 1, 0, 3, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,10 @@ def test_whole_store_has_no_problem(change, store):
     ],
 )
 def test_what_was_changed_is_found(change, statement, found):
-    (line,) = change(statement)
+    line, *others = change(statement)
     assert line.startswith(found)
+    # A row that is not one of those written is missed in its table, too.
+    assert [other.split(":")[0] for other in others] in ([], ["table blob"])
 
 
 def test_changed_identity_is_found(change):
@@ -68,7 +70,9 @@ def test_trial_without_its_exchange_is_found(change, store):
         driver.execute("PRAGMA foreign_keys=OFF")
         driver.execute("DELETE FROM exchange WHERE id = 2")
         driver.execute("PRAGMA foreign_keys=ON")
-    assert change("SELECT 1") == ["trial 't1' of stage 'count' of run r: its exchange is not in the store"]
+    trial, table = change("SELECT 1")
+    assert trial == "trial 't1' of stage 'count' of run r: its exchange is not in the store"
+    assert table.startswith("table exchange: it has 2 rows, and 3 were written")
 
 
 def test_image_that_is_not_kept_is_no_fault(store, run_study, monkeypatch):

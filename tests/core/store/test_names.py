@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from prejudge.core.store.names import MOST_BYTES, run_name
 
 from ...command import Done, call
+from ...forging import reseal
 
 HOSTILE = {
     "../X": "+2E.+2FX",
@@ -78,6 +79,7 @@ def rename(folder: Path, name: str) -> None:
         store.execute("UPDATE run SET name = ? WHERE id = ?", (name, latest))
         store.execute("UPDATE run SET manifest = json_set(manifest, '$.run', ?) WHERE id = ?", (name, latest))
     store.close()
+    reseal(folder / "prejudge.db")
 
 
 def around(folder: Path) -> set[Path]:

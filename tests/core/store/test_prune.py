@@ -105,7 +105,7 @@ def add_run(store, name, samples):
         rows.append(NewExchange(key, model, "generate", request, answer, "ok", 0, 0, 0.0))
     found = store.add_exchanges(rows)
     trials = enumerate(found.items())
-    store.add_trials([NewTrial(number, "s", i, str(i), "{}", key, answer.exchange_id) for i, (key, answer) in trials])
+    store.add_trials([NewTrial(number, "s", i, str(i), "{}", key, answer) for i, (key, answer) in trials])
     store.end_run(number, "finished", b"{}")
 
 

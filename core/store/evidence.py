@@ -1,0 +1,169 @@
+"""Digests of answers, trials and runs, and tallies of rows: with them `cache verify` finds what was changed.
+
+They show damage. They do not show a forger, who can compute them anew: against that, the head of a run is kept
+elsewhere. None of them contains ids of rows, names of runs or paths, except the record of a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+from sqlmodel import SQLModel
+
+from .bulk import plain_rows, table_of
+from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial, Tally
+
+VERSION = b"prejudge-evidence-1"
+READ = 10_000
+"""Rows read at a time."""
+WEIGHED: dict[str, tuple[type[SQLModel], tuple[str, ...]]] = {
+    "exchange": (Exchange, ("digest", "generation")),
+    "blob": (Blob, ("sha256", "media_type", "created")),
+    "model": (Model, ("digest", "created")),
+    "run": (Run, ("name",)),
+    "renewal": (Renewal, ("exchange_id", "outcome")),
+}
+"""Tables that are tallied, and the columns that a row is weighed by."""
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def answer_digest(
+    key: bytes,
+    operation: str,
+    response: str,
+    status: str,
+    input_tokens: int,
+    output_tokens: int,
+    latency: float,
+    created: float,
+) -> bytes:
+    """Return the digest (32 bytes) of what never changes of an exchange.
+
+    Model and request are covered by the key, which is their digest. The time of the answer is covered; a merge keeps
+    it. The generation is not: it depends on the other answers that a store has.
+    """
+    fields = (key, operation, response, status, input_tokens, output_tokens, float(latency), float(created))
+    return hashlib.sha256(_pack(fields)).digest()
+
+
+def trial_digest(stage: str, ordinal: int, trial: str, factors: str, key: bytes, answer: bytes | None) -> bytes:
+    """Return the digest (32 bytes) of a trial at its place in the plan; `answer` is the digest of its exchange."""
+    return hashlib.sha256(_pack((stage, ordinal, trial, factors, key, answer))).digest()
+
+
+def run_head(digests: Iterable[bytes]) -> bytes:
+    """Return the head (32 bytes) of a run from the digests of its trials, by stage and then in plan order."""
+    head = hashlib.sha256(VERSION)
+    for digest in digests:
+        head.update(digest)
+    return head.digest()
+
+
+def record_digest(run: Sequence[Any], failures: Iterable[Sequence[Any]]) -> bytes:
+    """Return the digest (32 bytes) of a run's row (study, state, manifest, times) and its failed calls."""
+    record = hashlib.sha256(VERSION + _pack(tuple(run)))
+    for failure in failures:
+        record.update(_pack(tuple(failure)))
+    return record.digest()
+
+
+def weigh(*fields: Any) -> int:
+    """Return the weight (32 bits) of a row in the tally of its table."""
+    return int.from_bytes(hashlib.sha256(_pack(fields)).digest()[:4], "big")
+
+
+def weigh_exchange(digest: bytes, generation: int) -> int:
+    """Return the weight of an exchange; two exchanges that swap their generations weigh something else."""
+    return int.from_bytes(digest[:4], "big") + generation * int.from_bytes(digest[4:6], "big")
+
+
+def tally(connection: sa.Connection, kind: str, weights: Iterable[int], sign: int = 1) -> None:
+    """Add rows with these weights to a tally, or take them away with `sign` -1."""
+    rows, weight = 0, 0
+    for one in weights:
+        rows, weight = rows + 1, weight + one
+    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    statement = f"UPDATE tally SET rows = rows + {mark}, weight = weight + {mark} WHERE kind = {mark}"
+    if rows:
+        connection.exec_driver_sql(statement, (sign * rows, sign * weight, kind))
+
+
+def weights_of(connection: sa.Connection, kind: str, where: sa.ColumnElement[bool] | None = None) -> Iterable[int]:
+    """Yield the weights of the rows of a table, as they are."""
+    rows_of, names = WEIGHED[kind]
+    table = table_of(rows_of)
+    query = sa.select(*(table.c[name] for name in names)).where(sa.true() if where is None else where)
+    weight = weigh_exchange if kind == "exchange" else weigh
+    for rows in plain_rows(connection, query, READ):
+        for row in rows:
+            yield weight(*row)
+
+
+def recount(connection: sa.Connection, kinds: Iterable[str] = tuple(WEIGHED)) -> None:
+    """Make tallies anew from the rows."""
+    table, exchange = table_of(Tally), table_of(Exchange)
+    for kind in kinds:
+        connection.execute(sa.update(table).where(table.c.kind == kind).values(rows=0, weight=0))
+        tally(connection, kind, weights_of(connection, kind))
+    late = connection.scalar(sa.select(sa.func.count()).select_from(exchange).where(exchange.c.filled.is_not(None)))
+    connection.execute(sa.update(table).where(table.c.kind == "unproved").values(rows=late or 0, weight=0))
+
+
+def seal(
+    connection: sa.Connection, run_id: int, parts: Collection[str] = ("head", "record", "unproved")
+) -> bytes | None:
+    """Compute the digests of a run from its rows, store these, and return its head; a running run has none yet."""
+    run, values = table_of(Run), dict[str, Any]()
+    names = ("study", "state", "manifest", "started", "finished")
+    row = connection.execute(sa.select(*(run.c[name] for name in names)).where(run.c.id == run_id)).one()
+    ended = row.state != "running"
+    values["record"] = record_digest(row, failures_of(connection, run_id) if ended else ())
+    values["head"] = head = run_head(_digests(connection, run_id)) if ended else None
+    values["unproved"] = _unproved(connection, run_id) if ended else None
+    stored = {name: values[name] for name in parts}
+    connection.execute(sa.update(run).where(run.c.id == run_id).values(stored))
+    return head
+
+
+def failures_of(connection: sa.Connection, run_id: int) -> Iterable[Sequence[Any]]:
+    """Yield (key, decision, message, time) of the failed calls of a run, in order of time."""
+    table = table_of(Attempt)
+    columns = (table.c.key, table.c.decision, table.c.message, table.c.created)
+    query = sa.select(*columns).where(table.c.run_id == run_id).order_by(table.c.created, table.c.id)
+    for rows in plain_rows(connection, query, READ):
+        yield from rows
+
+
+def plan_order(connection: sa.Connection) -> tuple[sa.ColumnElement[Any], ...]:
+    """Return the order of a run's trials, equal in all databases."""
+    trials = table_of(RunTrial)
+    return sa.collate(trials.c.stage, bytewise(connection)), trials.c.ordinal
+
+
+def bytewise(connection: sa.Connection) -> str:
+    """Return the collation with Python's order, so that all databases sort equally."""
+    return "BINARY" if connection.dialect.name == "sqlite" else "C"
+
+
+def _digests(connection: sa.Connection, run_id: int) -> Iterable[bytes]:
+    trials = table_of(RunTrial)
+    query = sa.select(trials.c.digest).where(trials.c.run_id == run_id).order_by(*plan_order(connection))
+    for rows in plain_rows(connection, query, READ):
+        yield b"".join(row[0] for row in rows)
+
+
+def _unproved(connection: sa.Connection, run_id: int) -> float | None:
+    trials, exchange, table = table_of(RunTrial), table_of(Exchange), table_of(Tally)
+    if not connection.scalar(sa.select(table.c.rows).where(table.c.kind == "unproved")):
+        return None  # without this, each run of a new store would be joined to its answers for nothing
+    query = (
+        sa.select(sa.func.max(exchange.c.filled))
+        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
+        .where(trials.c.run_id == run_id)
+    )
+    found: float | None = connection.scalar(query)
+    return found

@@ -1,0 +1,115 @@
+"""Whether the trials and the record of a run are those that were stored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from .bulk import plain_rows, table_of
+from .evidence import READ, VERSION, failures_of, plan_order, record_digest, trial_digest
+from .reading import RunRow
+from .tables import Exchange, Run, RunTrial
+
+UNREADABLE = (TypeError, ValueError, AttributeError, OverflowError, RecursionError, msgspec.MsgspecError)
+"""What values of other types, texts that are not unicode, and broken or deeply nested JSON raise."""
+
+
+class TrialFault(NamedTuple):
+    """A trial that was changed, or places of the plan that have no trial."""
+
+    where: str
+    field: str
+    problem: str
+
+
+class TrialCheck:
+    """One check of a run's trials; `head` is complete when `faults` is exhausted."""
+
+    def __init__(self, connection: sa.Connection, run: RunRow) -> None:
+        self._connection, self._run = connection, run
+        self._hash = hashlib.sha256(VERSION)
+        self._last: tuple[str, int] = ("", -1)
+        self._gaps: list[TrialFault] = []
+        self.count = 0
+
+    @property
+    def head(self) -> bytes:
+        """Return the head of the trials checked so far, from their stored digests."""
+        return self._hash.digest()
+
+    def faults(self) -> Iterator[TrialFault]:
+        """Check all trials, and yield what was changed."""
+        trials, exchange = table_of(RunTrial), table_of(Exchange)
+        own = [trials.c[name] for name in ("stage", "ordinal", "trial", "factors", "key", "exchange_id", "digest")]
+        query = (
+            sa.select(*own, exchange.c.id, exchange.c.key, exchange.c.digest)
+            .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id, isouter=True)
+            .where(trials.c.run_id == self._run.id)
+            .order_by(*plan_order(self._connection))
+        )
+        found = 0
+        for rows in plain_rows(self._connection, query, READ):
+            self.count += len(rows)
+            for row in rows:
+                self._pass(row)
+                if (fault := _trial_fault(row)) is not None:
+                    found += 1
+                    yield TrialFault(f"trial {row[2]!r} of stage {row[0]!r}", *fault)
+        if self._run.state == "running":
+            return
+        if self._run.head is None:
+            yield TrialFault("all trials", "head", "the run has no head, although it ended")
+        elif self.head != self._run.head:
+            yield from self._gaps
+            if not found and not self._gaps:
+                problem = "some were added or removed: they are not those that were recorded"
+                yield TrialFault("all trials", "head", problem)
+
+    def _pass(self, row: tuple[Any, ...]) -> None:
+        """Add a row to the head, and note the places before it that have no trial."""
+        stage, ordinal, digest = row[0], row[1], row[6]
+        self._hash.update(digest if isinstance(digest, bytes) else b"")
+        if not isinstance(ordinal, int):
+            return
+        before = self._last[1] if stage == self._last[0] else -1
+        if ordinal > before + 1:
+            places = f"{before + 1}" if ordinal == before + 2 else f"{before + 1} to {ordinal - 1}"
+            self._gaps.append(TrialFault(f"place {places} of stage {stage!r}", "trials", "there is no trial"))
+        self._last = stage, ordinal
+
+
+def record_fault(connection: sa.Connection, run: RunRow) -> str | None:
+    """Return the problem of a run's own row and failed calls; None if there is none."""
+    table = table_of(Run)
+    names = ("study", "state", "manifest", "started", "finished", "record")
+    query = sa.select(*(table.c[name] for name in names)).where(table.c.id == run.id)
+    (rows,) = plain_rows(connection, query, READ)
+    *row, record = rows[0]
+    try:
+        found = record_digest(row, failures_of(connection, run.id) if run.state != "running" else ())
+    except UNREADABLE as error:
+        return f"its record cannot be read: {error}"
+    if record is None:
+        return "it has no digest: it was added, or its digest removed"
+    return None if found == record else "its manifest, study, state, times or failed calls were changed"
+
+
+def _trial_fault(row: tuple[Any, ...]) -> tuple[str, str] | None:
+    stage, ordinal, trial, factors, own_key, exchange_id, digest, found, key, answer = row
+    try:
+        expected = trial_digest(stage, ordinal, trial, factors, own_key, answer)
+    except UNREADABLE as error:
+        return "factors", f"it cannot be read: {error}"
+    if expected == digest and (exchange_id is None or key == own_key):
+        return None
+    if exchange_id is not None and found is None:
+        return "answer", "its exchange is not in the store"
+    if exchange_id is not None and key != own_key:
+        return "answer", "its exchange has another key"
+    if digest is None:
+        return "digest", "it has no digest: it was added, or its digest removed"
+    return "factors", "its factors, name or place were changed, or the answer that it points to"

@@ -1,0 +1,413 @@
+"""Whatever is changed in a store behind its back is found; what is carried elsewhere keeps its head."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+
+import pytest
+import sqlalchemy as sa
+from fakes import FakeModel, text_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prejudge.core.contracts.errors import DataError, PermanentError
+from prejudge.core.contracts.records import Generation
+from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.store import Store, get_run, list_runs
+from prejudge.core.store.bundle import export_run
+from prejudge.core.store.checks import Checks
+from prejudge.core.store.evidence import weigh
+from prejudge.core.store.merge import merge
+from prejudge.core.store.prune import PruneOptions, prune
+from prejudge.core.store.unbundle import Bundle, import_bundle
+from prejudge.testing import raises_code
+
+EVERY_STORE = True
+LONG = "a text that many requests repeat, so that it is stored once in a table of its own " * 2
+SWAP = "swap the factors of two trials"
+ATTACKS = [
+    ("UPDATE exchange SET response = replace(response, 'said 1', 'said 7')", "exchange", "response"),
+    ("UPDATE exchange SET response = replace(response, 'said 1', 'said 1 ') WHERE id = 2", "exchange", "response"),
+    ("UPDATE exchange SET response = '{' WHERE id = 2", "exchange", "response"),
+    ("UPDATE exchange SET status = 'refused' WHERE id = 2", "exchange", "status"),
+    ("UPDATE exchange SET input_tokens = input_tokens + 1 WHERE id = 2", "exchange", "usage"),
+    ("UPDATE exchange SET latency = latency + 1 WHERE id = 2", "exchange", "response"),
+    ("UPDATE exchange SET created = created - 1 WHERE id = 2", "exchange", "response"),
+    ("UPDATE exchange SET request = replace(request, 'q 1', 'q 7')", "exchange", "request"),
+    ("UPDATE exchange SET generation = 1 WHERE id = 2", "exchange", "rows"),
+    ("UPDATE exchange SET digest = NULL WHERE id = 2", "exchange", "digest"),
+    ("UPDATE run_trial SET factors = '{}' WHERE ordinal = 1", "run_trial", "factors"),
+    (SWAP, "run_trial", "factors"),
+    ("UPDATE run_trial SET trial = 't9' WHERE ordinal = 1", "run_trial", "factors"),
+    ("UPDATE run_trial SET exchange_id = 1 WHERE ordinal = 1", "run_trial", "answer"),
+    ("UPDATE run_trial SET exchange_id = NULL WHERE ordinal = 1", "run_trial", "factors"),
+    ("UPDATE run_trial SET ordinal = ordinal + 1 WHERE ordinal = 3", "run_trial", "factors"),
+    ("DELETE FROM run_trial WHERE ordinal = 1", "run_trial", "trials"),
+    ("DELETE FROM run_trial WHERE ordinal = 3", "run_trial", "head"),
+    ("UPDATE run SET manifest = '{'", "run", "manifest"),
+    ("UPDATE run SET manifest = replace(manifest, 'count', 'mount')", "run", "manifest"),
+    ("UPDATE run SET state = 'interrupted'", "run", "manifest"),
+    ("UPDATE run SET state = 'running'", "run", "manifest"),
+    ("UPDATE run SET started = started - 1", "run", "manifest"),
+    ("UPDATE run SET head = digest FROM exchange WHERE exchange.id = 1", "run_trial", "head"),
+    ("UPDATE attempt SET message = 'a time-out'", "run", "manifest"),
+    ("DELETE FROM attempt", "run", "manifest"),
+    ("UPDATE blob SET data = sha256", "blob", "data"),
+    ("UPDATE blob SET media_type = 'image/jpeg'", "blob", "rows"),
+    ("DELETE FROM blob", "blob", "rows"),
+    ("UPDATE model SET identity = replace(identity, 'fake', 'fine')", "model", "identity"),
+    ("DELETE FROM exchange WHERE id = 5", "exchange", "rows"),
+    (
+        "INSERT INTO exchange SELECT 99, key, 5, model_id, operation, request, response, status, input_tokens, "
+        "output_tokens, latency, created, digest, filled FROM exchange WHERE id = 1",
+        "exchange",
+        "rows",
+    ),
+]
+
+
+@pytest.fixture
+def made(store, run_study):
+    """Return a store with a run of four trials, one of which failed, an image, and an answer that no run uses."""
+    answers = {"q 3": PermanentError("too long")}
+    FakeModel.script = lambda request, seen: answers.get(
+        text_of(request), Generation(text=f"said {text_of(request)[2:]}")
+    )
+    run_study(n=6, name="gone")
+    run_study(n=4, name="r")
+    store.keep(b"a picture", "image/png")
+    with store.engine.begin() as connection:  # a run that was removed without its answers: those at 4 and 5 are unused
+        connection.exec_driver_sql("DELETE FROM run_trial WHERE run_id = 1")
+        connection.exec_driver_sql("DELETE FROM attempt WHERE run_id = 1")
+        connection.exec_driver_sql("DELETE FROM run WHERE id = 1")
+        gone = f"rows = 1, weight = weight - {weigh('gone')}"
+        connection.exec_driver_sql(f"UPDATE tally SET {gone} WHERE kind = 'run'")
+    return store
+
+
+def found(store):
+    return list(Checks(store).problems())
+
+
+def change(store, *statements):
+    with store.engine.begin() as connection:
+        for statement in statements:
+            if statement == SWAP:
+                one, two = connection.scalars(
+                    sa.text("SELECT factors FROM run_trial WHERE ordinal IN (1, 2) ORDER BY 1")
+                )
+                swap = sa.text(
+                    "UPDATE run_trial SET factors = CASE factors WHEN :a THEN :b ELSE :a END WHERE ordinal IN (1, 2)"
+                )
+                connection.execute(swap, {"a": one, "b": two})
+            else:
+                connection.execute(sa.text(statement))
+
+
+def test_store_that_nobody_touched_is_sound(made):
+    assert found(made) == []
+    assert get_run(made, "r").head is not None
+
+
+@pytest.mark.parametrize(("statement", "table", "field"), ATTACKS)
+def test_change_is_found(made, statement, table, field):
+    if made.engine.dialect.name != "sqlite" and "data = sha256" in statement:
+        statement = "UPDATE blob SET data = 'x'"
+    change(made, statement)
+    assert (table, field) in {(problem.table, problem.field) for problem in found(made)}
+
+
+def test_every_edited_answer_is_named(made):
+    change(made, "UPDATE exchange SET response = replace(response, 'said', 'says')")
+    damaged = [problem for problem in found(made) if problem.table == "exchange"]
+    with made.engine.connect() as connection:
+        ids = connection.scalars(sa.text("SELECT id FROM exchange ORDER BY id")).all()
+    assert [problem.row for problem in damaged] == list(ids) and all(len(p.key) == 64 for p in damaged)
+
+
+def test_swapped_labels_are_named_one_by_one(made):
+    change(made, SWAP)
+    assert [p.where for p in found(made)] == [f"trial 't{i}' of stage 'count' of run r" for i in (1, 2)]
+
+
+def test_check_goes_on_after_damage_of_every_kind(made):
+    change(
+        made,
+        "UPDATE model SET identity = 'x'",
+        "UPDATE blob SET data = 'x'",
+        "UPDATE exchange SET response = '{' WHERE id = 1",
+        "UPDATE run SET manifest = '['",
+        "UPDATE run_trial SET factors = 'x' WHERE ordinal = 1",
+    )
+    assert {problem.table for problem in found(made)} >= {"model", "blob", "exchange", "run", "run_trial"}
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    with Store(tmp_path / "elsewhere.db") as opened:
+        yield opened
+
+
+def carried(made, elsewhere, tmp_path, how):
+    if how == "merge":
+        merge(elsewhere, made)
+        return
+    path = export_run(made, get_run(made, "r"), tmp_path / "r.zip").path
+    with Bundle(path) as bundle:
+        import_bundle(elsewhere, bundle, "other-name" if how == "renamed" else None)
+
+
+@pytest.mark.parametrize("how", ["merge", "bundle", "renamed"])
+def test_head_goes_with_the_run(made, elsewhere, tmp_path, how):
+    carried(made, elsewhere, tmp_path, how)
+    (run,) = list_runs(elsewhere)
+    assert run.head == get_run(made, "r").head and found(elsewhere) == []
+
+
+@pytest.mark.parametrize("how", ["merge", "bundle"])
+@pytest.mark.parametrize(("statement", "table", "field"), ATTACKS[:6] + ATTACKS[10:18])
+def test_change_is_found_in_what_was_carried(made, elsewhere, tmp_path, how, statement, table, field):
+    carried(made, elsewhere, tmp_path, how)
+    change(elsewhere, statement)
+    assert table in {problem.table for problem in found(elsewhere)}
+
+
+@pytest.mark.parametrize(("statement", "table", "field"), [a for a in ATTACKS if a[1] == "run_trial"] + ATTACKS[:3])
+def test_damage_is_not_handed_on(made, elsewhere, tmp_path, statement, table, field):
+    change(made, statement)
+    for how in ("merge", "bundle"):
+        with pytest.raises(DataError):
+            carried(made, elsewhere, tmp_path, how)
+    assert list_runs(elsewhere) == [] and not (tmp_path / "r.zip").exists()
+
+
+def test_head_survives_resume_and_prune(made, run_study):
+    head = get_run(made, "r").head
+    run_study(n=4, name="r")
+    run_study(n=6, name="long")
+    assert get_run(made, "r").head == head != get_run(made, "long").head
+    prune(made, get_run(made, "long"), PruneOptions(unused=True))
+    assert get_run(made, "r").head == head and found(made) == []
+
+
+def test_equal_answers_of_another_run_have_an_equal_head(made, run_study):
+    again, _ = run_study(n=4)
+    assert get_run(made, again).head == get_run(made, "r").head
+
+
+def test_head_depends_on_labels_and_answers(made, elsewhere, catalogue):
+    FakeModel.script = lambda request, seen: Generation(text="another answer")
+    study = catalogue.study("count", {"subject": "fake"}, {"n": 4})
+    asyncio.run(execute(catalogue, study, elsewhere, RunOptions(name="r")))
+    assert get_run(elsewhere, "r").head != get_run(made, "r").head
+
+
+def test_interrupted_run_has_a_head_and_a_running_one_none(store, run_study):
+    run_id = store.begin_run("open", "count", b'{"run":"open"}')
+    assert get_run(store, "open").head is None and found(store) == []
+    store.end_run(run_id, "interrupted", b'{"run":"open"}')
+    assert get_run(store, "open").head is not None and found(store) == []
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_flipped_field_is_found(made, data):
+    """Change one cell of one row of the evidence; then put it back."""
+    columns = {
+        "exchange": "key generation operation request response status input_tokens latency created digest",
+        "run_trial": "trial factors key digest ordinal stage",
+        "run": "manifest study state started finished head record name",
+        "attempt": "key decision message created",
+        "blob": "media_type data created sha256",
+        "model": "digest identity created",
+    }
+    table = data.draw(st.sampled_from(sorted(columns)))
+    column = data.draw(st.sampled_from(columns[table].split()))
+    key = {"blob": "sha256", "run_trial": "ordinal"}.get(table, "id")
+    with made.engine.begin() as connection:
+        rows = connection.exec_driver_sql(f"SELECT {key}, {column} FROM {table} ORDER BY {key}").all()
+        where, before = data.draw(st.sampled_from([tuple(row) for row in rows]))
+        after = _flipped(bytes(before) if isinstance(before, memoryview) else before, data.draw)
+        update = sa.text(f"UPDATE {table} SET {column} = :v WHERE {key} = :k")
+        connection.execute(update, {"v": after, "k": where})
+    assert found(made), (table, column, before, after)
+    back = after if column == key else where
+    with made.engine.begin() as connection:
+        connection.execute(update, {"v": before, "k": back})
+    assert found(made) == []
+
+
+def _flipped(value, draw):
+    if isinstance(value, bytes):
+        place = draw(st.integers(0, len(value) - 1))
+        return value[:place] + bytes([value[place] ^ (1 << draw(st.integers(0, 7)))]) + value[place + 1 :]
+    if isinstance(value, str):
+        place = draw(st.integers(0, len(value) - 1))
+        return value[:place] + draw(st.sampled_from([c for c in "ax0 }" if c != value[place]])) + value[place + 1 :]
+    return value + draw(st.integers(1, 1000))
+
+
+def test_flipped_bytes_of_the_file_end_no_check(made, tmp_path):
+    if made.engine.dialect.name != "sqlite":
+        pytest.skip("a file is needed")
+    with made.engine.connect() as connection:
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.exec_driver_sql("BEGIN")
+    good, rng = (tmp_path / "store.db").read_bytes(), random.Random(0)
+    texts = [at for word in (b"said ", b'"number"', b"q 2", b"generate") for at in _places(good, word)]
+    for turn in range(40):
+        damaged = bytearray(good)
+        damaged[rng.choice(texts)] ^= 0xFF if turn % 2 else 1
+        (tmp_path / "t.db").write_bytes(damaged)
+        with Store(tmp_path / "t.db", writable=False) as opened:
+            assert found(opened)
+        for part in ("-wal", "-shm"):
+            (tmp_path / f"t.db{part}").unlink(missing_ok=True)
+
+
+def _places(data, word):
+    at = data.find(word)
+    while at >= 0:
+        yield at
+        at = data.find(word, at + 1)
+
+
+def test_rows_of_other_types_end_no_check(made):
+    if made.engine.dialect.name != "sqlite":
+        pytest.skip("a server keeps the types of its columns")
+    change(
+        made,
+        "UPDATE exchange SET response = x'00ff', latency = 'slow', digest = 'text' WHERE id = 1",
+        "UPDATE exchange SET request = 7, created = 'today', key = 'key' WHERE id = 2",
+        "UPDATE run_trial SET factors = x'ff', trial = 3, digest = 5 WHERE ordinal = 0",
+        "UPDATE run SET manifest = x'00', started = 'x'",
+        "UPDATE blob SET data = 'text', created = 'x'",
+        "UPDATE model SET identity = 5, digest = 'x'",
+    )
+    assert {problem.table for problem in found(made)} >= {"exchange", "run_trial", "run", "blob", "model"}
+
+
+def test_damaged_manifest_is_one_line(made, catalogue):
+    from prejudge.core.scoring.score import score
+
+    change(made, "UPDATE run SET manifest = '{\"run\":'")
+    with raises_code(DataError, "store.row-damaged"):
+        score(catalogue, made, "r")
+    study = catalogue.study("count", {"subject": "fake"}, {"n": 4})
+    with raises_code(DataError, "store.row-damaged"):
+        asyncio.run(execute(catalogue, study, made, RunOptions(name="r")))
+
+
+def older(path):
+    """Take a store back to the schema without digests."""
+    with sqlite3.connect(path) as connection:
+        for table, columns in {
+            "exchange": ("digest", "filled"),
+            "run_trial": ("digest",),
+            "run": ("head", "record", "unproved"),
+        }.items():
+            for column in columns:
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.execute("DROP TABLE tally")
+        connection.execute("DROP TABLE damage")
+        connection.execute("DELETE FROM migration WHERE number = 6")
+    connection.close()
+
+
+@pytest.fixture
+def old(made, tmp_path):
+    """Return the path of a store that is older than digests."""
+    if made.engine.dialect.name != "sqlite":
+        pytest.skip("one kind of store is enough")
+    made.close()
+    older(tmp_path / "store.db")
+    return tmp_path / "store.db"
+
+
+def test_older_store_is_filled_and_says_since_when(old, elsewhere):
+    with Store(old, writable=False) as opened:
+        checks = Checks(opened)
+        assert list(checks.problems()) == [] and checks.counts.unproved == checks.counts.exchanges == 5
+        run = get_run(opened, "r")
+        assert run.head is not None and run.unproved == checks.proved_since
+        merge(elsewhere, opened)
+    again = get_run(elsewhere, "r")
+    assert (again.head, again.unproved) == (run.head, run.unproved)
+    change(elsewhere, "UPDATE exchange SET response = replace(response, 'said 1', 'said 7')")
+    assert [problem.field for problem in found(elsewhere)] == ["response"]
+
+
+def test_new_answers_of_an_older_store_are_proved(old, catalogue):
+    with Store(old) as opened:
+        study = catalogue.study("count", {"subject": "fake"}, {"n": 9})
+        name = asyncio.run(execute(catalogue, study, opened, RunOptions()))
+        checks = Checks(opened)
+        assert list(checks.problems()) == [] and checks.counts.unproved == 5 < checks.counts.exchanges
+        assert get_run(opened, name).unproved is not None  # it uses some of the old answers
+
+
+def test_filling_goes_on_after_an_interruption(old, monkeypatch):
+    from prejudge.core.store import fill as module
+
+    monkeypatch.setattr(module, "READ", 2)
+    real, turns = module.trial_digest, []
+
+    def dies(*fields):
+        turns.append(fields)
+        if len(turns) == 3:
+            raise KeyboardInterrupt
+        return real(*fields)
+
+    monkeypatch.setattr(module, "trial_digest", dies)
+    with pytest.raises(KeyboardInterrupt):
+        Store(old)
+    with sqlite3.connect(old) as connection:
+        done = connection.execute("SELECT count(digest) FROM run_trial").fetchone()[0]
+    connection.close()
+    assert done == 2
+    with Store(old, writable=False) as opened:
+        assert found(opened) == [] and get_run(opened, "r").head is not None
+    assert len(turns) == 5, "what was done is not done again"
+
+
+def test_old_bundle_is_read_and_marked(made, elsewhere, tmp_path):
+    import json
+    import zipfile
+    from hashlib import sha256
+
+    path = export_run(made, get_run(made, "r"), tmp_path / "r.zip").path
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    head = json.loads(content["bundle.json"])
+    del head["head"], head["unproved"]
+    content["bundle.json"] = json.dumps(head | {"format": 1}).encode()
+    digests = {name: sha256(data).hexdigest() for name, data in content.items() if name != "digests.json"}
+    content["digests.json"] = json.dumps(digests).encode()
+    with zipfile.ZipFile(tmp_path / "old.zip", "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    with Bundle(tmp_path / "old.zip") as bundle:
+        import_bundle(elsewhere, bundle)
+    assert get_run(elsewhere, "r").unproved is not None and get_run(elsewhere, "r").head == get_run(made, "r").head
+
+
+def test_bundle_with_another_head_is_refused(made, elsewhere, tmp_path):
+    import json
+    import zipfile
+    from hashlib import sha256
+
+    path = export_run(made, get_run(made, "r"), tmp_path / "r.zip").path
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    head = json.loads(content["bundle.json"])
+    content["bundle.json"] = json.dumps(head | {"head": "0" * 64}).encode()
+    digests = {name: sha256(data).hexdigest() for name, data in content.items() if name != "digests.json"}
+    content["digests.json"] = json.dumps(digests).encode()
+    with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    with raises_code(DataError, "bundle.digest"), Bundle(tmp_path / "t.zip") as bundle:
+        import_bundle(elsewhere, bundle)
