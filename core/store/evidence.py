@@ -100,7 +100,10 @@ def weights_of(connection: sa.Connection, kind: str, where: sa.ColumnElement[boo
     weight = weigh_exchange if kind == "exchange" else weigh
     for rows in plain_rows(connection, query, READ):
         for row in rows:
-            yield weight(*row)
+            try:
+                yield weight(*row)
+            except (TypeError, ValueError):
+                yield 0  # a damaged row; its table stays reported
 
 
 def recount(connection: sa.Connection, kinds: Iterable[str] = tuple(WEIGHED)) -> None:

@@ -209,7 +209,7 @@ class Store:
             insert_many(connection, table, (*NewExchange._fields, "generation", "created", "digest"), fresh)
             tally(connection, "exchange", weights)
             renewed = {row.key: anew[row.key] for row in new if anew.get(row.key)}
-            latest = list(self._latest(connection, renewed)) if renewed else []
+            latest = self._latest(connection, renewed) if renewed else []
             insert_many(connection, table_of(Renewal), ("exchange_id", "outcome"), latest)
             tally(connection, "renewal", (weigh(*row) for row in latest))
         self._parts.remember(met)

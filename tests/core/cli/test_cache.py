@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import sqlite3
 from functools import partial
 
 import polars as pl
@@ -56,6 +57,63 @@ def test_bundle_is_scored_without_a_store(prejudge, ran, tmp_path):
     assert (tmp_path / "again" / ran / "estimates.csv").read_bytes() == (
         tmp_path / "runs" / ran / "estimates.csv"
     ).read_bytes()
+
+
+def head_in(shown):
+    (line,) = (line for line in shown.splitlines() if line.startswith("Head:"))
+    return line.split()[1]
+
+
+def edit(folder, statement):
+    with sqlite3.connect(folder / "prejudge.db") as store:
+        store.execute(statement)
+    store.close()
+
+
+def test_head_is_told_wherever_the_run_goes(prejudge, ran, tmp_path):
+    head = head_in(prejudge("score").stdout)
+    assert head_in(prejudge("cache", "export", ran, "--out", "r.zip").stdout) == head
+    assert prejudge("card").returncode == 0
+    for file in ("report.html", "manifest.json", "model-card.md"):
+        assert head in (tmp_path / "runs" / ran / file).read_text("utf-8"), file
+    prejudge("cache", "import", "r.zip", "--store", "new.db", "--as", "other")
+    verified = prejudge("cache", "verify", "--store", "new.db", "--head", head)
+    assert verified.returncode == 0 and "run other" in verified.stdout
+    none = prejudge("cache", "verify", "--head", "0" * 64)
+    assert none.returncode == 1 and "no sound run" in none.stdout
+    assert prejudge("cache", "verify", "--head", "latest").returncode == 2
+
+
+def test_damaged_store_is_repaired_from_a_bundle(prejudge, ran, tmp_path):
+    prejudge("cache", "export", ran, "--out", "r.zip")
+    edit(tmp_path, "UPDATE exchange SET response = replace(response, '-', '') WHERE id < 4")
+    found = prejudge("cache", "verify")
+    assert found.returncode == 1 and found.stdout.count("[exchange.response; key ") == 3
+    assert prejudge("cache", "export", ran, "--out", "again.zip").returncode == 2
+    done = prejudge("cache", "repair", "--from", "r.zip")
+    assert done.returncode == 0 and "3 problems found, 0 remain" in done.stdout, done.stderr
+    assert prejudge("cache", "verify").returncode == 0
+
+
+def test_what_stays_damaged_is_told_with_the_numbers(prejudge, ran, tmp_path):
+    edit(tmp_path, "UPDATE exchange SET latency = latency + 1 WHERE id = 3")
+    assert prejudge("cache", "repair").returncode == 1
+    for words in (["score"], ["resume", ran], ["card"]):
+        done = prejudge(*words)
+        assert done.returncode == 0, done.stderr
+    told = "1 of its answers"
+    assert told in " ".join(prejudge("score").stdout.split()) and told in prejudge("resume", ran).stderr
+    for file in ("report.html", "model-card.md"):
+        assert told in (tmp_path / "runs" / ran / file).read_text("utf-8"), file
+
+
+@pytest.mark.parametrize("text", ["{", "", "[]", '{"run":1}'])
+def test_damaged_manifest_ends_every_command_in_a_line(prejudge, ran, tmp_path, text):
+    edit(tmp_path, f"UPDATE run SET manifest = '{text}'")
+    for line in ("cache verify", "score", f"resume {ran}", "card", f"cache export {ran} --out x.zip", "list runs"):
+        done = prejudge(*line.split())
+        assert done.returncode in (0, 1, 2) and "Traceback" not in done.stdout + done.stderr, line
+    assert prejudge("cache", "verify").returncode == 1
 
 
 def test_reference_model_has_not_drifted(prejudge, ran):
