@@ -12,8 +12,8 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from ..contracts.adapter import OPERATIONS, Identity
-from ..contracts.canonical import decode_request, decode_response, identity_digest, request_key
+from ..contracts.adapter import OPERATIONS
+from ..contracts.canonical import decode_request, decode_response, request_key
 from ..contracts.secrets import secret_place
 from .bulk import plain_rows, table_of
 from .content import Sent, snapshot
@@ -119,7 +119,7 @@ class Checks:
         for number, digest, identity, created in _rows(connection, query):
             self._seen["models"] += 1
             self._add("model", weigh, digest, created)
-            if _digest(identity) != digest:
+            if _sha256(identity) != digest:
                 problem = "its digest does not follow from its identity"
                 yield Problem(f"model {number}", problem, "model", "identity", number)
 
@@ -301,13 +301,6 @@ def _stored(text: str) -> Any:
     if not isinstance(fields, dict) or not isinstance(study := fields.get("study"), dict):
         return fields
     return {"identities": fields.get("identities"), "options": study.get("options"), "command": fields.get("command")}
-
-
-def _digest(identity: str) -> bytes | None:
-    try:
-        return identity_digest(msgspec.json.decode(identity, type=Identity))
-    except UNREADABLE:
-        return None
 
 
 def _sha256(text: Any) -> bytes | None:

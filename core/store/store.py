@@ -163,7 +163,7 @@ class Store:
         """Return the id of the newest exchange of each key, with what is told of the key."""
         numbers: dict[bytes, tuple[int, int]] = {}
         for some in batched(told, LOOKUP):
-            for key, number, _, generation in connection.exec_driver_sql(self._lookup(len(some)), tuple(some)):
+            for key, number, _, generation, _ in connection.exec_driver_sql(self._lookup(len(some)), tuple(some)):
                 numbers[bytes(key)] = max((generation, number), numbers.get(bytes(key), (-1, 0)))
         return [(number, told[key]) for key, (_, number) in numbers.items()]
 
