@@ -44,7 +44,10 @@ class Metric(Presentation, ABC):
 
     @abstractmethod
     def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
-        """Return the estimates. `observations` has factors, outcomes, `status`, `reason` and `key`."""
+        """Return the estimates. `observations` has factors, outcomes, `status`, `reason` and `key`.
+
+        Where a prompt was asked several times there is `prompt_key` too: samples of one prompt are no evidence twice.
+        """
 
     def units(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
         """Return the units whose means the estimates are, so that runs can be compared unit by unit.

@@ -451,3 +451,42 @@ def test_measures_may_follow_from_the_rows():
     )
     assert all("3 tests" in e.test.family for e in found)
     assert set(EveryTwo().units(frame, OPTIONS)["sides"]) == {"ab", "ac", "bc"}
+
+
+def samples(prompts=12, times=3):
+    """Return several samples of each prompt, which nothing numbers but the names of trials."""
+    frame = answers(prompts, prompts, missing=0)
+    again = [frame.with_columns(pl.col("trial") + f"/{number}") for number in range(times)]
+    return pl.concat([one.with_columns(prompt_key=frame["trial"]) for one in again])
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_samples_of_one_prompt_are_one_cluster_where_none_is_declared(alone):
+    """Equal samples have the interval and the test of one of them, and comparisons draw them together."""
+    mean = statistics.Mean("m", value="x", neutral=0, independent=alone)
+    clusters = ("template",) if alone else ()
+    twice, once = (
+        one(frame, mean, statistics.MarginOptions(intervals="jackknife"), clusters=clusters)
+        for frame in (samples(), samples(times=1))
+    )
+    assert (twice.n, twice.clusters, once.clusters) == (36, 12, 12)
+    assert (twice.low, twice.high) == pytest.approx((once.low, once.high)) and twice.p == pytest.approx(
+        once.p, abs=0.02
+    )
+    assert twice.facts["over"] == "prompt_key" and once.facts["over"] == "answer"
+    units = declared(mean, clusters=clusters).units(samples(), OPTIONS)
+    assert units["cluster"].n_unique() == 12 and units["unit"].n_unique() == 36
+
+
+def test_samples_of_pivoted_prompts_are_one_cluster():
+    """A pair has two prompts; its samples are those that share both, whichever row comes first."""
+    rows = [
+        {"pair": f"{pair}/{number}", "side": side, "x": float(pair % 4) * (side == "a"), "prompt_key": f"{side}{pair}"}
+        for pair in range(12)
+        for number in range(3)
+        for side in ("ab" if number else "ba")
+    ]
+    pivot = statistics.Pivot(index="pair", on="side", levels=("a", "b"), values="x")
+    matched = statistics.Matched("m", first="a", second="b")
+    e = one(pl.DataFrame(rows).with_columns(status=pl.lit("ok")), matched, OPTIONS, clusters=(), pivot=pivot)
+    assert (e.n, e.clusters, e.value) == (36, 12, 1.5)
