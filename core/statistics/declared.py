@@ -75,6 +75,12 @@ class DeclaredMetric(Metric):
     """Which rows become one."""
     row: ClassVar[str] = ""
     """Column that names a row, and what a row is called; by default that of the pivot, or `trial`, an answer."""
+    missing: ClassVar[tuple[str, ...] | None] = None
+    """Factors that what is missing is given by; by default those of the first grouping."""
+    kinds: ClassVar[str] = ""
+    """Factor that kinds of unreadable answers are given by."""
+    unknown: ClassVar[str] = "one cluster"
+    """What is done with rows without a cluster, as `Design.unknown`."""
     shows: ClassVar[tuple[str, ...]] = ()
     """Measures whose greatest and least rows are the examples; by default the first mean with a neutral value."""
     fixed: ClassVar[str] = ""
@@ -91,7 +97,7 @@ class DeclaredMetric(Metric):
         super().__init_subclass__()
         given = cls.measures
         stated = cls._declared.measures if isinstance(given, Mapping) else tuple(given)
-        names = ("groups", "clusters", "macro", "pivot", "row")
+        names = ("groups", "clusters", "macro", "pivot", "row", "missing", "kinds", "unknown")
         design = msgspec.structs.replace(Design(measures=stated), **{name: getattr(cls, name) for name in names})
         if problem := next(design.problems(), ""):
             raise TypeError(f"{cls.__name__}: {problem}.")

@@ -54,6 +54,8 @@ class NLIPrompts(DeclaredMetric):
     row = "item"
     fixed = "The best prompt was chosen by the same data, so its accuracy is a little too high."
     groups = (ACCURACY, AGAINST)
+    missing = ("prompt", "truth")
+    kinds = "truth"
     measures = (
         Share(
             "accuracy",
@@ -85,14 +87,7 @@ class NLIPrompts(DeclaredMetric):
         measures, alone = self._declared.measures, options.paired
         if alone:
             measures = tuple(msgspec.structs.replace(m, test=PAIRS) if isinstance(m, Matched) else m for m in measures)
-        return Design(
-            measures=measures,
-            groups=self.groups,
-            clusters=() if alone else options.ways,
-            row=self.row,
-            missing=("prompt", "truth"),
-            kinds="truth",
-        )
+        return msgspec.structs.replace(self._declared, measures=measures, clusters=() if alone else options.ways)
 
     def compute(self, observations: pl.DataFrame, options: NLIPromptsMetricOptions) -> list[Estimate]:
         """Return the estimates; those of leads for all pairs of prompts at once, since the best could be any.

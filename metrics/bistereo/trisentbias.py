@@ -205,14 +205,13 @@ class TriSentBias(DeclaredMetric):
     needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
     pivot = Pivot(index="pair", on="side", levels=SIDES, values="log_probability")
     groups = (GROUP, CELL)
+    missing = CELL
     shows = ("log_odds_difference",)
     measures = _measures(TriSentBiasOptions())
 
     def design(self, options: TriSentBiasOptions) -> Design:
         """Return the measures at every threshold; what is missing is given by cell."""
-        return Design(
-            measures=_measures(options), groups=self.groups, clusters=options.ways, pivot=self.pivot, missing=CELL
-        )
+        return msgspec.structs.replace(self._declared, measures=_measures(options), clusters=options.ways)
 
     def rows(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
         """Return the pairs with D (`difference`) and `npll`; groups have the order of the study.

@@ -110,6 +110,8 @@ class BIStereoTuples(DeclaredMetric):
     needs: ClassVar[frozenset[str]] = frozenset({*KEEP, *LOGS, "biased", "condition", "choice", "status"})
     row = "test"
     groups = (*SHARES, ())
+    missing = ("gender", "dimension")
+    kinds = "gender"
     measures = (
         _preference(
             "swapped",
@@ -186,17 +188,6 @@ class BIStereoTuples(DeclaredMetric):
         ),
     )
 
-    def design(self, options: BIStereoTuplesMetricOptions) -> Design:
-        """Return what is declared, over the clusters of the options."""
-        return Design(
-            measures=self._declared.measures,
-            groups=self.groups,
-            clusters=options.ways,
-            row=self.row,
-            missing=("gender", "dimension"),
-            kinds="gender",
-        )
-
     def across(self, runs: Mapping[str, tuple[pl.DataFrame, BIStereoTuplesMetricOptions]]) -> list[Listing]:
         """List the paper's Table 2: biased preferences by gender and model."""
         return table_2({label: self.compute(*seen) for label, seen in runs.items()})
@@ -253,11 +244,10 @@ class BIStereoTuples(DeclaredMetric):
 
     def design_of(self, rows: pl.DataFrame, options: BIStereoTuplesMetricOptions) -> Design:
         """Return what is declared; the paper's normalisation is tested only where it is all there is."""
-        design, plain = self.design(options), {"neutral": None, "note": COPYING}
-        if not (rows["validated"] & rows["asked_swapped"]).any():
-            return design
-        measures = (msgspec.structs.replace(m, **plain) if m.name == NORMALISED else m for m in design.measures)
-        return msgspec.structs.replace(design, measures=tuple(measures))
+        measures, plain = self._declared.measures, {"neutral": None, "note": COPYING}
+        if (rows["validated"] & rows["asked_swapped"]).any():
+            measures = tuple(msgspec.structs.replace(m, **plain) if m.name == NORMALISED else m for m in measures)
+        return msgspec.structs.replace(self._declared, measures=measures, clusters=options.ways)
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State what the swapped groups show; without them what the paper's normalisation shows, and its limit."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -234,6 +235,8 @@ class Subtle(DeclaredMetric):
     options: ClassVar[type[Options]] = SubtleMetricOptions
     needs: ClassVar[frozenset[str]] = frozenset({"domain", "pronoun", "given", "chosen", "status"})
     groups = ((), ("domain",), ("pronoun",), ("domain", "pronoun"), ("prompt",))
+    missing = ("domain", "given")
+    unknown = "left out"
     fixed = "The options are taken as they are: an association of single options is not covered."
     measures = (
         *(_delta(option) for option in POLARITIES),
@@ -249,13 +252,8 @@ class Subtle(DeclaredMetric):
 
     def design(self, options: SubtleMetricOptions) -> Design:
         """Return what is declared; a way of clustering that is not known for every answer of a group is left out."""
-        return Design(
-            measures=tuple(m for m in self._declared.measures if options.no_match == "zero" or m.group != CODED_TOO),
-            groups=self.groups,
-            clusters=options.ways,
-            unknown="left out",
-            missing=("domain", "given"),
-        )
+        measures = tuple(m for m in self._declared.measures if options.no_match == "zero" or m.group != CODED_TOO)
+        return msgspec.structs.replace(self._declared, measures=measures, clusters=options.ways)
 
     def rows(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame:
         """Return the answers; those without a choice are not ok.
