@@ -49,8 +49,6 @@ from .templates import rendered
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAMILY = "tests"
-"""What the members of a family are called."""
 MOST_POINTS = 60
 """Rows of a forest plot that can still be read."""
 
@@ -83,6 +81,8 @@ class DeclaredMetric(Metric):
     """What is done with rows without a cluster, as `Design.unknown`."""
     shows: ClassVar[tuple[str, ...]] = ()
     """Measures whose greatest and least rows are the examples; by default the first mean with a neutral value."""
+    members: ClassVar[str] = "tests"
+    """What the members of a family are called."""
     fixed: ClassVar[str] = ""
     """What the inference takes as it is, though it may vary, as a sentence that ends the conclusion."""
     _declared: ClassVar[Design] = Design(measures=())
@@ -148,11 +148,15 @@ class DeclaredMetric(Metric):
         """Return the estimates of every grouping, corrected within it, and what is missing."""
         both = list(self._prepared(self.rows(observations, options), options))
         design, table = next((own for own in both if own[0].missing is not None), both[0])
-        return [*_measured(both, options), *_missing(table, design, options.level)]
+        return [*self._measured(both, options), *_missing(table, design, options.level)]
 
     def measured(self, rows: pl.DataFrame, options: Any) -> list[Estimate]:
         """Return the same of rows that `rows` made, without what is missing."""
-        return _measured(self._prepared(rows, options), options)
+        return self._measured(self._prepared(rows, options), options)
+
+    def _measured(self, both: Iterable[tuple[Design, Table]], options: Any) -> list[Estimate]:
+        found = [e for design, table in both for by in design.groups for e in _given_by(by, table, design, options)]
+        return correct(found, options.correction, options.alpha, self.members)
 
     def units(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame | None:
         """Return the rows behind the means and the differences of means; None where rows have no names."""
@@ -236,11 +240,6 @@ class DeclaredMetric(Metric):
             if e.metric in self.measures and e.metric not in self._aside:
                 found.setdefault(tuple(e.group), []).append(e)
         return list(found.values())
-
-
-def _measured(both: Iterable[tuple[Design, Table]], options: Any) -> list[Estimate]:
-    found = [e for design, table in both for by in design.groups for e in _given_by(by, table, design, options)]
-    return correct(found, options.correction, options.alpha, FAMILY)
 
 
 def _given_by(by: tuple[str, ...], table: Table, design: Design, options: Any) -> Iterator[Estimate]:

@@ -51,6 +51,7 @@ class DoraAssociations(Words, DeclaredMetric):
     clusters = ("descriptor",)
     measures = DECLARED
     others = COUNTED
+    members = "comparisons"
 
     def rows(self, observations: pl.DataFrame, options: DoraAssociationsOptions) -> pl.DataFrame:
         """Return the rows of all means and differences.
@@ -71,7 +72,7 @@ class DoraAssociations(Words, DeclaredMetric):
             *count_estimates(found),
             *nothing_counts(found, options),
             *(_few_judged(e) for e in self.measured(rows_of(found, options), options)),
-            *correct(list(overlap_estimates(found, options)), options.correction, options.alpha, "comparisons"),
+            *correct(list(overlap_estimates(found, options)), options.correction, options.alpha, self.members),
             *reappeared(found),
             *judged_estimates(found),
             *agreements(found, options),

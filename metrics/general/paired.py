@@ -134,6 +134,7 @@ class PairedDifference(DeclaredMetric):
 
     options: ClassVar[type[Options]] = PairedDifferenceOptions
     needs: ClassVar[frozenset[str]] = frozenset({*COLUMNS, *PAIRED, *LABELS, "family"})
+    members = "comparisons"
     columns = Metric.columns
     headline = Metric.headline
 

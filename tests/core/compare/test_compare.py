@@ -192,7 +192,7 @@ def test_pairs_of_three_runs(comparing, run_study, store, all_pairs, count):
     names = [*two_runs(run_study), run_study("fake", mode="refresh")[0]]
     done = compare(comparing, store, names, msgspec.structs.replace(QUICK, all_pairs=all_pairs))
     tested = [d.estimate for d in done.differences if d.estimate.metric == "mean_length"]
-    assert len(tested) == count and tested[0].test.family.endswith(f"{count} tests")
+    assert len(tested) == count and tested[0].test.family.endswith(f"{count} comparisons")
 
 
 def test_units_that_are_not_the_estimate_blame_the_plugin(comparing, run_study, store):

@@ -81,7 +81,7 @@ def test_a_difference_between_settings_is_found_and_corrected():
     found = {(e.group["setting"], e.group["against"]): e for e in of(estimates(frame), "negative_difference")}
     assert found["noun", "verb"].value == 100 and found["noun", "verb"].p_adjusted < 0.05
     assert found["verb", "adjective"].value == 0 and found["verb", "adjective"].p_adjusted == 1
-    assert "3 tests" in found["noun", "verb"].test.family
+    assert "3 comparisons" in found["noun", "verb"].test.family
 
 
 def test_a_difference_is_that_of_exchanged_descriptors_and_bounds_what_is_missing():

@@ -196,7 +196,7 @@ def test_few_clusters_are_told():
 def test_family_is_corrected_over_all_pairs_of_runs():
     parts = [frame(simulated(12, 3, 1.0, seed), run=f"r{seed}") for seed in range(3)]
     found = METRIC.compute(pl.concat(parts), QUICK)
-    assert {e.test.family for e in found} == {"difference in share: 3 tests"}
+    assert {e.test.family for e in found} == {"difference in share: 3 comparisons"}
     assert [e.p_adjusted for e in found] == pytest.approx(stats.false_discovery_control([e.p for e in found]))
 
 
