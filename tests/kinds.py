@@ -78,6 +78,7 @@ PLACES = {
         "probes/subtle/test_published_study.py",
         "probes/subtle/test_study.py",
         "test_docs.py",
+        "test_reasoning_models.py",
         "test_docs_commands.py",
         "test_house.py",
         "test_notebooks.py",

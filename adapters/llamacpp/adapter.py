@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ...core.contracts import Options
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar
+from ..shared.reasoning import Tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
 from ..shared.threaded import ThreadedAdapter
 from .answers import Answers, Asking
@@ -41,6 +42,12 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     """`file`: the file's own template; `plain`: none; or a format of llama.cpp by name. None: `file` if it has one."""
     system_prompt: str | None = None
     """Text before every prompt; for messages, the system message, joined with their own."""
+    answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Tokens added to the limit of every answer, for a model that reasons before it answers."""
+    think_tags: Tags | None = None
+    """The marks around reasoning in answers; None takes <think> and </think>."""
+    chat_template_kwargs: dict[str, Any] = {}
+    """Arguments of the file's chat template, such as {enable_thinking = false}."""
     refusal_rule: bool = True
     """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
     cache_dtype: Literal["float32", "float16"] = "float32"
@@ -140,6 +147,9 @@ class LlamaCpp(ThreadedAdapter):
             template=self._source.chat_template or "",
             system_prompt=options.system_prompt,
             max_tokens=options.max_tokens,
+            answer_room=options.answer_room,
+            think_tags=options.think_tags,
+            arguments=options.chat_template_kwargs,
             refusal_rule=options.refusal_rule,
             n_ctx=n_ctx,
             name=self._source.name,
@@ -165,6 +175,7 @@ def _settings(options: LlamaCppOptions, source: GGUF, chat_format: str) -> dict[
         "quantisation": source.quantisation,
         "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
     }
+    settings |= thinking_settings(options, options.chat_template_kwargs)
     if chat_format == FILE:
         settings["chat_template"] = hashlib.sha256((source.chat_template or "").encode()).hexdigest()
     if options.system_prompt is not None:

@@ -6,7 +6,7 @@ import codecs
 import math
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,7 +24,8 @@ from ...core.contracts.records import (
     Usage,
 )
 from ..shared.border import check_continuations, common_start
-from ..shared.refusals import reads_as_refusal
+from ..shared.reasoning import Tags, apart, cut_answer
+from ..shared.refusals import mark_refusal
 from ..shared.sampling import answer_length, token_text
 from .chat import FILE, PLAIN, Rendered, read_turns, render_builtin, render_jinja, render_plain, render_text
 from .model import Engine
@@ -39,6 +40,9 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     template: str
     system_prompt: str | None
     max_tokens: int
+    answer_room: int
+    think_tags: Tags | None
+    arguments: dict[str, Any]
     refusal_rule: bool
     n_ctx: int
     name: str
@@ -91,10 +95,10 @@ class Answers:
         if (request.sampling.temperature or 0) < 0:
             raise PermanentError("the temperature cannot be negative.", code="request.value")
         self._check_size(len(tokens), 1)
-        most = answer_length(request, self._asking.max_tokens, self._asking.n_ctx - len(tokens))
-        answer = _Drawing(self.engine, request, tokens).run(most, cancelled)
-        refused = self._asking.refusal_rule and reads_as_refusal(answer.text)
-        return msgspec.structs.replace(answer, status="refused") if refused else answer
+        asking = self._asking
+        most = answer_length(request, asking.max_tokens, asking.n_ctx - len(tokens), asking.answer_room)
+        answer = _Drawing(self.engine, request, tokens, self._asking.think_tags).run(most, cancelled)
+        return mark_refusal(answer, rule=self._asking.refusal_rule)
 
     def _score_all(self, encoded: Encoded) -> list[TokenScores]:
         held, scores = encoded.rows[0][: encoded.start], []
@@ -115,7 +119,7 @@ class Answers:
         if asking.chat_format == PLAIN:
             return render_plain(turns)
         if asking.chat_format == FILE:
-            return render_jinja(asking.template, turns, self.engine.token_texts())
+            return render_jinja(asking.template, turns, {**self.engine.token_texts(), **asking.arguments})
         return render_builtin(self.engine.lib, asking.chat_format, turns)
 
     def _begin(self, rendered: Rendered) -> list[int]:
@@ -174,8 +178,8 @@ class Answers:
 class _Drawing:
     """One unfinished answer."""
 
-    def __init__(self, engine: Engine, request: Generate, tokens: list[int]) -> None:
-        self._engine, self._request, self._tokens = engine, request, tokens
+    def __init__(self, engine: Engine, request: Generate, tokens: list[int], tags: Tags | None) -> None:
+        self._engine, self._request, self._tokens, self._tags = engine, request, tokens, tags
         self._seed = seed_of(request)
         # What an answer that is cut short leaves of a character is dropped.
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -199,14 +203,11 @@ class _Drawing:
         return self._answer("length", most)
 
     def _stopped(self, piece: bytes) -> bool:
-        """Add to the text; cut it where the earliest stop begins."""
-        before, self._text = len(self._text), self._text + self._decoder.decode(piece)
-        stops = [stop for stop in self._request.sampling.stop if stop]
-        found = [self._text.find(stop, max(0, before - len(stop))) for stop in stops]
-        places = [place for place in found if place >= 0]
-        if places:
-            self._text = self._text[: min(places)]
-        return bool(places)
+        """Add to the text; cut it where the earliest stop begins in the answer."""
+        self._text += self._decoder.decode(piece)
+        end = cut_answer(self._text, self._request.sampling.stop, self._tags)
+        self._text = self._text[:end]
+        return end is not None
 
     def _note(self, row: Row) -> None:
         if count := self._request.top_logprobs:
@@ -215,8 +216,10 @@ class _Drawing:
             self._tops.append(tuple(TopToken(t, float(row[n])) for t, n in zip(texts, best, strict=True)))
 
     def _answer(self, reason: str, count: int) -> Generation:
+        reasoning, text = apart(self._text, self._tags)
         return Generation(
-            text=self._text,
+            text=text,
+            reasoning=reasoning,
             finish_reason=reason,
             top_logprobs=tuple(self._tops),
             usage=Usage(input_tokens=len(self._tokens), output_tokens=count),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import datetime
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jinja2
@@ -56,7 +56,7 @@ def render_plain(turns: Sequence[Turn]) -> Rendered:
     return Rendered(JOINT.join(turn["content"] for turn in turns), whole=False)
 
 
-def render_jinja(template: str, turns: Sequence[Turn], tokens: dict[str, str]) -> Rendered:
+def render_jinja(template: str, turns: Sequence[Turn], given: Mapping[str, Any]) -> Rendered:
     """Fill a Jinja template as Transformers does, sandboxed; a last message of the assistant is left open.
 
     Raises:
@@ -69,7 +69,7 @@ def render_jinja(template: str, turns: Sequence[Turn], tokens: dict[str, str]) -
             add_generation_prompt=not opened,
             raise_exception=_refuse,
             strftime_now=TODAY.strftime,
-            **tokens,
+            **given,
         )
     # A template is a program: it raises what it likes.
     except Exception as error:

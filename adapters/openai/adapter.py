@@ -115,7 +115,15 @@ class OpenAIApi(ModelAdapter):
             reply = await self._caller.ask("/chat/completions", self._bodies.generate(request, urls), ChatReply)
         except FilteredError as stopped:
             return Generation(text="", status="filtered", finish_reason=stopped.reason)
-        return read_generation(reply, request, self._caller.where, refusal_rule=self._options.refusal_rule)
+        options = self._options
+        return read_generation(
+            reply,
+            request,
+            self._caller.where,
+            refusal_rule=options.refusal_rule,
+            tags=options.think_tags,
+            cut="stop" in options.omit,
+        )
 
     async def likelihood(self, request: Likelihood) -> Likelihoods:
         """Score continuations in the way that the settings name.

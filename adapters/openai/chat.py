@@ -8,8 +8,9 @@ from typing import Any
 
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Generate, Generation, Image, Message, ResponseStatus, TopToken
+from ..shared.reasoning import Tags, apart
 from ..shared.refusals import reads_as_refusal
-from ..shared.sampling import check_answer
+from ..shared.sampling import check_answer, cut_at
 from .options import OPENAI_URL, OpenAIOptions
 from .replies import ChatChoice, ChatReply, usage_of
 
@@ -39,12 +40,15 @@ class ChatBodies:
         check_answer(sampling)
         body: dict[str, Any] = {"messages": self.messages(request.messages, urls)}
         limit = sampling.max_tokens or self._options.max_tokens
+        limit = None if limit is None else limit + self._options.answer_room
         choices = {"temperature": sampling.temperature, "top_p": sampling.top_p, self.limit_field: limit}
         body.update((name, value) for name, value in choices.items() if value is not None)
         if sampling.stop:
             body["stop"] = sampling.stop
         if sampling.seed is not None:
             body["seed"] = seed_of(sampling.seed, request.sample, request.attempt)
+        if self._options.effort is not None:
+            body["reasoning_effort"] = self._options.effort
         if request.top_logprobs:
             body.update(logprobs=True, top_logprobs=request.top_logprobs)
         return {name: value for name, value in body.items() if name not in self._options.omit}
@@ -88,8 +92,10 @@ def seed_of(seed: int, sample: int, attempt: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}|{sample}|{attempt}".encode()).digest()[:4], "big") >> 1
 
 
-def read_generation(reply: ChatReply, request: Generate, where: str, *, refusal_rule: bool) -> Generation:
-    """Return the answer of a reply.
+def read_generation(
+    reply: ChatReply, request: Generate, where: str, *, refusal_rule: bool, tags: Tags | None = None, cut: bool = False
+) -> Generation:
+    """Return the answer of a reply, apart from its reasoning; with `cut`, up to the first of the stop texts.
 
     Raises:
         TransientError: it has no answer, or the answer ended with an error.
@@ -102,10 +108,14 @@ def read_generation(reply: ChatReply, request: Generate, where: str, *, refusal_
         raise TransientError(f"{where} sent a choice without a message.", code="endpoint.no-answer")
     if choice.finish_reason == "error":
         raise TransientError(f"{where} ended an answer with an error.", code="endpoint.broken-off")
-    text, refused = choice.message.words(), choice.message.refused()
+    reasoning, text = choice.message.thoughts(), choice.message.words()
+    if not reasoning:
+        reasoning, text = apart(text, tags)
+    end = cut_at(text, request.sampling.stop) if cut else None
     return Generation(
-        text=text,
-        status=_status(choice, text, refused, refusal_rule=refusal_rule),
+        text=text[:end],
+        reasoning=reasoning,
+        status=_status(choice, text, choice.message.refused(), refusal_rule=refusal_rule),
         finish_reason=choice.finish_reason or "",
         usage=usage_of(reply.usage),
         top_logprobs=_alternatives(choice, text, where) if request.top_logprobs else (),

@@ -15,6 +15,7 @@ from ...core.contracts.adapter import Identity
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Scalar
 from ...core.contracts.secrets import is_random, looks_secret, secret_name, secret_place
+from ..shared.reasoning import Tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
 from .labels import RULE_VERSION as LABEL_RULE
 from .labels import bare_label
@@ -89,8 +90,15 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     extra_body: dict[str, Any] = {}
     """Further fields of every request, such as {top_k = 20}; a null removes a field. Part of the identity: no keys."""
 
+    answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Tokens added to the limit of every answer in words, for a model that reasons before it answers."""
+    effort: str | None = None
+    """How much to reason, sent as `reasoning_effort`, such as none, minimal, low, medium, high."""
+    think_tags: Tags | None = None
+    """The marks around reasoning in the text of answers; None takes <think> and </think>."""
     omit: tuple[str, ...] = ()
-    """Fields of answers in words that the endpoint refuses, such as ["temperature", "stop"]; they are not sent."""
+    """Fields of answers in words that the endpoint refuses, such as ["temperature", "stop"]; they are not sent.
+    A `stop` that is not sent is applied to the answer."""
 
     def __repr__(self) -> str:
         """Return the model only: a mistaken setting may hold a key."""
@@ -292,6 +300,9 @@ def make_identity(options: OpenAIOptions, address: str) -> Identity:
         settings["label_rule"] = LABEL_RULE
     if options.send_draw_seed:
         settings["send_draw_seed"] = True
+    settings |= thinking_settings(options)
+    if options.effort is not None:
+        settings["effort"] = options.effort
     if options.omit:
         settings["omit"] = msgspec.json.encode(sorted(options.omit)).decode()
     if options.extra_body:

@@ -30,10 +30,11 @@ class ChatLogprobs(msgspec.Struct):
 
 
 class Part(msgspec.Struct):
-    """A piece of an answer; one of a model's reasoning has no text here."""
+    """A piece of an answer; one of a model's reasoning has it as `thinking`, a text or pieces."""
 
     text: str | None = None
     refusal: str | None = None
+    thinking: object = None
 
 
 class ChatMessage(msgspec.Struct):
@@ -41,6 +42,14 @@ class ChatMessage(msgspec.Struct):
 
     content: str | list[Part] | None = None
     refusal: str | None = None
+    reasoning_content: object = None
+    reasoning: object = None
+    """Two names for one thing; what is no text is not read."""
+
+    def thoughts(self) -> str:
+        """Return what the endpoint gives as reasoning."""
+        pieces = self.content if isinstance(self.content, list) else []
+        return _text(self.reasoning_content) or _text(self.reasoning) or "".join(_text(one.thinking) for one in pieces)
 
     def words(self) -> str:
         """Return the answer in words, or the refusal if there is nothing else."""
@@ -52,6 +61,12 @@ class ChatMessage(msgspec.Struct):
         """Return what the provider marks as a refusal, or nothing."""
         pieces = self.content if isinstance(self.content, list) else []
         return self.refusal or "".join(part.refusal or "" for part in pieces)
+
+
+def _text(told: object) -> str:
+    if isinstance(told, list):
+        return "".join(_text(one.get("text")) for one in told if isinstance(one, dict))
+    return told if isinstance(told, str) else ""
 
 
 class ChatChoice(msgspec.Struct):
@@ -167,7 +182,14 @@ def usage_of(told: object) -> Usage:
     return Usage(
         input_tokens=_count(counts.get("prompt_tokens")) or _count(counts.get("input_tokens")),
         output_tokens=_count(counts.get("completion_tokens")) or _count(counts.get("output_tokens")),
+        reasoning_tokens=_detail(counts, ("completion_tokens_details", "output_tokens_details"), "reasoning_tokens"),
+        cached_tokens=_detail(counts, ("prompt_tokens_details", "input_tokens_details"), "cached_tokens"),
     )
+
+
+def _detail(counts: dict[str, object], places: tuple[str, str], name: str) -> int:
+    found = (counts.get(place) for place in places)
+    return next((_count(details.get(name)) for details in found if isinstance(details, dict)), 0)
 
 
 def _count(told: object) -> int:

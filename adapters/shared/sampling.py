@@ -76,15 +76,21 @@ def check_answer(wish: Sampling) -> None:
         )
 
 
-def answer_length(request: Generate, default: int, room: int | None) -> int:
+def answer_length(request: Generate, default: int, room: int | None, more: int = 0) -> int:
     """Return how many tokens an answer may have if the model has `room` for this many: it ends where the room does.
+
+    Args:
+        request: What is asked; its limit is that of the answer itself.
+        default: The limit of a request without one.
+        room: What the model's context leaves; None is no limit.
+        more: Tokens for what a model writes before its answer.
 
     Raises:
         PermanentError: as `check_answer` says.
     """
     check_answer(request.sampling)
     asked = request.sampling.max_tokens
-    most = default if asked is None else asked
+    most = (default if asked is None else asked) + more
     return most if room is None else min(most, room)
 
 

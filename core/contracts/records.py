@@ -159,6 +159,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     input_tokens: int = 0
     output_tokens: int = 0
+    reasoning_tokens: int = 0
+    """Of the output tokens, those of reasoning, where the model tells."""
+    cached_tokens: int = 0
+    """Of the input tokens, those that the endpoint had cached, where it tells."""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -190,8 +194,13 @@ class Generation(Response, frozen=True, kw_only=True, tag="generation"):
     """An answer in words. A refusal keeps its text; an empty text is an answer too."""
 
     text: str
+    """The answer; what a study reads."""
     finish_reason: str = ""
     top_logprobs: tuple[tuple[TopToken, ...], ...] = ()
+    """Per generated token, those of reasoning among them."""
+    reasoning: str = ""
+    """What the model wrote before its answer, word for word. If the text held it, its tags are here too, and
+    `reasoning + text` is the text as received."""
 
 
 class Likelihoods(Response, frozen=True, kw_only=True, tag="likelihoods"):

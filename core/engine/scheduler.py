@@ -320,7 +320,7 @@ class Scheduler:
     def _charge(self, request: AnyRequest, answer: AnyResponse) -> Tokens:
         """Return the tokens of an answer; estimated if the model gives no count, or one that cannot be."""
         read, written = answer.usage.input_tokens, answer.usage.output_tokens
-        wrote = isinstance(answer, Generation) and answer.text != ""
+        wrote = isinstance(answer, Generation) and answer.text + answer.reasoning != ""
         credible = wrote <= written <= MOST_TOKENS
         if credible and 0 < read <= MOST_TOKENS:
             return Tokens(read, written)

@@ -74,7 +74,7 @@ class Wall:
             self._empty.clear()
         if len(self._empty) >= EMPTY:
             what = f"{len(self._empty)} prompts in a row got an answer without text that ended at its limit of tokens"
-            mend = "Raise max_tokens; a model that reasons needs room for that too."
+            mend = "Raise max_tokens; a model that reasons needs room for that too (answer_room in its entry)."
             self._stop(what, self._empty.values(), mend, "run.all-empty")
         if (trial := self._trials.pop(key, None)) is not None:
             self._look(trial, request, response)

@@ -51,7 +51,8 @@ def show_response(response: AnyResponse) -> list[tuple[str, str]]:
         case TokenScores():
             return [("log-probability", f"{response.log_probability:.3f} over {response.count} tokens")]
         case Generation():
-            return [("answer", response.text)]
+            thoughts = [("reasoning", response.reasoning)] if response.reasoning else []
+            return [*thoughts, ("answer", response.text)]
         case Likelihoods():
             return [("log-probabilities", ", ".join(f"{score.log_probability:.3f}" for score in response.scores))]
         case Classification():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,8 +21,9 @@ from ....core.contracts.records import (
     TopToken,
     Usage,
 )
+from ...shared.reasoning import Tags, apart, cut_answer, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
-from ...shared.sampling import Defaults, answer_length, choose, cut_at
+from ...shared.sampling import Defaults, answer_length, choose
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, check_known, not_finite, open_source, too_large
 from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
@@ -46,6 +47,12 @@ class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
     chat: Chat = "auto"
     """How messages become text. `auto`: by the model's chat template, if it has one; `template`: always by it; `plain`:
     joined by blank lines."""
+    answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Tokens added to the limit of every answer, for a model that reasons before it answers."""
+    think_tags: Tags | None = None
+    """The marks around reasoning in answers; None takes <think> and </think>."""
+    chat_template_kwargs: dict[str, Any] = {}
+    """Arguments of the model's chat template, such as {enable_thinking = false}."""
     refusal_rule: bool = True
     """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
 
@@ -73,11 +80,12 @@ class HFCausal(HFAdapter[_Engine]):
         """
         require_torch("adapter 'hf-causal'")
         self._source = open_source(options, CAUSAL, _MORE)
-        self._style = choose_style(options.chat, options.system_prompt, self._source)
+        self._style = choose_style(options.chat, options.system_prompt, self._source, options.chat_template_kwargs)
         settings = {
             "max_new_tokens": options.max_new_tokens,
             "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
             **self._style.settings(),
+            **thinking_settings(options, options.chat_template_kwargs),
         }
         self._open(NAMING, options, self._source, settings)
 
@@ -128,7 +136,7 @@ class HFCausal(HFAdapter[_Engine]):
     def _plan_task(self, request: Generate, engine: _Engine) -> Task | ModelError:
         stops = request.sampling.stop
         try:
-            most = answer_length(request, self._options.max_new_tokens, None)
+            most = answer_length(request, self._options.max_new_tokens, None, self._options.answer_room)
             prompt = self._render(request.messages, engine)
             ids = engine.encoder.encode([prompt.text], prompt.special)[0]
             self._check_size(ids, 1, engine.loaded)
@@ -144,7 +152,8 @@ class HFCausal(HFAdapter[_Engine]):
         return self._style.render(prompt, engine.loaded.tokenizer)
 
     def _stopper(self, stops: Sequence[str], ids: Sequence[int], engine: _Engine) -> Callable[[list[int]], bool]:
-        return lambda answer: cut_at(engine.encoder.text(ids, answer), stops) is not None
+        tags = self._options.think_tags
+        return lambda answer: cut_answer(engine.encoder.text(ids, answer), stops, tags) is not None
 
     def _check_size(self, ids: Sequence[int], room: int, loaded: Loaded) -> None:
         name = self.identity.model
@@ -182,9 +191,11 @@ class HFCausal(HFAdapter[_Engine]):
             return self._not_finite()
         encoder = self._engine.encoder
         text = encoder.text(task.ids, written.ids)
-        end = cut_at(text, request.sampling.stop)
+        tags = self._options.think_tags
+        reasoning, said = apart(text[: cut_answer(text, request.sampling.stop, tags)], tags)
         answer = Generation(
-            text=text[:end],
+            text=said,
+            reasoning=reasoning,
             finish_reason=written.reason,
             top_logprobs=tuple(tuple(TopToken(encoder.token(i), p) for i, p in tops) for tops in written.tops),
             usage=Usage(input_tokens=len(task.ids), output_tokens=len(written.ids)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ....core.contracts.errors import ModelLoadError, PermanentError
@@ -34,6 +34,8 @@ class Style(NamedTuple):
     template: str | None
     """A chat template (Jinja); None joins the texts."""
     system: str | None
+    arguments: Mapping[str, Any] = {}
+    """Further arguments of the template."""
 
     def settings(self) -> dict[str, Scalar]:
         """Return the part of these settings that belongs to a model's identity."""
@@ -56,7 +58,7 @@ class Style(NamedTuple):
         turns = self._with_system(turns)
         if self.template is None:
             return Rendered(JOINT.join(turn["content"] for turn in turns), special=True)
-        return Rendered(_fill(self.template, turns, tokenizer), special=False)
+        return Rendered(_fill(self.template, turns, tokenizer, self.arguments), special=False)
 
     def _with_system(self, turns: list[dict[str, str]]) -> list[dict[str, str]]:
         if self.system is None:
@@ -66,7 +68,7 @@ class Style(NamedTuple):
         return [{"role": "system", "content": JOINT.join([self.system, *own])}, *turns[len(own) :]]
 
 
-def choose_style(chat: Chat, system: str | None, source: Source) -> Style:
+def choose_style(chat: Chat, system: str | None, source: Source, arguments: Mapping[str, Any]) -> Style:
     """Choose how messages become text, from the model's files alone.
 
     Raises:
@@ -79,7 +81,7 @@ def choose_style(chat: Chat, system: str | None, source: Source) -> Style:
         raise ModelLoadError(
             f"model {source.name!r} has no chat template. Set chat = 'plain' to join the texts.", code="model.template"
         )
-    return Style(template, system)
+    return Style(template, system, arguments)
 
 
 def _find_template(source: Source) -> str | None:
@@ -109,7 +111,7 @@ def _text(message: Message) -> str:
     return "".join(part.text for part in message.parts if isinstance(part, Text))
 
 
-def _fill(template: str, turns: Sequence[dict[str, str]], tokenizer: Any) -> str:
+def _fill(template: str, turns: Sequence[dict[str, str]], tokenizer: Any, arguments: Mapping[str, Any]) -> str:
     open_turn = turns[-1]["role"] == "assistant"
     try:
         filled = tokenizer.apply_chat_template(
@@ -118,6 +120,7 @@ def _fill(template: str, turns: Sequence[dict[str, str]], tokenizer: Any) -> str
             tokenize=False,
             add_generation_prompt=not open_turn,
             continue_final_message=open_turn,
+            **arguments,
         )
     # A template is a program: it raises what it likes.
     except Exception as error:

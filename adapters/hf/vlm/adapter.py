@@ -6,13 +6,14 @@ import hashlib
 import math
 import threading
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
 from ....core.contracts.errors import ModelError
 from ....core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
 from ...shared.images import require_pillow
+from ...shared.reasoning import Tags, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, not_finite, open_source
@@ -35,6 +36,12 @@ class HFVLMOptions(HFOptions, frozen=True, kw_only=True):
 
     batch_items: Positive = 512
     """Maximum number of requests per call; those about one image share it."""
+    answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Tokens added to the limit of every answer, for a model that reasons before it answers."""
+    think_tags: Tags | None = None
+    """The marks around reasoning in answers; None takes <think> and </think>."""
+    chat_template_kwargs: dict[str, Any] = {}
+    """Arguments of the model's chat template, such as {enable_thinking = false}."""
     refusal_rule: bool = True
     """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
 
@@ -64,6 +71,7 @@ class HFVLM(HFAdapter[_Model]):
         settings: dict[str, Scalar] = {
             "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
             "chat_template": hashlib.sha256(self._template.encode()).hexdigest(),
+            **thinking_settings(options, options.chat_template_kwargs),
         }
         self._open(NAMING, options, self._source, settings)
 
@@ -129,7 +137,9 @@ class HFVLM(HFAdapter[_Model]):
 
     def _load(self) -> _Model:
         options = self._options
-        loaded = load_vlm(self._source, self._template, options.dtype, options.device)
+        loaded = load_vlm(self._source, self._template, options.dtype, options.device)._replace(
+            answer_room=options.answer_room, think_tags=options.think_tags, arguments=options.chat_template_kwargs
+        )
         return _Model(loaded, Engine(loaded, can_share(loaded, self._source.name), options.token_budget))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ....core.contracts.records import Generation, TopToken, Usage
-from ...shared.sampling import Choice, cut_at
+from ...shared.reasoning import Tags, apart, cut_answer
+from ...shared.sampling import Choice
 from ..text import token_text
 
 
@@ -20,6 +21,8 @@ class Wish(NamedTuple):
     """Alternatives to report per token."""
     ends: frozenset[int]
     """Tokens that end an answer."""
+    tags: Tags | None = None
+    """The marks around reasoning."""
 
 
 class Answer:
@@ -29,7 +32,7 @@ class Answer:
         """Start an answer to a prompt of these tokens."""
         self.ids, self.choice, self.most = ids, wish.choice, wish.most
         self.reason = ""
-        self._ends, self._stops, self._top = wish.ends, wish.stops, wish.top
+        self._ends, self._stops, self._top, self._tags = wish.ends, wish.stops, wish.top, wish.tags
         self._tokens: list[int] = []
         self._tops: list[tuple[TopToken, ...]] = []
         self._text: str | None = None
@@ -63,11 +66,18 @@ class Answer:
         """Return the answer as a record."""
         text = self._decode(tokenizer) if self._text is None else self._text
         usage = Usage(input_tokens=len(self.ids), output_tokens=len(self._tokens))
-        return Generation(text=text, finish_reason=self.reason, top_logprobs=tuple(self._tops), usage=usage)
+        reasoning, said = apart(text, self._tags)
+        return Generation(
+            text=said,
+            reasoning=reasoning,
+            finish_reason=self.reason,
+            top_logprobs=tuple(self._tops),
+            usage=usage,
+        )
 
     def _look_for_stop(self, tokenizer: Any) -> None:
         text = self._decode(tokenizer)
-        end = cut_at(text, self._stops)
+        end = cut_answer(text, self._stops, self._tags)
         if end is not None:
             self._text, self.reason = text[:end], "stop"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ....core.contracts.errors import ModelLoadError
+from ...shared.reasoning import Tags
 from ...shared.sampling import Defaults
 from ...shared.torch import DType, choose_device, quiet_loading
 from ..files import Source, fetch, find_file
@@ -42,6 +44,11 @@ class Loaded(NamedTuple):
     device: str
     max_tokens: int | None
     image_token: int | None
+    answer_room: int = 0
+    """Tokens added to the limit of every answer, for reasoning."""
+    think_tags: Tags | None = None
+    arguments: Mapping[str, Any] = {}
+    """Further arguments of the template."""
 
 
 class _Remembering:

@@ -56,7 +56,7 @@ def render(loaded: Loaded, prompt: Prompt) -> str:
                 code="request.placeholder",
             )
     prefilled = bool(prompt) and prompt[-1].role == "assistant"
-    how = {"continue_final_message": True} if prefilled else {"add_generation_prompt": True}
+    how = {**loaded.arguments, "continue_final_message" if prefilled else "add_generation_prompt": True}
     # Templates are programs that raise what they like.
     try:
         rendered = loaded.processor.apply_chat_template(
@@ -107,7 +107,8 @@ def plan_answer(loaded: Loaded, request: Generate, prompt: Encoded, images: Sequ
     room = None if loaded.max_tokens is None else loaded.max_tokens - len(prompt.ids)
     return Wish(
         choice=choose(request, loaded.defaults, prompt.ids, images),
-        most=answer_length(request, loaded.answer_tokens, room),
+        most=answer_length(request, loaded.answer_tokens, room, loaded.answer_room),
+        tags=loaded.think_tags,
         stops=request.sampling.stop,
         top=max(0, request.top_logprobs),
         ends=loaded.ends,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from prejudge.adapters.llamacpp.sampling import draw, log_softmax
 from prejudge.core.contracts.records import Generate, Generation, Sampling
 
+from ..gguf_files import write_pair
 from .asking import Pair, ask, say
 
 pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
@@ -141,3 +143,25 @@ def test_top_logprobs_are_sorted(pair: Pair) -> None:
     assert [len(row) for row in answer.top_logprobs] == [4, 4, 4]
     for row in answer.top_logprobs:
         assert sorted(row, key=lambda top: -top.log_probability) == list(row)
+
+
+def test_reasoning_is_kept_apart_and_no_stop_text_ends_it(pair: Pair) -> None:
+    (plain,) = ask(pair[0], [say("one two", temperature=0.0)])
+    closing, stop = plain.text[8:11], plain.text[:1]
+    wish = [say("one two", temperature=0.0), say("one two", temperature=0.0, stop=(stop,))]
+    apart, stopped = ask(pair[0], wish, think_tags=("[never]", closing))
+    assert apart.reasoning + apart.text == plain.text and closing in apart.reasoning
+    assert stopped.reasoning == apart.reasoning and stop not in stopped.text
+
+
+def test_room_and_arguments_of_the_template(tmp_path: Path) -> None:
+    file, _ = write_pair(tmp_path, template="{{ messages[0].content }}{% if enable_thinking %} two three{% endif %}")
+    (short,) = ask(file, [say("one", temperature=0.0, max_tokens=3)])
+    (longer,) = ask(
+        file,
+        [say("one", temperature=0.0, max_tokens=3)],
+        answer_room=4,
+        chat_template_kwargs={"enable_thinking": True},
+    )
+    assert longer.usage.output_tokens == short.usage.output_tokens + 4
+    assert longer.usage.input_tokens > short.usage.input_tokens

@@ -299,3 +299,39 @@ def test_refusal_rule_can_be_switched_off(tiny_llama, ask_causal, monkeypatch):
     monkeypatch.setattr(_refusals, "reads_as_refusal", lambda text: True)
     (answer,) = ask_causal(tiny_llama, requests(temperature=0)[:1], refusal_rule=False)
     assert answer.status == "ok"
+
+
+def test_reasoning_is_kept_apart_and_no_stop_text_ends_it(tiny_llama, ask_causal):
+    # What this model writes has no tags; a text that it does write stands for the closing one.
+    (plain,) = ask_causal(tiny_llama, [ask_for("Lazy", temperature=0, max_tokens=12)], chat="plain")
+    closing, stop = plain.text[8:11], plain.text[:1]
+    tags = {"think_tags": ("[never]", closing), "chat": "plain"}
+    (apart,) = ask_causal(tiny_llama, [ask_for("Lazy", temperature=0, max_tokens=12)], **tags)
+    end = plain.text.index(closing) + len(closing)
+    assert apart.reasoning + apart.text == plain.text and len(apart.reasoning.rstrip()) <= end
+    (stopped,) = ask_causal(tiny_llama, [ask_for("Lazy", temperature=0, max_tokens=12, stop=(stop,))], **tags)
+    assert stopped.reasoning == apart.reasoning and stop not in stopped.text
+
+
+def test_arguments_reach_the_template_and_the_identity(make_causal, ask_causal, tmp_path):
+    folder = tmp_path / "thinking"
+    shutil.copytree(make_causal(), folder)
+    template = "{% if enable_thinking is defined and not enable_thinking %}Lazy {% endif %}{{ messages[0].content }}"
+    (folder / "chat_template.jinja").write_text(template)
+    (thinking,) = ask_causal(folder, [ask_for("boys", temperature=0, max_tokens=4)])
+    (off,) = ask_causal(
+        folder, [ask_for("boys", temperature=0, max_tokens=4)], chat_template_kwargs={"enable_thinking": False}
+    )
+    assert off.usage.input_tokens > thinking.usage.input_tokens
+    options = HFCausalOptions(model=str(folder), chat_template_kwargs={"enable_thinking": False}, answer_room=5)
+    settings = HFCausal(options).identity.settings
+    assert settings["chat_template_kwargs"] == '{"enable_thinking":false}' and settings["answer_room"] == 5
+    assert (
+        not {"chat_template_kwargs", "answer_room"}
+        & HFCausal(HFCausalOptions(model=str(folder))).identity.settings.keys()
+    )
+
+
+def test_room_for_reasoning_is_added_to_the_limit(tiny_llama, ask_causal):
+    (answer,) = ask_causal(tiny_llama, [ask_for("Lazy", temperature=0, max_tokens=3)], answer_room=4)
+    assert answer.usage.output_tokens == 7

@@ -1,0 +1,74 @@
+"""What a model wrote before its answer, apart from the answer: one rule for all adapters that read text.
+
+Models that reason write their thoughts between tags, or their template has written the opening one already, so that
+only the closing one stands in the text. Both parts are kept word for word: together they are the text as received.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from ...core.contracts.records import Scalar
+from .sampling import cut_at
+
+
+class Tags(NamedTuple):
+    """The marks around reasoning."""
+
+    opening: str = "<think>"
+    closing: str = "</think>"
+
+
+class Thinking(Protocol):
+    """Settings of a model that reasons."""
+
+    @property
+    def answer_room(self) -> int:
+        """Tokens added to the limit of a request, for reasoning."""
+        ...
+
+    @property
+    def think_tags(self) -> Tags | None:
+        """The marks around its reasoning; None for the usual ones."""
+        ...
+
+
+def apart(text: str, tags: Tags | None = None) -> tuple[str, str]:
+    """Return reasoning and answer; together they are the text.
+
+    Reasoning that does not end leaves no answer. A text without a closing tag is an answer, unless it begins with the
+    opening one; a closing tag that no opening one precedes ends reasoning that the prompt has opened.
+    """
+    opening, closing = tags or Tags()
+    begun = text.lstrip().startswith(opening)
+    end = text.find(closing)
+    if end < 0:
+        return (text, "") if begun else ("", text)
+    if not begun and 0 <= text.find(opening) < end:
+        return "", text
+    answer = text[end + len(closing) :].lstrip()
+    return text[: len(text) - len(answer)], answer
+
+
+def cut_answer(text: str, stops: Sequence[str], tags: Tags | None = None) -> int | None:
+    """Return where the first stop text begins in the answer; None if there is none. Reasoning is never cut."""
+    if not stops:
+        return None
+    reasoning, answer = apart(text, tags)
+    end = cut_at(answer, stops)
+    return None if end is None else len(reasoning) + end
+
+
+def thinking_settings(options: Thinking, template: Mapping[str, Any] | None = None) -> dict[str, Scalar]:
+    """Return the part of these settings that belongs to a model's identity: those that are set."""
+    settings: dict[str, Scalar] = {}
+    if options.answer_room:
+        settings["answer_room"] = options.answer_room
+    if options.think_tags is not None:
+        settings["think_tags"] = " ".join(options.think_tags)
+    if template:
+        settings["chat_template_kwargs"] = msgspec.json.encode(template, order="sorted").decode()
+    return settings

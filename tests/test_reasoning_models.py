@@ -1,0 +1,148 @@
+"""Studies on endpoints that reason before they answer, with nothing but the model's entry."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prejudge
+from prejudge.adapters.simulated.adapter import SimulatedOptions
+from prejudge.core import api
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts import Unreadable
+from prejudge.core.contracts.adapter import ModelAdapter, Services
+from prejudge.core.contracts.records import Generate, Generation, Message, Sampling, Text
+from prejudge.core.engine.reading import read_answer
+from prejudge.testing import ChaosServer, Reply
+from prejudge.testing.chaos.tiny import chat, problem
+
+from .docs_world import Speaker
+
+if any(find_spec(package) is None for package in ("openai", "aiohttp")):
+    pytest.skip("the extra 'openai' is not installed", allow_module_level=True)
+pytestmark = pytest.mark.usefixtures("no_figures")
+THOUGHT = 300
+"""Tokens of reasoning before an answer."""
+REFUSED = ("temperature", "top_p", "stop")
+ENTRIES = {
+    "hidden": 'omit = ["temperature", "top_p", "stop"], answer_room = 512, max_tokens_field = "max_completion_tokens"',
+    "field": "answer_room = 512",
+    "tags": "answer_room = 512, extra_body = { chat_template_kwargs = { enable_thinking = true } }",
+    "bare": "",
+}
+"""How a model is written in a registry, by how its endpoint tells the reasoning; `bare` has no room for it."""
+STUDIES = {
+    "subtle-sai": {},
+    "dora-t2t": {},
+    "bistereo-nli": {},
+    "indicasa": {"encoder": "simulated-fair"},
+    "attractiveness": {},
+}
+"""The studies, and the models of roles other than the one that reasons."""
+ASKED = 30
+
+
+class Thinker:
+    """The answers of a model that reasons, as one kind of endpoint sends them."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = "hidden" if kind == "bare" else kind
+        self._speaker = Speaker(SimulatedOptions(model="thinker"))
+
+    def __call__(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        limit = body.get("max_completion_tokens", body.get("max_tokens"))
+        thought = " ".join(["hm"] * THOUGHT)
+        if limit is not None and limit <= THOUGHT:
+            return self._told(thought, "", "length", limit)
+        return self._told(thought, self._answer(body), "stop", THOUGHT + 9)
+
+    def _told(self, thought: str, answer: str, finish: str, tokens: int) -> dict[str, Any]:
+        made = chat(answer, finish)
+        if self.kind == "field":
+            made = chat(answer, finish, reasoning_content=thought)
+        elif self.kind == "tags":
+            made = chat(f"<think>\n{thought}" + (f"\n</think>\n\n{answer}" if finish == "stop" else ""), finish)
+        return made | {"usage": {"prompt_tokens": 50, "completion_tokens": tokens}}
+
+    def _answer(self, body: dict[str, Any]) -> str:
+        messages = tuple(Message(one["role"], tuple(_texts(one["content"]))) for one in body["messages"])
+        asking = Generate(messages=messages, sampling=Sampling(seed=body.get("seed")))
+        # The server answers within its own event loop.
+        with ThreadPoolExecutor(1) as pool:
+            return str(pool.submit(lambda: asyncio.run(self._speaker.generate(asking))).result().text)
+
+
+def _texts(content: Any) -> Iterator[Text]:
+    if isinstance(content, str):
+        yield Text(content)
+    else:
+        yield from (Text(part["text"]) for part in content if part["type"] == "text")
+
+
+@pytest.fixture(params=ENTRIES)
+def thinking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, prejudge.Settings, ChaosServer]]:
+    kind = request.param
+    with ChaosServer(Thinker(kind)) as server:
+        if kind in ("hidden", "bare"):
+            unsupported = Reply(400, problem("unsupported_parameter", "Unsupported parameter: 'temperature'."))
+            server.play(unsupported, where=lambda call: any(name in call.body for name in REFUSED))
+        entry = f'model = "thinker", base_url = "{server.url}", api_key_env = ""'
+        registry = tmp_path / "mine.toml"
+        more = f", {ENTRIES[kind]}" if ENTRIES[kind] else ""
+        registry.write_text(f'[models.thinker]\nadapter = "openai"\nsettings = {{ {entry}{more} }}\n')
+        yield (
+            kind,
+            prejudge.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs"), registry=str(registry)),
+            server,
+        )
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_answers_are_read_with_nothing_but_the_entry(study, thinking):
+    kind, settings, _ = thinking
+    catalogue = Catalogue.load(settings.registry)
+    stage = catalogue.instrument(catalogue.study(study, {"subject": "thinker", **STUDIES[study]}, {})).stages()[0]
+    trials = list(islice(stage.trials({}), ASKED))
+    images = {hashlib.sha256(image).hexdigest(): image for image, _ in stage.images()}
+    answers = asyncio.run(asked(catalogue.adapter("thinker"), [trial.request for trial in trials], images))
+    if kind == "bare":
+        assert not any(isinstance(answer, Generation) and answer.text for answer in answers)
+        return
+    assert not (errors := [str(one) for one in answers if not isinstance(one, Generation)]), errors[:1]
+    assert all(answer.finish_reason == "stop" and answer.usage.output_tokens > THOUGHT for answer in answers)
+    read = [read_answer(stage, trial.factors, answer) for trial, answer in zip(trials, answers, strict=True)]
+    assert not [one for one in read if one is None or isinstance(one, Unreadable)]
+    assert {bool(answer.reasoning) for answer in answers} == {kind != "hidden"}
+
+
+async def asked(adapter: ModelAdapter, requests: list[Any], images: dict[str, bytes]) -> list[Any]:
+    adapter.bind(Services(blobs=images.__getitem__, keep=None))
+    try:
+        return list(await adapter.answer(requests))
+    finally:
+        await adapter.aclose()
+
+
+def test_run_keeps_the_reasoning_and_reads_the_answer(thinking):
+    kind, settings, _ = thinking
+    options = {"per_dimension": 1, "samples": 2, "letters": "ab"}
+    if kind == "bare":
+        with pytest.raises(prejudge.PrejudgeError) as stopped:
+            prejudge.run("dora-t2t", "thinker", settings, **options)
+        assert stopped.value.code in ("run.all-failing", "run.all-empty")
+        return
+    run = prejudge.run("dora-t2t", "thinker", settings, **options)
+    first = next(iter(api.observe(run.name, settings).stages.values()))
+    shown = dict(next(iter(api.exchanges(run.name, first["key"].to_list()[:1], settings).values())))
+    assert ("reasoning" in shown) == (kind != "hidden") and "hm" not in shown["answer"].split()
+    assert "hm hm" not in str(first.to_dicts())
+    spent = next(iter(run.scores.manifest.stages.values()))
+    assert spent.counts["output_tokens"] == (THOUGHT + 9) * spent.counts["asked"]
