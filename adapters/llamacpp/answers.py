@@ -24,7 +24,7 @@ from ...core.contracts.records import (
     Usage,
 )
 from ..shared.border import check_continuations, common_start
-from ..shared.reasoning import Tags, apart, cut_answer
+from ..shared.reasoning import Tags, apart, cut_answer, is_opened
 from ..shared.refusals import mark_refusal
 from ..shared.sampling import answer_length, token_text
 from .chat import FILE, PLAIN, Rendered, read_turns, render_builtin, render_jinja, render_plain, render_text
@@ -97,7 +97,8 @@ class Answers:
         self._check_size(len(tokens), 1)
         asking = self._asking
         most = answer_length(request, asking.max_tokens, asking.n_ctx - len(tokens), asking.answer_room)
-        answer = _Drawing(self.engine, request, tokens, self._asking.think_tags).run(most, cancelled)
+        opened = is_opened(rendered.text, asking.think_tags)
+        answer = _Drawing(self.engine, request, tokens, asking.think_tags, opened).run(most, cancelled)
         return mark_refusal(answer, rule=self._asking.refusal_rule)
 
     def _score_all(self, encoded: Encoded) -> list[TokenScores]:
@@ -178,8 +179,8 @@ class Answers:
 class _Drawing:
     """One unfinished answer."""
 
-    def __init__(self, engine: Engine, request: Generate, tokens: list[int], tags: Tags | None) -> None:
-        self._engine, self._request, self._tokens, self._tags = engine, request, tokens, tags
+    def __init__(self, engine: Engine, request: Generate, tokens: list[int], tags: Tags | None, opened: bool) -> None:
+        self._engine, self._request, self._tokens, self._tags, self._opened = engine, request, tokens, tags, opened
         self._seed = seed_of(request)
         # What an answer that is cut short leaves of a character is dropped.
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -205,7 +206,7 @@ class _Drawing:
     def _stopped(self, piece: bytes) -> bool:
         """Add to the text; cut it where the earliest stop begins in the answer."""
         self._text += self._decoder.decode(piece)
-        end = cut_answer(self._text, self._request.sampling.stop, self._tags)
+        end = cut_answer(self._text, self._request.sampling.stop, self._tags, opened=self._opened)
         self._text = self._text[:end]
         return end is not None
 
@@ -216,7 +217,7 @@ class _Drawing:
             self._tops.append(tuple(TopToken(t, float(row[n])) for t, n in zip(texts, best, strict=True)))
 
     def _answer(self, reason: str, count: int) -> Generation:
-        reasoning, text = apart(self._text, self._tags)
+        reasoning, text = apart(self._text, self._tags, opened=self._opened)
         return Generation(
             text=text,
             reasoning=reasoning,

@@ -36,14 +36,21 @@ class Thinking(Protocol):
         ...
 
 
-def apart(text: str, tags: Tags | None = None) -> tuple[str, str]:
+def is_opened(prompt: str, tags: Tags | None = None) -> bool:
+    """Return whether a prompt, as the model reads it, ends with the opening tag: what follows is reasoning."""
+    opening, _ = tags or Tags()
+    return prompt.rstrip().endswith(opening)
+
+
+def apart(text: str, tags: Tags | None = None, *, opened: bool = False) -> tuple[str, str]:
     """Return reasoning and answer; together they are the text.
 
     Reasoning that does not end leaves no answer. A text without a closing tag is an answer, unless it begins with the
-    opening one; a closing tag that no opening one precedes ends reasoning that the prompt has opened.
+    opening one or the prompt has `opened` it. Where the prompt is not known, a closing tag that no opening one precedes
+    ends reasoning, too.
     """
     opening, closing = tags or Tags()
-    begun = text.lstrip().startswith(opening)
+    begun = opened or text.lstrip().startswith(opening)
     end = text.find(closing)
     if end < 0:
         return (text, "") if begun else ("", text)
@@ -53,11 +60,11 @@ def apart(text: str, tags: Tags | None = None) -> tuple[str, str]:
     return text[: len(text) - len(answer)], answer
 
 
-def cut_answer(text: str, stops: Sequence[str], tags: Tags | None = None) -> int | None:
+def cut_answer(text: str, stops: Sequence[str], tags: Tags | None = None, *, opened: bool = False) -> int | None:
     """Return where the first stop text begins in the answer; None if there is none. Reasoning is never cut."""
     if not stops:
         return None
-    reasoning, answer = apart(text, tags)
+    reasoning, answer = apart(text, tags, opened=opened)
     end = cut_at(answer, stops)
     return None if end is None else len(reasoning) + end
 

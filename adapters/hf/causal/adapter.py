@@ -21,7 +21,7 @@ from ....core.contracts.records import (
     TopToken,
     Usage,
 )
-from ...shared.reasoning import Tags, apart, cut_answer, thinking_settings
+from ...shared.reasoning import Tags, apart, cut_answer, is_opened, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.sampling import Defaults, answer_length, choose
 from ...shared.torch import require_torch
@@ -145,15 +145,18 @@ class HFCausal(HFAdapter[_Engine]):
             return error
         if engine.loaded.max_tokens is not None:
             most = min(most, engine.loaded.max_tokens - len(ids))
-        ended = self._stopper(stops, ids, engine) if stops else None
-        return Task(tuple(ids), choice, most, ended, max(0, request.top_logprobs))
+        opened = is_opened(prompt.text, self._options.think_tags)
+        ended = self._stopper(stops, ids, engine, opened) if stops else None
+        return Task(tuple(ids), choice, most, ended, max(0, request.top_logprobs), opened)
 
     def _render(self, prompt: Prompt, engine: _Engine) -> Rendered:
         return self._style.render(prompt, engine.loaded.tokenizer)
 
-    def _stopper(self, stops: Sequence[str], ids: Sequence[int], engine: _Engine) -> Callable[[list[int]], bool]:
+    def _stopper(
+        self, stops: Sequence[str], ids: Sequence[int], engine: _Engine, opened: bool
+    ) -> Callable[[list[int]], bool]:
         tags = self._options.think_tags
-        return lambda answer: cut_answer(engine.encoder.text(ids, answer), stops, tags) is not None
+        return lambda answer: cut_answer(engine.encoder.text(ids, answer), stops, tags, opened=opened) is not None
 
     def _check_size(self, ids: Sequence[int], room: int, loaded: Loaded) -> None:
         name = self.identity.model
@@ -192,7 +195,8 @@ class HFCausal(HFAdapter[_Engine]):
         encoder = self._engine.encoder
         text = encoder.text(task.ids, written.ids)
         tags = self._options.think_tags
-        reasoning, said = apart(text[: cut_answer(text, request.sampling.stop, tags)], tags)
+        end = cut_answer(text, request.sampling.stop, tags, opened=task.opened)
+        reasoning, said = apart(text[:end], tags, opened=task.opened)
         answer = Generation(
             text=said,
             reasoning=reasoning,

@@ -28,6 +28,8 @@ class Task(NamedTuple):
     """Whether the answer so far holds a stop string."""
     top: int = 0
     """Alternatives to report per token."""
+    opened: bool = False
+    """Whether the prompt opened the model's reasoning."""
 
 
 class Written:

@@ -13,7 +13,7 @@ import msgspec
 from ....core.contracts.errors import ModelError
 from ....core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
 from ...shared.images import require_pillow
-from ...shared.reasoning import Tags, thinking_settings
+from ...shared.reasoning import Tags, is_opened, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, not_finite, open_source
@@ -97,8 +97,10 @@ class HFVLM(HFAdapter[_Model]):
 
         def plan(number: int, held: Held) -> list[Work[Wish]]:
             request = requests[number]
-            prompt = encode(loaded, render(loaded, request.messages), held.pictures)
-            return [Work(number, Asked(held.names, prompt), plan_answer(loaded, request, prompt, held.names))]
+            text = render(loaded, request.messages)
+            prompt = encode(loaded, text, held.pictures)
+            wish = plan_answer(loaded, request, prompt, held.names)._replace(opened=is_opened(text, loaded.think_tags))
+            return [Work(number, Asked(held.names, prompt), wish)]
 
         def answer(works: Sequence[Work[Wish]]) -> None:
             made = engine.generate([work.asked for work in works], [work.how for work in works], stop)

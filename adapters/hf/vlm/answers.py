@@ -23,6 +23,8 @@ class Wish(NamedTuple):
     """Tokens that end an answer."""
     tags: Tags | None = None
     """The marks around reasoning."""
+    opened: bool = False
+    """Whether the prompt ends with the opening one."""
 
 
 class Answer:
@@ -32,7 +34,8 @@ class Answer:
         """Start an answer to a prompt of these tokens."""
         self.ids, self.choice, self.most = ids, wish.choice, wish.most
         self.reason = ""
-        self._ends, self._stops, self._top, self._tags = wish.ends, wish.stops, wish.top, wish.tags
+        self._ends, self._stops, self._top = wish.ends, wish.stops, wish.top
+        self._tags, self._opened = wish.tags, wish.opened
         self._tokens: list[int] = []
         self._tops: list[tuple[TopToken, ...]] = []
         self._text: str | None = None
@@ -66,7 +69,7 @@ class Answer:
         """Return the answer as a record."""
         text = self._decode(tokenizer) if self._text is None else self._text
         usage = Usage(input_tokens=len(self.ids), output_tokens=len(self._tokens))
-        reasoning, said = apart(text, self._tags)
+        reasoning, said = apart(text, self._tags, opened=self._opened)
         return Generation(
             text=said,
             reasoning=reasoning,
@@ -77,7 +80,7 @@ class Answer:
 
     def _look_for_stop(self, tokenizer: Any) -> None:
         text = self._decode(tokenizer)
-        end = cut_answer(text, self._stops, self._tags)
+        end = cut_answer(text, self._stops, self._tags, opened=self._opened)
         if end is not None:
             self._text, self.reason = text[:end], "stop"
 

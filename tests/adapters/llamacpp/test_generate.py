@@ -97,7 +97,7 @@ def test_stop_cuts_the_text(pair: Pair) -> None:
 
 
 def test_refusal_keeps_its_text(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prejudge.adapters.llamacpp.answers.reads_as_refusal", lambda text: True)
+    monkeypatch.setattr("prejudge.adapters.shared.refusals.reads_as_refusal", lambda text: True)
     request = say("one two", temperature=0.0)
     (refused,), (kept,) = ask(pair[0], [request]), ask(pair[0], [request], refusal_rule=False)
     assert (refused.status, kept.status) == ("refused", "ok")
@@ -146,10 +146,10 @@ def test_top_logprobs_are_sorted(pair: Pair) -> None:
 
 
 def test_reasoning_is_kept_apart_and_no_stop_text_ends_it(pair: Pair) -> None:
-    (plain,) = ask(pair[0], [say("one two", temperature=0.0)])
+    (plain,) = ask(pair[0], [say("one two", temperature=0.0)], chat_format="plain")
     closing, stop = plain.text[8:11], plain.text[:1]
     wish = [say("one two", temperature=0.0), say("one two", temperature=0.0, stop=(stop,))]
-    apart, stopped = ask(pair[0], wish, think_tags=("[never]", closing))
+    apart, stopped = ask(pair[0], wish, think_tags=("one two", closing), chat_format="plain")
     assert apart.reasoning + apart.text == plain.text and closing in apart.reasoning
     assert stopped.reasoning == apart.reasoning and stop not in stopped.text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.adapters.shared.reasoning import Tags, apart, cut_answer
+from prejudge.adapters.shared.reasoning import Tags, apart, cut_answer, is_opened
 
 CASES = [
     ("Yes.", "", "Yes."),
@@ -43,3 +43,10 @@ def test_tags_of_another_model():
 def test_stop_texts_end_the_answer_and_not_the_reasoning(text, place):
     assert cut_answer(text, (".",)) == place
     assert cut_answer(text, ()) is None
+
+
+def test_prompt_may_have_opened_it():
+    assert is_opened("Who?\n<think>\n") and not is_opened("<think></think>")
+    assert apart("Hm.</think>Yes.", opened=True) == ("Hm.</think>", "Yes.")
+    assert apart("Hm.", opened=True) == ("Hm.", "")
+    assert cut_answer("Hm.", (".",), opened=True) is None and cut_answer("Hm.", (".",)) == 2
