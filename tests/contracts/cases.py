@@ -126,6 +126,11 @@ def _openai(folder: Path) -> Settings:
 
 
 HF = ("torch", "transformers")
+THINKING = (
+    {"answer_room": 3},
+    {"think_tags": ["[THINK]", "[/THINK]"]},
+    {"chat_template_kwargs": {"enable_thinking": True}},
+)
 HF_SAME = ({"device": "auto"}, {"token_budget": 64}, {"batch_items": 3}, {"threads": 2})
 HF_ELSEWHERE = frozenset({"model", "revision", "allow_pickle"})
 """Another model has another digest, revisions are of hub names, and pickles are pinned like all weights."""
@@ -179,6 +184,7 @@ CASES = {
         others=(
             *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"system_prompt": "Be kind."}),
             *({"max_new_tokens": 5}, {"chat": "plain"}, {"refusal_rule": False}),
+            *THINKING,
         ),
         same=HF_SAME,
         unjudged=HF_ELSEWHERE,
@@ -212,7 +218,7 @@ CASES = {
         target="prejudge.adapters.hf.vlm.adapter:HFVLM",
         settings=_vlm,
         requests=PICTURED,
-        others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"refusal_rule": False}),
+        others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"refusal_rule": False}, *THINKING),
         same=HF_SAME,
         unjudged=HF_ELSEWHERE,
         needs=(*HF, "PIL"),
@@ -239,6 +245,7 @@ CASES = {
         others=(
             *({"max_tokens": 5}, {"chat_format": "plain"}, {"system_prompt": "Be kind."}, {"refusal_rule": False}),
             *({"cache_dtype": "float16"}, {"flash_attention": True}),
+            *THINKING,
         ),
         same=({"n_ctx": 256}, {"n_gpu_layers": 1}, {"threads": 2}, {"batch_items": 2}),
         unjudged=frozenset({"model"}),
@@ -255,6 +262,7 @@ CASES = {
             *({"image_detail": "low"}, {"likelihood": "prompt_logprobs"}, {"classify": "decisions"}),
             *({"labels": [" a", " b"]}, {"classify_prompt": "Rate: {text}"}, {"classify_question": "Which?"}),
             *({"send_draw_seed": True}, {"refusal_rule": False}, {"extra_body": {"top_k": 2}}, {"omit": ["stop"]}),
+            *({"answer_room": 3}, {"think_tags": ["[THINK]", "[/THINK]"]}, {"effort": "low"}),
         ),
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"organization": "o"}, {"project": "p"}),
