@@ -26,7 +26,7 @@ _START_SECONDS = 10.0
 _LONGEST_HEAD = 1 << 20
 
 
-@dataclass(frozen=True)
+@dataclass
 class Seen:
     """A request that arrived, and what became of it."""
 
@@ -39,6 +39,8 @@ class Seen:
     reply: Reply
     at: float
     """`time.monotonic()` of its arrival."""
+    sent: bool = False
+    """Whether the whole reply left, on a connection that was not reset after it."""
 
 
 @dataclass
@@ -88,7 +90,7 @@ class ChaosServer:
         """Calls being answered, now and at most."""
         self._usual, self._tls = model, tls
         self._rules: list[_Rule] = []
-        self._open: set[asyncio.StreamWriter] = set()
+        self._open: dict[asyncio.StreamWriter, Seen | None] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._down_until = 0.0
         self._listener: asyncio.Server | None = None
@@ -171,8 +173,10 @@ class ChaosServer:
             task = asyncio.create_task(self._rise())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        for writer in list(self._open):
+        for writer, last in self._open.items():
             reset(writer)
+            if last is not None:
+                last.sent = False
 
     async def _rise(self) -> None:
         while (left := self._down_until - time.monotonic()) > 0:
@@ -193,7 +197,7 @@ class ChaosServer:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        self._open.add(writer)
+        self._open[writer] = None
         try:
             while (asked := await read_request(reader)) is not None and await self._answer(reader, writer, *asked):
                 pass
@@ -201,7 +205,7 @@ class ChaosServer:
             pass
         finally:
             self._tasks.discard(task)
-            self._open.discard(writer)
+            del self._open[writer]
             writer.close()
 
     async def _answer(
@@ -210,13 +214,16 @@ class ChaosServer:
         path = urlsplit(target).path.removeprefix("/v1")
         call = Call(path, headers, _object(raw), target, raw, Reply())
         name, reply = self._choose(call)
-        self.seen.append(Seen(path, headers, call.body, name, reply, time.monotonic()))
+        seen = Seen(path, headers, call.body, name, reply, time.monotonic())
+        self.seen.append(seen)
+        self._open[writer] = seen
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
         try:
             if reply.down_seconds:
                 await self._fall(reply.down_seconds)
-            return await send(reader, writer, reply)
+            seen.sent = await send(reader, writer, reply)
+            return seen.sent
         finally:
             self.busy -= 1
 

@@ -164,7 +164,7 @@ class Lab:
             for answer in answers:
                 if answer not in sent.get(prompt, []):
                     yield f"kept what was not sent: {answer!r:.100}, but {sent.get(prompt)!r:.200}"
-        if lost := [prompt for prompt in sent if prompt not in kept]:
+        if lost := [prompt for prompt in self.sent(whole=True) if prompt not in kept]:
             yield f"{len(lost)} answers that were sent are not in the store: {sent[lost[0]]!r:.100}"
 
     def _of_the_files(self) -> Iterator[str]:
@@ -178,11 +178,14 @@ class Lab:
         if longest > WAIT + SLACK_SECONDS:
             yield f"waited {longest:.0f} s"
 
-    def sent(self) -> dict[str, list[tuple[str, str]]]:
-        """Return the answers that the server sent, by prompt, with the status that each is to be kept with."""
+    def sent(self, *, whole: bool = False) -> dict[str, list[tuple[str, str]]]:
+        """Return the answers that the server sent, by prompt, with the status that each is to be kept with.
+
+        With `whole`, without those that may have been lost on their way.
+        """
         found: dict[str, list[tuple[str, str]]] = {}
         for seen in self.server.seen:
-            if (status := self._status(seen)) is not None:
+            if seen.sent >= whole and (status := self._status(seen)) is not None:
                 found.setdefault(seen.body["messages"][-1]["content"], []).append((_said(seen), status))
         return found
 
