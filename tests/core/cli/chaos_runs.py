@@ -86,6 +86,8 @@ class Lab:
     def __init__(self, folder: Path, server: ChaosServer, commands: Commands) -> None:
         self.folder, self.server, self.commands = folder, server, commands
         self.ended: list[Ended] = []
+        self.wait = WAIT
+        """Longest wait of the commands."""
 
     def call(self, *words: str, figures: bool = False) -> Ended:
         """Run a command; those that ask a model get the registry and the longest wait."""
@@ -95,7 +97,7 @@ class Lab:
 
     def words(self, *words: str) -> list[str]:
         """Return a command with the options that it needs."""
-        asks = ["--max-wait", str(WAIT)] if words[0] in ("run", "resume") else []
+        asks = ["--max-wait", str(self.wait)] if words[0] in ("run", "resume") else []
         asks += ["--progress", "plain"] if asks and "--progress" not in words else []
         own = ["--registry", "mine.toml"] if words[0] in ("run", "resume", "score") else []
         return [*words, *asks, *own]
@@ -175,7 +177,7 @@ class Lab:
     def _of_the_waits(self) -> Iterator[str]:
         times = [seen.at for seen in self.server.seen]
         longest = max((b - a for a, b in zip(times, times[1:], strict=False)), default=0.0)
-        if longest > WAIT + SLACK_SECONDS:
+        if longest > self.wait + SLACK_SECONDS:
             yield f"waited {longest:.0f} s"
 
     def sent(self, *, whole: bool = False) -> dict[str, list[tuple[str, str]]]:
