@@ -27,7 +27,7 @@ async def take(names: list[str], transport: str) -> dict[str, object]:
     """Ask a question per behaviour."""
     from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 
-    adapter = OpenAIApi(OpenAIOptions(model="m", timeout_seconds=3.0, transport=transport, concurrency=8))
+    adapter = OpenAIApi(OpenAIOptions(model="m", timeout_seconds=10.0, transport=transport, concurrency=8))
     slots = asyncio.Semaphore(8)
 
     async def one(name: str) -> object:
