@@ -30,6 +30,7 @@ PLACES = {
         "contracts/test_adapters.py",
         "contracts/test_doctor.py",
         "core/catalogue/test_capabilities.py",
+        "core/test_places.py",
         "test_studies.py",
         "probes/bistereo/test_causal_adapters.py",
         "probes/bistereo/test_follows.py",

@@ -13,6 +13,7 @@ import msgspec
 from ...core.contracts import Options
 from ...core.contracts.adapter import Identity
 from ...core.contracts.errors import UsageError
+from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import Scalar
 from ...core.contracts.secrets import is_random, looks_secret, secret_name, secret_place
 from ..shared.reasoning import Tags, thinking_settings
@@ -249,7 +250,7 @@ def _origin(address: str) -> tuple[str, str]:
 
 def _read_key(name: str) -> str:
     try:
-        return Path(name).expanduser().read_text("utf-8").strip()
+        return file_bytes(Path(name).expanduser(), 1 << 16).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or "not text"
         raise UsageError(

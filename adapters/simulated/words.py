@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...core.contracts.errors import ModelLoadError, PermanentError
+from ...core.contracts.errors import DataError, ModelLoadError, PermanentError
+from ...core.contracts.inputs import file_bytes, load_toml
 from ...core.contracts.records import Image, Message, Prompt, PseudoLikelihood, Span
 
 DESIRABLE = ("fair-skinned", "thin", "underweight", "tall")
@@ -173,9 +172,9 @@ def read_blanks(path: str) -> dict[str, tuple[str, ...]]:
         ModelLoadError: the file cannot be read, or holds no pairs.
     """
     try:
-        domains = tomllib.loads(Path(path).read_text("utf-8"))
+        domains = load_toml(file_bytes(path).decode(), path)
         pairs = [pair for table in domains.values() for pair in _pairs(table)]
-    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+    except (OSError, ValueError, DataError, AttributeError, KeyError, TypeError) as error:
         raise ModelLoadError(
             f"cannot read pairs of words from blanks = {path!r}: {error}.", code="model.option"
         ) from None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -21,6 +20,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from ..contracts.errors import DataError, UnknownNameError, UsageError
+from ..contracts.inputs import load_toml
 from ..contracts.options import plainly
 from .prices import Prices
 from .published import Published as Published
@@ -128,9 +128,9 @@ def parse_registry(text: str, where: str, folder: Path | None = None) -> Registr
 
 
 @lru_cache(64)
-def _parsed(text: str) -> dict[str, Any]:
+def _parsed(text: str, where: str) -> dict[str, Any]:
     # Every catalogue reads the shipped files anew, which takes longer than all else it does.
-    return tomllib.loads(text)
+    return load_toml(text, where)
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
@@ -139,12 +139,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     Raises:
         DataError: it is not valid.
     """
-    try:
-        data = copy.deepcopy(_parsed(text))
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{where} is not valid TOML: {error}.", code="data.syntax") from None
-    except RecursionError:
-        raise DataError(f"{where} is nested too deeply.", code="data.syntax") from None
+    data = copy.deepcopy(_parsed(text, where))
     LOG.info("read %s", where)
     return data
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..contracts.errors import DataError
+from ..contracts.inputs import file_bytes
 from ..contracts.plugin import StudyFile
 from .registry import StudyEntry, locate, parse_toml, read_registry
 
@@ -30,9 +31,10 @@ def load_study_file(place: StudyFile) -> tuple[str, dict[str, Any]]:
     file = Path(locate(place, None)) if isinstance(place, str) else place
     path = str(place)
     try:
-        data = parse_toml(file.read_text("utf-8"), path)
+        data = parse_toml((file_bytes(file) if isinstance(file, Path) else file.read_bytes()).decode(), path)
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read the study file {path!r}: {error}.", code="file.unreadable") from None
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read the study file {path!r}: {why}.", code="file.unreadable") from None
     stem = Path(file.name).stem
     name, seed = data.pop("name", stem), data.get("seed")
     if not isinstance(name, str) or not name or "/" in name:

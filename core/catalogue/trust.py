@@ -20,6 +20,7 @@ import msgspec
 
 from ..contracts.errors import DataError, PrejudgeError, UsageError
 from ..contracts.files import replaced_whole
+from ..contracts.inputs import file_bytes
 from .plugins import BUILT_IN, Plugins, is_built_in, load_target
 from .registry import (
     FILE_NAME,
@@ -99,7 +100,7 @@ def read_candidate(path: Path) -> Candidate:
     """
     where = str(path.absolute())
     try:
-        raw = path.read_bytes()
+        raw = file_bytes(path)
         text = raw.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error

@@ -11,6 +11,7 @@ import click
 
 from ..contracts.errors import DataError, StoreError, UsageError
 from ..contracts.options import parse_assignments
+from ..contracts.places import Places
 from ..engine.manifest import in_words, remeasured_in
 from ..engine.retry import LONGEST_SECONDS
 from ..store.engine import lacks_file
@@ -102,7 +103,7 @@ def say_own_options(folder: Path, given: Mapping[str, Any]) -> None:
         held = remeasured_in(folder)
     except DataError:
         return  # the folder does not change the estimates
-    if held and held != given:
+    if held and held != Places.of(given).record(given):
         own = f"with {in_words(given)}" if given else "with the run's own options"
         again = " ".join(f"--set {shlex.quote(f'{name}={value}')}" for name, value in held.items())
         note = f"Note: measured {own}. The report in {folder} uses other options; for the same numbers: {again}"

@@ -71,7 +71,7 @@ def by_study(runs: Mapping[str, Scores]) -> dict[str, dict[str, Scores]]:
 
 def differences_between(catalogue: Catalogue, first: Scores, second: Scores) -> list[Different]:
     """Return the options, defaults included, and the data in which two runs of one study differ."""
-    one, two = (catalogue.instrument(scores.manifest.study) for scores in (first, second))
+    one, two = (catalogue.instrument(scores.made) for scores in (first, second))
     found = list(_options("", one.options, two.options))
     for name in {**one.metrics, **two.metrics}:
         if name not in one.metrics or name not in two.metrics:

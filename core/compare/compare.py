@@ -147,7 +147,10 @@ def listings_of(catalogue: Catalogue, runs: Mapping[str, Scores]) -> tuple[Listi
         if all(name in scores.estimates for scores in runs.values()):
             metric: Metric = catalogue.plugins.load("metric", name)()
             seen = {
-                label: (scores.seen_by(metric), catalogue.instrument(scores.manifest.study).metrics[name][1])
+                label: (
+                    scores.seen_by(metric),
+                    catalogue.instrument(scores.made).metrics[name][1],
+                )
                 for label, scores in runs.items()
             }
             with blamed(catalogue.plugins.offers["metric"][name].plugin, f"listings of metric {name!r}"):

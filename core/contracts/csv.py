@@ -10,15 +10,24 @@ import csv
 import difflib
 import hashlib
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
 from .errors import DataError
+from .inputs import file_bytes
 
 SEPARATORS = ",;\t|"
 """Separators of columns; a file has the one that gives its header the most columns."""
+MOST_COLUMNS = 10_000
+"""Columns of the widest table that is read."""
+MOST_HEADER = 1 << 20
+"""Characters in which the separator is looked for."""
+MOST_CELL = csv.field_size_limit()
+"""Characters of the longest cell."""
+SHOWN_COLUMNS = 40
+"""Columns that a message lists."""
 OTHERS = {
     b"PK\x03\x04": "a zip archive, as an Excel workbook is",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
@@ -133,7 +142,7 @@ def table_of(path: str, raw: bytes, required: Sequence[str] = ()) -> Table:
 def read_bytes(path: str) -> bytes:
     """Return the content of a file; raises `DataError`."""
     try:
-        return Path(path).read_bytes()
+        return file_bytes(path)
     except FileNotFoundError:
         raise DataError(f"no such file: {path!r}. Check the path.", code="file.missing", path=path) from None
     except (OSError, ValueError) as error:
@@ -151,13 +160,23 @@ def decode(path: str, raw: bytes) -> str:
     if found := next((what for start, what in OTHERS.items() if raw.startswith(start)), None):
         raise DataError(f"{path} is {found}. Save it as CSV, JSON or JSON Lines.", code="file.format", path=path)
     try:
-        return raw.decode(_encoding(raw))
+        text = raw.decode(_encoding(raw))
     except UnicodeDecodeError as error:
         # The codec counts from after the byte-order mark, an editor from the start of the file.
         at = error.start + len(raw) - len(error.object)
         line = raw.count(b"\n", 0, at) + 1
         problem = f"byte {at} (0x{raw[at]:02x}) is not {error.encoding.upper()}. Save the file as UTF-8."
         raise DataError(f"{path}, line {line}: {problem}", code="file.encoding", path=path, line=line) from None
+
+    if (nul := text.find("\0")) >= 0:
+        line = text.count("\n", 0, nul) + 1
+        raise DataError(
+            f"{path}, line {line}: a NUL character, which no text has. Save the file as UTF-8.",
+            code="file.encoding",
+            path=path,
+            line=line,
+        )
+    return text
 
 
 def _encoding(raw: bytes) -> str:
@@ -171,6 +190,8 @@ def _encoding(raw: bytes) -> str:
 
 def _separator(text: str) -> str:
     """Return the separator that gives the header the most columns: a comma, unless another gives more."""
+    # A header has a bounded number of columns, so its beginning tells the separator.
+    text = text[:MOST_HEADER]
 
     def columns(separator: str) -> tuple[bool, int]:
         try:
@@ -192,6 +213,13 @@ def _records(path: str, text: str, separator: str) -> Iterator[tuple[int, list[s
                 yield start, record
             start = reader.line_num + 1
     except csv.Error as error:
+        if "field limit" in str(error):
+            raise DataError(
+                f"{path}, line {start}: a cell of more than {MOST_CELL:,} characters. Is a quote not closed?",
+                code="data.cell-length",
+                path=path,
+                line=start,
+            ) from None
         raise DataError(
             f"{path}, line {start}: not well-formed CSV ({error}). Check the quotes of this row.",
             code="data.syntax",
@@ -204,10 +232,16 @@ def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> 
     if not header:
         wanted = f" with: {', '.join(required)}" if required else ""
         raise DataError(f"{path}: the file is empty. It needs a header{wanted}.", code="data.no-rows")
+    if len(header) > MOST_COLUMNS:
+        raise DataError(
+            f"{path}: the header has {len(header):,} columns; at most {MOST_COLUMNS:,} are read.",
+            code="data.columns",
+            path=path,
+        )
     missing = [name for name in required if name not in header]
     if missing:
         raise _no_column(path, header, missing, ", ")
-    twice = sorted({name for name in header if header.count(name) > 1})
+    twice = sorted(name for name, times in Counter(header).items() if times > 1)
     if twice:
         raise DataError(
             f"{path}: column {twice[0]!r} appears twice in the header. Rename or remove one.", code="data.column-twice"
@@ -215,7 +249,8 @@ def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> 
 
 
 def _no_column(path: str, header: Sequence[str], missing: Sequence[str], between: str) -> DataError:
-    named, has = between.join(_near(name, header) for name in missing), ", ".join(map(repr, header))
+    named, has = between.join(_near(name, header) for name in missing), ", ".join(map(repr, header[:SHOWN_COLUMNS]))
+    has += f" and {len(header) - SHOWN_COLUMNS:,} more" if len(header) > SHOWN_COLUMNS else ""
     message = f"{path}: no column {named}. It has: {has}."
     return DataError(message, code="data.column-missing", path=path, column=missing[0])
 

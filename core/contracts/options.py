@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from .errors import UnknownNameError, UsageError
+from .errors import DataError, UnknownNameError, UsageError
+from .inputs import TooDeepError, load_toml
 
 S = TypeVar("S", bound=msgspec.Struct)
+SHOWN = 200
+"""Characters of a value that a message shows."""
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 
 
@@ -70,28 +72,35 @@ def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], 
     what = problem.partition(" - at")[0].replace(" | null`", "`")
     may = f"It may be: {', '.join(map(repr, choices))}." if choices else f"{what}."
     code = "options.choice" if choices else "options.type"
-    return UsageError(f"{owner} {name!r} is {values[name]!r}. {may}", code=code, name=name, value=values[name])
+    return UsageError(f"{owner} {name!r} is {_short(values[name])}. {may}", code=code, name=name, value=values[name])
+
+
+def _short(value: Any) -> str:
+    shown = repr(value) if not isinstance(value, str) else repr(value[:SHOWN])
+    return shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 3]}..."
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     """Read `name=value` texts; a value that is not valid TOML is a text.
 
     Raises:
-        UsageError: a text without `=`.
+        UsageError: a text without `=`, or a value that is nested too deeply.
     """
     values: dict[str, Any] = {}
     for text in assignments:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"cannot read {text!r}. Write NAME=VALUE, such as per_cell=60.", code="options.assignment")
-        values[name.strip()] = _toml_value(value.strip())
+        values[name.strip()] = _toml_value(name.strip(), value.strip())
     return values
 
 
-def _toml_value(text: str) -> Any:
+def _toml_value(name: str, text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return load_toml(f"value = {text}", f"the value of {name}")["value"]
+    except TooDeepError as error:
+        raise UsageError(str(error), code="options.nested", name=name) from None
+    except DataError:
         return text
 
 

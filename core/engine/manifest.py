@@ -24,6 +24,8 @@ from ..catalogue.origins import Origin, ensure_installed
 from ..catalogue.study import Catalogue, EveryOption, Study
 from ..contracts.adapter import Identity, ModelAdapter
 from ..contracts.errors import DataError
+from ..contracts.inputs import file_bytes
+from ..contracts.places import Places
 from ..contracts.records import Scalar
 from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
@@ -101,7 +103,7 @@ def manifest_of(run: RunRow) -> Manifest:
         DataError: it is damaged.
     """
     try:
-        manifest = msgspec.json.decode(run.manifest, type=Manifest)
+        manifest = msgspec.json.decode(run.own, type=Manifest)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise damaged(f"the manifest of run {run.name}", f"it cannot be read ({error})") from None
     return msgspec.structs.replace(manifest, head=(run.head or b"").hex())
@@ -114,8 +116,8 @@ def read_manifest(folder: Path) -> Manifest:
         DataError: there is no manifest, or it cannot be read.
     """
     try:
-        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
-    except (OSError, msgspec.MsgspecError) as error:
+        return msgspec.json.decode(file_bytes(folder / MANIFEST), type=Manifest)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.", code="run.folder") from None
 
 
@@ -152,6 +154,12 @@ def as_made(catalogue: Catalogue, manifest: Manifest) -> Study:
     return msgspec.structs.replace(study, options=settled("probe", study.probe, study.options), metrics=metrics)
 
 
+def handed_on(manifest: Manifest) -> Manifest:
+    """Return a manifest with the names of files and folders in place of the paths of this machine."""
+    record = msgspec.to_builtins(manifest)
+    return msgspec.convert(Places.of(record).record(record), Manifest)
+
+
 def in_words(options: Mapping[str, Any]) -> str:
     """Format options as `name = value`."""
     return ", ".join(f"{name} = {value}" for name, value in options.items())
@@ -174,6 +182,7 @@ def default_of(field: msgspec.structs.FieldInfo) -> Any:
 
 def new_name(study: str, model: str) -> str:
     """Return a name for a new run: time (UTC), study, model, and four random characters."""
+    model = Places.of(model).text(model)
     plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in model).strip("-.")[-40:]
     what = "".join(c if c.isalnum() or c in "-_.+" else "-" for c in study)[:80]
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{what}-{plain}-{secrets.token_hex(2)}"
@@ -196,10 +205,15 @@ def digest_data(options: Mapping[str, Any]) -> dict[str, str]:
 
 def digest_files(paths: Iterable[str]) -> dict[str, str]:
     """Return the sha256 of each of these files that exists."""
-    digests = {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths if Path(path).is_file()}
+    digests = {path: _sha256(path) for path in paths if Path(path).is_file()}
     for path, digest in digests.items():
         LOG.info("data file %s, sha256 %s", path, digest)
     return digests
+
+
+def _sha256(path: str) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @cache

@@ -218,7 +218,7 @@ class _Run:
             self.store.end_run(run_id, state, manifest)
             return
         if before.done and state == "finished":
-            manifest = before.row.manifest.encode()
+            manifest = before.row.own.encode()
         self.store.end_run(run_id, state, manifest, before.row.finished)
 
     async def _stages(self, ledger: Ledger) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from ..contracts.errors import DataError, UsageError
+from ..contracts.inputs import file_bytes, load_toml
 from ..contracts.options import build_options
 
 FINISHED = "the run is finished"
@@ -90,7 +90,7 @@ def read_policy(path: str | Path) -> Policy:
         UsageError: an invalid key or value; the message names the rule and the nearest known key.
     """
     try:
-        text = Path(path).read_text("utf-8")
+        text = file_bytes(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise DataError(f"cannot read the policy {str(path)!r}: {why}.", code="file.unreadable") from None
@@ -99,10 +99,7 @@ def read_policy(path: str | Path) -> Policy:
 
 def parse_policy(text: str, where: str = "the policy") -> Policy:
     """Read a policy; `where` names it in errors. Raises as `read_policy` does."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{where} is not valid TOML: {error}.", code="data.syntax") from None
+    data = load_toml(text, where)
     file = build_options(where, _File, data, strict=True, noun="key")
     if not file.rules:
         raise UsageError(

@@ -55,10 +55,15 @@ def _decoded(text: str) -> Any:
     """Return a JSON value; NaN, which some programs write for what is missing, is None. Raises ValueError."""
     try:
         return msgspec.json.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     except (msgspec.MsgspecError, UnicodeEncodeError) as strict:
         if "NaN" not in text:
             raise ValueError(str(strict)) from None
-    value = json.loads(text, parse_constant=_constant)
+    try:
+        value = json.loads(text, parse_constant=_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     msgspec.json.encode(value)  # Half of a pair of surrogates cannot be stored: UnicodeEncodeError is a ValueError.
     return value
 

@@ -33,8 +33,13 @@ def provenance(scores: Scores, store: Store | None) -> dict[str, Any]:
         **({"options changed when it was scored again": manifest.remeasured} if manifest.remeasured else {}),
         "every option": msgspec.to_builtins(scores.options),
         "data files (sha256)": manifest.data,
-        **({"store": show(store.url)} if store is not None else {}),
+        **({"store": place_of(store)} if store is not None else {}),
     }
+
+
+def place_of(store: Store) -> str:
+    """Return a store in words: a file by its name."""
+    return show(store.url) if store.url.host else Path(store.url.database or "").name
 
 
 def when(run: RunRow) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 from ..catalogue.study import Catalogue
 from ..contracts import Chart
 from ..contracts.errors import DataError, UnknownNameError
+from ..contracts.inputs import ensure_file
 from ..engine.manifest import Manifest, in_words, read_manifest
 from ..scoring.score import Scores, estimates_frame, measure_frame, score
 from ..store import Store
@@ -132,6 +133,7 @@ def _from_folder(catalogue: Catalogue, folder: Path, assignments: Mapping[str, A
     """Score the observations in a run's folder; the numbers are the same, but there are no exchanges."""
     manifest = read_manifest(folder)
     try:
+        ensure_file(folder / OBSERVATIONS)
         observations = pl.read_parquet(folder / OBSERVATIONS)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.", code="run.folder") from None

@@ -17,8 +17,9 @@ from ..catalogue.study import STAGE, Catalogue, EveryOption, Instrument, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Caveat, Measure
+from ..contracts.places import Places
 from ..contracts.words import explained
-from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, manifest_of, new_name
+from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, handed_on, manifest_of, new_name
 from ..engine.observations import observe_stage, stack, unstack
 from ..statistics.estimates import judge
 from ..store import RunRow, Store, get_run
@@ -35,6 +36,7 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
 
     run: RunRow
     manifest: Manifest
+    """Without the paths of this machine, as it is handed on."""
     stages: tuple[Stage, ...]
     observations: dict[str, Any]
     """A polars frame by stage."""
@@ -49,6 +51,13 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """Every option of the probe and of each metric, defaults included."""
     damage: str = ""
     """What is known to be damaged of the run's answers and could not be repaired; empty if nothing is."""
+    local: Study | None = None
+    """The study with the paths of this machine."""
+
+    @property
+    def made(self) -> Study:
+        """Return the study from which its instrument is made."""
+        return self.local or self.manifest.study
 
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
@@ -118,7 +127,7 @@ def score(
     every = any(metric.every_stage for metric, _ in instrument.metrics.values())
     if all(observations[stage.name].is_empty() for stage in (stages if every else stages[-1:])):
         if unrecorded:
-            return scores
+            return msgspec.structs.replace(scores, manifest=handed_on(manifest), local=manifest.study)
         if manifest.stages and not any(record.planned for record in manifest.stages.values()):
             raise DataError(
                 f"run {run.name} asked nothing: its design was empty. `prejudge plan {manifest.study.name}` with the "
@@ -216,16 +225,21 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
             estimates[name] = [e.replace(caveats=(*e.caveats, *selected)) for e in found] if selected else found
     # The present digests: a file may have been given, or may have changed, after the run.
     data = scores.manifest.data | digest_files(instrument.files())
-    measured = origins(catalogue, scores.manifest.study, models=False)
+    made = scores.manifest
+    manifest = msgspec.structs.replace(made, data=data, measured=origins(catalogue, made.study, models=False))
+    record = msgspec.to_builtins([manifest, instrument.every_option])
+    places = Places.of(record)
+    named, every = msgspec.convert(places.record(record), tuple[Manifest, EveryOption])
     return msgspec.structs.replace(
         scores,
-        manifest=msgspec.structs.replace(scores.manifest, data=data, measured=measured),
+        manifest=named,
+        local=made.study,
         estimates=estimates,
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
-        conclusions={name: m.conclude(estimates[name]) for name, (m, _) in instrument.metrics.items()},
-        methods=tuple(m.methods(o) for m, o in instrument.metrics.values()),
+        conclusions={name: places.text(m.conclude(estimates[name])) for name, (m, _) in instrument.metrics.items()},
+        methods=tuple(places.text(m.methods(o)) for m, o in instrument.metrics.values()),
         metrics=instrument.metrics,
-        options=instrument.every_option,
+        options=every,
     )
 
 

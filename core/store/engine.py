@@ -157,6 +157,8 @@ def _check_file(url: sa.URL, writable: bool) -> None:
         return
     if path.is_dir():
         raise StoreError(f"the store {path} is a folder. Name a file with --store.", code="store.folder")
+    if not path.is_file():
+        raise StoreError(f"the store {path} is a pipe or a device. Name a file with --store.", code="store.foreign")
     if writable and not path.stat().st_mode & 0o200:
         raise _explain(url, "readonly")
 

@@ -26,6 +26,7 @@ from .content import Facts, Failed, Picture, Proof, Sent, Tried, ensure_same, re
 from .evidence import answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
 from .names import run_name
 from .parts import Parts
+from .store import manifest_columns
 from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial
 
 _factors: msgspec.json.Decoder[dict[str, Scalar]] = msgspec.json.Decoder(dict[str, Scalar])
@@ -150,7 +151,8 @@ class Intake:
         """Seal a run whose trials and failures were copied, with this manifest if given, and return its head."""
         table = table_of(Run)
         if manifest is not None:
-            self.connection.execute(sa.update(table).where(table.c.id == run_id).values(manifest=manifest))
+            columns = manifest_columns(manifest.encode())
+            self.connection.execute(sa.update(table).where(table.c.id == run_id).values(**columns))
         return seal(self.connection, run_id)
 
     def trials(self, run_id: int, rows: Iterable[Tried]) -> None:

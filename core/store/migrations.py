@@ -204,6 +204,11 @@ def m006_evidence(connection: Connection) -> None:
         connection.execute(sa.insert(tally).values(kind="filling", rows=0, weight=0))
 
 
+def m007_local(connection: Connection) -> None:
+    """Add the column of what is not handed on: manifests with the paths of this machine."""
+    connection.exec_driver_sql("ALTER TABLE run ADD COLUMN local TEXT")
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m001_first,
     m002_parts,
@@ -211,6 +216,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m004_holders,
     m005_renewals,
     m006_evidence,
+    m007_local,
 )
 
 _applied = sa.Table(

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from ..contracts.canonical import decode_request, encode, question_of, request_key
 from ..contracts.errors import DataError, UnknownNameError
+from ..contracts.places import handed_on
 from ..contracts.records import AnyRequest
 from .bulk import LOOKUP, batched, plain_rows, table_of
 from .engine import translated
@@ -48,6 +49,12 @@ class RunRow(NamedTuple):
     """See `evidence.run_head`."""
     unproved: float | None = None
     """The time before which a change of its answers cannot be found, if they are older than their digests."""
+    local: str | None = None
+
+    @property
+    def own(self) -> str:
+        """Return the manifest with the paths of this machine, if it is `manifest` but for these, which has a digest."""
+        return self.local if self.local is not None and handed_on(self.local) == self.manifest else self.manifest
 
 
 def list_runs(store: Store) -> list[RunRow]:

@@ -6,6 +6,7 @@ All calls block; the scheduler makes them from one thread. Times are seconds sin
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -20,6 +21,7 @@ from sqlmodel import SQLModel
 from ..contracts.adapter import Identity
 from ..contracts.canonical import encode, identity_digest
 from ..contracts.errors import DataError, StoreError
+from ..contracts.places import Places, handed_on
 from .bulk import LOOKUP, batched, insert_many, table_of
 from .engine import lacks_file, open_engine, translated
 from .evidence import answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
@@ -87,6 +89,7 @@ class Store:
         self._where, self._writable = where, writable
         self.url = store_url(where)
         self._parts, self.holds = Parts(), Holds()
+        self._places: dict[int, Places] = {}
         if not (later and lacks_file(self.url)):
             self.engine  # noqa: B018  # opens it
 
@@ -218,8 +221,8 @@ class Store:
 
     def add_failures(self, run_id: int, failures: Sequence[Failure]) -> None:
         """Record calls that failed."""
-        now = time.time()
-        rows = [(*failure._replace(message=_storable(failure.message)), run_id, now) for failure in failures]
+        now, places = time.time(), self._places.get(run_id, Places(()))
+        rows = [(*f._replace(message=_storable(places.text(f.message))), run_id, now) for f in failures]
         self._insert(Attempt, (*Failure._fields, "run_id", "created"), rows)
 
     def add_trials(self, rows: Sequence[NewTrial]) -> None:
@@ -278,13 +281,13 @@ class Store:
         table, trials, damage = table_of(Run), table_of(RunTrial), table_of(Damage)
         self._parts = Parts()  # `prune` may have removed parts while no run was running
         with translated(self.url), self._writer.begin() as connection:
-            values: dict[str, Any] = {"study": study, "state": "running", "manifest": manifest.decode()}
-            values["finished"] = None
+            values = {"study": study, "state": "running", **manifest_columns(manifest), "finished": None}
             if (found := _run_named(connection, name)) is None:
                 run_id = _insert_one(connection, table, values | {"name": name, "started": time.time()})
                 tally(connection, "run", [weigh(name)])
                 self.holds.take(connection, run_id)
                 seal(connection, run_id)
+                self._places[run_id] = Places.of(json.loads(manifest))
                 return run_id
             ensure_free(connection, found.id)
             if earlier is not None and found.manifest != earlier:
@@ -297,6 +300,7 @@ class Store:
             connection.execute(sa.delete(damage).where(damage.c.run_id == found.id))  # it is recorded anew
             connection.execute(sa.update(table).where(table.c.id == found.id).values(values))
             seal(connection, found.id)
+            self._places[found.id] = Places.of(json.loads(manifest))
             return int(found.id)
 
     def end_run(self, run_id: int, state: str, manifest: bytes, finished: float | None = None) -> None:
@@ -307,7 +311,7 @@ class Store:
         """
         table = table_of(Run)
         ended = time.time() if finished is None else finished
-        values = {"state": state, "manifest": manifest.decode(), "finished": ended}
+        values = {"state": state, **manifest_columns(manifest), "finished": ended}
         with translated(self.url), self._writer.begin() as connection:
             self.holds.ensure(connection, run_id)
             connection.execute(sa.update(table).where(table.c.id == run_id).values(values))
@@ -318,6 +322,13 @@ class Store:
         if rows:
             with translated(self.url), self._writer.begin() as connection:
                 insert_many(connection, table_of(kind), names, rows)
+
+
+def manifest_columns(manifest: bytes) -> dict[str, Any]:
+    """Return a manifest without the paths of this machine, and, if it has any, the manifest as it is."""
+    own = manifest.decode()
+    named = handed_on(own)
+    return {"manifest": named, "local": None if named == own else own}
 
 
 def _run_named(connection: sa.Connection, name: str) -> sa.Row[Any, Any, Any] | None:

@@ -105,6 +105,8 @@ class Run(SQLModel, table=True):
     """See `evidence.record_digest`."""
     unproved: float | None = None
     """The latest `filled` of its exchanges."""
+    local: str | None = Field(default=None, sa_type=Text)
+    """The manifest with the paths of this machine, if `manifest` has their names only. Never handed on."""
 
 
 class RunTrial(SQLModel, table=True):

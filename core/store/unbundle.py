@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import time
 import zipfile
 from collections import Counter
@@ -18,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from ..contracts.errors import DataError
+from ..contracts.inputs import ensure_file
 from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
 from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, writing
 from .intake import Intake
@@ -52,6 +54,7 @@ class Bundle:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         try:
+            ensure_file(self.path, sys.maxsize)
             self._archive = zipfile.ZipFile(self.path)
         except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
             problem = getattr(error, "strerror", None) or "it is not a bundle (not a zip file), or incomplete"
@@ -151,7 +154,7 @@ class Bundle:
     def _decode(self, name: str, kind: Any) -> Any:
         try:
             return msgspec.json.decode(self._read(name), type=kind)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._fault(f"{name} cannot be read ({error})", "bundle.content") from None
 
     def _read(self, name: str) -> bytes:

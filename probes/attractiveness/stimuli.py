@@ -12,6 +12,7 @@ import msgspec
 
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import Scalar
 from ..shared.images import METADATA, probe_image, require_pillow, upright
 from .terms import PERSON, VARIANTS
@@ -85,7 +86,7 @@ def _read(row: Row, folder: Path, problems: list[str]) -> _Checked | None:
     file = folder / row.filled("file").strip()
     face, variant = row.filled("face_id").strip(), row.choice("variant", VARIANTS)
     try:
-        stored = file.read_bytes()
+        stored = file_bytes(file)
         data = upright(stored)
         media, size = probe_image(data)
     except (OSError, ValueError) as error:

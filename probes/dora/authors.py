@@ -19,6 +19,7 @@ import msgspec
 
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from ...core.contracts.inputs import file_bytes
 from .descriptors import EITHER, Entry, chosen, entries_of, read_list, with_article
 from .options import DoraOptions, Modality
 
@@ -103,12 +104,12 @@ class Published:
         """Return, by dimension, the listed target of each of its forms: singular or plural, with or without `the`."""
         path = self._folder / MAPPING
         try:
-            listed = msgspec.json.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), type=dict[str, list[str]])
+            listed = msgspec.json.decode(file_bytes(path).removeprefix(b"\xef\xbb\xbf"), type=dict[str, list[str]])
         except FileNotFoundError:
             raise DataError(
                 f"no such file: {str(path)!r}. The folder must have all lists of the authors.", code="file.missing"
             ) from None
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise DataError(
                 f"{str(path)!r} is not a mapping of dimensions to lists of targets: {error}.", code="data.syntax"
             ) from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ import polars as pl
 
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from ...core.contracts.inputs import file_bytes
 from .content_words import content_forms, content_words, lemmas
 
 PEOPLE = frozenset({"person", "people", "man", "woman"})
@@ -114,12 +114,20 @@ def _stated(text: str) -> Iterator[str]:
 
 def _stereoset(path: str) -> Iterator[Entry]:
     try:
-        data: Any = msgspec.json.decode(Path(path).read_bytes())["data"]
+        data: Any = msgspec.json.decode(file_bytes(path))["data"]
         for item in (item for part in data.values() for item in part):
             said = {one["gold_label"]: one["sentence"] for one in item["sentences"]}
             where = f"{item['id']}: {said['stereotype']}"
             yield _sentence(where, said["stereotype"], said["anti-stereotype"], f"{item['target']} {item['context']}")
-    except (OSError, msgspec.MsgspecError, KeyError, TypeError, AttributeError) as error:
+    except (
+        OSError,
+        msgspec.MsgspecError,
+        UnicodeDecodeError,
+        RecursionError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ) as error:
         raise DataError(f"{path!r} is not StereoSet's dev.json: {error!r}.", code="data.syntax") from None
 
 

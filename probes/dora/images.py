@@ -16,6 +16,7 @@ import polars as pl
 from ...core.contracts import Stage, Trial, Unreadable
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError, UsageError
+from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import AnyResponse, Draw, Drawing, Request, Scalar
 from ..shared.images import METADATA, probe_image, require_pillow
 from .authors import asked_about
@@ -175,7 +176,7 @@ def read_pictures(folder: str, options: DoraOptions) -> list[Picture]:
 def _picture(row: Row, folder: Path, seen: dict[str, Row]) -> Picture:
     file = folder / row.filled("file").strip()
     try:
-        data = file.read_bytes()
+        data = file_bytes(file)
         media, _ = probe_image(data)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)

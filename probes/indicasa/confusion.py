@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from ...core.contracts import Identity
 from ...core.contracts.errors import DataError, UsageError
+from ...core.contracts.inputs import file_bytes
 from .masked import KNOWN
 from .terms import ANTI, KINDS, STEREOTYPE
 
@@ -95,10 +95,10 @@ def read_file(path: str) -> Confusion:
         DataError: The file cannot be read.
     """
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=Confusion)
+        return msgspec.json.decode(file_bytes(path), type=Confusion)
     except OSError as error:
         raise DataError(f"cannot read {path!r}: {error.strerror or error}.", code="file.unreadable") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(
             f"{path} has no confusion of an encoder: {error}. `prejudge train-encoder` writes such a file.",
             code="data.syntax",

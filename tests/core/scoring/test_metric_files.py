@@ -54,10 +54,10 @@ def sha256(path):
 def test_file_of_a_metric_is_on_record_as_it_was_when_measured(lists, catalogue, run_study, store):
     name, _ = run_study()
     assert score(catalogue, store, name).manifest.data == {}
-    assert score(catalogue, store, name, {LIST: lists[0]}).manifest.data == {lists[0]: sha256(lists[0])}
+    assert score(catalogue, store, name, {LIST: lists[0]}).manifest.data == {"one.csv": sha256(lists[0])}
     Path(lists[0]).write_text("changed")
     assert score(catalogue, store, name, {LIST: lists[0]}).manifest.data == {
-        lists[0]: hashlib.sha256(b"changed").hexdigest()
+        "one.csv": hashlib.sha256(b"changed").hexdigest()
     }
 
 
