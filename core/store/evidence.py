@@ -78,7 +78,8 @@ def weigh(*fields: Any) -> int:
 
 def weigh_exchange(digest: bytes, generation: int) -> int:
     """Return the weight of an exchange; two exchanges that swap their generations weigh something else."""
-    return int.from_bytes(digest[:4], "big") + generation * int.from_bytes(digest[4:6], "big")
+    weight = int.from_bytes(digest[:4], "big")
+    return weight + generation * int.from_bytes(digest[4:6], "big") if generation else weight
 
 
 def tally(connection: sa.Connection, kind: str, weights: Iterable[int], sign: int = 1) -> None:

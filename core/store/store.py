@@ -205,9 +205,11 @@ class Store:
             requests, met = self._parts.pack(connection, [row.request.decode() for row in new])
             fresh, weights = [], []
             for row, request in zip(new, requests, strict=True):
-                response, generation = row.response.decode(), last.get(row.key, -1) + 1
-                digest = answer_digest(row.key, row.operation, response, *row[5:], now)
-                fresh.append((*row[:3], request, response, *row[5:], generation, now, digest))
+                key, model_id, operation, _, encoded, status, read, written, latency = row
+                response, generation = encoded.decode(), last.get(key, -1) + 1
+                digest = answer_digest(key, operation, response, status, read, written, latency, now)
+                columns = (key, model_id, operation, request, response, status, read, written, latency)
+                fresh.append((*columns, generation, now, digest))
                 weights.append(weigh_exchange(digest, generation))
             insert_many(connection, table, (*NewExchange._fields, "generation", "created", "digest"), fresh)
             tally(connection, "exchange", weights)
@@ -235,7 +237,7 @@ class Store:
         if rows:
             with translated(self.url), self._writer.begin() as connection:
                 self.holds.ensure(connection, rows[0].run_id)
-                insert_many(connection, table_of(RunTrial), columns, [_recorded(row) for row in rows])
+                insert_many(connection, table_of(RunTrial), columns, _recorded(rows))
 
     def keep(self, data: bytes, media_type: str) -> str:
         """Store bytes under their sha256 (hex), which is returned; existing bytes are kept."""
@@ -340,9 +342,13 @@ def _run_named(connection: sa.Connection, name: str) -> sa.Row[Any, Any, Any] | 
     return None if found is None else connection.execute(query).one()
 
 
-def _recorded(row: NewTrial) -> tuple[Any, ...]:
-    number, digest = (None, None) if row.answer is None else (row.answer.exchange_id, row.answer.digest)
-    return (*row[:-1], number, trial_digest(*row[1:-1], digest))
+def _recorded(rows: Iterable[NewTrial]) -> list[tuple[Any, ...]]:
+    recorded = []
+    for run_id, stage, ordinal, trial, factors, key, answer in rows:
+        number, found = (None, None) if answer is None else (answer.exchange_id, answer.digest)
+        digest = trial_digest(stage, ordinal, trial, factors, key, found)
+        recorded.append((run_id, stage, ordinal, trial, factors, key, number, digest))
+    return recorded
 
 
 def _storable(text: str) -> str:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
+import tracemalloc
 
 import pytest
 import sqlalchemy as sa
-from fakes import FakeModel, text_of
+from fakes import FakeModel, ask, text_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prejudge.core.contracts.adapter import Identity
+from prejudge.core.contracts.canonical import encode, encode_response, identity_digest, request_key
 from prejudge.core.contracts.errors import DataError, PermanentError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.store import Store, get_run, list_runs
+from prejudge.core.store import NewExchange, NewTrial, Store, get_run, list_runs
 from prejudge.core.store.bundle import export_run
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.evidence import weigh
@@ -411,3 +414,30 @@ def test_bundle_with_another_head_is_refused(made, elsewhere, tmp_path):
             archive.writestr(name, data)
     with raises_code(DataError, "bundle.digest"), Bundle(tmp_path / "t.zip") as bundle:
         import_bundle(elsewhere, bundle)
+
+
+def test_check_of_a_large_store_needs_no_more_memory(tmp_path, monkeypatch):
+    for name in ("checks", "run_checks"):
+        monkeypatch.setattr(f"prejudge.core.store.{name}.READ", 100)
+    peaks = []
+    for size in (500, 4000):
+        with Store(tmp_path / f"{size}.db") as store:
+            fill_with(store, size)
+            tracemalloc.start()
+            assert found(store) == []
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0] + 200_000, peaks
+
+
+def fill_with(store, size):
+    """Store a run of this many answers without a model."""
+    identity = Identity(adapter="a", model="m", version="1")
+    model, digest, run = store.ensure_model(identity), identity_digest(identity), store.begin_run("big", "s", b"{}")
+    rows = []
+    for number in range(size):
+        request, answer = encode(ask(f"q {number}")), encode_response(Generation(text=f"said {number}"))
+        rows.append(NewExchange(request_key(digest, request), model, "generate", request, answer, "ok", 0, 0, 0.1))
+    answers = store.add_exchanges(rows)
+    store.add_trials([NewTrial(run, "s", i, f"t{i}", "{}", row.key, answers[row.key]) for i, row in enumerate(rows)])
+    store.end_run(run, "finished", b"{}")
