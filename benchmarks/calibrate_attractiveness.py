@@ -20,15 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 from scipy import stats
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts import Trial, Unreadable
 from prejudge.core.contracts.adapter import Services
+from prejudge.core.statistics.declared_rows import Design, part, prepared
+from prejudge.core.statistics.inference import estimate
 from prejudge.core.statistics.matched import signed_ranks
 from prejudge.core.statistics.resampling import Resampling, flip_test
-from prejudge.metrics.attractiveness.gaps import column_sums
-from prejudge.metrics.attractiveness.kruskal import change_estimate
+from prejudge.metrics.attractiveness.measures import change_of
 from prejudge.metrics.attractiveness.metric import AttractivenessMetricOptions
 from prejudge.probes.attractiveness.probe import AttractivenessOptions, LikelihoodStage
 
@@ -102,12 +104,20 @@ def tested(scores: Numbers, women: npt.NDArray[np.bool_]) -> tuple[float, ...]:
     return (
         float(stats.kruskal(scores[:, 0], scores[:, 1]).pvalue),
         signed_ranks(moved)[1],
-        float(flip_test(column_sums(moved[None]), PLAN)[0, 0]),
+        float(flip_test(np.stack([np.ones(len(moved)), moved], axis=-1)[:, None, None], PLAN)[0, 0]),
         float(stats.kruskal(scores[women].ravel(), scores[~women].ravel()).pvalue),
         float(stats.kruskal(faces[women], faces[~women]).pvalue),
-        change_estimate({"by": "gender"}, scores, women.astype(np.int64), OPTIONS).p or 1.0,
+        change(scores, women),
         float(moved.mean()) / (SEEDS * ORDERS),
     )
+
+
+def change(scores: Numbers, group: npt.NDArray[np.bool_]) -> float:
+    """Return the p of the test of a change of bias between a group and the others."""
+    faces = pl.DataFrame({"score": scores[:, 0], "score_filtered": scores[:, 1], "gender": group.astype(str)})
+    design = Design(measures=(change_of("gender", ("False", "True")),))
+    rows = prepared(faces.with_columns(status=pl.lit("ok")), design)
+    return estimate(design.measures[0], part({}, rows, design), design, OPTIONS).p or 1.0
 
 
 def rows(study: Study, repeats: int) -> Iterator[str]:
@@ -141,7 +151,7 @@ def changed(repeats: int) -> Iterator[str]:
             counts = np.stack(sides, axis=1)
             moved = counts[:, 1] - counts[:, 0]
             between = stats.kruskal(*(moved[male == side] for side in (0, 1))).pvalue
-            found.append((change_estimate({"by": "gender"}, counts, male, OPTIONS).p or 1.0, between))
+            found.append((change(counts, male == 1), between))
         stronger, apart = 100 * (np.array(found) < ALPHA).mean(axis=0)
         yield f"| {original:g} | {filtered:g} | {shift:g} | {stronger:.1f} | {apart:.1f} |"
 

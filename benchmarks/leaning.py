@@ -25,11 +25,11 @@ from prejudge.core.catalogue.trust import load_registry
 from prejudge.core.contracts import Estimate, Metric, Stage, Trial
 from prejudge.core.contracts.adapter import Services
 from prejudge.core.statistics.declared import DeclaredMetric
-from prejudge.core.statistics.declared_rows import parts
+from prejudge.core.statistics.declared_rows import Design, parts
 from prejudge.core.statistics.inference import concerned, estimate
-from prejudge.metrics.attractiveness.gaps import halo_estimate
-from prejudge.metrics.attractiveness.metric import AttractivenessMetricOptions
-from prejudge.metrics.attractiveness.scores import Scenario, Scores, gather
+from prejudge.metrics.attractiveness.measures import halo_of
+from prejudge.metrics.attractiveness.metric import Attractiveness, AttractivenessMetricOptions
+from prejudge.metrics.attractiveness.scores import Scores, gather
 from prejudge.metrics.bistereo.nli import BIStereoNLI as NLIMetric
 from prejudge.metrics.bistereo.nli_prompts import NLIPrompts as PromptsMetric
 from prejudge.metrics.bistereo.trisentbias import TriSentBias
@@ -37,6 +37,7 @@ from prejudge.metrics.bistereo.tuples import BIStereoTuples as TuplesMetric
 from prejudge.metrics.crows_pairs.metric import CrowsPairs as CrowsMetric
 from prejudge.metrics.subtle.metric import Subtle as SubtleMetric
 from prejudge.probes.attractiveness.probe import AttractivenessOptions, LikelihoodStage
+from prejudge.probes.attractiveness.terms import VARIANTS
 from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
 from prejudge.probes.bistereo.nli_prompts import NLIPrompts, NLIPromptsOptions
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs
@@ -390,6 +391,14 @@ class LeaningOptions(SAI):
     name, leans, options = "subtle-sai, options too", "terms and options", 1.0
 
 
+class HaloAlone(Attractiveness):
+    """Nothing but the halo."""
+
+    def design_of(self, rows: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Design]:
+        """Return its design."""
+        return [halo_of(Scores(rows), options)]
+
+
 class Halo(Study):
     """`attractiveness`: 36 faces with and without the filter, in 33 scenarios with a positive option."""
 
@@ -425,28 +434,21 @@ class Halo(Study):
         spreads = {"face_spread": world.lean / self.filter, "word_spread": math.sqrt(2) * world.lean / self.filter}
         return {"strength": world.effect / self.filter, **lists, **spreads}
 
-    def draw(self, world: World, rng: Generator) -> Scores:
-        """Return the scores: probabilities of the positive option."""
+    def draw(self, world: World, rng: Generator) -> pl.DataFrame:
+        """Return the scores of the images: probabilities of the positive option."""
         scenarios, faces = 33, 36
         own = rng.normal(0, TEMPLATE, (scenarios, faces)) + rng.normal(0, NOISE, (scenarios, 1))
         lean = world.draw(rng, scenarios)[:, None] + world.draw(rng, faces) + world.effect
         score = 1 / (1 + np.exp(-np.stack([own, own + lean], axis=-1)))
-        return Scores(
-            scenarios=[Scenario(str(n), "traits", "directed", "first", None) for n in range(scenarios)],
-            faces=[str(n) for n in range(faces)],
-            labels={},
-            counts=score,
-            unit=1.0,
-            least=score,
-            greatest=score,
-            lost=np.full(score.shape, -1),
-            statuses=[],
-        )
+        place = [part.ravel() for part in np.indices(score.shape)]
+        told = {"scenario": place[0].astype(str), "face": place[1].astype(str), "variant": np.array(VARIANTS)[place[2]]}
+        values = dict.fromkeys(("score", "least", "greatest"), score.ravel())
+        return pl.DataFrame(told | values).with_columns(positive=pl.lit("first"), status=pl.lit("ok"))
 
     def measure(self, observations: Any, **options: Any) -> list[Estimate]:
         """Return the halo."""
-        scores = observations if isinstance(observations, Scores) else gather(observations)
-        return [halo_estimate(scores, AttractivenessMetricOptions(**options))]
+        rows = observations if "least" in observations.columns else gather(observations)
+        return HaloAlone().measured(rows, AttractivenessMetricOptions(**options))
 
 
 class Crows(Study):

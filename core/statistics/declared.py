@@ -39,9 +39,9 @@ from .declared_rows import (
 )
 from .estimates import MarginOptions, correct
 from .facets import OVER, FacetOptions, population
-from .inference import concerned, estimates_of
+from .inference import Known, concerned, estimates_of
 from .measures import DeclaredMeasure, SummedMeasure
-from .measures_compared import Groups, Ranks
+from .measures_compared import Groups, Matched, Ranks
 from .observations import Group, missing_by_status, missing_estimates, unreadable_by, unreadable_kinds
 from .pivot import KEYS, Pivot
 from .templates import rendered
@@ -172,7 +172,7 @@ class DeclaredMetric(Metric):
         found = [
             _units_of(measure, part, design, tests)
             for design, table in self._prepared(self.rows(observations, options), options)
-            if table.frame.height and not table.frame[ROW].null_count()
+            if design.compared and table.frame.height and not table.frame[ROW].null_count()
             for by in design.groups
             for part in parts(table, design, by)
             for measure in design.summed
@@ -246,14 +246,16 @@ def _given_by(by: tuple[str, ...], table: Table, design: Design, options: Any) -
     """Yield the estimates of a grouping group by group; those of one measure are made together."""
     groups = list(parts(table, design, by))
     found: dict[tuple[int, int], Estimate] = {}
+    known: Known = {}
     for number, measure in enumerate(design.measures):
         if not design.given(measure, by):
             continue
         empty = not by and (table.frame.is_empty() or not design.limited(measure))
         places = [place for place, part in enumerate(groups) if empty or concerned(measure, part, design)]
-        made = estimates_of(measure, [groups[place] for place in places], design, options)
+        made = estimates_of(measure, [groups[place] for place in places], design, options, known)
         found |= {
-            (place, number): e.replace(family=_family(measure, by)) for place, e in zip(places, made, strict=True)
+            (place, number): e.replace(family=_family(measure, groups[place].group))
+            for place, e in zip(places, made, strict=True)
         }
     yield from (found[key] for key in sorted(found))
 
@@ -271,10 +273,16 @@ def _is_mean(measure: SummedMeasure) -> bool:
     return measure.is_mean and measure.out is None and measure.test is None
 
 
+def _own_name(measure: SummedMeasure) -> str:
+    """Return what its test is called in a plan, where it is not one of means."""
+    ranks = {Ranks: "mann-whitney", Groups: "kruskal-wallis"}.get(type(measure), "")
+    return ranks if measure.test is None else measure.test.planned
+
+
 def _is_planned(measure: SummedMeasure) -> bool:
     """Return whether the effects that its test can detect are planned for."""
     headed = measure.main and measure.tested and measure.neutral is not None
-    return headed and (_is_mean(measure) or isinstance(measure, Ranks | Groups))
+    return (headed and _is_mean(measure)) or (measure.main and _own_name(measure) != "")
 
 
 def _described(design: Design) -> dict[str, Any]:
@@ -291,13 +299,15 @@ def _described(design: Design) -> dict[str, Any]:
     }
 
 
-def _family(measure: DeclaredMeasure, by: tuple[str, ...]) -> str:
+def _family(measure: DeclaredMeasure, group: Mapping[str, Scalar]) -> str:
     own = isinstance(measure, SummedMeasure) and measure.test is not None
     if not (own or (measure.tested and measure.neutral is not None)):
         return ""
+    by = tuple(name for name in group if name not in measure.apart)
+    levels = "".join(f" ({name}: {group[name]})" for name in measure.apart if name in group)
     if not isinstance(measure.family, str):
-        return measure.family(by)
-    return ", ".join(filter(None, [measure.family, f"by {', '.join(by)}" if by else "whole"]))
+        return measure.family(by) + levels
+    return ", ".join(filter(None, [measure.family, f"by {', '.join(by)}" if by else "whole"])) + levels
 
 
 def _missing(table: Table, design: Design, level: float) -> list[Estimate]:
@@ -324,7 +334,7 @@ def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -
     rows = part.frame.select(ROW, UNIT, *(pl.col(way).fill_null("") for way in ways))[chosen.rows].with_columns(
         pl.Series("sign", 1 - 2 * sides if recipe.sides else np.ones_like(sides), dtype=pl.Int8),
         _values(measure, chosen),
-        chosen.statuses.alias("status"),
+        pl.Series("status", chosen.statuses(np.arange(len(chosen.rows))), dtype=pl.String),
         *([pl.Series("level", np.array(recipe.levels[1])[sides])] if recipe.levels else []),
     )
     if design.macro and not measure.independent:
@@ -333,7 +343,7 @@ def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -
     *other, cluster = ways or [unit]
     crossed = [pl.col(name).alias("row") for name in other]
     named = [pl.lit(" x ".join(design.clusters)).alias("ways")] * len(other)
-    ranks = {Ranks: "mann-whitney", Groups: "kruskal-wallis"}.get(type(measure))
+    ranks = _own_name(measure)
     ranked = [pl.lit(ranks).alias("test"), *([pl.col("level")] if recipe.levels else [])] if ranks else []
     return rows.select(
         *(pl.lit(value).alias(name) for name, value in {**part.group, **measure.group}.items()),
@@ -354,7 +364,8 @@ def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -
 def _values(measure: SummedMeasure, chosen: Chosen) -> pl.Series:
     """Return what the rows add to a mean, in the unit; null is missing."""
     values = measure.scale * chosen.sample.values
-    return pl.Series("value", values[:, 0] - values[:, 1] if measure.recipe().partial else values[:, 0]).fill_nan(None)
+    matched = isinstance(measure, Matched)
+    return pl.Series("value", values[:, 0] - values[:, 1] if matched else values[:, 0]).fill_nan(None)
 
 
 def _ways(design: Design) -> list[str]:

@@ -48,6 +48,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     """Factors that what is missing is given by; by default those of the first grouping."""
     kinds: str = ""
     """Factor that kinds of unreadable answers are given by; by default they are given for the whole."""
+    compared: bool = True
+    """Whether its measures are compared between runs, and planned for."""
     rows: Callable[[pl.DataFrame], pl.DataFrame] | None = None
     """What makes its rows from those of the metric, where a metric has several designs."""
 
@@ -137,6 +139,7 @@ class Table:
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame
         self._made: dict[str, npt.NDArray[Any]] = {}
+        self._named: dict[str, list[str]] = {}
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         """Return a column; names, such as those of clusters, as their places in alphabetical order, null first."""
@@ -144,12 +147,14 @@ class Table:
             column = self.frame[name]
             # A null is a name of its own: the empty one.
             named = column.dtype == pl.String
-            self._made[name] = (column.fill_null("").rank("dense").cast(pl.Int64) if named else column).to_numpy()
+            self._made[name] = (column.fill_null("").rank("dense").cast(pl.Int64) - 1 if named else column).to_numpy()
         return self._made[name]
 
-    def statuses(self, name: str, rows: Codes) -> pl.Series:
-        """Return the statuses of rows."""
-        return self.frame[name].gather(rows)
+    def names(self, name: str) -> list[str]:
+        """Return what the places in a column of names, counted from 0, stand for."""
+        if name not in self._named:
+            self._named[name] = sorted(self.frame[name].fill_null("").unique())
+        return self._named[name]
 
 
 class Part(NamedTuple):
@@ -194,8 +199,19 @@ class Chosen(NamedTuple):
     rows: Codes
     """Their places in the group."""
     sample: Sample
-    statuses: pl.Series
-    """`ok`, or why a row is missing."""
+    codes: Codes
+    """Of what the row's status is, in `names`."""
+    names: list[str]
+
+    @property
+    def lost(self) -> Flags:
+        """Return which rows are missing."""
+        found: Flags = self.codes != (self.names.index("ok") if "ok" in self.names else -1)
+        return found
+
+    def statuses(self, rows: Codes) -> list[str]:
+        """Return the statuses of some of these rows: `ok`, or why it is missing."""
+        return [self.names[code] for code in self.codes[rows]]
 
 
 def prepared(observations: pl.DataFrame, design: Design) -> pl.DataFrame:
@@ -354,7 +370,8 @@ def choose(measure: SummedMeasure, part: Part) -> Chosen:
                 f"{measure.average} has {most} levels, and at most {MOST_LEVELS} can weigh alike.", code="data.value"
             )
     units = np.zeros(len(rows), dtype=np.int64) if part.units is None else part.units[rows]
-    return Chosen(rows, Sample(values, sides, units), whole.statuses(f"{name}.status", places))
+    status = f"{name}.status"
+    return Chosen(rows, Sample(values, sides, units), whole[status][places], whole.names(status))
 
 
 def table(measure: SummedMeasure, part: Part, chosen: Chosen) -> Array:

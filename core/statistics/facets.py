@@ -205,6 +205,22 @@ def infer_over(
     )
 
 
+def without(ways: Sequence[str], cells: Array, statistics: Statistics, plan: Resampling) -> Inference:
+    """Return how many clusters there are in one way, with neither interval nor test; arguments as of `infer_over`."""
+    none = np.full(statistics(cells.sum(axis=(0, 1))).shape, np.nan)
+    there = cells[:, 0, ..., 0] > 0
+    return Inference(
+        ways=tuple(ways),
+        plan=plan,
+        low=none,
+        high=none,
+        p=none,
+        permuted=np.zeros(none.shape, dtype=np.bool_),
+        levels=there.sum(axis=0).min(axis=-1)[:, None],
+        clusters=there.any(axis=2).sum(axis=0)[:, None],
+    )
+
+
 def _least_p(cells: Array) -> Array:
     """Return the chance (units,) that all cells agree in sign under the hypothesis.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,16 +27,17 @@ from .estimates import (
     number,
     undefined,
 )
-from .facets import OVER, Inference, Permutation, infer_over
+from .estimates import tested as tested_by
+from .facets import OVER, Inference, Permutation, infer_over, without
 from .intervals import LEAST_P, Array, Bounds, Flags, binomial_test, exact_interval, ratio, t_ends, t_test
 from .measures import DeclaredMeasure, Derived, Share, SummedMeasure
-from .recipes import EffectSize, Function, Range, Recipe, called
-from .resampling import WIDE, flip_test, jackknife, label_test, swap_test
+from .recipes import EffectSize, Function, Range, Recipe, Sample, Test, called
+from .resampling import WIDE, Resampling, bootstrap, flip_test, jackknife, label_test, swap_test
 
 EXACT, BINOMIAL = "exact (Clopper-Pearson)", "exact binomial"
 
 
-class Joint(NamedTuple):
+class Joint(msgspec.Struct, frozen=True, dict=True):
     """The sums of the measures that one rests on, side by side, and how its value follows from them."""
 
     sums: Array
@@ -49,7 +50,7 @@ class Joint(NamedTuple):
     ways: tuple[str, ...]
     """How rows are clustered; none where every row is independent."""
 
-    @property
+    @cached_property
     def totals(self) -> Array:
         """Return the sums of all clusters, shape (units, sides, columns)."""
         found: Array = self.sums.sum(axis=tuple(range(self.sums.ndim - 3)))
@@ -62,19 +63,28 @@ class Joint(NamedTuple):
 
     @property
     def ranges(self) -> list[Range]:
-        """Return what each of the statistics can be."""
-        return [self.range, *([] if self.effect is None else [self.effect.range]), self.range][: self.width]
+        """Return what each of the statistics can be that are drawn together."""
+        own = [] if self.effect is None or self.aside else [self.effect.range]
+        return [self.range, *own, self.range][: self.width - self.aside]
+
+    @property
+    def aside(self) -> bool:
+        """Return whether the effect size has an interval of its own."""
+        return self.effect is not None and self.effect.resamples is not None
 
     @property
     def width(self) -> int:
         """Return how many statistics there are."""
         return 1 + (self.effect is not None) + (self.tested is not self.value)
 
-    def statistics(self, totals: Array) -> Array:
-        """Return the value, its effect size, and last what is compared with neutral, where that is another."""
+    def statistics(self, totals: Array, *, drawn: bool = False) -> Array:
+        """Return the value, its effect size, and last what is compared with neutral, where that is another.
+
+        If `drawn`, only what is drawn together.
+        """
         value = self.value(totals)
         found = [value]
-        if self.effect is not None:
+        if self.effect is not None and not (drawn and self.aside):
             found.append(self.effect.of(value if self.effect.of_value else totals))
         if self.tested is not self.value:
             found.append(self.tested(totals))
@@ -86,6 +96,8 @@ def join(measure: DeclaredMeasure, part: Part, design: Design, tables: Sequence[
     if not isinstance(measure, Derived):
         assert isinstance(measure, SummedMeasure)
         recipe = _recipe(measure)
+        if recipe.effect is not None:
+            recipe = recipe._replace(effect=recipe.effect._replace(resamples=measure.resamples_of_effect))
         return Joint(tables[0], recipe.value, recipe.range, recipe.effect, recipe, part.ways)
     # Measures of one side and of two meet in one: a cluster then brings all that it has.
     alike = len({own.shape[-2] for own in tables}) == 1
@@ -161,33 +173,50 @@ class Found(NamedTuple):
 
 def estimate(measure: DeclaredMeasure, whole: Part, design: Design, options: TestingOptions) -> Estimate:
     """Return the estimate of a measure in a group, before any correction."""
-    return estimates_of(measure, [whole], design, options)[0]
+    return estimates_of(measure, [whole], design, options, {})[0]
+
+
+Known = dict[str, "list[tuple[list[int], list[_Summed], Joint, list[Found]]]"]
+"""What was found of a measure, for those that repeat it: places of groups, their rows, their sums, what these say."""
 
 
 def estimates_of(
-    measure: DeclaredMeasure, wholes: Sequence[Part], design: Design, options: TestingOptions
+    measure: DeclaredMeasure, wholes: Sequence[Part], design: Design, options: TestingOptions, known: Known
 ) -> list[Estimate]:
     """Return the estimates of a measure by group. Groups with clusters of one pattern are resampled together."""
     if measure.neutral is not None and not measure.tested:
         silent = msgspec.structs.replace(measure, neutral=None)
-        return [one.replace(neutral=measure.neutral) for one in estimates_of(silent, wholes, design, options)]
+        return [one.replace(neutral=measure.neutral) for one in estimates_of(silent, wholes, design, options, known)]
+    again = known.get(measure.repeats) if isinstance(measure, SummedMeasure) else None
+    known[measure.key] = again or [*_found(measure, wholes, design, options)]
+    made = {
+        place: _estimate(measure, group, joint, unit, found[unit], design, options)
+        for places, groups, joint, found in known[measure.key]
+        for unit, (place, group) in enumerate(zip(places, groups, strict=True))
+    }
+    return [made[place] for place in sorted(made)]
+
+
+def _found(
+    measure: DeclaredMeasure, wholes: Sequence[Part], design: Design, options: TestingOptions
+) -> Iterator[tuple[list[int], list[_Summed], Joint, list[Found]]]:
     bases = design.bases(measure)
-    groups = [_Summed.of(bases, whole.of(measure, design)) for whole in wholes]
-    made: list[Estimate | None] = [None] * len(groups)
-    for places in _together(groups):
-        own = [groups[place] for place in places]
-        joint = join(
-            measure, own[0].part, design, [stacked(tables) for tables in zip(*(g.tables for g in own), strict=True)]
-        )
+    every = [_Summed.of(bases, whole.of(measure, design)) for whole in wholes]
+    for places in _together(every):
+        groups = [every[place] for place in places]
+        tables = [stacked(own) for own in zip(*(group.tables for group in groups), strict=True)]
+        joint = join(measure, groups[0].part, design, tables)
+        if joint.recipe is not None and joint.recipe.levels is not None:
+            # A level without a readable row is none of the groups that are compared.
+            there = joint.totals[..., 0].any(axis=0)
+            joint = msgspec.structs.replace(joint, sums=joint.sums[..., there | (there.sum() < 2), :])
         if isinstance(measure, Share) and not joint.ways and not measure.average:
-            found = [exact(measure, joint, unit, design, options) for unit in range(len(own))]
-        elif own[0].part.unknown and not joint.ways:
+            found = [exact(measure, joint, unit, design, options) for unit in range(len(groups))]
+        elif groups[0].part.unknown and not joint.ways:
             found = _alone(joint)
         else:
             found = resampled(measure, joint, design, options)
-        for unit, place in enumerate(places):
-            made[place] = _estimate(measure, own[unit], joint, unit, found[unit], design, options)
-    return [one for one in made if one is not None]
+        yield places, groups, joint, found
 
 
 class _Summed(NamedTuple):
@@ -224,11 +253,11 @@ def _together(groups: Sequence[_Summed]) -> Iterator[list[int]]:
 
 def stacked(tables: Sequence[Array]) -> Array:
     """Put the sums of groups side by side as units; levels that only some of them have are empty in the others."""
-    width = max(own.shape[-1] for own in tables)
-    if all(own.shape[-1] == width for own in tables):
-        return np.concatenate(tables, axis=-3)
-    spare = ((0, 0),) * (tables[0].ndim - 1)
-    return np.concatenate([np.pad(own, (*spare, (0, width - own.shape[-1]))) for own in tables], axis=-3)
+    *clusters, _, sides, _ = tables[0].shape
+    found = np.zeros((*clusters, len(tables), sides, max(own.shape[-1] for own in tables)))
+    for unit, own in enumerate(tables):
+        found[..., unit, :, : own.shape[-1]] = own[..., 0, :, :]
+    return found
 
 
 def _estimate(
@@ -244,36 +273,40 @@ def _estimate(
     n, missing = _counted(group.chosen)
     value = number(found.value[0])
     low, high = (number(end) for end in found.ends(options.level)[:, 0])
-    test = _own_test(measure, joint, unit) if isinstance(measure, SummedMeasure) and measure.test else found.test
+    own = measure.test if isinstance(measure, SummedMeasure) else None
+    test = found.test if own is None else _own_test(own, joint.totals[unit], group.chosen[0].sample, found.test)
+    told = {} if joint.recipe is None else joint.recipe.told(joint.totals[unit])
     neutral = measure.neutral
     if joint.recipe is not None and joint.recipe.neutral is not None:
-        neutral = number(joint.recipe.neutral(joint.totals)[unit])
+        neutral = number(joint.recipe.neutral(joint.totals[[unit]])[0])
     over = {OVER: found.over} if low is not None or test else {}
     unknown = {f"{design.called}s_without_{name}": count for name, count in part.unknown.items()}
-    return Estimate.from_flat(
-        metric=measure.name,
-        group={**part.group, **measure.group},
-        value=value,
-        neutral=measure.neutral if neutral is None else neutral,
-        unit=measure.unit,
-        low=low,
-        high=high,
-        level=options.level,
-        interval=found.method if low is not None else "",
-        n=n,
-        clusters=found.clusters,
-        missing=missing,
-        topic=measure.topic,
+    row = {
+        "metric": measure.name,
+        "group": {**part.group, **measure.group},
+        "value": value,
+        "neutral": measure.neutral if neutral is None else neutral,
+        "unit": measure.unit,
+        "low": low,
+        "high": high,
+        "level": options.level,
+        "interval": found.method if low is not None else "",
+        "n": n,
+        "clusters": found.clusters,
+        "missing": missing,
+        "topic": measure.topic,
         **_effect(joint, found, options),
         **_bounds(joint, group.chosen, value, missing),
-        **merge(
-            {"facts": {**measure.facts, **unknown}, "note": measure.note},
-            _caveats(measure, found, value, low, test),
-            test,
-            _near(measure, joint, found, options),
-            {"facts": over},
-        ),
+    }
+    notes = (
+        {"facts": {**measure.facts, **unknown}, "note": measure.note},
+        _caveats(measure, found, value, low, test),
+        test,
+        _near(measure, joint, found, options),
+        {"facts": over},
+        told,
     )
+    return Estimate.from_flat(**row | merge(*notes))
 
 
 def concerned(measure: DeclaredMeasure, part: Part, design: Design) -> bool:
@@ -295,58 +328,90 @@ def _counted(chosen: Sequence[Chosen]) -> tuple[int, dict[str, int]]:
     """Return how many rows are readable, and why the others are not; a row counts once."""
     lost: dict[int, str] = {}
     for own in reversed(chosen):
-        gone = own.statuses != "ok"
-        if gone.any():
-            lost.update(zip(own.rows[gone.to_numpy()].tolist(), own.statuses.filter(gone), strict=True))
+        if len(gone := np.flatnonzero(own.lost)):
+            lost.update(zip(own.rows[gone].tolist(), own.statuses(gone), strict=True))
     rows = len(chosen[0].rows) if len(chosen) == 1 else len(np.unique(np.concatenate([own.rows for own in chosen])))
     return rows - len(lost), dict(sorted(Counter(lost.values()).items()))
 
 
 def resampled(measure: DeclaredMeasure, joint: Joint, design: Design, options: TestingOptions) -> list[Found]:
     """Return intervals and tests over clusters: resampled and permuted one way, or by the jackknife over two."""
-    ways = joint.ways or (f"{design.called}s",)
-    cells = joint.sums if len(ways) > 1 else joint.sums[:, None]
-    value = joint.statistics(joint.totals)
+    ways, recipe = joint.ways or (f"{design.called}s",), joint.recipe
+    sums = joint.sums if recipe is None else joint.sums[..., : recipe.reads]
+    cells = sums if len(ways) > 1 else sums[:, None]
+    value, neutral = joint.statistics(joint.totals), measure.neutral or 0.0
+    own = measure.intervals if isinstance(measure, SummedMeasure) else None
+    # A jackknife that was asked for tests, too; a permutation then stands in where nothing varies.
+    test = None if measure.neutral is None else _permutation(joint, options)
+    drawn = partial(joint.statistics, drawn=True)
+    plan = msgspec.structs.replace(options.plan, method=own or options.intervals)
 
     @cache
     def inferred(level: float) -> Inference:
-        plan = msgspec.structs.replace(options.plan, level=level)
-        # The p of a test has no level.
-        tests = measure.neutral is not None and level == options.level
-        test = _permutation(joint, options) if tests else None
-        return infer_over(ways, cells, joint.statistics, joint.ranges, plan, measure.neutral or 0.0, test)
+        # The p of a permutation has no level.
+        permutation = test if level == options.level and own != "jackknife" else None
+        at = msgspec.structs.replace(plan, level=level)
+        if recipe is not None and recipe.point:
+            return without(ways, cells, drawn, at)
+        return infer_over(ways, cells, drawn, joint.ranges, at, neutral, permutation)
 
     @cache
     def ends(level: float) -> Array:
-        low, high = inferred(level).low, inferred(level).high
-        if joint.recipe is not None and joint.recipe.levels is not None:
-            # Replicates of what cannot be below 0 lie above a value near 0: an interval holds its own estimate.
-            low, high = np.where(low > value, value, low), np.where(high < value, value, high)
-        return np.stack([low, high])
+        found = np.stack([inferred(level).low, inferred(level).high])
+        if recipe is not None and recipe.levels is not None:
+            found = _holding(value[:, : found.shape[-1]], found)
+        if joint.aside:
+            found = np.insert(found, 1, _holding(value[:, 1], _effect_ends(joint, options, level)), axis=-1)
+        return found
 
     @cache
     def studentised() -> list[dict[str, Any]]:
-        return _studentised(measure.neutral or 0.0, joint, ways[0])
+        return _studentised(neutral, joint, ways[0])
+
+    def tested(unit: int) -> dict[str, Any]:
+        if measure.neutral is None or (recipe is not None and recipe.point):
+            return {}
+        found = _tested(joint, unit, whole, options)
+        if not found and len(ways) == 1:
+            found = studentised()[unit]
+        if not found and own == "jackknife" and test is not None:
+            p = float(test.p(joint.sums[:, [unit]])[0, 0])
+            found = tested_by(f"{test.name} ({ways[0]})", p, whole.counted(unit), options)
+        return found
 
     def found(unit: int) -> Found:
         method = whole.method(unit) if joint.ways else whole.method(unit).removeprefix("cluster ")
-        some = np.isfinite(whole.low[unit, 0])
         none = interval_caveats(int(whole.levels[unit].max(initial=0)), None)
-        test = {} if measure.neutral is None else _tested(joint, unit, whole, options)
-        if measure.neutral is not None and not test and len(ways) == 1:
-            test = studentised()[unit]
+        if recipe is not None and recipe.point:
+            none = ()
         return Found(
             value=value[unit],
             ends=lambda level: ends(level)[:, unit],
             method=method,
-            test=test,
+            test=tested(unit),
             clusters=whole.counted(unit),
-            caveats=whole.caveats(unit) if some else none,
+            caveats=whole.caveats(unit) if np.isfinite(whole.low[unit, 0]) else none,
             over=" x ".join(whole.over(unit)) if joint.ways else design.called,
         )
 
     whole = inferred(options.level)
     return [found(unit) for unit in range(len(value))]
+
+
+def _holding(value: Array, ends: Array) -> Array:
+    """Return ends (2, ...) of intervals that hold the estimate: replicates of what cannot be below 0 lie above it."""
+    return np.where([ends[0] > value, ends[1] < value], value, ends)
+
+
+def _effect_ends(joint: Joint, options: TestingOptions, level: float) -> Array:
+    """Return the ends (2, units) of the effect size's own interval, from the percentile bootstrap."""
+    effect = joint.effect
+    assert effect is not None and effect.resamples is not None
+    if not effect.resamples:
+        return np.full((2, joint.sums.shape[-3]), np.nan)
+    plan = Resampling(effect.resamples, options.seed, level)
+    low, high = bootstrap(joint.sums, lambda totals: effect.of(totals)[..., None], plan)
+    return np.stack([low[:, 0], high[:, 0]])
 
 
 def exact(measure: Share, joint: Joint, unit: int, design: Design, options: TestingOptions) -> Found:
@@ -383,25 +448,25 @@ def _alone(joint: Joint) -> list[Found]:
     return [Found(value, lambda level: none, "", {}, None, (), "") for value in values]
 
 
-def _own_test(measure: SummedMeasure, joint: Joint, unit: int) -> dict[str, Any]:
-    assert measure.test is not None
-    statistic, p = measure.test.of(joint.totals[unit])
+def _own_test(test: Test, totals: Array, sample: Sample, other: dict[str, Any]) -> dict[str, Any]:
+    """Return a paper's own test; what few clusters keep from being significant, by the `other`, stays."""
+    statistic, p = test.of(sample.values[sample.there] if test.of_rows else totals)
     if p is None or not np.isfinite(p):
         return {}
-    return {"test": measure.test.name, "statistic": statistic, "p": max(float(p), LEAST_P)}
+    return {**other, "test": test.name, "statistic": statistic, "p": max(float(p), LEAST_P)}
 
 
 def _tested(joint: Joint, unit: int, found: Inference, options: TestingOptions) -> dict[str, Any]:
     if not (whole := found.tested(unit, _column(joint), options)):
         return {}
     if found.t is None or found.permuted[unit, _column(joint)]:
-        return {**whole, "statistic": number(joint.value(joint.totals)[unit])}
+        return {**whole, "statistic": number(joint.value(joint.totals[[unit]])[0])}
     return {**whole, "statistic": float(found.t[unit, 0])}
 
 
 def _column(joint: Joint) -> int:
-    """Return which statistic is tested."""
-    return joint.width - 1 if joint.tested is not joint.value else 0
+    """Return which of the statistics that are drawn together is tested."""
+    return joint.width - joint.aside - 1 if joint.tested is not joint.value else 0
 
 
 def _permutation(joint: Joint, options: TestingOptions) -> Permutation | None:
@@ -409,6 +474,8 @@ def _permutation(joint: Joint, options: TestingOptions) -> Permutation | None:
     recipe, value = joint.recipe, lambda totals: joint.value(totals)[..., None]
     if recipe is None:
         return None
+    if recipe.permuted is not None:
+        return recipe.permuted(options.plan)
     if (deviations := recipe.deviations) is not None:
 
         def flipped(sums: Array) -> Array:
@@ -454,12 +521,13 @@ def _near(measure: DeclaredMeasure, joint: Joint, found: Found, options: Testing
     size, column = getattr(options, "margin", None), -1 if joint.tested is not joint.value else 0
     if size is None or measure.neutral is None or measure.unit not in PERCENT or not np.isfinite(found.value[column]):
         return {}
+    size *= PERCENT[measure.unit]
     ends = np.stack([found.ends(level)[:, column] for level in (1 - 2 * options.alpha, 1 - options.alpha)])
     return equivalence_facts(ends, Margin(size, options.alpha, measure.neutral))
 
 
-PERCENT = ("%", POINTS)
-"""Units in which a margin of equivalence is given."""
+PERCENT = {"%": 1.0, POINTS: 1.0, "share": 0.01}
+"""Units of measures that can be near neutral, and what a percentage point is in them."""
 
 
 def _effect(joint: Joint, found: Found, options: TestingOptions) -> dict[str, Any]:
@@ -472,7 +540,7 @@ def _effect(joint: Joint, found: Found, options: TestingOptions) -> dict[str, An
 
 def _bounds(joint: Joint, chosen: Sequence[Chosen], value: float | None, missing: dict[str, int]) -> dict[str, Any]:
     found: Bounds = (None, None) if missing or value is None else (value, value)
-    if joint.recipe is not None and missing:
+    if joint.recipe is not None and (missing or joint.recipe.ranged):
         found = joint.recipe.bounds(chosen[0].sample)
     return {"bound_low": found[0], "bound_high": found[1]}
 

@@ -8,7 +8,7 @@ values. Intervals and tests follow from the sums of whole clusters, so a measure
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 import numpy as np
@@ -21,11 +21,13 @@ from .effects import (
     standardised,
     variance_of,
 )
-from .intervals import CONTRAST, FREE, Array, Limits, ratio
+from .intervals import CONTRAST, FREE, Array, Bounds, Codes, Limits, ratio
+from .ranks import levels_of, rank_biserial, signed_places
 from .recipes import (
     Column,
     EffectSize,
     Recipe,
+    Sample,
     Test,
     called,
     mean_range,
@@ -33,6 +35,7 @@ from .recipes import (
     roots,
     symmetric,
 )
+from .resampling import Method
 
 
 class _Named(msgspec.Struct, frozen=True, eq=False):
@@ -73,6 +76,8 @@ class DeclaredMeasure(_Named, frozen=True, eq=False, kw_only=True):
     Samples of one prompt are one cluster all the same."""
     groups: tuple[tuple[str, ...], ...] | None = None
     """Those of the metric's groupings that it is given by; all by default."""
+    apart: tuple[str, ...] = ()
+    """Factors of whose levels each is a family of tests of its own."""
     family: str | Callable[[tuple[str, ...]], str] = ""
     """What its tests are corrected with, besides those of the same grouping, by default all measures without one; a
     function of the grouping names the whole family."""
@@ -106,6 +111,12 @@ class SummedMeasure(DeclaredMeasure, frozen=True, eq=False, kw_only=True):
     """Whether it is a mean of rows, or the difference of two means: then runs are compared row by row."""
     test: Test | None = None
     """A test of a paper's own."""
+    repeats: str = ""
+    """A measure before it of the same rows and sums, whose value, interval and effect it has, with another test."""
+    intervals: Method | None = None
+    """How its intervals are made, whatever the option says; `jackknife` tests too, or permutes where nothing varies."""
+    resamples_of_effect: int | None = None
+    """Resamples of an interval of its own for the effect size, 0 for none; one facet. By default that of the value."""
 
     @property
     def reach(self) -> Limits:
@@ -125,14 +136,22 @@ class SummedMeasure(DeclaredMeasure, frozen=True, eq=False, kw_only=True):
         return roots(columns) | {self.status, *filter(None, [self.average])}
 
 
+BISERIAL: Final = "matched-pairs rank-biserial"
+
+
 class Mean(SummedMeasure, frozen=True, eq=False, kw_only=True):
-    """The mean of a number. Effect size: the mean less neutral, in standard deviations."""
+    """The mean of a number. Effect size: the mean less neutral, in standard deviations or as it is, or signed ranks."""
 
     value: Column
+    ends: tuple[Column, Column] | None = None
+    """The least and the greatest that each row can be, where something is known of rows that are missing."""
+    size: Literal["standardised mean difference", "risk difference", "matched-pairs rank-biserial"] = (
+        "standardised mean difference"
+    )
     is_mean: ClassVar[bool] = True
 
     def recipe(self) -> Recipe:
-        """Return the count, the sum and the sum of squares, and their mean."""
+        """Return the count, the sum and the sum of squares, or what the signed ranks need; and the mean."""
         neutral, scale = self.neutral or 0.0, self.scale
 
         def mean(totals: Array) -> Array:
@@ -141,14 +160,30 @@ class Mean(SummedMeasure, frozen=True, eq=False, kw_only=True):
         def size(totals: Array) -> Array:
             return standardised(mean(totals) / scale - neutral / scale, variance_of(totals[..., 0, :]))
 
+        def bounds(sample: Sample) -> Bounds:
+            if self.ends is None:
+                return mean_range(scale * sample.values[:, 0], sample.units, self.limits)
+            ends = scale * sample.values[:, 1:]
+            return (float(ends[:, 0].mean()), float(ends[:, 1].mean())) if len(ends) else (None, None)
+
+        ranked = self.size == BISERIAL
+        effect = {
+            "standardised mean difference": EffectSize(self.size, size, FREE),
+            "risk difference": EffectSize(self.size, lambda value: (value - neutral) / scale, CONTRAST, of_value=True),
+            BISERIAL: EffectSize(BISERIAL, lambda totals: rank_biserial(_signed(totals[..., 0, 2:]))),
+        }[self.size]
         return Recipe(
-            inputs=(self.value,),
+            inputs=(self.value, *(self.ends or ())),
             columns=lambda values: (np.ones(len(values)), values[:, 0], values[:, 0] ** 2),
             value=mean,
             range=self.limits or FREE,
-            effect=None if self.neutral is None else EffectSize("standardised mean difference", size, FREE),
+            effect=None if self.neutral is None else effect,
             deviations=deviations_of(neutral / scale) if symmetric(self.limits, self.neutral) else None,
-            bounds=lambda sample: mean_range(scale * sample.values[:, 0], sample.units, self.limits),
+            bounds=bounds,
+            partial=self.ends is not None,
+            ranged=self.ends is not None,
+            tabulated=_by_sign if ranked else None,
+            reads=2 if ranked or self.neutral is None else None,
         )
 
 
@@ -308,6 +343,22 @@ def deviations_of(neutral: float, base: int = 0) -> Callable[[Array], Array]:
         return found
 
     return deviations
+
+
+def _by_sign(values: Array, place: Codes, places: int) -> Array:
+    """Return count, sum, and counts by level of the size above 0 and below, which alternate."""
+    own, signed = values[:, 0], signed_places(values[:, 0])
+    moved = signed != 0
+    level = levels_of(np.abs(signed[moved]).astype(np.float64))
+    code = 2 * level + (signed[moved] < 0)
+    width = 2 * (int(level.max(initial=-1)) + 1)
+    counts = np.bincount(place[moved] * width + code, minlength=places * width).reshape(places, width)
+    sums = [np.bincount(place, minlength=places), np.bincount(place, own, places)]
+    return np.concatenate([np.stack(sums, axis=-1), counts], axis=-1).astype(np.float64)
+
+
+def _signed(counts: Array) -> Array:
+    return np.stack([counts[..., 0::2], counts[..., 1::2]], axis=-2)
 
 
 def yes_no(values: Array) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy import special
 
+from ..contracts.estimates import Caveat
 from .effects import (
     ODDS_RATIO,
     TURN,
@@ -19,10 +21,10 @@ from .effects import (
     standardised,
     variance_of,
 )
-from .intervals import CONTRAST, FREE, Array, Codes, Limits, difference_bounds, paired_bounds, ratio, scaled
+from .intervals import CONTRAST, FREE, Array, Codes, Flags, Limits, difference_bounds, paired_bounds, ratio, scaled
 from .matched import mcnemar_p
 from .measures import SummedMeasure, deviations_of, yes_no
-from .ranks import cliffs_delta, epsilon_squared, levels_of
+from .ranks import cliffs_delta, epsilon_squared, kruskal_h, levels_of
 from .recipes import Column, EffectSize, Recipe, Sample, Test, mean_range, rank_range
 
 
@@ -186,6 +188,56 @@ class Groups(SummedMeasure, frozen=True, eq=False, kw_only=True):
             levels=(self.of, self.levels),
             tabulated=_by_level,
         )
+
+
+class KruskalWallis(Groups, frozen=True, eq=False, kw_only=True):
+    """Kruskal and Wallis's H of a number between the levels of a factor, tested as if every row stood for itself.
+
+    Its effect size is epsilon squared, whose interval draws clusters; H itself has none. Rows that are all alike are
+    evidence of no difference: H is 0 and p is 1.
+    """
+
+    neutral: float | None = None
+    unit: str = "H"
+
+    def recipe(self) -> Recipe:
+        """Return counts by level of the number, and H."""
+
+        def told(totals: Array) -> dict[str, Any]:
+            table = totals[:, 1:]
+            between = int((table.sum(axis=-1) > 0).sum()) - 1
+            named = {"unit": f"{self.unit}, {between} degree{'s' * (between != 1)} of freedom"} if between > 0 else {}
+            alike = {"effect": 0.0, "effect_name": "epsilon squared", "caveats": (Caveat.NO_VARIATION,)}
+            return {**named, **(alike if between > 0 and _alike(table) else {})}
+
+        def several(totals: Array, found: Array) -> Array:
+            return np.where((totals[..., 0] > 0).sum(axis=-1) > 1, found, np.nan)
+
+        def h(totals: Array) -> Array:
+            table = totals[..., 1:]
+            return several(totals, np.where(_alike(table), 0.0, kruskal_h(table)))
+
+        size = EffectSize("epsilon squared", lambda totals: several(totals, epsilon_squared(totals[..., 1:])))
+        return super().recipe()._replace(value=h, effect=size, point=True, told=told)
+
+
+def kruskal_test(name: str, planned: str = "") -> Test:
+    """Return the asymptotic test of a `KruskalWallis` measure, as `scipy.stats.kruskal` but hundredfold as fast."""
+
+    def test(totals: Array) -> tuple[float | None, float | None]:
+        table = totals[:, 1:]
+        between = int((table.sum(axis=-1) > 0).sum()) - 1
+        if between < 1:
+            return None, None
+        h = 0.0 if _alike(table) else float(kruskal_h(table))
+        return h, float(special.chdtrc(between, h))
+
+    return Test(name, test, planned=planned)
+
+
+def _alike(table: Array) -> Flags:
+    """Return whether all values are equal."""
+    return np.asarray((table.sum(axis=-2) > 0).sum(axis=-1) < 2)
 
 
 def _by_level(values: Array, place: Codes, places: int) -> Array:

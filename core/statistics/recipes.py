@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from .facets import Permutation
 from .intervals import Array, Bounds, Codes, Flags, Limits
+from .resampling import Resampling
 
 Column = str | pl.Expr | Callable[[pl.DataFrame], pl.Series]
 """The name of a column, an expression, or a function of the frame."""
@@ -50,6 +52,8 @@ class EffectSize(NamedTuple):
     """From totals; or from the value, if `of_value`: then nothing is computed twice."""
     range: Range = None
     of_value: bool = False
+    resamples: int | None = None
+    """Behind an interval of its own, the percentile bootstrap's; 0 for none. By default it has that of the value."""
 
 
 class Test(NamedTuple):
@@ -58,6 +62,10 @@ class Test(NamedTuple):
     name: str
     of: Callable[[Array], tuple[float | None, float | None]]
     """From totals (sides, columns) to the statistic and p; None is undefined."""
+    of_rows: bool = False
+    """From the readable rows (rows, inputs) instead."""
+    planned: str = ""
+    """Its name in `Metric.designs`, where it is planned for."""
 
 
 class Recipe(NamedTuple):
@@ -92,6 +100,16 @@ class Recipe(NamedTuple):
     """Whether a row that is missing may still have some of its inputs, which narrow its bounds."""
     tabulated: Callable[[Array, Codes, int], Array] | None = None
     """The sums by place (places, columns), where `columns` would be too many."""
+    reads: int | None = None
+    """How many of the columns value and test read, where an effect size with an interval of its own reads more."""
+    permuted: Callable[[Resampling], Permutation] | None = None
+    """A test of its own by permutation of one way."""
+    point: bool = False
+    """Whether the value has no interval and no test but a paper's own."""
+    ranged: bool = False
+    """Whether `bounds` differ from the value though no row is missing."""
+    told: Callable[[Array], dict[str, Any]] = lambda totals: {}
+    """Flat fields that the estimate says otherwise, by totals (sides, columns), such as a unit."""
 
     def table(self, values: Array, place: Codes, places: int) -> Array:
         """Return the sums of the rows at each place, shape (places, columns)."""

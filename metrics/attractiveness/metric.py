@@ -6,43 +6,45 @@ since the same faces are compared, the paired tests that use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
-import numpy as np
 import polars as pl
 
-from ...core.contracts import HEADLINE, Metric, Options
+from ...core.contracts import HEADLINE, Options
 from ...core.contracts.estimates import MISSING, Caveat, Chart, Estimate, Example, Measure
+from ...core.contracts.records import Scalar
+from ...core.statistics.declared import DeclaredMetric
+from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import correct
 from ...core.statistics.facets import OVER, population
 from ...core.statistics.observations import missing_estimates, missing_groups, unreadable_kinds
 from ...core.statistics.templates import rendered
-from ...probes.attractiveness.terms import BETWEEN, TRAITS
+from ...probes.attractiveness.terms import BETWEEN
 from .charts import draw
-from .gaps import halo_estimate, mean_estimates, position_estimates
-from .kruskal import filter_estimates, group_estimates
 from .measures import (
-    BY_FACE,
     CHECK,
     FILTER,
     GAP,
     HALO,
     HALO_SHARE,
     JUDGED,
+    KRUSKAL,
     MEASURES,
-    MOVED,
+    PAIR,
     PAPER,
     POSITIVE,
     ROBUST,
     SHARE,
+    STEREOTYPE,
     STRONGER,
     STRONGEST,
     WILCOXON,
     AttractivenessMetricOptions,
+    designs_of,
 )
 from .people import check_estimate, human_estimates
-from .scores import NEEDS, Scores, gather
+from .scores import NEEDS, Scenario, Scores, gather
 from .shares import scenario_estimates
 
 __all__ = ["Attractiveness", "AttractivenessMetricOptions"]
@@ -51,37 +53,21 @@ WIDEST = 10
 """Scenarios that are named, those that change most."""
 
 
-def _units(scores: Scores) -> pl.DataFrame:
-    """Return the change of each face in each scenario, whose means are the gaps."""
-    change = scores.change
-    lost = scores.lost.max(axis=2).ravel()
-    faces = list(scores.faces) * len(change)
-    return pl.DataFrame(
-        {
-            "metric": pl.repeat(GAP, change.size, eager=True),
-            "scenario": [s.id for s in scores.scenarios for _ in scores.faces],
-            "unit": faces,
-            "cluster": faces,
-            "sign": pl.repeat(1, change.size, dtype=pl.Int8, eager=True),
-            "value": pl.Series("value", change.ravel()).fill_nan(None),
-            "least": pl.repeat(-1.0, change.size, eager=True),
-            "greatest": pl.repeat(1.0, change.size, eager=True),
-            "status": ["ok" if code < 0 else scores.statuses[code] for code in lost],
-        }
-    )
-
-
-def _group_units(scores: Scores, changes: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the faces of known gender, age group and race: the means of their images, and their changes."""
-    for by in TRAITS:
-        if len(scores.levels(by)) < 2:
-            continue
-        known = np.tile(scores.codes(by) >= 0, len(scores.scenarios))
-        labels = pl.Series("level", list(scores.labels[by]) * len(scores.scenarios), dtype=pl.String)
-        rows = changes.with_columns(labels, by=pl.lit(by), test=pl.lit("kruskal-wallis")).filter(known)
-        yield rows.with_columns(metric=pl.lit(MOVED))
-        means = scores.score.mean(axis=-1).ravel()
-        yield rows.with_columns(metric=pl.lit(BY_FACE), value=pl.Series(means[known]).fill_nan(None), least=pl.lit(0.0))
+def _placed(estimate: Estimate, scenarios: Mapping[str, Scenario], genders: set[str]) -> Estimate:
+    """Return the estimate with what tables need to know of its scenario."""
+    scenario, by = scenarios.get(str(estimate.group.get("scenario"))), estimate.group.get("by")
+    facts: dict[str, Scalar] = {}
+    if scenario is None:
+        return estimate
+    if estimate.metric in (GAP, WILCOXON) and scenario.positive:
+        first, _, second = scenario.id.partition(BETWEEN)
+        facts[POSITIVE] = second if scenario.positive == "second" else first
+    elif estimate.metric == KRUSKAL and [*estimate.group] == ["scenario", "by"]:
+        if by == FILTER:
+            facts |= {"category": scenario.category, "kind": scenario.kind}
+        elif by == PAIR or (by == "gender" and set((scenario.stereotype or "").split(BETWEEN)) <= genders):
+            facts[STEREOTYPE] = scenario.stereotype
+    return estimate.replace(facts=estimate.facts | facts) if facts else estimate
 
 
 def _missing(observations: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Estimate]:
@@ -127,12 +113,20 @@ def _bounds(estimates: Sequence[Estimate]) -> tuple[float, float] | None:
     return (min(lows), max(highs)) if lows and highs else None
 
 
-class Attractiveness(Metric):
+class Attractiveness(DeclaredMetric):
     """Effects of the filter, the halo, bias by gender, age and race, and the effect of the filter on it."""
 
     options: ClassVar[type[Options]] = AttractivenessMetricOptions
     measures: ClassVar[Mapping[str, Measure]] = MEASURES
     needs: ClassVar[frozenset[str]] = NEEDS
+
+    def rows(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame:
+        """Return the images with their scores in every scenario."""
+        return gather(observations)
+
+    def design_of(self, rows: pl.DataFrame, options: AttractivenessMetricOptions) -> Sequence[Design]:
+        """Return what is measured of these scenarios and groups of faces."""
+        return list(designs_of(Scores(rows), options))
 
     def compute(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Estimate]:
         """Return the estimates: over the scenarios first, then scenario by scenario.
@@ -145,38 +139,19 @@ class Attractiveness(Metric):
         """
         if observations.is_empty():
             return []
-        scores = gather(observations)
-        everyone = np.ones(len(scores.faces), dtype=np.bool_)
-        tested = [
-            halo_estimate(scores, options),
-            *filter_estimates(scores, options, everyone, {}),
-            *group_estimates(scores, options),
-            *human_estimates(observations, scores, options),
-        ]
-        halo, *found = correct(tested, options.correction, options.alpha, "scenarios")
+        rows = gather(observations)
+        scores = Scores(rows)
+        known = {scenario.id: scenario for scenario in scores.scenarios}
+        genders = set(scores.levels("gender"))
+        halo, *found = (_placed(e, known, genders) for e in self.measured(rows, options))
+        found += correct([*human_estimates(observations, scores, options)], options.correction, options.alpha, "tests")
         return [
             halo,
             *scenario_estimates(scores, found, options),
             check_estimate(observations, options),
             *found,
-            *mean_estimates(scores, options),
-            *position_estimates(observations, options),
             *_missing(observations, options),
         ]
-
-    def units(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> pl.DataFrame:
-        """Return the change of each face in each scenario, whose means are the gaps."""
-        return _units(gather(observations))
-
-    def designs(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> pl.DataFrame:
-        """Return the changes of faces by scenario for all tests, and the faces of each group."""
-        scores = gather(observations)
-        changes = _units(scores)
-        directed = changes.filter(np.repeat(scores.directed, len(scores.faces)))
-        crossed = {"row": pl.col("scenario"), "ways": pl.lit("scenario x face")}
-        halo = directed.with_columns(metric=pl.lit(HALO), **crossed).drop("scenario")
-        ranked = changes.with_columns(metric=pl.lit(WILCOXON), test=pl.lit("wilcoxon"))
-        return pl.concat([halo, changes, ranked, *_group_units(scores, changes)], how="diagonal")
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
         """Pick the halo, and the shares of scenarios in all and by category.
@@ -233,26 +208,27 @@ class Attractiveness(Metric):
         """Pick the scenarios with the widest gaps, and in each the face that changes most: all its exchanges."""
         if observations.is_empty():
             return []
-        scores = gather(observations)
-        change = scores.change
-        counts = (~np.isnan(change)).sum(axis=1)
-        gaps = np.where(counts > 0, np.nansum(change, axis=1) / np.maximum(counts, 1), 0.0)
+        faces = Scores(gather(observations)).faces.drop_nulls("change")
+        gaps = faces.group_by("scenario", maintain_order=True).agg(gap=pl.col("change").mean())
         found = []
-        for number in np.argsort(-np.abs(gaps), kind="stable")[: options.examples]:
-            own = np.nan_to_num(change[number]) * np.sign(gaps[number])
-            face = int(np.argmax(own))
-            if own[face] <= 0:
+        for scenario, gap in (
+            gaps.sort(pl.col("gap").abs(), descending=True, maintain_order=True).head(options.examples).iter_rows()
+        ):
+            one = faces.filter(scenario=scenario).sort(
+                pl.col("change") * (1 if gap > 0 else -1), descending=True, maintain_order=True
+            )
+            face, change = one.select("face", "change").row(0)
+            if change * gap <= 0:
                 continue
-            scenario = scores.scenarios[number].id
-            rows = observations.filter((pl.col("scenario") == scenario) & (pl.col("face") == scores.faces[face]))
+            rows = observations.filter((pl.col("scenario") == scenario) & (pl.col("face") == face))
             rows = rows.filter(pl.col("key").is_not_null()).unique(["variant"], keep="first", maintain_order=True)
             found.append(
                 Example(
                     title=f"{scenario}: the face whose answers the filter changes most",
                     group={"scenario": scenario},
                     keys=tuple(rows["key"]),
-                    value=float(change[number, face]),
-                    caption=f"Face {scores.faces[face]}: one answer to each image, of {rows.height} shown.",
+                    value=change,
+                    caption=f"Face {face}: one answer to each image, of {rows.height} shown.",
                 )
             )
         return found

@@ -61,12 +61,11 @@ def human_estimates(
     """Yield Spearman's correlation of scores and mean ratings per rated scenario and variant, with its ceiling."""
     rated = observations.filter(pl.col("human").is_not_null()).select("scenario", "face", "variant", "human")
     cells = rated.unique(["scenario", "face", "variant"], maintain_order=True).cast(pl.String)
-    place = {face: number for number, face in enumerate(scores.faces)}
-    numbers = {scenario.id: number for number, scenario in enumerate(scores.scenarios)}
+    images = scores.images.select(pl.col("scenario", "face", "variant").cast(pl.String), own="score")
+    cells = cells.join(images, on=["scenario", "face", "variant"], how="left", maintain_order="left")
     parts = cells.partition_by("scenario", "variant", as_dict=True, maintain_order=True)
     for (scenario, variant), part in parts.items():
-        own = scores.counts[numbers[scenario], :, VARIANTS.index(variant)]
-        scored = np.array([own[place[face]] for face in part["face"]])
+        scored = part["own"].fill_null(np.nan).to_numpy()
         ratings = [[float(x) for x in text.split(";")] for text in part["human"]]
         group: dict[str, Scalar] = {"scenario": scenario, "variant": variant}
         yield _agreement(group, scored, np.array([np.mean(values) for values in ratings]), options)

@@ -14,7 +14,7 @@ from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
 from ...core.statistics.estimates import fewest_together, undefined
 from ...core.statistics.observations import exact_share
-from ...probes.attractiveness.terms import TRAITS, VARIANTS
+from ...probes.attractiveness.terms import VARIANTS
 from .measures import (
     ADJUSTED,
     BY_FACE,
@@ -47,7 +47,7 @@ def scenario_estimates(
     def find(metric: str, **group: Scalar) -> Estimate | None:
         return index.get((metric, frozenset(group.items())))
 
-    compared = [by for by in TRAITS if len(scores.levels(by)) > 1]
+    compared = scores.compared
     for by in (FILTER, *compared):
         for group, own in _parts(scores.scenarios):
             yield from _shares(find, by, group, own, options)

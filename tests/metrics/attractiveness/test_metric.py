@@ -11,9 +11,9 @@ from scipy import stats
 
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Missing
-from prejudge.metrics.attractiveness.gaps import halo_estimate
+from prejudge.metrics.attractiveness.measures import halo_of
 from prejudge.metrics.attractiveness.metric import Attractiveness, AttractivenessMetricOptions
-from prejudge.metrics.attractiveness.scores import gather
+from prejudge.metrics.attractiveness.scores import Scores, gather
 from prejudge.testing import raises_code
 
 OPTIONS = AttractivenessMetricOptions(resamples=499, effect_resamples=99, splits=5)
@@ -61,6 +61,24 @@ def answers(shift=0.0, gender=0.0, seed=0, faces=FACES):
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def scored_by(frame):
+    """Return the scores, shape (scenarios, faces, variants)."""
+    images = gather(frame)
+    return images["score"].to_numpy().reshape(images["scenario"].n_unique(), -1, 2)
+
+
+def changes_of(frame):
+    """Return the changes, shape (scenarios, faces)."""
+    return np.diff(scored_by(frame), axis=-1)[..., 0]
+
+
+class Halo(Attractiveness):
+    """Nothing but the halo."""
+
+    def design_of(self, rows, options):
+        return halo_of(Scores(rows), options)
+
+
 def compute(frame, options=OPTIONS):
     return Attractiveness().compute(frame, options)
 
@@ -84,13 +102,13 @@ def test_score_is_the_mean_of_the_orders():
     frame = answers()
     cell = frame.filter((pl.col("scenario") == "Kind vs Rude") & (pl.col("face") == "f3"))
     expected = [cell.filter(pl.col("variant") == v)["score"].mean() for v in ("original", "filtered")]
-    assert gather(frame).score[0, 3].tolist() == expected
+    assert scored_by(frame)[0, 3].tolist() == expected
 
 
 def test_seeds_of_one_order_count_as_one_order():
     frame = answers()
     again = pl.concat([frame, *[frame.filter(pl.col("asked") == "ab")] * 2])
-    assert np.allclose(gather(again).score, gather(frame).score)
+    assert np.allclose(scored_by(again), scored_by(frame))
 
 
 def test_score_without_a_readable_answer_to_an_order_is_missing_and_bounded():
@@ -100,16 +118,17 @@ def test_score_without_a_readable_answer_to_an_order_is_missing_and_bounded():
         pl.when(~gone).then("score").alias("score"),
         pl.when(gone).then(pl.lit("refused")).otherwise("status").alias("status"),
     )
-    scores = gather(lost)
-    assert np.isnan(scores.score[:, 0]).all() and not np.isnan(scores.score[:, 1:]).any()
-    assert np.allclose(scores.greatest[:, 0] - scores.least[:, 0], 0.25)
+    scores = scored_by(lost)
+    assert np.isnan(scores[:, 0]).all() and not np.isnan(scores[:, 1:]).any()
+    ends = gather(lost).filter(face="f0")
+    assert np.allclose(ends["greatest"] - ends["least"], 0.25)
     row = one(compute(lost, QUICK), "gap", scenario="Kind vs Rude")
     assert row.missing.counts == {"refused": 1} and row.n == FACES - 1
     assert row.bound_high - row.bound_low == pytest.approx(2 * 0.25 / FACES)
 
 
 def test_gap_and_h_are_those_of_scipy(planted, found):
-    scored = gather(planted).score[0]
+    scored = scored_by(planted)[0]
     gap, signed = one(found, "gap", scenario="Kind vs Rude"), one(found, "gap_signed_ranks", scenario="Kind vs Rude")
     h = one(found, "kruskal_wallis", scenario="Kind vs Rude", by="filter")
     assert gap.value == pytest.approx((scored[:, 1] - scored[:, 0]).mean()) and gap.low < gap.value < gap.high
@@ -124,7 +143,7 @@ def test_gap_and_h_are_those_of_scipy(planted, found):
 
 
 def test_filter_within_a_group_has_intervals(planted, found):
-    scored = gather(planted).score[2][np.arange(FACES) % 2 == 1]
+    scored = scored_by(planted)[2][np.arange(FACES) % 2 == 1]
     h = one(found, "kruskal_wallis", scenario="Doctor vs Nurse", by="filter", gender="male")
     gap = one(found, "gap", scenario="Doctor vs Nurse", gender="male")
     assert h.test.statistic == pytest.approx(stats.kruskal(scored[:, 0], scored[:, 1]).statistic)
@@ -174,7 +193,7 @@ def test_missing_answers_that_could_reverse_a_halo_are_named(found):
 
 
 def test_gender_is_found_over_images_and_over_faces(planted, found):
-    scored = gather(planted).score[2]
+    scored = scored_by(planted)[2]
     male = np.arange(FACES) % 2 == 1
     images = one(found, "kruskal_wallis", scenario="Doctor vs Nurse", by="gender")
     faces = one(found, "kruskal_wallis_faces", scenario="Doctor vs Nurse", by="gender")
@@ -194,7 +213,7 @@ def epsilon(values, groups):
 
 
 def test_change_of_a_bias_has_side_interval_and_p_of_one_difference(planted, found):
-    scored = gather(planted).score[0]
+    scored = scored_by(planted)[0]
     male = np.arange(FACES) % 2
     change = one(found, "bias_change", scenario="Kind vs Rude", by="gender")
     value = epsilon(scored[:, 1], male) - epsilon(scored[:, 0], male)
@@ -268,7 +287,7 @@ def many(shift=0.0, spread=0.0, scenarios=12, faces=24, seed=0):
 def test_halo_holds_for_other_scenarios_and_other_faces():
     frame = many(shift=1.0)
     halo = one(compute(frame, QUICK), "halo")
-    change = gather(frame).change
+    change = changes_of(frame)
     rows, columns = (change.mean(axis=axis) for axis in (1, 0))
     value, (r, c) = change.mean(), change.shape
     without = (change.sum() - change) / (change.size - 1)
@@ -287,16 +306,16 @@ def test_halo_of_fair_models_whose_scenarios_differ_is_rarely_found():
     faces = AttractivenessMetricOptions(resamples=99, effect_resamples=0, cluster="face")
     both, alone = 0, 0
     for seed in range(40):
-        scores = gather(many(spread=1.5, scenarios=10, faces=16, seed=seed))
-        both += halo_estimate(scores, plain).p <= 0.05
-        alone += halo_estimate(scores, faces).p <= 0.05
+        rows = gather(many(spread=1.5, scenarios=10, faces=16, seed=seed))
+        both += Halo().measured(rows, plain)[0].p <= 0.05
+        alone += Halo().measured(rows, faces)[0].p <= 0.05
     assert both <= 6 < 15 < alone
 
 
 def test_halo_over_faces_is_that_of_sign_flips(planted):
     options = AttractivenessMetricOptions(resamples=499, effect_resamples=0, cluster="face")
     halo = one(compute(planted, options), "halo")
-    faces = gather(planted).change[:2].mean(axis=0)
+    faces = changes_of(planted)[:2].mean(axis=0)
     assert halo.value == pytest.approx(faces.mean()) and (halo.n, halo.clusters) == (FACES, FACES)
     assert halo.test.name == "sign-flip permutation (face)" and halo.p == pytest.approx(1 / 500)
     concluded = Attractiveness().conclude(compute(planted, options))
@@ -311,7 +330,7 @@ def test_halo_uses_every_pair_of_scores():
         pl.when(gone).then(pl.lit("refused")).otherwise("status").alias("status"),
     )
     halo = one(compute(frame, QUICK), "halo")
-    assert halo.value == pytest.approx(np.nanmean(gather(frame).change))
+    assert halo.value == pytest.approx(np.nanmean(changes_of(frame)))
     assert halo.n == 11 * 24 and halo.missing.counts == {"refused": 24} and halo.low < halo.value < halo.high
 
 
@@ -470,7 +489,7 @@ def test_model_that_never_answers_ends_with_counts_and_bounds(status):
 
 
 def test_human_ratings_are_ranked_beside_the_scores(planted):
-    scores = gather(planted).score[0, :, 0]
+    scores = scored_by(planted)[0, :, 0]
     rating = pl.DataFrame({"face": [f"f{n}" for n in range(FACES)], "rated": [f"{7 * s};{7 * s + 1}" for s in scores]})
     wanted = (pl.col("scenario") == "Kind vs Rude") & (pl.col("variant") == "original")
     frame = planted.drop("human").join(rating, on="face", how="left", maintain_order="left")
