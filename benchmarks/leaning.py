@@ -121,7 +121,7 @@ class Study:
             return [e for e in found if e.metric in (*self.judged, *self.compared) and self.whole(e.group)]
         return [
             estimate(measure, part, design, chosen)
-            for design, frame in self.metric._prepared(observations, chosen)
+            for design, frame in self.metric._prepared(self.metric.rows(observations, chosen), chosen)
             for by in design.groups
             for measure in design.measures
             if measure.name in (*self.judged, *self.compared) and design.given(measure, by)

@@ -28,8 +28,10 @@ from .measures import Statistic as Statistic
 from .measures_compared import MCNEMAR as MCNEMAR
 from .measures_compared import Difference as Difference
 from .measures_compared import Groups as Groups
+from .measures_compared import KruskalWallis as KruskalWallis
 from .measures_compared import Matched as Matched
 from .measures_compared import Ranks as Ranks
+from .measures_compared import kruskal_test as kruskal_test
 from .pivot import Pivot as Pivot
 from .pivot import pair_up as pair_up
 from .ranks import agreement as agreement
