@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from prejudge.adapters import reference
+from prejudge.core.store import Store, get_run
 
 from ..command import call
 
@@ -113,3 +114,16 @@ def test_changed_data_is_still_noticed(world):
     with (secret / "my pairs & more.csv").open("a") as file:
         file.write("\n")
     assert "has changed" in done(work, "resume", *store, "-q", code=2).stderr
+
+
+def test_changed_paths_are_not_believed(world):
+    work, secret = world
+    store = run_all(work, secret)
+    with sqlite3.connect(store[1]) as connection:
+        # The digests do not cover this column: what it says besides the paths must be what they cover.
+        connection.execute("UPDATE run SET local = replace(local, 'crows', 'ravens')")
+        (own, named) = connection.execute("SELECT local, manifest FROM run").fetchone()
+    connection.close()
+    assert TOKEN in own and TOKEN not in named
+    with Store(store[1], writable=False) as opened:
+        assert get_run(opened, "latest").own == named

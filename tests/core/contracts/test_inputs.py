@@ -26,6 +26,8 @@ from prejudge.core.store import Store
 from prejudge.core.store.unbundle import Bundle
 from prejudge.testing import raises_code
 
+from ...command import call
+
 SECONDS = 2.0
 """Processor time that a refusal may take."""
 READERS = {
@@ -214,3 +216,27 @@ def test_store_that_is_a_pipe(tmp_path):
     with raises_code(StoreError, "store.foreign", "s.db"):
         Store(tmp_path / "s.db")
     assert sys.getrecursionlimit() > 100
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "crows-pairs", "--data", "pipe"],
+        ["plan", "./pipe.toml", "--model", "simulated-fair"],
+        ["plan", "crows-pairs", "--registry", "pipe"],
+        ["plan", "crows-pairs", "--store", "pipe", "--model", "simulated-fair"],
+        ["plan", "crows-pairs", "--set", f"limit={'[' * 400}{']' * 400}"],
+        ["import", "bistereo-pairs", "--responses", "pipe", "--model", "x"],
+        ["validate", "pipe.toml"],
+        ["cache", "import", "pipe"],
+        ["score", "--bundle", "pipe"],
+        ["trust", "pipe"],
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+def test_command_says_one_line(tmp_path, words):
+    for name in ("pipe", "pipe.toml"):
+        os.mkfifo(tmp_path / name)
+    ended = call(tmp_path, *words)
+    assert ended.returncode == 2 and ended.stderr.count("\n") == 1, ended.stderr
+    assert "pipe" in ended.stderr or "nested" in ended.stderr
