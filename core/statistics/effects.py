@@ -1,4 +1,4 @@
-"""Effect sizes with cluster bootstrap intervals.
+"""Effect sizes.
 
 Sums have the shape (clusters, sides, columns), and column 0 counts the answers. Shares have the columns count and
 hits; paired yes-no answers have one side with the columns count, b (yes then no) and c (no then yes).
@@ -6,13 +6,9 @@ hits; paired yes-no answers have one side with the columns count, b (yes then no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-import msgspec
 import numpy as np
 
 from .intervals import FREE, LEAST_P, Array, Ranges, ratio
-from .resampling import Resampling, bootstrap
 
 TURN = (-np.pi, np.pi)
 """What Cohen's h can be."""
@@ -68,33 +64,7 @@ def arcsine(share: Array) -> Array:
     return angle
 
 
-Size = Callable[[Array], Array]
-"""From totals (..., sides, columns) to an effect size (...); undefined is NaN."""
-
 ODDS_RATIO = "odds ratio (0.5 added to each count: Haldane-Anscombe)"
-
-
-class Effect(msgspec.Struct, frozen=True):
-    """An effect size and its interval; None where undefined."""
-
-    name: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-
-
-def effects(sums: Array, sizes: Mapping[str, Size], plan: Resampling) -> tuple[Effect, ...]:
-    """Return effect sizes by name, with intervals from one and the same cluster bootstrap."""
-
-    def all_of(totals: Array) -> Array:
-        return np.stack([size(totals) for size in sizes.values()], axis=-1)
-
-    value = all_of(sums[:, None].sum(axis=0))
-    low, high = bootstrap(sums[:, None], all_of, plan)
-    # Replicates of an effect that cannot be below 0 lie above one that is near 0: an interval holds its own estimate.
-    low, high = np.where(low > value, value, low), np.where(high < value, value, high)
-    ends = ([defined(x) for x in part[0]] for part in (value, low, high))
-    return tuple(Effect(*found) for found in zip(sizes, *ends, strict=True))
 
 
 def defined(value: float) -> float | None:

@@ -1,7 +1,6 @@
 """Estimates: options, parts of a row, correction within families, equivalence tests, and the verdict.
 
-A block holds statistics that share their clusters, their interval and what is missing. The verdict on an estimate is
-reached once, by `judge`; conclusions and figures read the field.
+The verdict on an estimate is reached once, by `judge`; conclusions and figures read the field.
 
 Equivalence is two one-sided tests (Schuirmann 1987): a value is shown to be within a margin of neutral at level alpha
 if its 1 - 2 alpha interval lies inside the margin. That nothing differs significantly is not shown to be near.
@@ -22,7 +21,7 @@ from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, Estimate, Verdict
 from ..contracts.records import Scalar
 from ..contracts.words import MARGIN, SMALLEST_P, WITHIN
-from .intervals import Array, Ranges, scaled
+from .intervals import Array, Ranges
 from .resampling import METHODS, Method, Resampling, Statistics, bootstrap, smallest_p
 
 
@@ -146,60 +145,6 @@ def judge(estimate: Estimate, alpha: float) -> Estimate:
 POINTS = "percentage points"
 FEW = 10
 """Below so many clusters, 95 % intervals cover as little as 90 %."""
-
-
-class Block(msgspec.Struct, frozen=True):
-    """Statistics of some units (cells or contrasts) with all that their estimates share."""
-
-    groups: Sequence[dict[str, Scalar]]
-    value: Array
-    low: Array
-    high: Array
-    n: Sequence[int]
-    clusters: Sequence[int]
-    missing: Sequence[dict[str, int]]
-    interval: str | Sequence[str]
-    """Of all units, or of each."""
-    level: float
-    caveats: Sequence[tuple[Caveat, ...]] | None = None
-    """What to know of each unit's interval; None derives it from the count of clusters."""
-    nothing: str = "no readable pair"
-    """Why a unit has no value."""
-
-    def row(self, unit: int, column: int, scale: float = 1.0) -> dict[str, Any]:
-        """Return what an estimate says about its value, its interval and its base."""
-        value, low, high = (number(a[unit, column]) for a in (self.value, self.low, self.high))
-        return {
-            "value": scaled(value, scale),
-            "low": scaled(low, scale),
-            "high": scaled(high, scale),
-            "level": self.level,
-            "interval": self._interval(unit) if low is not None else "",
-            "n": self.n[unit],
-            "clusters": self.clusters[unit],
-            "missing": self.missing[unit],
-            **self._caveats(unit, value, low),
-        }
-
-    def effect(self, unit: int, column: int, name: str) -> dict[str, Any]:
-        """Return an effect size with its interval; no name without a value."""
-        value, low, high = (number(a[unit, column]) for a in (self.value, self.low, self.high))
-        return {
-            "effect": value,
-            "effect_name": name if value is not None else "",
-            "effect_low": low,
-            "effect_high": high,
-        }
-
-    def _interval(self, unit: int) -> str:
-        return self.interval if isinstance(self.interval, str) else self.interval[unit]
-
-    def _caveats(self, unit: int, value: float | None, low: float | None) -> dict[str, Any]:
-        if value is None:
-            return undefined(self.nothing)
-        if low is not None and self.caveats is not None:
-            return {"caveats": self.caveats[unit]}
-        return {"caveats": interval_caveats(self.clusters[unit], low)}
 
 
 def undefined(why: str) -> dict[str, Any]:

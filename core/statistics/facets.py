@@ -16,9 +16,8 @@ import numpy as np
 from ..contracts import PROMPT_KEY
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, Estimate
-from ..contracts.records import Scalar
 from .crossed import infer
-from .estimates import Block, MarginOptions, TestingOptions, interval_caveats, number, tested
+from .estimates import MarginOptions, TestingOptions, interval_caveats, number, tested
 from .intervals import Array, Codes, Flags, Ranges
 from .resampling import METHODS, Resampling, Statistics, bootstrap
 
@@ -54,7 +53,6 @@ OVER = "over"
 """Fact of an estimate: the facets its interval and test generalise over, such as `template x attribute`."""
 FEW_LEVELS = 6
 """Below so many levels of a facet, estimates have a caveat."""
-Missing = Sequence[dict[str, int]]
 
 
 class Inference(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,24 +104,6 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
             return interval_caveats(self.counted(unit), 0.0)
         few = (Caveat.FEW_LEVELS,) if min(levels) < FEW_LEVELS else interval_caveats(self.counted(unit), 0.0)
         return (*few, *((Caveat.ONE_LEVEL,) if len(levels) == 1 else ()))
-
-    def block(
-        self, groups: Sequence[dict[str, Scalar]], value: Array, n: Sequence[float] | Array, missing: Missing
-    ) -> Block:
-        """Return the units' statistics with all that their estimates share."""
-        units = range(len(groups))
-        return Block(
-            groups=groups,
-            value=value,
-            low=self.low,
-            high=self.high,
-            n=[int(count) for count in n],
-            clusters=[self.counted(unit) for unit in units],
-            missing=missing,
-            interval=[self.method(unit) for unit in units],
-            level=self.plan.level,
-            caveats=[self.caveats(unit) for unit in units],
-        )
 
     def tested(self, unit: int, column: int, options: TestingOptions) -> dict[str, Any]:
         """Return the test of a statistic and what it generalises over; nothing where it is undefined."""
@@ -232,15 +212,6 @@ def _least_p(cells: Array) -> Array:
     there = cells[..., 0].sum(axis=3) > 0
     disjoint = [(maximum_bipartite_matching(csr_array(there[:, :, unit])) >= 0).sum() for unit in range(cells.shape[2])]
     return 2.0 ** np.minimum(1 - np.array(disjoint, dtype=np.float64), 0.0)
-
-
-def ends_at(
-    ways: Sequence[str], cells: Array, statistics: Statistics, ranges: Ranges, plan: Resampling, alpha: float
-) -> Array:
-    """Return the ends of the 1 - 2 alpha and of the 1 - alpha interval, shape (2, 2, units, statistics)."""
-    plans = (msgspec.structs.replace(plan, level=1 - tails * alpha) for tails in (2, 1))
-    found = (infer_over(ways, cells, statistics, ranges, plan) for plan in plans)
-    return np.array([(one.low, one.high) for one in found])
 
 
 WORDS = {

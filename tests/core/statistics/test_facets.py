@@ -138,10 +138,8 @@ def test_p_is_never_zero():
 def test_few_levels_are_a_caveat_and_what_is_covered_a_fact(options):
     cells = leaning(np.random.default_rng(8), templates=8, words=5)
     inferred = infer_over(("template", "word"), cells, gap, (), options.plan)
-    block = inferred.block([{}], gap(cells.sum(axis=(0, 1))), [240], [{}])
-    assert block.row(0, 0)["caveats"] == (Caveat.FEW_LEVELS,)
-    assert block.row(0, 0)["interval"] == "crossed jackknife (template x word)"
-    assert block.row(0, 0)["clusters"] == 8
+    assert inferred.caveats(0) == (Caveat.FEW_LEVELS,) and inferred.counted(0) == 8
+    assert inferred.method(0) == "crossed jackknife (template x word)"
     assert inferred.tested(0, 0, options)["facts"] == {OVER: "template x word"}
 
 
