@@ -164,7 +164,10 @@ class Mean(SummedMeasure, frozen=True, eq=False, kw_only=True):
             if self.ends is None:
                 return mean_range(scale * sample.values[:, 0], sample.units, self.limits)
             ends = scale * sample.values[:, 1:]
-            return (float(ends[:, 0].mean()), float(ends[:, 1].mean())) if len(ends) else (None, None)
+            known = np.where(np.isnan(ends), self.limits or np.nan, ends)
+            if not len(known) or np.isnan(known).any():
+                return None, None
+            return float(known[:, 0].mean()), float(known[:, 1].mean())
 
         ranked = self.size == BISERIAL
         effect = {
