@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import ast
 import io
-import json
 import re
 import sqlite3
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -24,6 +19,7 @@ from rich.text import Text
 import prejudge as package
 from prejudge.core.cli.outlet import echo, echo_exception, visible
 from prejudge.core.cli.terminal import Outlet
+from prejudge.testing import ChaosServer, Reply
 
 from ...command import call
 
@@ -100,25 +96,10 @@ def test_nothing_else_writes_to_the_terminal():
     assert len(places) > 20 and not found
 
 
-class _Rude(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        body = json.dumps({"error": {"message": ATTACK, "code": ATTACK}}).encode()
-        self.send_response(400)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def rude() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Rude) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-        server.shutdown()
+def rude(chaos_server: ChaosServer) -> str:
+    chaos_server.play(Reply(400, {"error": {"message": ATTACK, "code": ATTACK}}))
+    return chaos_server.url
 
 
 def test_error_of_a_server_cannot_steer_the_terminal(rude, tmp_path):

@@ -8,9 +8,7 @@ import random
 import re
 import sqlite3
 import string
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,8 @@ import pytest
 
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.secrets import HIDDEN, hide, is_random, looks_secret, secret_name, secret_place
+from prejudge.testing import ChaosServer
+from prejudge.testing.chaos.tiny import chat
 
 from ...command import Done, call
 from ...forging import reseal
@@ -140,27 +140,10 @@ def test_value_of_a_secret_variable_is_one():
     assert not looks_secret("/etc/some/long/path test", environment)
 
 
-class _Count(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.asked += 1  # type: ignore[attr-defined]
-        answer = {"choices": [{"index": 0, "message": {"content": "A"}, "finish_reason": "stop"}]}
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(json.dumps(answer).encode())
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Count) as started:
-        started.asked = 0  # type: ignore[attr-defined]
-        threading.Thread(target=started.serve_forever, daemon=True).start()
+def server() -> Iterator[ChaosServer]:
+    with ChaosServer(lambda path, body: chat("A")) as started:
         yield started
-        started.shutdown()
 
 
 @pytest.mark.parametrize(
@@ -182,12 +165,12 @@ def server() -> Iterator[Any]:
 def test_secret_in_a_setting_is_refused_before_anything_is_asked(server, tmp_path, monkeypatch, settings, mend):
     pytest.importorskip("openai", reason="needs the extra openai")
     monkeypatch.setenv("LAB_SECRET", "the value of the variable")
-    server.asked = 0
+    server.clear()
     done = ask(server, tmp_path, settings)
     assert done.returncode == 2 and mend in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
     for secret in (TOKEN, "hunter2", "abcdef0123456789", "the value of the variable", *SECRETS):
         assert secret not in done.stderr
-    assert server.asked == 0 and b"hunter2" not in written(tmp_path) and TOKEN.encode() not in written(tmp_path)
+    assert not server.seen and b"hunter2" not in written(tmp_path) and TOKEN.encode() not in written(tmp_path)
 
 
 def test_secret_as_a_model_or_an_option_is_refused(tmp_path, monkeypatch):
@@ -200,11 +183,10 @@ def test_secret_as_a_model_or_an_option_is_refused(tmp_path, monkeypatch):
 
 def test_endpoint_stands_in_the_place_of_a_secret_path(server, tmp_path):
     pytest.importorskip("openai", reason="needs the extra openai")
-    server.asked = 0
+    server.clear()
     done = ask(server, tmp_path, {"base_url": f"/{TOKEN}/v1", "endpoint": "lab"})
     assert "Traceback" not in done.stderr and "Report:" in done.stdout, done.stderr
-    asked, server.asked = server.asked, 0
-    assert asked > 0 and TOKEN.encode() not in written(tmp_path)
+    assert server.seen and TOKEN.encode() not in written(tmp_path)
     assert not [
         path for path in (tmp_path / "runs").rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()
     ]
@@ -237,8 +219,8 @@ def test_models_and_studies_of_the_package_are_no_secrets(monkeypatch):
         catalogue.study(name, {}, {})
 
 
-def ask(server: Any, folder: Path, settings: dict[str, Any]) -> Done:
-    address = f"http://127.0.0.1:{server.server_port}"
+def ask(server: ChaosServer, folder: Path, settings: dict[str, Any]) -> Done:
+    address = f"http://127.0.0.1:{server.port}"
     known = {"model": "m", "api_key_env": "", **settings, "base_url": address + settings.get("base_url", "/v1")}
     lines = "\n".join(f"{name} = {toml(value)}" for name, value in known.items())
     (folder / "mine.toml").write_text(f'[models.mine]\nadapter = "openai"\n[models.mine.settings]\n{lines}\n')
