@@ -310,13 +310,13 @@ def older(path):
         for table, columns in {
             "exchange": ("digest", "filled"),
             "run_trial": ("digest",),
-            "run": ("head", "record", "unproved"),
+            "run": ("head", "record", "unproved", "local"),
         }.items():
             for column in columns:
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("DROP TABLE tally")
         connection.execute("DROP TABLE damage")
-        connection.execute("DELETE FROM migration WHERE number = 6")
+        connection.execute("DELETE FROM migration WHERE number >= 6")
     connection.close()
 
 
