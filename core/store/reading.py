@@ -54,7 +54,10 @@ class RunRow(NamedTuple):
     @property
     def own(self) -> str:
         """Return the manifest with the paths of this machine, if it is `manifest` but for these, which has a digest."""
-        return self.local if self.local is not None and handed_on(self.local) == self.manifest else self.manifest
+        try:
+            return self.local if self.local is not None and handed_on(self.local) == self.manifest else self.manifest
+        except (ValueError, TypeError, AttributeError):
+            return self.manifest  # what only this machine has is damaged
 
 
 def list_runs(store: Store) -> list[RunRow]:
