@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -101,6 +102,16 @@ def question_of(request: AnyRequest) -> AnyRequest:
     if isinstance(request, Generate) and request.sampling.seed is not None:
         numbers["sampling"] = msgspec.structs.replace(request.sampling, seed=None)
     return msgspec.structs.replace(request, **numbers)
+
+
+# Quotes inside a JSON string are escaped, so these match members only.
+_NUMBER = r'"(?:attempt|sample|seed)":-?\d+'
+_NEXT, _FIRST = re.compile(f",{_NUMBER}"), re.compile(rf"\{{{_NUMBER},?")
+
+
+def question_text(encoded: str) -> str:
+    """Return the canonical encoding of `question_of` a request from its own, without decoding it."""
+    return _FIRST.sub("{", _NEXT.sub("", encoded)).replace(',"sampling":{}', "")
 
 
 def decode_response(encoded: bytes | str) -> AnyResponse:

@@ -9,10 +9,9 @@ import msgspec
 import polars as pl
 import sqlalchemy as sa
 
-from ..contracts.canonical import decode_request, encode, question_of, request_key
+from ..contracts.canonical import decode_request, encode, question_text, request_key
 from ..contracts.errors import DataError, UnknownNameError
 from ..contracts.places import handed_on
-from ..contracts.records import AnyRequest
 from .bulk import LOOKUP, batched, plain_rows, table_of
 from .engine import translated
 from .names import RunName, run_name
@@ -122,7 +121,7 @@ def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
 
     A first answer with the status `ok` was `unreadable`: otherwise it was the last.
     """
-    firsts = dict(_earlier(store, run_id, stage, ["attempt"], lambda r: msgspec.structs.replace(r, attempt=0)))
+    firsts = dict(_earlier(store, run_id, stage, ["attempt"], _first_attempt))
     found = store.find(firsts.values())
     statuses = {key: found[first].status for key, first in firsts.items() if first in found}
     return {key: "unreadable" if status == "ok" else status for key, status in statuses.items()}
@@ -130,11 +129,21 @@ def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
 
 def read_prompts(store: Store, run_id: int, stage: str) -> dict[bytes, bytes]:
     """Return the key that all samples of a prompt share, that of a first one without a seed, by their own keys."""
-    return dict(_earlier(store, run_id, stage, ["attempt", "sample", "seed"], question_of))
+    return dict(
+        _earlier(store, run_id, stage, ["attempt", "sample", "seed"], lambda text: question_text(text).encode())
+    )
+
+
+def _question(text: str) -> bytes:
+    return question_text(text).encode()
+
+
+def _first_attempt(text: str) -> bytes:
+    return encode(msgspec.structs.replace(decode_request(text), attempt=0))
 
 
 def _earlier(
-    store: Store, run_id: int, stage: str, numbers: Sequence[str], earlier: Callable[[AnyRequest], AnyRequest]
+    store: Store, run_id: int, stage: str, numbers: Sequence[str], earlier: Callable[[str], bytes]
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield the keys of a stage's requests that have one of these numbers, each with that of an earlier request."""
     trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
@@ -149,7 +158,7 @@ def _earlier(
         for rows in connection.execute(query).partitions(LOOKUP):
             requests = unpack(connection, (request for *_, request in rows))
             for (key, digest, _), text in zip(rows, requests, strict=True):
-                yield bytes(key), request_key(bytes(digest), encode(earlier(decode_request(text))))
+                yield bytes(key), request_key(bytes(digest), earlier(text))
 
 
 def used_answers(store: Store, run_id: int, keys: Iterable[bytes]) -> dict[bytes, int]:

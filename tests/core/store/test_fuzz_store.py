@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -19,10 +20,22 @@ from prejudge.core.contracts.canonical import (
     encode,
     encode_response,
     identity_digest,
+    question_of,
+    question_text,
     request_key,
 )
 from prejudge.core.contracts.errors import DataError, PermanentError
-from prejudge.core.contracts.records import Generation, Likelihood, Likelihoods, TokenScores, TopToken, Usage
+from prejudge.core.contracts.records import (
+    Draw,
+    Generate,
+    Generation,
+    Likelihood,
+    Likelihoods,
+    Sampling,
+    TokenScores,
+    TopToken,
+    Usage,
+)
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Failure, NewExchange, NewTrial, get_run, read_failures, read_trials
 from prejudge.core.store.checks import Checks
@@ -54,6 +67,17 @@ def kept(store, pairs):
     found = store.add_exchanges(list({row.key: row for row in rows}.values()), anew={row.key: "" for row in rows})
     read = {number: (q, r) for number, q, r in store.exchanges(f.exchange_id for f in found.values())}
     return [read[found[row.key].exchange_id] for row in rows]
+
+
+members = st.sampled_from([',"sample":1', '{"seed":2,', '"attempt":3', ',"sampling":{}', '\\,"seed":1', ","])
+
+
+@settings(max_examples=300)
+@given(requests(sound_text | st.lists(members, max_size=3).map("".join)))
+@example(Generate(messages=(), sampling=Sampling(seed=3), sample=2, attempt=1))
+@example(Draw(prompt="a,", seed=-4))
+def test_question_of_an_encoded_request_needs_no_decoding(request):
+    assert question_text(encode(request).decode()).encode() == encode(question_of(request))
 
 
 @settings(max_examples=40)
@@ -101,7 +125,7 @@ def test_response_is_stored_exactly_or_refused(response):
 @given(messages=st.lists(any_text, min_size=1, max_size=5))
 @example(messages=["a\0b\ud800c"])
 def test_message_of_a_failure_is_kept(store, messages):
-    run = store.begin_run("r", "s", b"{}")
+    run = store.begin_run(uuid4().hex, "s", b"{}")
     store.add_failures(run, [Failure(bytes([i]) * 32, "permanent", text) for i, text in enumerate(messages)])
     failures = read_failures(store, run)
     for i, text in enumerate(messages):
@@ -178,7 +202,7 @@ class FakeModelTrials:
 @settings(max_examples=25)
 @given(factors=st.lists(st.dictionaries(st.sampled_from("abc"), st.none() | sound_text | st.booleans()), max_size=5))
 def test_factors_read_back_as_they_were(store, factors):
-    run = store.begin_run("factors", "s", b"{}")
+    run = store.begin_run(uuid4().hex, "s", b"{}")
     store.add_trials([NewTrial(run, "s", i, "t", encode(c).decode(), b"k", None) for i, c in enumerate(factors)])
     read = read_trials(store, run, "s")["factors"].to_list()
     assert [json.loads(text) for text in read] == factors
