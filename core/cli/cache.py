@@ -54,10 +54,14 @@ def stats(store: str) -> None:
     table = Table("model", "adapter", "identity", "operation", "status")
     table.add_column("exchanges", justify="right")
     for identity, operation, status, count in models:
-        parts = json.loads(identity)
+        try:
+            parts = json.loads(identity)
+            names = parts["model"], parts["adapter"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            names = "damaged", "damaged"  # `cache verify` names it
         # Two settings of one model have the same digest of the weights, so the settings are shown too.
         digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
-        table.add_row(parts["model"], parts["adapter"], digest, operation, status, f"{count:,}")
+        table.add_row(*names, digest, operation, status, f"{count:,}")
     console.print(table)
 
 

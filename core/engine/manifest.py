@@ -29,7 +29,7 @@ from ..contracts.places import Places
 from ..contracts.records import Scalar
 from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
-from ..store.content import damaged
+from ..store.reading import damaged
 from .reading import First, Outcome
 
 LOG = logging.getLogger(__name__)

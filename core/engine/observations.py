@@ -17,6 +17,7 @@ from ..contracts import PROMPT_KEY, Stage, Unreadable
 from ..contracts.canonical import decode_response
 from ..contracts.records import Draw, Generate, Scalar
 from ..store import Store, first_statuses, read_failures, read_prompts, stream_trials
+from ..store.reading import damaged
 from .reading import First, read_answer
 
 DIGITS = 16
@@ -129,7 +130,10 @@ def _factors(stage: Stage, trials: pl.DataFrame) -> pl.DataFrame:
     if trials.is_empty():
         return pl.DataFrame(schema=dict.fromkeys(stage.factors, pl.String))
     lines = "\n".join(trials["factors"].to_list())
-    return pl.read_ndjson(BytesIO(lines.encode()), infer_schema_length=None)
+    try:
+        return pl.read_ndjson(BytesIO(lines.encode()), infer_schema_length=None)
+    except pl.exceptions.PolarsError:
+        raise damaged(f"stage {stage.name!r}", "the factors of a trial cannot be read") from None
 
 
 def _read(stage: Stage, factors: pl.DataFrame, responses: pl.Series) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from ..engine.manifest import Manifest, StageRecord, in_words
 from ..scoring.score import Scores
 from ..statistics.templates import rendered
 from ..store import RunRow, Store
+from ..store.reading import damaged
 from ..store.urls import show
 
 
@@ -46,13 +47,21 @@ def when(run: RunRow) -> str:
     """Return start and end of a run as text."""
     if run.state == "imported":
         return ""
-    finished = f"{datetime.fromtimestamp(run.finished, UTC):%Y-%m-%d %H:%M}" if run.finished is not None else "no end"
-    return f"{datetime.fromtimestamp(run.started, UTC):%Y-%m-%d %H:%M} to {finished} UTC ({run.state})"
+    try:
+        finished = (
+            f"{datetime.fromtimestamp(run.finished, UTC):%Y-%m-%d %H:%M}" if run.finished is not None else "no end"
+        )
+        return f"{datetime.fromtimestamp(run.started, UTC):%Y-%m-%d %H:%M} to {finished} UTC ({run.state})"
+    except (TypeError, ValueError, OverflowError, OSError):
+        raise damaged(f"run {run.name}", "its times are no times") from None
 
 
 def moment(seconds: float | None) -> str:
     """Format a time in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds is not None else "not yet"
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds is not None else "not yet"
+    except (TypeError, ValueError, OverflowError, OSError):
+        raise damaged("a run", "a time of it is no time") from None
 
 
 def cost_words(manifest: Manifest) -> str:

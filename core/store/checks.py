@@ -17,7 +17,7 @@ from ..contracts.canonical import decode_request, decode_response, request_key
 from ..contracts.secrets import secret_place
 from .bulk import plain_rows, table_of
 from .content import Sent, snapshot
-from .evidence import READ, WEIGHED, answer_digest, weigh, weigh_exchange
+from .evidence import READ, WEIGHED, answer_digest, unproved_before, weigh, weigh_exchange
 from .names import run_name
 from .parts import unpack
 from .reachable import images_in
@@ -181,6 +181,10 @@ class Checks:
                 sound = False
                 yield Problem(f"{where} of run {run.name}", problem, "run_trial", field, None, run.id)
             self._seen["trials"] += trials.count
+            if run.state != "running" and run.unproved != unproved_before(connection, run.id):
+                sound = False
+                problem = "the time before which its answers are unproved was changed"
+                yield Problem(f"run {run.name}", problem, "run", "unproved", run.id, run.id)
             if sound and run.head is not None:
                 self.heads[run.name] = run.head
 
@@ -194,11 +198,16 @@ class Checks:
         table = table_of(Tally)
         query = sa.select(table.c.kind, table.c.rows, table.c.weight)
         stored = {kind: [rows, weight] for kind, rows, weight in _rows(connection, query)}
+        late = [self._seen["unproved"], 0]
+        if stored.get("unproved") != late:
+            problem = f"{late[0]:,} answers are marked as older than their digests, and another number was written"
+            yield Problem("table exchange", problem, "exchange", "rows")
         for kind, found in self._weights.items():
             if (known := stored.get(kind)) == found:
                 continue
             if known is None or known[0] != found[0]:
-                count = "an unknown number" if known is None else f"{known[0]:,}"
+                number = None if known is None else known[0]
+                count = f"{number:,}" if isinstance(number, int) else "an unknown number"
                 problem = f"it has {found[0]:,} rows, and {count} were written: rows were added or removed"
                 yield Problem(f"table {kind}", problem, kind, "rows")
             elif kind not in self._faulty:  # a changed row has another weight

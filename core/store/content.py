@@ -16,13 +16,13 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from ..contracts.errors import DataError
+from ..contracts.canonical import request_key
 from .bulk import table_of
 from .engine import translated
 from .evidence import answer_digest, bytewise, plan_order
 from .parts import unpack
 from .reachable import READ, gather_uses, images_in, names_image, stream_texts
-from .reading import RunRow
+from .reading import RunRow, damaged
 from .run_checks import TrialCheck, record_fault
 from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, RunTrial
@@ -124,12 +124,6 @@ def rename(manifest: str, name: str) -> str:
     return msgspec.json.encode(fields | {"run": name}, order="sorted").decode()
 
 
-def damaged(what: str, problem: str) -> DataError:
-    """Return the error of a damaged row of a store."""
-    mend = "`prejudge cache verify` names every damaged row; `prejudge cache repair --from` restores them."
-    return DataError(f"the store is damaged: {what}: {problem}. {mend}", code="store.row-damaged")
-
-
 def facts_of(run: RunRow) -> Facts:
     """Return the state and times of a run; a running run is copied as an interrupted one."""
     state = "interrupted" if run.state == "running" else run.state
@@ -181,7 +175,11 @@ class RunContent:
         exchange, model = table_of(Exchange), table_of(Model)
         answered = sa.select(exchange.c.model_id).where(self._uses)
         query = sa.select(model.c.digest, model.c.identity).where(model.c.id.in_(answered)).order_by(model.c.digest)
-        return [(bytes(digest), identity) for digest, identity in self.connection.execute(query)]
+        found = [(bytes(digest), identity) for digest, identity in self.connection.execute(query)]
+        for digest, identity in found:
+            if hashlib.sha256(identity.encode()).digest() != digest:
+                raise damaged(f"model {digest.hex()[:12]}", "its digest does not follow from its identity")
+        return found
 
     def exchanges(self) -> Iterator[list[Sent]]:
         """Yield the exchanges in parts, by key and then by time."""
@@ -192,9 +190,15 @@ class RunContent:
             for numbers, rows, proofs in parts:
                 for row, proof in zip(rows, proofs, strict=True):
                     ensure_same(row, proof)
+                    if request_key(row.identity, row.request.encode()) != row.key:
+                        problem = "its key does not follow from its model and request"
+                        raise damaged(f"the exchange with the key {row.key.hex()[:12]}", problem)
                 self._places[numbers] = np.arange(place, place + len(rows))
                 place += len(rows)
                 yield rows
+        used = self.connection.scalar(sa.select(sa.func.count()).select_from(exchange).where(self._uses)) or 0
+        if used != place:
+            raise damaged(f"{used - place:,} exchanges of run {self.run.name}", "their model is not in the store")
 
     def trials(self) -> Iterator[list[Tried]]:
         """Yield the trials in parts, by stage and then in plan order."""
@@ -259,7 +263,8 @@ def stream_exchanges(
     query = sa.select(exchange.c.id, *columns, *proof).join_from(exchange, model).where(where).order_by(*order)
     with closing(connection.execute(query, execution_options={"yield_per": READ})) as result:
         for rows in result.partitions():
-            requests = unpack(connection, (row.request for row in rows))
+            # What was damaged into bytes has no key that follows from it, and is refused by that.
+            requests = unpack(connection, (row.request if isinstance(row.request, str) else "" for row in rows))
             sent = [
                 Sent(bytes(row[1]), bytes(row[2]), row[3], request, *row[5:-2])
                 for row, request in zip(rows, requests, strict=True)

@@ -127,7 +127,7 @@ def seal(
     ended = row.state != "running"
     values["record"] = record_digest(row, failures_of(connection, run_id) if ended else ())
     values["head"] = head = run_head(_digests(connection, run_id)) if ended else None
-    values["unproved"] = _unproved(connection, run_id) if ended else None
+    values["unproved"] = unproved_before(connection, run_id) if ended else None
     stored = {name: values[name] for name in parts}
     connection.execute(sa.update(run).where(run.c.id == run_id).values(stored))
     return head
@@ -160,7 +160,8 @@ def _digests(connection: sa.Connection, run_id: int) -> Iterable[bytes]:
         yield b"".join(row[0] for row in rows)
 
 
-def _unproved(connection: sa.Connection, run_id: int) -> float | None:
+def unproved_before(connection: sa.Connection, run_id: int) -> float | None:
+    """Return the time before which a change of a run's answers cannot be found; None if all have been proved."""
     trials, exchange, table = table_of(RunTrial), table_of(Exchange), table_of(Tally)
     if not connection.scalar(sa.select(table.c.rows).where(table.c.kind == "unproved")):
         return None  # without this, each run of a new store would be joined to its answers for nothing

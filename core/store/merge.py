@@ -14,7 +14,6 @@ from .content import (
     Picture,
     Places,
     RunContent,
-    damaged,
     new_places,
     snapshot,
     stream_exchanges,
@@ -23,7 +22,7 @@ from .content import (
 )
 from .intake import Intake
 from .names import run_name
-from .reading import RunRow, runs_of
+from .reading import RunRow, damaged, runs_of
 from .store import Store
 from .tables import Blob, Exchange, Model, Renewal
 

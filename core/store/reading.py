@@ -59,6 +59,12 @@ class RunRow(NamedTuple):
             return self.manifest  # what only this machine has is damaged
 
 
+def damaged(what: str, problem: str) -> DataError:
+    """Return the error of a damaged row of a store."""
+    mend = "`prejudge cache verify` names every damaged row; `prejudge cache repair --from` restores them."
+    return DataError(f"the store is damaged: {what}: {problem}. {mend}", code="store.row-damaged")
+
+
 def list_runs(store: Store) -> list[RunRow]:
     """Return every run, the newest last."""
     with translated(store.url), store.engine.connect() as connection:
@@ -113,7 +119,10 @@ def stream_trials(store: Store, run_id: int, stage: str) -> Iterator[pl.DataFram
     )
     with translated(store.url), store.engine.connect() as connection:
         for rows in plain_rows(connection, query, STREAMED):
-            yield pl.DataFrame(rows, schema=TRIAL_SCHEMA, orient="row")
+            try:
+                yield pl.DataFrame(rows, schema=TRIAL_SCHEMA, orient="row")
+            except (TypeError, pl.exceptions.PolarsError):
+                raise damaged(f"stage {stage!r}", "a trial or its answer is no text") from None
 
 
 def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:

@@ -250,7 +250,7 @@ class _Repair:
         self.here.execute(sa.delete(attempts).where(attempts.c.run_id == run_id))
         failures: list[Failed] = content.failures()
         insert_many(self.here, attempts, ("run_id", *Failed._fields), [(run_id, *row) for row in failures])
-        seal(self.here, run_id, ("record",))
+        seal(self.here, run_id, ("record", "unproved"))
 
 
 def _mark(here: sa.Connection, problems: Sequence[Problem]) -> None:

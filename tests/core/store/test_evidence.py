@@ -62,6 +62,9 @@ ATTACKS = [
     ("DELETE FROM blob", "blob", "rows"),
     ("UPDATE model SET identity = replace(identity, 'fake', 'fine')", "model", "identity"),
     ("DELETE FROM exchange WHERE id = 5", "exchange", "rows"),
+    ("UPDATE exchange SET filled = 1 WHERE id = 2", "exchange", "rows"),
+    ("UPDATE run SET unproved = 1", "run", "unproved"),
+    ("UPDATE tally SET rows = rows + 1 WHERE kind = 'unproved'", "exchange", "rows"),
     (
         "INSERT INTO exchange SELECT 99, key, 5, model_id, operation, request, response, status, input_tokens, "
         "output_tokens, latency, created, digest, filled FROM exchange WHERE id = 1",
@@ -177,7 +180,10 @@ def test_change_is_found_in_what_was_carried(made, elsewhere, tmp_path, how, sta
     assert table in {problem.table for problem in found(elsewhere)}
 
 
-@pytest.mark.parametrize(("statement", "table", "field"), [a for a in ATTACKS if a[1] == "run_trial"] + ATTACKS[:3])
+NOT_HANDED_ON = [a for a in ATTACKS if a[1] in {"run_trial", "model"} or a[2] == "request"] + ATTACKS[:3]
+
+
+@pytest.mark.parametrize(("statement", "table", "field"), NOT_HANDED_ON)
 def test_damage_is_not_handed_on(made, elsewhere, tmp_path, statement, table, field):
     change(made, statement)
     for how in ("merge", "bundle"):
@@ -302,6 +308,47 @@ def test_damaged_manifest_is_one_line(made, catalogue):
     study = catalogue.study("count", {"subject": "fake"}, {"n": 4})
     with raises_code(DataError, "store.row-damaged"):
         asyncio.run(execute(catalogue, study, made, RunOptions(name="r")))
+
+
+def sqlite_only(store):
+    if store.engine.dialect.name != "sqlite":
+        pytest.skip("a server keeps the types of its columns, and its references")
+
+
+@pytest.mark.parametrize("factors", ["'{\"n\":'", "'[]'", "x'ff'"])
+def test_damaged_factors_are_one_line(made, catalogue, factors):
+    from prejudge.core.scoring.score import score
+
+    sqlite_only(made)
+    change(made, f"UPDATE run_trial SET factors = {factors} WHERE ordinal = 1")
+    with raises_code(DataError, "store.row-damaged"):
+        score(catalogue, made, "r")
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE exchange SET request = x'ff' WHERE id = 2", "UPDATE exchange SET model_id = 77 WHERE id = 2"]
+)
+def test_answer_without_request_or_model_is_not_exported(made, tmp_path, statement):
+    sqlite_only(made)
+    with sqlite3.connect(made.url.database) as connection:
+        connection.execute(statement)
+    with raises_code(DataError, "store.row-damaged"):
+        export_run(made, get_run(made, "r"), tmp_path / "r.zip")
+
+
+def test_tally_that_is_no_number_ends_no_check(made):
+    sqlite_only(made)
+    change(made, "UPDATE tally SET rows = 'many' WHERE kind = 'exchange'")
+    assert ("exchange", "rows") in {(problem.table, problem.field) for problem in found(made)}
+
+
+def test_times_that_are_no_times_are_named(made):
+    from prejudge.core.report.provenance import when
+
+    run = get_run(made, "r")
+    for broken in (run._replace(started="x"), run._replace(finished=1e300)):
+        with raises_code(DataError, "store.row-damaged"):
+            when(broken)
 
 
 def older(path):
