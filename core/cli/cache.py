@@ -99,7 +99,7 @@ def verify(store: str, heads: tuple[str, ...]) -> int:
         echo(f"Note: {note}")
     if wrong:
         echo(f"Repair what a bundle or another store still has: prejudge cache repair --from FILE{option_words(store)}")
-    lacks = [head for head in heads if not _is_there(head, checks.heads)]
+    lacks = [head for head in heads if not _is_there(head, checks.heads, wrong > 0)]
     return 1 if wrong or lacks else 0
 
 
@@ -108,13 +108,15 @@ def _line(problem: Problem) -> str:
     return f"{problem.where}: {problem.problem} [{problem.table}.{problem.field}{key}]"
 
 
-def _is_there(head: str, heads: Mapping[str, bytes]) -> bool:
+def _is_there(head: str, heads: Mapping[str, bytes], damaged: bool) -> bool:
     """Say which runs have a head, and return whether one has."""
     digits = head.strip().lower()
     if len(digits) < SHORTEST or set(digits) - set("0123456789abcdef"):
         raise UsageError(f"{head!r} is no head: give at least {SHORTEST} hexadecimal digits.", code="store.head")
     named = [name for name, found in heads.items() if found.hex().startswith(digits)]
-    echo(f"Head {digits[:SHORTEST]}: " + (f"run {', '.join(named)}" if named else "no sound run of this store has it"))
+    found = f"run {', '.join(named)}" if named else "no sound run of this store has it"
+    doubt = "; its trials are sound, but what is named above may be an answer of it" if named and damaged else ""
+    echo(f"Head {digits[:SHORTEST]}: {found}{doubt}")
     return bool(named)
 
 
