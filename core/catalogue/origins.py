@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import sysconfig
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import PackageNotFoundError, distributions, packages_distributions, version
 from pathlib import Path
 
 import msgspec
@@ -107,12 +108,24 @@ def _origin(module: str, distribution: str) -> Origin:
         with path.open("rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
         digest.update(f"{name}\0{content}\n".encode(errors="surrogateescape"))
-    distribution = distribution or next(iter(packages_distributions().get(package.partition(".")[0], ())), "")
+    distribution = distribution or _distribution(package.partition(".")[0], [*folders, *files])
     try:
         number = version(distribution) if distribution else ""
     except PackageNotFoundError:
         number = ""
     return Origin(package, digest.hexdigest(), distribution, number)
+
+
+def _distribution(package: str, places: Iterable[Path]) -> str:
+    """Return the distribution that a package is of, or nothing."""
+    for one in distributions():
+        if package in (one.read_text("top_level.txt") or "").split():
+            return one.name
+    # Not all name their packages; to look through the files of all takes a second.
+    installed = [Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")]
+    if not any(place.is_relative_to(folder) for place in places for folder in installed):
+        return ""
+    return next(iter(packages_distributions().get(package, ())), "")
 
 
 def _package(module: str) -> tuple[str, list[Path], list[Path]]:

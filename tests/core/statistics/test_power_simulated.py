@@ -17,7 +17,11 @@ def simulations():
     spec = importlib.util.spec_from_file_location("simulations_power", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     sys.modules["simulations_power"] = module
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(SCRIPT.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(SCRIPT.parent))
     yield module
     del sys.modules["simulations_power"]
 

@@ -175,4 +175,4 @@ def test_few_pairs_are_told():
 def test_methods_say_what_was_compared():
     said = METRIC.methods(QUICK)
     assert "rounded as the option decimals says" in said
-    assert "Every pair counts as independent of the others; shares have exact binomial intervals and tests" in said
+    assert "Every pair counts as independent of the others (samples of one prompt are one cluster); shares have" in said
