@@ -258,7 +258,7 @@ def crossed_coverage(grid: Grid, studies: int, resamples: int = 999) -> dict[str
     }
 
 
-VERDICTS = ("near", "differs", "open")
+NEAR, DIFFERS, OPEN = VERDICTS = "shown to be near neutral", "shown to differ", "not shown either way"
 
 
 def verdicts(world: World, margin: float, studies: int, resamples: int = 1999) -> dict[str, float]:
@@ -268,7 +268,7 @@ def verdicts(world: World, margin: float, studies: int, resamples: int = 1999) -
         moved = sums + np.stack([0 * sums[..., 0], truth * sums[..., 0]], axis=-1)
         plan, edge = Resampling(resamples), Margin(margin)
         mean = equivalence(moved, lambda t: ratio(t[..., 0, 1:], t[..., 0, :1]), plan, edge, (FREE,))
-        seen = ["near" if row[0].near else "differs" if row[0].excludes_neutral else "open" for row in mean]
+        seen = [NEAR if row[0].near else DIFFERS if row[0].excludes_neutral else OPEN for row in mean]
         found |= {f"{verdict}, {where}": seen.count(verdict) / studies for verdict in VERDICTS}
     return found
 
