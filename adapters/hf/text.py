@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ...core.contracts.errors import PermanentError
 from ..shared.border import check_continuations, common_start, first_beyond
-from ..shared.sampling import token_text as written
+from ..shared.sampling import piece_text
 
 
 class Row(NamedTuple):
@@ -133,7 +133,7 @@ def token_text(tokenizer: Any, number: int) -> str:
         return text
     name = str(tokenizer.convert_ids_to_tokens(number))
     letters = _byte_letters()
-    return written(bytes(map(letters.__getitem__, name))) if all(map(letters.__contains__, name)) else name
+    return piece_text(bytes(map(letters.__getitem__, name))) if all(map(letters.__contains__, name)) else name
 
 
 @cache

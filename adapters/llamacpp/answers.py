@@ -26,7 +26,7 @@ from ...core.contracts.records import (
 from ..shared.border import check_continuations, common_start
 from ..shared.reasoning import Tags, apart, cut_answer, is_opened
 from ..shared.refusals import mark_refusal
-from ..shared.sampling import answer_length, token_text
+from ..shared.sampling import answer_length, piece_text
 from .chat import FILE, PLAIN, Rendered, read_turns, render_builtin, render_jinja, render_plain, render_text
 from .model import Engine
 from .sampling import Row, draw, seed_of, uniform
@@ -213,7 +213,7 @@ class _Drawing:
     def _note(self, row: Row) -> None:
         if count := self._request.top_logprobs:
             best = np.argsort(-row, kind="stable")[:count]
-            texts = [token_text(self._engine.piece(int(token), special=True)) for token in best]
+            texts = [piece_text(self._engine.piece(int(token), special=True)) for token in best]
             self._tops.append(tuple(TopToken(t, float(row[n])) for t, n in zip(texts, best, strict=True)))
 
     def _answer(self, reason: str, count: int) -> Generation:

@@ -94,7 +94,7 @@ def answer_length(request: Generate, default: int, room: int | None, more: int =
     return most if room is None else min(most, room)
 
 
-def token_text(piece: bytes) -> str:
+def piece_text(piece: bytes) -> str:
     """Return a token as text; bytes that are no whole character are named one by one, such as <0xE6>."""
     try:
         return piece.decode()

@@ -61,9 +61,12 @@ def observe_stage(store: Store, run: int, stage: Stage, first: First) -> pl.Data
 
 
 def _with_prompts(frame: pl.DataFrame, prompts: Mapping[bytes, bytes]) -> pl.DataFrame:
-    found = [prompts.get(key, key).hex()[:DIGITS] for key in frame["key"]]
-    known = pl.Series(PROMPT_KEY, found, dtype=pl.String)
-    return frame.with_columns(known) if known.is_duplicated().any() and PROMPT_KEY not in frame.columns else frame
+    keys = frame["key"]
+    if prompts:
+        keys = pl.Series([prompts.get(key, key) for key in keys], dtype=pl.Binary)
+    if PROMPT_KEY in frame.columns or keys.n_unique() == frame.height:
+        return frame
+    return frame.with_columns(keys.bin.encode("hex").str.slice(0, DIGITS).alias(PROMPT_KEY))
 
 
 def _with_first(frame: pl.DataFrame, earlier: Mapping[bytes, str]) -> pl.DataFrame:
