@@ -32,8 +32,12 @@ def check_scores(request: AnyRequest, answer: AnyResponse, tolerance: float) -> 
     """Check that one answer is consistent, and agrees with its request.
 
     Raises:
-        AssertionError: the number of scores is wrong, values do not add up, or a share is outside 0 to 1.
+        AssertionError: the number of scores is wrong, values do not add up, a share is outside 0 to 1, or tokens that
+            are a part of others are more than those.
     """
+    used = answer.usage
+    assert used.reasoning_tokens <= used.output_tokens, f"tokens of reasoning belong to those of the output: {used!r}"
+    assert used.cached_tokens <= used.input_tokens, f"cached tokens belong to those of the input: {used!r}"
     scores = [answer] if isinstance(answer, TokenScores) else []
     if isinstance(answer, Likelihoods) and isinstance(request, Likelihood) and answer.status == "ok":
         scores = list(answer.scores)

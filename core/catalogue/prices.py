@@ -15,6 +15,8 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     input: Price | None = None
     """Price of a million input tokens."""
+    cached_input: Price | None = None
+    """Price of a million input tokens that the endpoint had cached; None: that of any input token."""
     output: Price | None = None
     """Price of a million output tokens."""
     request: Price | None = None
@@ -27,9 +29,17 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return whether any price is given."""
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
 
-    def cost(self, input_tokens: float, output_tokens: float, requests: int = 1, images: int = 0) -> float | None:
-        """Return the cost of some requests in US dollars; None if no price is known."""
+    def cost(
+        self, input_tokens: float, output_tokens: float, requests: int = 1, images: int = 0, cached_tokens: float = 0.0
+    ) -> float | None:
+        """Return the cost of some requests in US dollars; None if no price is known.
+
+        `cached_tokens` are a part of the input tokens, as tokens of reasoning are a part of the output tokens: each
+        token is paid for once.
+        """
         if not self.known:
             return None
-        tokens = input_tokens * (self.input or 0.0) + output_tokens * (self.output or 0.0)
+        cached = min(cached_tokens, input_tokens) if self.cached_input is not None else 0.0
+        tokens = (input_tokens - cached) * (self.input or 0.0) + output_tokens * (self.output or 0.0)
+        tokens += cached * (self.cached_input or 0.0)
         return tokens / MILLION + requests * (self.request or 0.0) + images * (self.image or 0.0)

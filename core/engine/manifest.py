@@ -40,7 +40,7 @@ MANIFEST = "manifest.json"
 """Its file name in the folder of a run."""
 IMPORTED = "imported"
 """The mode of a run of imported answers."""
-ADDED = ("asked", "retried", "estimated")
+ADDED = ("asked", "retried", "estimated", "cached_tokens")
 """Counts that are summed over all resumptions of a run; the others are the present state of the trials."""
 KNOWN = ("input_tokens", "output_tokens", "cost")
 """Counts that are summed too, but are unknown if the count of any answer is unknown."""

@@ -87,7 +87,7 @@ class _Tally(msgspec.Struct):
         """Count this many requests like this one."""
         tokens = self.rates.guess(request)
         self.requests += times
-        self.tokens = self.tokens.plus(Tokens(times * tokens.input, times * tokens.output))
+        self.tokens = self.tokens.plus(tokens, times)
         self.cost += times * guess_cost(request, tokens, self.prices)
 
 

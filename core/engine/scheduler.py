@@ -65,6 +65,8 @@ class Counts:
     input_tokens: int | None = 0
     """As counted by the model; None if it does not count them. The same holds for the next fields."""
     output_tokens: int | None = 0
+    cached_tokens: int = 0
+    """Of the input tokens, those that the endpoint says it had cached."""
     cost: float | None = None
     """US dollars; None if no price is known."""
     pace: float | None = None
@@ -300,7 +302,7 @@ class Scheduler:
     def _guess(self, pending: Sequence[Keyed]) -> Spending:
         tokens = [(keyed.request, RULE_OF_THUMB.guess(keyed.request)) for keyed in pending]
         cost = sum(guess_cost(request, guess, self.prices) for request, guess in tokens)
-        return Spending(len(pending), sum(sum(guess) for _, guess in tokens), cost)
+        return Spending(len(pending), sum(guess.total for _, guess in tokens), cost)
 
     def _pay(self, asked: Sequence[Keyed], answers: Sequence[AnyResponse | ModelError], held: Spending) -> None:
         """Count the tokens and cost of answers."""
@@ -308,13 +310,13 @@ class Scheduler:
             return
         given = [(k.request, a) for k, a in zip(asked, answers, strict=True) if not isinstance(a, ModelError)]
         charged = [self._charge(request, answer) for request, answer in given]
-        tokens = Tokens(sum(one.input for one in charged), sum(one.output for one in charged))
+        tokens = Tokens(*(sum(column) for column in zip(*charged, strict=True)))
         images = sum(isinstance(answer, Drawing) and answer.image is not None for _, answer in given)
-        cost = self.prices.cost(*tokens, requests=len(given), images=images)
+        cost = self.prices.cost(tokens.input, tokens.output, len(given), images, tokens.cached)
         if cost is not None:
             self.counts.cost = (self.counts.cost or 0.0) + cost
         if self.budget is not None:
-            spent = Spending(len(asked), sum(tokens), cost or 0.0)
+            spent = Spending(len(asked), tokens.total, cost or 0.0)
             self.budget.settle(self._kind(asked), held, spent, len(given))
 
     def _charge(self, request: AnyRequest, answer: AnyResponse) -> Tokens:
@@ -323,7 +325,7 @@ class Scheduler:
         wrote = isinstance(answer, Generation) and answer.text + answer.reasoning != ""
         credible = wrote <= written <= MOST_TOKENS
         if credible and 0 < read <= MOST_TOKENS:
-            return Tokens(read, written)
+            return Tokens(read, written, _cached(answer))
         guess = RULE_OF_THUMB.guess(request)
         if credible and not guess.input:
             return Tokens(read, written)
@@ -404,6 +406,7 @@ class Scheduler:
         if self.fresh is not None:
             given = ((found[k.key], a) for k, a in zip(batch, answers, strict=True) if not isinstance(a, ModelError))
             self.fresh |= {stored.exchange_id: answer for stored, answer in given if stored.new}
+        self.counts.cached_tokens += sum(_cached(answer) for answer in answers if not isinstance(answer, ModelError))
         self._count_asked(rows, found)
         return found
 
@@ -447,3 +450,8 @@ class Scheduler:
 
 def _refusal(answers: Sequence[AnyResponse | ModelError]) -> AuthenticationError | None:
     return next((answer for answer in answers if isinstance(answer, AuthenticationError)), None)
+
+
+def _cached(answer: AnyResponse) -> int:
+    """Return how many of an answer's input tokens the endpoint had cached; no more than there are."""
+    return max(0, min(answer.usage.cached_tokens, answer.usage.input_tokens))

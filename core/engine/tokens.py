@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from ..catalogue.prices import Prices
 from ..contracts.adapter import OPERATIONS, Identity
-from ..contracts.canonical import decode_request, identity_digest
+from ..contracts.canonical import decode_request, decode_response, identity_digest
 from ..contracts.records import (
     AnyRequest,
     Classify,
@@ -41,10 +41,17 @@ class Tokens(NamedTuple):
 
     input: float = 0.0
     output: float = 0.0
+    cached: float = 0.0
+    """Of the input tokens, those that the endpoint had cached."""
 
-    def plus(self, other: Tokens) -> Tokens:
-        """Return their sum."""
-        return Tokens(self.input + other.input, self.output + other.output)
+    @property
+    def total(self) -> float:
+        """Return the number of tokens."""
+        return self.input + self.output
+
+    def plus(self, other: Tokens, times: int = 1) -> Tokens:
+        """Return the sum with so many of the others."""
+        return Tokens(*(own + times * its for own, its in zip(self, other, strict=True)))
 
 
 class Rates(NamedTuple):
@@ -55,12 +62,15 @@ class Rates(NamedTuple):
     """None: the maximum that a request allows, or `ANSWER_TOKENS`."""
     learned_from: int = 0
     """Number of answers used; 0 for the rule of thumb."""
+    cached_share: float = 0.0
+    """Share of input tokens that the endpoint had cached."""
 
     def guess(self, request: AnyRequest) -> Tokens:
         """Return the tokens of a request."""
         text, images = weigh(request)
         written = self.output_per_request if self.learned_from else most_written(request)
-        return Tokens(text / self.characters_per_token + images * IMAGE_TOKENS, written or 0.0)
+        read = text / self.characters_per_token + images * IMAGE_TOKENS
+        return Tokens(read, written or 0.0, read * self.cached_share)
 
     def describe(self) -> str:
         """Return the source of the numbers, as text."""
@@ -108,7 +118,7 @@ def most_written(request: AnyRequest) -> float:
 
 def guess_cost(request: AnyRequest, tokens: Tokens, prices: Prices) -> float:
     """Return the cost of a request in US dollars; 0 if no price is known."""
-    return prices.cost(tokens.input, tokens.output, 1, int(isinstance(request, Draw))) or 0.0
+    return prices.cost(tokens.input, tokens.output, 1, int(isinstance(request, Draw)), tokens.cached) or 0.0
 
 
 def learn(store: Store, identity: Identity, operation: type) -> Rates:
@@ -126,8 +136,10 @@ def learn(store: Store, identity: Identity, operation: type) -> Rates:
         rows = {number: Tokens(read, written) for number, read, written in connection.execute(query)}
     if not rows:
         return RULE_OF_THUMB
-    weights = [weigh(decode_request(request)) for _, request, _ in store.exchanges(rows)]
-    characters, images = (sum(column) for column in zip(*weights, strict=True))
-    read = sum(tokens.input for tokens in rows.values()) - images * IMAGE_TOKENS
+    seen = [(weigh(decode_request(asked)), decode_response(said).usage) for _, asked, said in store.exchanges(rows)]
+    characters, images = (sum(column) for column in zip(*(weight for weight, _ in seen), strict=True))
+    every = sum(tokens.input for tokens in rows.values())
+    cached = sum(min(usage.cached_tokens, usage.input_tokens) for _, usage in seen) / every
+    read = every - images * IMAGE_TOKENS
     per_token = characters / read if read > 0 and characters else CHARACTERS_PER_TOKEN
-    return Rates(per_token, sum(tokens.output for tokens in rows.values()) / len(rows), len(rows))
+    return Rates(per_token, sum(tokens.output for tokens in rows.values()) / len(rows), len(rows), cached)

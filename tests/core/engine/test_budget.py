@@ -167,6 +167,33 @@ def test_prices_of_every_kind_add_up():
     assert prices.cost(1_000_000, 500_000, requests=2, images=1) == pytest.approx(2 + 2 + 1 + 0.25)
 
 
+@pytest.mark.parametrize(("price", "cost"), [(None, 10 * 2.0), (0.5e6, 6 * 2.0 + 4 * 0.5), (0.0, 6 * 2.0)])
+def test_cached_tokens_are_priced_once(price, cost):
+    """Ten tokens read, four of them cached: without a price of their own they cost what others cost."""
+    assert Prices(input=2e6, cached_input=price).cost(10, 0, cached_tokens=4) == pytest.approx(cost)
+
+
+def test_endpoint_that_counts_more_cached_tokens_than_it_read_gives_nothing_back():
+    assert Prices(input=2e6, cached_input=0.5e6).cost(10, 0, cached_tokens=99) == pytest.approx(5.0)
+
+
+def test_run_pays_for_cached_tokens_and_for_reasoning_once(catalogue, store):
+    """The tokens of reasoning are among the output; the budget stops by what was paid."""
+    used = Usage(input_tokens=100, output_tokens=50, reasoning_tokens=40, cached_tokens=60)
+    FakeModel.script = lambda request, seen: Generation(text="YES", reasoning="hm", usage=used)
+    catalogue.registry.models["priced"] = ModelEntry(
+        adapter="fake", settings={"model": "priced"}, prices=Prices(input=1e6, output=2e6, cached_input=0.5e6)
+    )
+    perform(catalogue, store, Caps(cost=100_000.0), n=10)
+    known = counts(store)
+    assert known["cost"] == pytest.approx(10 * (40 * 1.0 + 60 * 0.5 + 50 * 2.0))
+    assert (known["input_tokens"], known["output_tokens"], known["cached_tokens"]) == (1000, 500, 600)
+    with raises_code(BudgetError, "budget-spent"):
+        perform(catalogue, store, Caps(cost=1000.0), n=100, words=("r",))
+    assert counts(store)["asked"] < 30
+    assert counts(store)["cost"] < 1000 + 4 * 170
+
+
 def test_no_price_is_not_a_price_of_zero():
     assert Prices().cost(1000, 1000) is None
     assert Prices(request=0).cost(1000, 1000) == 0

@@ -76,6 +76,17 @@ def test_plan_learns_tokens_from_answers(catalogue, store):
     assert "last 10 answers" in stage.basis
 
 
+def test_plan_learns_the_share_of_cached_tokens(catalogue, store):
+    prices = Prices(input=1.0, output=2.0, cached_input=0.1)
+    catalogue.registry.models["priced"] = ModelEntry(adapter="fake", settings={"model": "priced"}, prices=prices)
+    FakeModel.script = lambda request, seen: Generation(
+        text=text_of(request), usage=Usage(input_tokens=12, output_tokens=5, cached_tokens=9)
+    )
+    asyncio.run(execute(catalogue, study(catalogue, n=10), store, RunOptions()))
+    (stage,) = plan(catalogue, study(catalogue, n=10, words="r"), store)
+    assert stage.cost == pytest.approx(10 * (3 * 1.0 + 9 * 0.1 + 5 * 2.0) / 1e6)
+
+
 def test_plan_of_learned_tokens_costs_what_the_run_costs(catalogue, store):
     perform(catalogue, store, n=10)
     (stage,) = plan(catalogue, study(catalogue, n=10, words="r"), store)
