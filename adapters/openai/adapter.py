@@ -28,15 +28,17 @@ from ...core.contracts.records import (
     Message,
     Request,
 )
-from .call import Caller
+from ..endpoint.call import Caller
+from ..endpoint.errors import FilteredError
+from ..endpoint.images import ImageUrls, keep_image
+from ..endpoint.scrub import Scrubber
+from ..endpoint.wire import Endpoint, require_packages
 from .chat import ChatBodies, read_generation
 from .classify import Classifier
-from .errors import FilteredError, Scrubber
-from .images import ImageUrls, keep_image
 from .likelihood import Scorer
 from .options import OpenAIOptions, check_options, ensure_no_key, find_address, find_key, make_identity
 from .replies import ChatReply, EmbeddingReply, ImageReply, usage_of
-from .wire import Endpoint, make_wire, require_openai
+from .sdk import Account, make_wire
 
 _ALWAYS_BASE64 = ("gpt-image", "chatgpt-image")
 """Models that always send images as base64 and refuse the parameter for it."""
@@ -54,24 +56,23 @@ class OpenAIApi(ModelAdapter):
             MissingExtraError: the openai package or aiohttp is not installed.
             UsageError: a setting is invalid, or there is no key at the configured place.
         """
-        require_openai()
+        require_packages("openai", "openai", ("openai", "aiohttp"))
         check_options(options)
         address = find_address(options)
         key = find_key(options, address)
         self.identity = make_identity(options, address)
         ensure_no_key(self.identity, key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=1)
+        account = Account(key, options.organization, options.project)
         endpoint = Endpoint(
             address=address,
-            key=key,
-            organization=options.organization,
-            project=options.project,
+            headers=account.headers(),
             connections=options.concurrency,
             timeout_seconds=options.timeout_seconds,
             reply_bytes=options.reply_mib << 20,
         )
         scrub = Scrubber(key)
-        wire = make_wire(endpoint, options.transport, scrub)
+        wire = make_wire(endpoint, options.transport, scrub, account)
         self._options = options
         self.lacks = self.lacking(options)
         # Limits are counted per model, so that two models behind one address have a pace each.

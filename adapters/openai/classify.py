@@ -18,10 +18,10 @@ from ...core.contracts.records import (
     Sampling,
     Text,
 )
+from ..endpoint.call import Caller
+from ..endpoint.errors import FilteredError
 from ..shared.refusals import reads_as_refusal
-from .call import Caller
 from .chat import ChatBodies, read_generation
-from .errors import FilteredError
 from .labels import one_hot, read_label
 from .likelihood import Scorer
 from .options import OpenAIOptions, prompt_of

@@ -17,9 +17,9 @@ import msgspec
 
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Likelihood, Likelihoods, Message, TokenScores, Usage
+from ..endpoint.call import Caller
 from ..shared.border import check_continuations, common_start
 from .align import Found, Tokens, find_continuation, find_start
-from .call import Caller
 from .chat import ABSENT, ChatBodies, Urls
 from .options import LikelihoodWay
 from .replies import ChatReply, PromptTokens, TextChoice, TextReply, usage_of

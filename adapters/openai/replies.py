@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...core.contracts.records import Usage
+from ..endpoint.call import Body
 
 _MOST_TOKENS = 2**31 - 1
 """Counts above this are none: an answer with one could not be stored."""
@@ -90,19 +91,22 @@ class PromptToken(msgspec.Struct):
 PromptTokens = list[dict[str, PromptToken] | None]
 
 
-class Body(msgspec.Struct, kw_only=True):
-    """What every reply may hold; some gateways report an error with the status 200."""
+class Counted(Body, kw_only=True):
+    """A reply that may count tokens."""
 
-    error: object = None
     usage: object = None
     """Read by `usage_of`: a nonsensical count costs no answer."""
 
 
-class ChatReply(Body):
+class ChatReply(Counted):
     """`/chat/completions`."""
 
     choices: list[ChatChoice]
     prompt_logprobs: PromptTokens | None = None
+
+    def failed(self) -> object:
+        """Return the error of the reply, or of its first choice."""
+        return self.error or _failed(self.choices)
 
 
 class TextLogprobs(msgspec.Struct):
@@ -125,10 +129,20 @@ class TextChoice(msgspec.Struct):
     prompt_logprobs: PromptTokens | None = None
 
 
-class TextReply(Body):
+class TextReply(Counted):
     """`/completions`."""
 
     choices: list[TextChoice]
+
+    def failed(self) -> object:
+        """Return the error of the reply, or of its first choice."""
+        return self.error or _failed(self.choices)
+
+
+def _failed(choices: list[ChatChoice] | list[TextChoice]) -> object:
+    # A server may send the choices in any order.
+    choices.sort(key=lambda choice: choice.index or 0)
+    return choices[0].error if choices else None
 
 
 class Vector(msgspec.Struct):
@@ -137,7 +151,7 @@ class Vector(msgspec.Struct):
     embedding: list[float]
 
 
-class EmbeddingReply(Body):
+class EmbeddingReply(Counted):
     """`/embeddings`."""
 
     data: list[Vector]
@@ -150,7 +164,7 @@ class Picture(msgspec.Struct):
     url: str | None = None
 
 
-class ImageReply(Body):
+class ImageReply(Counted):
     """`/images/generations`."""
 
     data: list[Picture]
@@ -170,7 +184,7 @@ class Decided(msgspec.Struct):
     probabilities: list[Share] | dict[str, float] | None = None
 
 
-class DecisionReply(Body):
+class DecisionReply(Counted):
     """`/decisions`: answers in the order of the questions. `/systemone`: answers by name."""
 
     answers: list[Decided] | dict[str, Decided]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 import gzip
 import json
 import shutil
 import ssl
 import subprocess
 import time
-from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
-from prejudge.adapters.openai.errors import read_wait
 from prejudge.core.contracts.errors import (
     AuthenticationError,
     ModelError,
@@ -82,32 +79,6 @@ def test_rate_limit_carries_the_wait(ask, server, transport, headers, seconds):
     assert isinstance(error, RateLimitError)
     assert error.retry_after == seconds
     assert error.code == "endpoint.rate-limit"
-
-
-def test_wait_may_be_a_date():
-    date = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=30)
-    wait = read_wait({"retry-after": format_datetime(date, usegmt=True)})
-    assert wait is not None
-    assert 25 < wait <= 30
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "-3"}, 0.0),
-        ({"x-ratelimit-reset-requests": "1m30s"}, 90.0),
-        ({"x-ratelimit-reset-tokens": "20ms"}, 0.02),
-        ({"x-ratelimit-reset-tokens": "6m0s", "x-ratelimit-remaining-tokens": "500"}, None),
-        ({"x-ratelimit-reset-tokens": "2s", "x-ratelimit-reset-requests": "1s"}, 2.0),
-        ({"x-ratelimit-reset-tokens": "later"}, None),
-        ({"x-ratelimit-reset-tokens": "9s", "retry-after": "1"}, 1.0),
-    ],
-)
-def test_wait_is_read(headers, seconds):
-    assert read_wait(headers) == seconds
 
 
 def test_slow_answer_is_transient(ask, server, transport):

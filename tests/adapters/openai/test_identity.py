@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from prejudge.adapters.openai import wire as _openai_wire
+from prejudge.adapters.endpoint import wire as _wire
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.adapters.openai.options import find_address, find_key
 from prejudge.core.contracts.adapter import Identity
@@ -213,7 +213,7 @@ def test_missing_key_file_is_named():
 
 
 def test_missing_packages_name_the_extra(monkeypatch):
-    monkeypatch.setattr(_openai_wire, "find_spec", lambda name: None)
+    monkeypatch.setattr(_wire, "find_spec", lambda name: None)
     with raises_code(MissingExtraError, "missing-extra", "prejudge[openai]"):
         identity()
 
@@ -225,13 +225,6 @@ def test_module_imports_no_sdk():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_proxy_comes_from_the_environment(monkeypatch):
-    monkeypatch.setenv("http_proxy", "http://proxy:3128")
-    assert _openai_wire._find_proxy("http://far.example/v1") == "http://proxy:3128"
-    monkeypatch.setenv("no_proxy", "far.example")
-    assert _openai_wire._find_proxy("http://far.example/v1") is None
 
 
 @pytest.mark.parametrize(

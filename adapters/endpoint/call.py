@@ -9,9 +9,21 @@ import msgspec
 
 from ...core.contracts.adapter import Room
 from ...core.contracts.errors import ModelError
-from .errors import UNREADABLE, Reply, Scrubber, explain_leak, explain_reply, explain_unreadable, read_room
-from .replies import Body, ChatChoice, TextChoice
-from .wire import Wire
+from .errors import UNREADABLE, explain_leak, explain_reply, explain_unreadable
+from .scrub import Scrubber
+from .waits import read_room
+from .wire import Reply, Wire
+
+
+class Body(msgspec.Struct, kw_only=True):
+    """What every reply may hold, whatever its dialect; some gateways report an error with the status 200."""
+
+    error: object = None
+
+    def failed(self) -> object:
+        """Return the error that stands in the place of an answer, or nothing."""
+        return self.error
+
 
 T = TypeVar("T", bound=Body)
 
@@ -69,11 +81,8 @@ class Caller:
             answer: T = self._decoders[kind].decode(reply.body)
         except UNREADABLE:
             return explain_unreadable(reply, self.where, self.model, self._scrub)
-        choices: list[ChatChoice] | list[TextChoice] = getattr(answer, "choices", [])
-        # A server may send the choices in any order.
-        choices.sort(key=lambda choice: choice.index or 0)
-        failed = choices[0].error if choices else None
-        if answer.error or failed:
+        failed = answer.failed()
+        if failed:
             whole = reply if answer.error else reply._replace(body=msgspec.json.encode({"error": failed}))
             return explain_reply(whole, self.where, self.model, self._scrub)
         return answer

@@ -1,31 +1,21 @@
-"""Errors of an endpoint, as one clear line and a decision. All errors of other libraries pass through here.
-
-No key leaves this module: it is removed from error texts of other libraries and servers, and an answer that holds it
-is refused. Answers are never changed.
-"""
+"""Errors that an endpoint reports, as one clear line and a decision."""
 
 from __future__ import annotations
 
-import base64
 import json
-import math
 import re
-import time
-from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import msgspec
 
-from ...core.contracts.adapter import Room
 from ...core.contracts.errors import AuthenticationError, ModelError, PermanentError, RateLimitError, TransientError
-from ...core.contracts.secrets import HIDDEN, LEAST, hide
+from .scrub import Scrubber
+from .waits import read_wait
+from .wire import Reply
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of a body that is not JSON, or is nested too deeply."""
-_SHOWN = 300
 _ACCOUNT = frozenset(
     {
         "insufficient_quota",
@@ -38,18 +28,6 @@ _ACCOUNT = frozenset(
 _FILTER = frozenset(
     {"content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation"}
 )
-_ESCAPED = re.compile(rb"\\(?:u00([2-7][0-9A-Fa-f])|/)")
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-class Reply(NamedTuple):
-    """The reply of an endpoint."""
-
-    status: int
-    headers: Mapping[str, str]
-    """Looked up in lower case."""
-    body: bytes
 
 
 class FilteredError(PermanentError):
@@ -67,41 +45,6 @@ class Problem(NamedTuple):
 
     message: str
     codes: frozenset[str]
-
-
-class Scrubber:
-    """Removes a key from error texts, and finds it in answers, however it is written there."""
-
-    def __init__(self, key: str | None) -> None:
-        forms: set[str] = set()
-        if key is not None:
-            coded = base64.b64encode(key.encode()).decode()
-            forms = {key, quote(key, safe=""), json.dumps(key)[1:-1], coded, coded.rstrip("=")}
-        self._forms = sorted(forms, key=len, reverse=True)
-        self._raw = [form.encode() for form in self._forms] if len(key or "") >= LEAST else []
-
-    def __repr__(self) -> str:
-        """Show nothing of the key."""
-        return "Scrubber()"
-
-    def text(self, text: str) -> str:
-        """Return another program's text as one short line without keys or text that looks like a key."""
-        for form in self._forms:
-            text = text.replace(form, HIDDEN)
-        line = " ".join(hide(text).split())
-        return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
-
-    def finds(self, body: bytes) -> bool:
-        """Return whether the body of an answer holds the key, if that has `LEAST` characters or more."""
-        return bool(self._raw) and (self._holds(body) or (bool(_ESCAPED.search(body)) and self._holds(_plainly(body))))
-
-    def _holds(self, body: bytes) -> bool:
-        return any(form in body for form in self._raw)
-
-
-def _plainly(body: bytes) -> bytes:
-    """Return JSON text with its escapes of printable ASCII characters resolved, which a key could hide behind."""
-    return _ESCAPED.sub(lambda found: b"/" if found[1] is None else bytes([int(found[1], 16)]), body)
 
 
 def read_problem(body: bytes) -> Problem | None:
@@ -205,59 +148,3 @@ def explain_unreadable(reply: Reply, where: str, model: str, scrub: Scrubber) ->
     return TransientError(
         f"{where} sent JSON that is not an answer ({len(reply.body)} bytes).", code="endpoint.no-answer"
     )
-
-
-def read_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the waiting time that an endpoint gives, in seconds; None if it gives none.
-
-    Looked for in this order: `retry-after-ms`, `retry-after` (seconds or an HTTP date), the longest
-    `x-ratelimit-reset-*` of a limit that is used up (or that does not say how much is left).
-    """
-    if (exact := _number(headers.get("retry-after-ms"))) is not None:
-        return exact / 1000
-    if (named := headers.get("retry-after")) is not None:
-        seconds = _number(named)
-        return seconds if seconds is not None else _until(named)
-    resets = [
-        span
-        for what in ("requests", "tokens")
-        if (_number(headers.get(f"x-ratelimit-remaining-{what}")) or 0.0) < 1
-        and (span := _span(headers.get(f"x-ratelimit-reset-{what}"))) is not None
-    ]
-    return max(resets, default=None)
-
-
-def read_room(headers: Mapping[str, str]) -> Room | None:
-    """Return the rate limit that an endpoint reports with an answer; None if it reports none."""
-    remaining = _number(headers.get("x-ratelimit-remaining-requests"))
-    reset = _span(headers.get("x-ratelimit-reset-requests")) if remaining is not None else None
-    if remaining is None or reset is None:
-        return None
-    return Room(
-        remaining=remaining, reset_seconds=reset, limit=_number(headers.get("x-ratelimit-limit-requests")) or None
-    )
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return max(0.0, value) if math.isfinite(value) else None
-
-
-def _until(date: str) -> float | None:
-    try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return None
-
-
-def _span(text: str | None) -> float | None:
-    """Read `1.5s`, `6m0s`, `20ms`, or plain seconds."""
-    if (plain := _number(text)) is not None:
-        return plain
-    parts = _SPAN.findall(text or "")
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        return None
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)

@@ -1,0 +1,112 @@
+"""Who asks OpenAI, and two ways to send it: `LeanWire` with the API's headers, and `SdkWire`, the package's stack.
+
+Both end in the same `Reply` or the same `ModelError`. The lean one leaves out what the package does per call: building
+a request object, walking pydantic models, telemetry headers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from ...core.contracts.errors import ModelError
+from ...core.contracts.version import VERSION
+from ..endpoint.failures import explain_cut, late
+from ..endpoint.scrub import Scrubber
+from ..endpoint.wire import Endpoint, LargeError, LeanWire, Reply, Wire, too_large, within
+
+if TYPE_CHECKING:
+    import httpx2
+    from openai import AsyncOpenAI
+
+
+class Account(NamedTuple):
+    """Who asks."""
+
+    key: str | None
+    organization: str | None
+    project: str | None
+
+    def __repr__(self) -> str:
+        """Show nothing of the key."""
+        return "Account()"
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request, as the API has them."""
+        given = {
+            "Authorization": f"Bearer {self.key}" if self.key is not None else None,
+            "OpenAI-Organization": self.organization or os.environ.get("OPENAI_ORG_ID"),
+            "OpenAI-Project": self.project or os.environ.get("OPENAI_PROJECT_ID"),
+        }
+        own = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": f"prejudge/{VERSION}"}
+        return own | {name: value for name, value in given.items() if value}
+
+
+def make_wire(endpoint: Endpoint, transport: str, scrub: Scrubber, account: Account) -> Wire:
+    """Return the way to an endpoint."""
+    return SdkWire(endpoint, scrub, account) if transport == "sdk" else LeanWire(endpoint, scrub)
+
+
+def make_client(endpoint: Endpoint, account: Account, client: httpx2.AsyncClient) -> AsyncOpenAI:
+    """Return the package's client for an endpoint, with its retries off. Without a key it holds a placeholder."""
+    from openai import AsyncOpenAI
+
+    return AsyncOpenAI(
+        api_key=account.key or "none",
+        base_url=endpoint.address,
+        organization=account.organization,
+        project=account.project,
+        timeout=endpoint.timeout_seconds,
+        max_retries=0,
+        http_client=client,
+    )
+
+
+class SdkWire:
+    """The openai package's own stack on its default transport."""
+
+    def __init__(self, endpoint: Endpoint, scrub: Scrubber, account: Account) -> None:
+        import httpx2
+        from openai import DefaultAsyncHttpxClient, Omit
+
+        limits = httpx2.Limits(
+            max_connections=endpoint.connections, max_keepalive_connections=endpoint.connections, keepalive_expiry=60
+        )
+        hooks = {"response": [self._read]}
+        client = DefaultAsyncHttpxClient(limits=limits, follow_redirects=False, event_hooks=hooks)
+        self._client, self._endpoint = make_client(endpoint, account, client), endpoint
+        self._where, self._seconds, self._scrub = endpoint.where, endpoint.timeout_seconds, scrub
+        self._options: Any = {} if account.key is not None else {"headers": {"Authorization": Omit()}}
+
+    async def post(self, path: str, body: bytes) -> Reply:
+        """Send a body; see `Wire`."""
+        import httpx2
+        from openai import APIConnectionError, APIStatusError, APITimeoutError
+
+        failure: ModelError | None = None
+        try:
+            async with asyncio.timeout(self._seconds):
+                response = await self._client.post(path, cast_to=httpx2.Response, content=body, options=self._options)
+        except APIStatusError as error:
+            response = error.response
+        except (TimeoutError, APITimeoutError):
+            failure = late(self._where, self._seconds)
+        except APIConnectionError as error:
+            failure = explain_cut(error.__cause__ or error, self._where, self._scrub)
+        except LargeError:
+            failure = too_large(self._endpoint, path)
+        # Raised out here, so that no foreign error with its request and headers hangs on to it.
+        if failure is not None:
+            raise failure
+        return Reply(response.status_code, response.headers, response.content)
+
+    async def _read(self, response: httpx2.Response) -> None:
+        """Read a reply before the package does, which would read one of any size."""
+        path = response.request.url.path.removeprefix(urlsplit(self._endpoint.address).path)
+        response._content = await within(self._endpoint.most(path), response.aiter_bytes())
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
