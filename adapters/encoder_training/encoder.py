@@ -10,6 +10,7 @@ from ...core.contracts.errors import ModelLoadError
 from ..hf.encoder.files import MODULES, EncoderSource, Module, find_encoder
 from ..hf.encoder.model import Encoder, count_tokens, load_encoder
 from ..hf.files import find_source
+from ..hf.loading import Loading
 from .data import Floats, Texts
 from .settings import Pooling
 
@@ -36,7 +37,7 @@ def open_encoder(source: EncoderSource, texts: Texts, device: str, pooling: Pool
     Raises:
         ModelLoadError: it cannot be loaded, or a text is too long for it.
     """
-    encoder = load_encoder(source, "float32", device, None)
+    encoder = load_encoder(source, Loading(device=device), None)
     most = encoder.max_tokens
     for text, length in zip(texts, count_tokens(encoder, texts.tolist()) or (), strict=False):
         if most is not None and length > most:

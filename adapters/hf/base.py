@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Generic, Protocol, TypeVar
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -12,12 +13,15 @@ from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import Scalar
 from ..shared.threaded import ThreadedAdapter
-from ..shared.torch import DType, choose_device, release_memory
+from ..shared.torch import DType, choose_device, float32_products, release_memory
 from .files import Source, find_source
 from .load import Kind, check_kind
+from .loading import Attention, Loading, Placing, loading_settings, plan_loading
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 E = TypeVar("E")
+Q = TypeVar("Q")
+R = TypeVar("R")
 
 
 class HFOptions(Options, frozen=True, kw_only=True):
@@ -27,10 +31,26 @@ class HFOptions(Options, frozen=True, kw_only=True):
     """A directory, or a name on the Hugging Face hub."""
     revision: str | None = None
     """Branch, tag or commit of a hub name; None takes the main branch. The resolved commit is recorded."""
-    dtype: DType = "float32"
-    """Precision of weights and activations: `float32`, `bfloat16`, `float16`. Probabilities: float32 or better."""
+    dtype: DType | Literal["auto"] = "float32"
+    """Precision of weights and activations: `float32`, `bfloat16`, `float16`; `auto` takes that of the checkpoint's
+    configuration. Probabilities: float32 or better."""
+    tf32: bool = False
+    """Let CUDA multiply float32 matrices in TF32: faster, about three significant digits."""
     device: str = "auto"
     """`cuda`, `cuda:1`, `mps`, `cpu`; `auto` takes the first that is available."""
+    device_map: Placing | None = None
+    """Spread the layers over all devices, by accelerate: `auto`, `balanced`, `balanced_low_0`, `sequential`."""
+    attention: Attention | None = None
+    """Attention of Transformers: `eager`, `sdpa`, `flash_attention_2`, ...; None takes the model's default."""
+    quantization: dict[str, Any] = {}
+    """Quantise the weights when they load, as Transformers writes it: {quant_method = "bitsandbytes", load_in_8bit =
+    true}. Checkpoints that are quantised already (GPTQ, AWQ, FP8 ...) need no setting."""
+    peft: str | None = None
+    """A PEFT adapter, such as LoRA weights, put into the model: a directory or a hub name."""
+    peft_revision: str | None = None
+    """Branch, tag or commit of the PEFT adapter's hub name."""
+    compile: bool = False
+    """Compile the model with torch.compile: pays off in long runs on a GPU."""
     token_budget: Positive | None = None
     """Maximum tokens per forward pass: limits memory, changes no answer. None takes the device's default."""
     batch_items: Positive = 256
@@ -53,6 +73,10 @@ class Pinned(Protocol):
     @property
     def digest(self) -> str:
         """Digest or commit that identifies the files."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What config.json says."""
 
 
 class Naming(msgspec.Struct, frozen=True):
@@ -80,20 +104,33 @@ class HFAdapter(ThreadedAdapter, Generic[E]):
     """Base of the adapters on Transformers. A subclass calls `_open` once, and writes `_load` for its engine `E`."""
 
     _options: HFOptions
+    _loading: Loading
     _engine: E | None = None
 
     def _open(self, naming: Naming, options: HFOptions, source: Pinned, settings: Mapping[str, Scalar]) -> None:
         """Set identity and limits, and start the thread; `settings` go into the adapter's identity."""
         self._options = options
+        self._loading = plan_loading(options, source.config, source.name)
         self.identity = Identity(
             adapter=naming.adapter,
             version=naming.version,
             model=source.name,
             digest=source.digest,
-            settings={"dtype": options.dtype, "trust_remote_code": options.trust_remote_code, **settings},
+            settings={
+                **loading_settings(options, self._loading, source.config),
+                "trust_remote_code": options.trust_remote_code,
+                **settings,
+            },
         )
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
         self._start(naming.adapter)
+
+    async def _run(self, call: Callable[[Sequence[Q], threading.Event], list[R]], requests: Sequence[Q]) -> list[R]:
+        def run(asked: Sequence[Q], stop: threading.Event) -> list[R]:
+            with float32_products(choose_device(self._options.device), tf32=self._options.tf32):
+                return call(asked, stop)
+
+        return await super()._run(run, requests)
 
     def _ready(self) -> E:
         """Return the engine, loading it at the first call. Runs in the thread."""

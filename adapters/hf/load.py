@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.contracts.errors import ModelLoadError
-from ..shared.torch import DType
 from .files import Source
 from .hub import one_line
+from .loading import Loading, load_arguments, package_errors, settle
 
 LOG = logging.getLogger(__name__)
 _NAMES = {
@@ -93,32 +93,38 @@ def check_fast(tokenizer: Any, source: Source) -> None:
         )
 
 
-def load_weights(folder: Path, source: Source, dtype: DType, loader: str, what: str) -> Any:
-    """Load a model whole, for evaluation, on the processor.
+def load_weights(folder: Path, source: Source, loading: Loading, device: str, loader: str, what: str) -> Any:
+    """Load a model whole, for evaluation, onto its device.
 
     Args:
         folder: Where its files are.
         source: How they may be read.
-        dtype: Precision of the weights.
+        loading: How to load them.
+        device: Where inputs go, and the weights unless a map spreads them.
         loader: The auto class of Transformers, such as `AutoModelForMaskedLM`.
         what: What that loads, in words for a message: `a masked language model`.
 
     Raises:
-        ModelLoadError: the model is of another kind, or weights are broken or missing.
+        ModelLoadError: the model is of another kind, weights are broken or missing, or a package for them is.
     """
     import torch
     import transformers
 
-    LOG.info("loading the weights of %s from %s as %s", source.name, folder, dtype)
+    LOG.info("loading the weights of %s from %s as %s", source.name, folder, loading.dtype)
+    arguments = load_arguments(loading, device)
     try:
-        model, info = getattr(transformers, loader).from_pretrained(
-            str(folder),
-            **{dtype_name(): getattr(torch, dtype)},
-            use_safetensors=None if source.allow_pickle else True,
-            trust_remote_code=source.trust_remote_code,
-            local_files_only=True,
-            output_loading_info=True,
-        )
+        with package_errors(f"loading {source.name!r}"):
+            model, info = getattr(transformers, loader).from_pretrained(
+                str(folder),
+                **{dtype_name(): getattr(torch, loading.dtype)},
+                use_safetensors=None if source.allow_pickle else True,
+                trust_remote_code=source.trust_remote_code,
+                local_files_only=True,
+                output_loading_info=True,
+                **arguments,
+            )
+    except ModelLoadError:
+        raise
     # A configuration of another kind is a ValueError; broken weights raise whatever their reader raises.
     except Exception as error:
         raise ModelLoadError(
@@ -131,7 +137,7 @@ def load_weights(folder: Path, source: Source, dtype: DType, loader: str, what: 
             f"Give a checkpoint that was saved as {what}, head included.",
             code="model.weights-missing",
         )
-    return model.eval()
+    return settle(model, loading, device)
 
 
 def most_tokens(model: Any, tokenizer: Any) -> int | None:

@@ -18,6 +18,9 @@ BUDGET, BUDGET_CPU = 65_536, 8_192
 """Default number of tokens of one pass and its cache."""
 T = TypeVar("T")
 _LOADING = threading.Lock()
+_TURN = threading.Condition()
+_HOLDERS: dict[bool, int] = {False: 0, True: 0}
+"""Calls in progress on CUDA, with and without TF32."""
 
 
 class Stopped(Exception):
@@ -73,6 +76,30 @@ def quiet_loading() -> Iterator[None]:
             chatter.set_verbosity(level)
             if bars:
                 chatter.enable_progress_bar()
+
+
+@contextmanager
+def float32_products(device: str, *, tf32: bool) -> Iterator[None]:
+    """Let CUDA multiply float32 matrices exactly, or in TF32, while a call lasts.
+
+    Torch has one switch for the process, so models that want it differently take turns. Its default lets convolutions
+    use TF32, which float32 is not to mean here.
+    """
+    import torch
+
+    if not device.startswith("cuda"):
+        yield
+        return
+    with _TURN:
+        _TURN.wait_for(lambda: not _HOLDERS[not tf32])
+        _HOLDERS[tf32] += 1
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+    try:
+        yield
+    finally:
+        with _TURN:
+            _HOLDERS[tf32] -= 1
+            _TURN.notify_all()
 
 
 def is_out_of_memory(error: BaseException) -> bool:

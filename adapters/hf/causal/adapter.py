@@ -27,6 +27,7 @@ from ...shared.sampling import Defaults, answer_length, choose
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, check_known, not_finite, open_source, too_large
 from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
+from ..loading import compile_model
 from ..text import Encoder, Row
 from .decoder import Decoder, Task, Written
 from .model import CAUSAL, Loaded, load_causal
@@ -207,14 +208,15 @@ class HFCausal(HFAdapter[_Engine]):
         return mark_refusal(answer, rule=self._options.refusal_rule)
 
     def _not_finite(self) -> PermanentError:
-        return not_finite("log-probabilities that are", self.identity.model, self._options.dtype)
+        return not_finite("log-probabilities that are", self.identity.model, self._loading.dtype)
 
     def _load(self) -> _Engine:
         options = self._options
-        loaded = load_causal(self._source, options.dtype, options.device)
+        loaded = load_causal(self._source, self._loading)
         scorer = CausalScorer(loaded.head, options.token_budget)
         ends = end_tokens(loaded.head.model, loaded.tokenizer)
         decoder = Decoder(loaded.head, ends, options.token_budget, caches=scorer.shares)
+        compile_model(loaded.head.model, self._loading)
         return _Engine(
             loaded, Encoder(loaded.tokenizer), scorer, decoder, sampling_defaults(read_settings(self._source))
         )

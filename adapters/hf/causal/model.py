@@ -7,9 +7,10 @@ import inspect
 from typing import Any, NamedTuple
 
 from ....core.contracts.errors import ModelLoadError
-from ...shared.torch import BUDGET, BUDGET_CPU, DType, agree, choose_device, quiet_loading
+from ...shared.torch import BUDGET, BUDGET_CPU, agree, choose_device, quiet_loading
 from ..files import Source, fetch
 from ..load import Kind, load_tokenizer, load_weights, most_tokens
+from ..loading import Loading
 
 MAX_LOGITS, MAX_LOGITS_CPU = 1 << 27, 1 << 23
 """Most logits of one pass, so that a large vocabulary does not undo the token budget."""
@@ -36,17 +37,17 @@ class Loaded(NamedTuple):
     """Number of input embeddings."""
 
 
-def load_causal(source: Source, dtype: DType, device: str) -> Loaded:
+def load_causal(source: Source, loading: Loading) -> Loaded:
     """Load weights and tokenizer.
 
     Raises:
         ModelLoadError: not a causal model, missing weights, no fast tokenizer, no such device.
     """
-    chosen = choose_device(device)
+    chosen = choose_device(loading.device)
     with quiet_loading():
         folder = fetch(source)
         tokenizer = load_tokenizer(folder, source)
-        model = load_weights(folder, source, dtype, CAUSAL.loader, f"a {CAUSAL.what}").to(chosen)
+        model = load_weights(folder, source, loading, chosen, CAUSAL.loader, f"a {CAUSAL.what}")
     vocabulary = model.get_input_embeddings().num_embeddings
     head = Head(model, vocabulary)
     if not head.is_causal():
@@ -143,7 +144,7 @@ class Head:
     def _cut(self, module: Any, inputs: Any) -> Any:
         if self._wanted is None:
             return None
-        return (inputs[0].flatten(0, 1)[self._wanted].unsqueeze(0), *inputs[1:])
+        return (inputs[0].flatten(0, 1)[self._wanted.to(inputs[0].device)].unsqueeze(0), *inputs[1:])
 
 
 def take_rows(past: Any, rows: Any) -> Any:

@@ -13,6 +13,7 @@ from ....core.contracts.errors import ModelError
 from ....core.contracts.records import Classification, Classify, Usage
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, not_finite, open_source, too_large
+from ..loading import compile_model
 from .labels import CLASSIFIER, choose_activation
 from .model import Classifier, load_classifier
 from .passes import Row
@@ -86,7 +87,7 @@ class HFClassifier(HFAdapter[_Engine]):
         if row is None:
             return too_large(f"a text of {len(text.ids)} tokens")
         if not np.isfinite(row).all():
-            return not_finite("probabilities that are", self.identity.model, self._options.dtype)
+            return not_finite("probabilities that are", self.identity.model, self._loading.dtype)
         return Classification(
             probabilities=dict(zip(classifier.labels, row.tolist(), strict=True)),
             usage=Usage(input_tokens=len(text.ids)),
@@ -94,5 +95,6 @@ class HFClassifier(HFAdapter[_Engine]):
 
     def _load(self) -> _Engine:
         options = self._options
-        classifier = load_classifier(self._source, options.dtype, options.device)
+        classifier = load_classifier(self._source, self._loading)
+        compile_model(classifier.model, self._loading)
         return _Engine(classifier, ClassifierScorer(classifier, self._activation, options.token_budget))

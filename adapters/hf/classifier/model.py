@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any, NamedTuple
 
-from ...shared.torch import DType, choose_device, quiet_loading
+from ...shared.torch import choose_device, quiet_loading
 from ..files import Source, fetch
 from ..load import load_tokenizer, load_weights, most_tokens
+from ..loading import Loading
 from .labels import CLASSIFIER, read_labels
 
 
@@ -27,20 +28,20 @@ class Classifier(NamedTuple):
     """Number of token types the model knows; 0 if it takes none, None if it takes any."""
 
 
-def load_classifier(source: Source, dtype: DType, device: str) -> Classifier:
+def load_classifier(source: Source, loading: Loading) -> Classifier:
     """Load weights and tokenizer.
 
     Raises:
         ModelLoadError: no classification head, missing weights, unusable tokenizer or labels, no such device.
     """
-    chosen = choose_device(device)
+    chosen = choose_device(loading.device)
     with quiet_loading():
         folder = fetch(source)
         tokenizer = load_tokenizer(folder, source)
-        model = load_weights(folder, source, dtype, CLASSIFIER.loader, f"a {CLASSIFIER.what}")
+        model = load_weights(folder, source, loading, chosen, CLASSIFIER.loader, f"a {CLASSIFIER.what}")
     labels = read_labels(model.config.id2label, source.name)
     return Classifier(
-        model=model.to(chosen),
+        model=model,
         tokenizer=tokenizer,
         device=chosen,
         labels=labels,

@@ -15,6 +15,7 @@ from ....core.contracts.records import Embed, Embedding, Scalar, Usage
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, not_finite, too_large
 from ..classifier.passes import Row
+from ..loading import compile_model
 from .files import find_encoder
 from .model import Encoder, EncoderScorer, check_prompt, count_tokens, load_encoder
 
@@ -103,7 +104,7 @@ class HFEncoder(HFAdapter[_Engine]):
         if vector is None:
             return too_large("this text")
         if not np.isfinite(vector).all():
-            return not_finite("a vector that is", self.identity.model, self._options.dtype)
+            return not_finite("a vector that is", self.identity.model, self._loading.dtype)
         if self._options.normalize:
             norm = float(np.linalg.norm(vector))
             if norm == 0:
@@ -116,7 +117,8 @@ class HFEncoder(HFAdapter[_Engine]):
 
     def _load(self) -> _Engine:
         options = self._options
-        encoder = load_encoder(self._source, options.dtype, options.device, options.prompt_name)
+        encoder = load_encoder(self._source, self._loading, options.prompt_name)
+        compile_model(getattr(encoder.model[0], "auto_model", encoder.model), self._loading)
         return _Engine(encoder, EncoderScorer(encoder, options.token_budget))
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ....core.contracts.errors import ModelLoadError
-from ..files import digest_files, model_files
-from ..hub import download, one_line, pin_file
+from ..files import CONFIG, digest_files, model_files, read_config
+from ..hub import download, download_file, one_line, pin_file
 
 MODULES = "modules.json"
 SETTINGS = "config_sentence_transformers.json"
@@ -47,6 +47,8 @@ class EncoderSource(msgspec.Struct, frozen=True):
     """Prompts by name; None if they are not known before the model is fetched."""
     allow_pickle: bool = False
     trust_remote_code: bool = False
+    config: dict[str, Any] = {}
+    """What the config.json of its Transformer says; empty if it has none."""
 
 
 def find_encoder(
@@ -62,7 +64,8 @@ def find_encoder(
     if not folder.is_dir():
         path = pin_file(model, revision, MODULES)
         modules = _read_modules(path, model, trust_remote_code)
-        return EncoderSource(model, path.parent.name, modules, None, None, allow_pickle, trust_remote_code)
+        config = _config(modules, lambda name: download_file(model, path.parent.name, name))
+        return EncoderSource(model, path.parent.name, modules, None, None, allow_pickle, trust_remote_code, config)
     if revision is not None:
         raise ModelLoadError(
             f"revision {revision!r} is given for the directory {model!r}; remove it: only hub names have one.",
@@ -75,8 +78,9 @@ def find_encoder(
             code="model.kind",
         )
     modules = _read_modules(folder / MODULES, model, trust_remote_code)
+    config = _config(modules, lambda name: folder / name)
     source = EncoderSource(
-        folder.resolve().name, "", modules, folder, read_prompts(folder), allow_pickle, trust_remote_code
+        folder.resolve().name, "", modules, folder, read_prompts(folder), allow_pickle, trust_remote_code, config
     )
     return msgspec.structs.replace(source, digest=_digest(folder, encoder_files(folder, source)))
 
@@ -161,6 +165,12 @@ def read_prompts(folder: Path) -> dict[str, str]:
             f"cannot read {SETTINGS} of {folder.name!r}: {one_line(error)}", code="model.config"
         ) from error
     return dict(settings.get("prompts") or {}) if isinstance(settings, dict) else {}
+
+
+def _config(modules: tuple[Module, ...], find: Callable[[str], Path | None]) -> dict[str, Any]:
+    place = next((module.path for module in modules if module.type.endswith(".Transformer")), None)
+    path = None if place is None else find(f"{place}/{CONFIG}".lstrip("/"))
+    return read_config(path) if path is not None and path.is_file() else {}
 
 
 def _digest(folder: Path, files: Iterable[Path]) -> str:

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ....core.contracts.errors import ModelLoadError
-from ...shared.torch import DType, choose_device, quiet_loading
+from ...shared.torch import choose_device, quiet_loading
 from ..classifier.passes import Passes, Row
 from ..hub import one_line
 from ..load import dtype_name, truly_missing
+from ..loading import Loading, load_arguments, package_errors, settle
 from .files import EncoderSource, fetch_encoder, read_prompts
 
 
@@ -29,21 +30,21 @@ class Encoder(NamedTuple):
     """Longest text in tokens, prompt and special ones included; None if the model names no limit."""
 
 
-def load_encoder(source: EncoderSource, dtype: DType, device: str, prompt_name: str | None) -> Encoder:
+def load_encoder(source: EncoderSource, loading: Loading, prompt_name: str | None) -> Encoder:
     """Load all modules.
 
     Raises:
         ModelLoadError: a module cannot be loaded, weights are missing, no such prompt, no such device.
     """
-    chosen = choose_device(device)
+    chosen = choose_device(loading.device)
     with quiet_loading():
         folder = fetch_encoder(source)
-        model = _load(folder, source, dtype)
+        model = _load(folder, source, loading, chosen)
     check_prompt(prompt_name, read_prompts(folder), source.name)
     named = prompt_name or model.default_prompt_name
     limit = model.max_seq_length
     return Encoder(
-        model=model.eval().to(chosen),
+        model=model,
         device=chosen,
         prompt=model.prompts[named] if named else "",
         # Tokenizers without a limit of their own say 1e30, or infinity.
@@ -111,21 +112,27 @@ class EncoderScorer:
         return values
 
 
-def _load(folder: Path, source: EncoderSource, dtype: DType) -> Any:
+def _load(folder: Path, source: EncoderSource, loading: Loading, device: str) -> Any:
     import torch
 
+    dtype = getattr(torch, loading.dtype)
+    settings = {dtype_name(): dtype, "use_safetensors": None if source.allow_pickle else True}
+    settings |= load_arguments(loading, device)
     try:
         from sentence_transformers import SentenceTransformer
 
-        settings = {dtype_name(): getattr(torch, dtype), "use_safetensors": None if source.allow_pickle else True}
-        model = SentenceTransformer(
-            str(folder),
-            device="cpu",
-            trust_remote_code=source.trust_remote_code,
-            local_files_only=True,
-            model_kwargs=dict(settings),
-        ).to(getattr(torch, dtype))
+        with package_errors(f"loading {source.name!r}"):
+            model = SentenceTransformer(
+                str(folder),
+                device="cpu",
+                trust_remote_code=source.trust_remote_code,
+                local_files_only=True,
+                model_kwargs=dict(settings),
+            )
         lacking = _lacking(model, folder, source, settings)
+        _settle_all(model, loading, device, dtype)
+    except ModelLoadError:
+        raise
     # Every module has a reader of its own, and each fails in its own way.
     except Exception as error:
         raise ModelLoadError(
@@ -139,6 +146,16 @@ def _load(folder: Path, source: EncoderSource, dtype: DType) -> Any:
             code="model.weights-missing",
         )
     return model
+
+
+def _settle_all(model: Any, loading: Loading, device: str, dtype: Any) -> None:
+    """Put the modules onto the device: the Transformer as it was loaded, the others in the same precision."""
+    inner = getattr(model[0], "auto_model", None)
+    if inner is not None:
+        settle(inner, loading, device)
+    for module in model if inner is None else list(model)[1:]:
+        module.to(device=device, dtype=dtype)
+    model.eval()
 
 
 def _lacking(model: Any, folder: Path, source: EncoderSource, settings: dict[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from ....core.contracts.errors import ModelError, PermanentError
 from ....core.contracts.records import Embed, Embedding, PseudoLikelihood, TokenScores, Usage
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, check_known, not_finite, open_source, too_large
+from ..loading import compile_model
 from .model import MASKED, Loaded, Vector, encode, load_masked, mean_states
 from .pll import Sentence, Tokens, plan_sentence
 from .scorer import MaskedScorer, Values
@@ -82,7 +83,7 @@ class HFMasked(HFAdapter[_Engine]):
 
     def _vector(self, values: Vector, tokens: Tokens) -> Embedding | ModelError:
         if not np.isfinite(values).all():
-            return not_finite("a vector that is", self.identity.model, self._options.dtype)
+            return not_finite("a vector that is", self.identity.model, self._loading.dtype)
         return Embedding(vector=tuple(values.tolist()), usage=Usage(input_tokens=len(tokens.ids)))
 
     def _misfit(self, tokens: Tokens, loaded: Loaded) -> PermanentError | None:
@@ -118,7 +119,7 @@ class HFMasked(HFAdapter[_Engine]):
         if values is None:
             return too_large(f"one copy of a text of {len(sentence.ids)} tokens")
         if not np.isfinite(values).all():
-            return not_finite("log-probabilities that are", self.identity.model, self._options.dtype)
+            return not_finite("log-probabilities that are", self.identity.model, self._loading.dtype)
         scores = tuple(values.tolist())
         return TokenScores(
             log_probability=math.fsum(scores),
@@ -128,6 +129,8 @@ class HFMasked(HFAdapter[_Engine]):
         )
 
     def _load(self) -> _Engine:
-        loaded = load_masked(self._source, self._options.dtype, self._options.device)
+        loaded = load_masked(self._source, self._loading)
         tokenizer, budget = loaded.tokenizer, self._options.token_budget
-        return _Engine(loaded, MaskedScorer(loaded.model, tokenizer.mask_token_id, tokenizer.pad_token_id, budget))
+        scorer = MaskedScorer(loaded.model, tokenizer.mask_token_id, tokenizer.pad_token_id, budget)
+        compile_model(loaded.model, self._loading)
+        return _Engine(loaded, scorer)

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ....core.contracts.errors import ModelLoadError
-from ...shared.torch import DType, choose_device, quiet_loading
+from ...shared.torch import choose_device, quiet_loading
 from ..files import Source, fetch
 from ..load import Kind, load_tokenizer, load_weights, most_tokens
+from ..loading import Loading
 from .pll import Tokens
 
 Vector = npt.NDArray[np.float32]
@@ -41,13 +42,13 @@ class Loaded(NamedTuple):
     """Number of input embeddings."""
 
 
-def load_masked(source: Source, dtype: DType, device: str) -> Loaded:
+def load_masked(source: Source, loading: Loading) -> Loaded:
     """Load weights and tokenizer.
 
     Raises:
         ModelLoadError: no masked-LM head, missing weights, no fast tokenizer, no mask token, no such device.
     """
-    chosen = choose_device(device)
+    chosen = choose_device(loading.device)
     with quiet_loading():
         folder = fetch(source)
         tokenizer = load_tokenizer(folder, source)
@@ -55,7 +56,7 @@ def load_masked(source: Source, dtype: DType, device: str) -> Loaded:
             raise ModelLoadError(
                 f"the tokenizer of {source.name!r} has no mask token, so nothing can be masked.", code="model.tokenizer"
             )
-        model = load_weights(folder, source, dtype, MASKED.loader, f"a {MASKED.what}").to(chosen)
+        model = load_weights(folder, source, loading, chosen, MASKED.loader, f"a {MASKED.what}")
     vocabulary = model.get_input_embeddings().num_embeddings
     if tokenizer.mask_token_id >= vocabulary:
         raise ModelLoadError(

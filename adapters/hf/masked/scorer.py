@@ -194,7 +194,7 @@ class MaskedScorer:
         """Keep one position per row: [row, token, width] to [row, 1, width]."""
         import torch
 
-        return hidden[torch.arange(len(hidden), device=hidden.device), self._position].unsqueeze(1)
+        return hidden[torch.arange(len(hidden), device=hidden.device), self._position.to(hidden.device)].unsqueeze(1)
 
     def _trial(self) -> tuple[Any, Any]:
         """Return two rows of differing tokens and a position in each."""

@@ -18,6 +18,7 @@ from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, not_finite, open_source
 from ..load import Kind
+from ..loading import compile_model
 from .answers import Wish
 from .engine import Asked, Engine
 from .groups import Held, Work, by_image
@@ -133,16 +134,18 @@ class HFVLM(HFAdapter[_Model]):
 
     def _likelihoods(self, rows: Sequence[TokenScores], overlap: int) -> Likelihoods | ModelError:
         if not all(math.isfinite(row.log_probability) for row in rows):
-            return not_finite("log-probabilities that are", self.identity.model, self._options.dtype)
+            return not_finite("log-probabilities that are", self.identity.model, self._loading.dtype)
         usage = Usage(input_tokens=sum(row.usage.input_tokens for row in rows))
         return Likelihoods(scores=tuple(rows), overlap=overlap, usage=usage)
 
     def _load(self) -> _Model:
         options = self._options
-        loaded = load_vlm(self._source, self._template, options.dtype, options.device)._replace(
+        loaded = load_vlm(self._source, self._template, self._loading)._replace(
             answer_room=options.answer_room, think_tags=options.think_tags, arguments=options.chat_template_kwargs
         )
-        return _Model(loaded, Engine(loaded, can_share(loaded, self._source.name), options.token_budget))
+        engine = Engine(loaded, can_share(loaded, self._source.name), options.token_budget)
+        compile_model(loaded.model, self._loading)
+        return _Model(loaded, engine)
 
 
 def _token_scores(asked: Asked, values: Sequence[float]) -> TokenScores:

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from ....core.contracts.errors import ModelLoadError
 from ...shared.reasoning import Tags
 from ...shared.sampling import Defaults
-from ...shared.torch import DType, choose_device, quiet_loading
+from ...shared.torch import choose_device, quiet_loading
 from ..files import Source, fetch, find_file
 from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
 from ..hub import one_line
 from ..load import check_fast, load_weights
+from ..loading import Loading
 from ..text import Encoder
 
 MAX_TOKENS = 256
@@ -97,18 +98,18 @@ def find_template(source: Source) -> str:
     )
 
 
-def load_vlm(source: Source, template: str, dtype: DType, device: str) -> Loaded:
+def load_vlm(source: Source, template: str, loading: Loading) -> Loaded:
     """Load weights and processor.
 
     Raises:
         ModelLoadError: no image-text-to-text model, missing weights, no usable processor, no such device.
     """
-    chosen = choose_device(device)
+    chosen = choose_device(loading.device)
     with quiet_loading():
         folder = fetch(source)
         processor = _load_processor(str(folder), source)
         what = "a vision-language model"
-        model = load_weights(folder, source, dtype, "AutoModelForImageTextToText", what).to(chosen)
+        model = load_weights(folder, source, loading, chosen, "AutoModelForImageTextToText", what)
     limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     token = getattr(model.config, "image_token_id", None)
     if token is None:

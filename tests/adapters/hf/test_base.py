@@ -50,6 +50,7 @@ OTHERS = [
 class Pinned(msgspec.Struct):
     name: str
     digest: str
+    config: dict[str, object] = {}
 
 
 class Fragile(HFAdapter[list[int]]):

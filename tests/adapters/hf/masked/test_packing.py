@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from prejudge.adapters.hf.files import find_source
+from prejudge.adapters.hf.loading import Loading
 from prejudge.adapters.hf.masked.model import encode, load_masked
 from prejudge.adapters.hf.masked.pll import plan_sentence
 from prejudge.adapters.hf.masked.scorer import MaskedScorer
@@ -12,7 +13,7 @@ FAMILIES = ("bert", "roberta", "distilbert", "albert", "electra", "modernbert", 
 
 
 def prepare(folder, texts, budget):
-    loaded = load_masked(find_source(str(folder)), "float32", "cpu")
+    loaded = load_masked(find_source(str(folder)), Loading(device="cpu"))
     tokens = encode(loaded.tokenizer, texts)
     plans = [plan_sentence(PseudoLikelihood(text=t), own, None) for t, own in zip(texts, tokens, strict=True)]
     scorer = MaskedScorer(loaded.model, loaded.tokenizer.mask_token_id, loaded.tokenizer.pad_token_id, budget)
