@@ -99,6 +99,7 @@ async def ask(url: str, seconds: float, changes: list[tuple[float, float]], tell
         for task in clients:
             task.cancel()
         await asyncio.gather(*clients, return_exceptions=True)
+        await scheduler.aclose()
         await ledger.aclose()
     await adapter.aclose()
     return describe(limiter.take())

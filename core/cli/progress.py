@@ -17,8 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
+from ..engine.counts import Counts
 from ..engine.progress import SCHEMA, Reading
-from ..engine.scheduler import Counts
 from .outlet import echo
 from .terminal import Outlet
 

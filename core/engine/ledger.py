@@ -13,7 +13,6 @@ from ..contracts.adapter import Identity, Worker
 from ..store import Failure, Found, NewExchange, NewTrial, Store
 from ..store.claims import Claimed
 from .claiming import RunClaims
-from .grouping import Grouped
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,7 +25,6 @@ class Ledger:
         self.store, self.run_id = store, run_id
         self._anew: dict[bytes, str] = {}
         self._thread = Worker("prejudge-store")
-        self._commits: Grouped[Sequence[NewExchange], dict[bytes, Found]] = Grouped(self._commit)
         self._claims = RunClaims(self._run, store)
 
     async def join(self) -> None:
@@ -70,7 +68,13 @@ class Ledger:
 
     async def add(self, rows: Sequence[NewExchange]) -> dict[bytes, Found]:
         """Commit answers; on return they are durable. Answers must not be counted before."""
-        return await self._commits.add(rows)
+        if not rows:
+            return {}
+        anew = {row.key: self._anew[row.key] for row in rows if row.key in self._anew} if self._anew else {}
+        found = await self._run(self.store.add_exchanges, rows, anew=anew)
+        for key in anew:
+            del self._anew[key]
+        return found
 
     async def fail(self, failures: Sequence[Failure]) -> None:
         """Record calls that failed."""
@@ -81,20 +85,11 @@ class Ledger:
         await self._run(self.store.add_trials, rows)
 
     async def aclose(self) -> None:
-        """Commit all remaining answers, and end the thread."""
+        """Release all claims, and end the thread."""
         try:
-            await self._commits.finish()
             await self._claims.aclose()
         finally:
             self._thread.close()
 
     async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._thread.run(call, *args, **kwargs)
-
-    async def _commit(self, parts: list[Sequence[NewExchange]]) -> list[dict[bytes, Found]]:
-        rows = [row for part in parts for row in part]
-        anew = {row.key: self._anew[row.key] for row in rows if row.key in self._anew}
-        found = await self._run(self.store.add_exchanges, rows, anew=anew)
-        for key in anew:
-            del self._anew[key]
-        return [{row.key: found[row.key] for row in part} for part in parts]

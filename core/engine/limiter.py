@@ -106,10 +106,16 @@ class Limiter:
 
     async def enter(self, requests: int) -> Ticket:
         """Wait for a slot and for the time of a call; always return the ticket with `leave`, also after an error."""
+        if (ticket := self.try_enter(requests)) is not None:
+            return ticket
+        async with self._turn:
+            await self._wait()
+            return self._let(requests)
+
+    def try_enter(self, requests: int) -> Ticket | None:
+        """Return the ticket of a call that need not wait; None if it has to."""
         if self._turn.locked() or self._busy >= self._slots or self._pace.wait(self._clock.now()) > 0:
-            async with self._turn:
-                await self._wait()
-                return self._let(requests)
+            return None
         return self._let(requests)
 
     @property

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from .scheduler import Counts
+from .counts import Counts
 
 SCHEMA = 1
 """Version of `as_record`; increased when a field is removed or changes its meaning."""

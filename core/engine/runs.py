@@ -31,7 +31,9 @@ from ..contracts.records import AnyResponse
 from ..contracts.words import counted
 from ..store import Found, NewTrial, Store, get_run, renewed_answers, trial_counts
 from ..store.bulk import batched
+from .asking import Keyed
 from .budget import Budget, Caps, ensure_priced
+from .counts import Counts
 from .ledger import Ledger
 from .limiter import Limiters, describe
 from .manifest import (
@@ -49,7 +51,7 @@ from .observations import observe_stage
 from .progress import Progress, Silent
 from .reading import First, Outcome, outcomes_of, read_answer
 from .retry import LONGEST_SECONDS, RetryPolicy
-from .scheduler import Counts, Keyed, Mode, Scheduler
+from .scheduler import Mode, Scheduler
 from .wall import Wall
 
 WINDOW = 4096
@@ -251,6 +253,7 @@ class _Run:
             await self._keep_images(stage, adapter, ledger)
             await self._windows(stage, scheduler)
         finally:
+            await scheduler.aclose()
             now = StageRecord(planned, _record(scheduler.counts), describe(limiter.take()))
             self.records[stage.name] = add_up(self.recorded, stage.name, now)
             self.called |= any(now.counts[name] for name in ("asked", "failed", "retried"))

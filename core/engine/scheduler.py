@@ -1,7 +1,8 @@
 """`Scheduler`: from requests to committed answers, for one model.
 
 Each key is asked once, however many trials need it (single-flight). Stored answers are not requested again. Requests
-are batched by length; a call in flight holds a slot, a waiting call does not. An answer counts only when committed.
+are batched by length, and sent by as many workers as the model has slots: a call in flight holds a slot, a waiting call
+and a commit do not. An answer counts only when committed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -16,23 +18,18 @@ from typing import Literal, NamedTuple
 from ..catalogue.prices import Prices
 from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.canonical import encode, encode_response, request_key
-from ..contracts.errors import (
-    AuthenticationError,
-    DataError,
-    HaltedError,
-    ModelError,
-    PermanentError,
-    PrejudgeError,
-    RetryDecision,
-    TransientError,
-)
-from ..contracts.records import AnyRequest, AnyResponse, Drawing, Generation, Response
+from ..contracts.errors import AuthenticationError, DataError, HaltedError, ModelError, PermanentError, RetryDecision
+from ..contracts.records import AnyRequest, AnyResponse
 from ..store import Failure, Found, NewExchange
+from .asking import Asking, Job, Keyed, batches
 from .budget import Budget, Spending
+from .calls import Calls
+from .charging import Charges
+from .commits import Commits
+from .counts import Counts
 from .ledger import Ledger
 from .limiter import Limiter, Ticket
 from .retry import RetryPolicy
-from .tokens import RULE_OF_THUMB, Tokens, guess_cost
 from .wall import Wall
 
 LOG = logging.getLogger(__name__)
@@ -42,47 +39,25 @@ POLL_SECONDS = 0.02
 """Seconds of the first wait for a key that another process is asking; later waits are longer."""
 SHOWN_SECONDS = 10.0
 """Shortest wait that is shown."""
-MOST_TOKENS = 10_000_000
-"""Token counts above this are not believed."""
 Mode = Literal["use", "replay", "refresh"]
+Failed = list[tuple[Keyed, ModelError]]
 
 
-@dataclass
-class Counts:
-    """Counts of the requests of a stage."""
+class Call(NamedTuple):
+    """A call that was answered, and is not yet committed."""
 
-    trials: int = 0
-    cached: int = 0
-    """Keys with an answer in the store."""
-    asked: int = 0
-    """Keys answered by the model, committed."""
-    failed: int = 0
-    refused: int = 0
-    """Refused or filtered answers, from store or model."""
-    retried: int = 0
-    missed: int = 0
-    """Keys of a `replay` without an answer."""
-    input_tokens: int | None = 0
-    """As counted by the model; None if it does not count them. The same holds for the next fields."""
-    output_tokens: int | None = 0
-    cached_tokens: int = 0
-    """Of the input tokens, those that the endpoint says it had cached."""
-    cost: float | None = None
-    """US dollars; None if no price is known."""
-    pace: float | None = None
-    """Requests per second allowed by the endpoint's limiter; None if no limit was met."""
-    estimated: int = 0
-    """Answers without a credible token count, charged as estimated; counted where there is a price or a budget."""
-    waiting_until: float | None = None
-    """Unix time of the end of the last long wait; None if there was none."""
-
-
-class Keyed(NamedTuple):
-    """A request with its canonical encoding and key."""
-
-    key: bytes
-    request: AnyRequest
-    encoded: bytes
+    job: Job
+    held: Spending
+    answered: list[tuple[Keyed, AnyResponse]]
+    rows: list[NewExchange]
+    """The answers as they are stored."""
+    failed: Failed
+    rest: list[Keyed]
+    """What of the job is asked later: failures that may pass, requests that were not sent."""
+    again: int
+    """Number of the failed requests that are asked again."""
+    wait: float
+    """Seconds until they are."""
 
 
 @dataclass
@@ -111,18 +86,20 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         """Make the limiter and the table of requests in flight."""
+        self._slots = self.adapter.limits.concurrency
         self._gate = self.limiter or Limiter(self.adapter.limits, remote=self.adapter.endpoint is not None)
-        if self.prices.known and self.counts.cost is None:
-            self.counts.cost = 0.0
-        # A kill loses answers that are not yet committed, so their number is limited to the calls in flight. A model
-        # with one slot has two places, so that it works while its last answers are committed.
-        self._places = asyncio.Semaphore(max(2, self.adapter.limits.concurrency))
-        self._flights: dict[bytes, asyncio.Future[Found | None]] = {}
+        self._calls = Calls(self.adapter, self._gate)
+        self._charges = Charges(self.model_id, self.budget, self.prices, self.counts)
+        self._commits: Commits[Call] = Commits(self._slots, self._commit, self._fail)
+        self._flights: dict[bytes, Asking] = {}
+        self._askings: set[Asking] = set()
+        self._queue: deque[Job] = deque()
+        self._workers: set[asyncio.Task[None]] = set()
         self._refused: AuthenticationError | HaltedError | None = None
-        self._silent = self._flying = 0
+        self._answered = False
+        self._silent = self._flying = self._open = 0
         self._landed = asyncio.Event()
         self._landed.set()
-        self._doubted: set[bytes] = set()
 
     def key(self, request: AnyRequest) -> Keyed:
         """Return a request with its key."""
@@ -149,15 +126,19 @@ class Scheduler:
         if self.mode == "replay":
             self.counts.missed += len(missing)
             return found
-        shared = {key: self._flights[key] for key in missing if key in self._flights}
+        shared = {key: self._flights[key].watch(key) for key in missing if key in self._flights}
         own = [keyed for key, keyed in missing.items() if key not in shared]
         if anew is not None:
             self.ledger.renew({keyed.key: anew[keyed.key] for keyed in own})
         await self._ask(own, found)
         for key, flight in shared.items():
-            if (answer := await asyncio.shield(flight)) is not None:
+            if (answer := await flight) is not None:
                 found[key] = answer
         return found
+
+    async def aclose(self) -> None:
+        """Commit the answers that were received."""
+        await self._commits.finish()
 
     def _count_cached(self, found: Mapping[bytes, Found]) -> None:
         self.counts.cached += len(found)
@@ -165,250 +146,150 @@ class Scheduler:
         self.on_progress(self.counts)
 
     async def _ask(self, missing: Sequence[Keyed], found: dict[bytes, Found]) -> None:
-        loop = asyncio.get_running_loop()
-        self._flights.update((keyed.key, loop.create_future()) for keyed in missing)
+        if not missing:
+            return
+        made = batches(missing, self.adapter.limits.batch_items)
+        asking = Asking(found, len(made))
+        self._askings.add(asking)
+        self._flights |= {keyed.key: asking for keyed in missing}
+        self._queue.extend(Job(asking, batch, batch) for batch in made)
         try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._send(batch)) for batch in self._batches(missing)]
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None
+            self._hire()
+            await asking.done
         finally:
-            # Callers that wait for one of these keys learn now that it failed; otherwise they would wait forever.
             for keyed in missing:
-                if not (flight := self._flights.pop(keyed.key)).done():
-                    flight.set_result(None)
-        for task in tasks:
-            found.update(task.result())
+                del self._flights[keyed.key]
+            asking.close()
+            self.ledger.release([keyed.key for keyed in missing])
+            self._askings.discard(asking)
+            if not self._askings:
+                await self._dismiss()
 
-    def _batches(self, missing: Sequence[Keyed]) -> list[list[Keyed]]:
-        """Group requests of the same kind and similar length, because the longest request determines a batch's cost."""
-        size = self.adapter.limits.batch_items
-        by_kind: dict[type, list[Keyed]] = {}
-        for keyed in sorted(missing, key=lambda keyed: len(keyed.encoded)):
-            by_kind.setdefault(type(keyed.request), []).append(keyed)
-        return [kind[i : i + size] for kind in by_kind.values() for i in range(0, len(kind), size)]
+    def _hire(self) -> None:
+        """Have a worker for each job in the queue, as far as there are slots."""
+        for _ in range(min(len(self._queue), self._slots - len(self._workers))):
+            self._workers.add(asyncio.create_task(self._work()))
 
-    async def _send(self, batch: list[Keyed]) -> dict[bytes, Found]:
-        """Ask until every request of a batch is answered or has failed finally."""
-        found: dict[bytes, Found] = {}
-        retries, polls, pending = 0, 0, batch
+    async def _dismiss(self) -> None:
+        self._queue.clear()
+        workers, self._workers = self._workers, set()
+        for task in workers:
+            task.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+    def _fail(self, error: Exception) -> None:
+        for asking in self._askings:
+            if not asking.over:
+                asking.done.set_exception(error)
+
+    async def _work(self) -> None:
         try:
-            while pending:
-                async with self._places:
-                    mine, theirs = await self._claim(pending, found)
-                    failed, later = await self._ask_once(mine, found) if mine else ([], [])
-                await self._stop_if_refused()
-                again = [(keyed, error) for keyed, error in failed if self.policy.again(error, retries)]
-                self.counts.failed += len(failed) - len(again)
-                self.counts.retried += len(again)
-                self.on_progress(self.counts)
-                self._watch(failed, again)
-                await self._stop_if_refused()
-                if again:
-                    await asyncio.sleep(self._wait([error for _, error in again], retries))
-                elif not mine and theirs:
-                    await asyncio.sleep(POLL_SECONDS * min(2**polls, 16))
-                pending = [keyed for keyed, _ in again] + later + theirs
-                # An outage is not the fault of the request that met it; the limiter ends the run if it lasts.
-                counted = mine and (self.wall is None or not self._gate.down)
-                retries, polls = retries + bool(counted), 0 if mine else polls + 1
+            while self._queue:
+                job = self._queue.popleft()
+                if not job.asking.over:
+                    await self._send(job)
+        except Exception as error:
+            self._fail(error)
         finally:
-            self.ledger.release([keyed.key for keyed in batch])
-        return found
+            self._workers -= {asyncio.current_task()}
 
-    def _wait(self, errors: list[ModelError], retries: int) -> float:
-        """Return the seconds until requests are retried."""
-        seconds = self.policy.wait(errors, retries)
-        LOG.info("%d requests are retried in %.1f s (retry %d): %s", len(errors), seconds, retries + 1, errors[-1])
-        self._show_wait(seconds)
-        return seconds
-
-    def _show_wait(self, seconds: float) -> None:
-        if seconds >= SHOWN_SECONDS:
-            self.counts.waiting_until = max(self.counts.waiting_until or 0.0, time.time() + seconds)
-            self.on_progress(self.counts)
-
-    def _watch(self, failed: Sequence[tuple[Keyed, ModelError]], again: Sequence[tuple[Keyed, ModelError]]) -> None:
-        """Look for a reason to stop the run: one that all its requests share."""
-        kept = {keyed.key for keyed, _ in again}
-        final = [(keyed, error) for keyed, error in failed if keyed.key not in kept]
-        passing = [error for _, error in final if error.decision is RetryDecision.TRANSIENT]
-        self._silent += len(passing)
-        if passing and not self.counts.asked and self._silent >= SILENT:
-            self._refused = HaltedError(
-                f"the model has answered none of {self._silent} requests, each asked several times. The last failure: "
-                f"{passing[-1]} Fix the cause, then resume the run.",
-                code="model.silent",
-            )
-        if self.wall is not None:
-            for keyed, error in final:
-                if error.decision is RetryDecision.PERMANENT:
-                    self.wall.failed(keyed.request, error)
-
-    @property
-    def _reason(self) -> AuthenticationError | HaltedError | None:
-        """Return why nothing more is asked, if there is a reason."""
-        halt = self._gate.halt
-        if self.wall is None:
-            return self._refused or (halt if halt is not None and halt.code == "endpoint.wait" else None)
-        return self._refused or self.wall.halt or halt
-
-    async def _stop_if_refused(self) -> None:
-        """Raise the reason to stop, if there is one, once no call is in flight: no answer is lost."""
-        if self._reason is not None:
-            await self._landed.wait()
-            raise self._reason
-
-    async def _claim(self, pending: list[Keyed], found: dict[bytes, Found]) -> tuple[list[Keyed], list[Keyed]]:
-        """Return keys that this process asks, and keys that another process is asking; `found` receives answers."""
-        claimed = await self.ledger.claim([keyed.key for keyed in pending])
-        if claimed.found:
-            found |= claimed.found
-            self._count_cached(claimed.found)
-            self._land(claimed.found)
-        mine = [keyed for keyed in pending if keyed.key in claimed.mine]
-        return mine, [k for k in pending if k.key not in claimed.mine and k.key not in claimed.found]
-
-    async def _ask_once(
-        self, pending: list[Keyed], found: dict[bytes, Found]
-    ) -> tuple[list[tuple[Keyed, ModelError]], list[Keyed]]:
-        """Ask as many requests as the budget allows; return the failed and the remaining ones."""
-        held = await self._reserve(pending)
-        asked, later = pending[: held.requests], pending[held.requests :]
+    async def _send(self, job: Job) -> None:
+        """Ask the requests of a job that no other process is asking, and as many as the budget allows."""
+        await self._stop_if_refused()
+        await self._commits.room()
+        mine, theirs = await self._claim(job)
+        if not mine:
+            job.polls += 1
+            self._go_on(job, theirs, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
+            return
+        held = await self._charges.reserve(mine)
+        asked, rest = mine[: held.requests], mine[held.requests :] + theirs
         ticket = await self._enter(len(asked))
-        self._flying += 1
+        self._flying, self._open = self._flying + 1, self._open + 1
         self._landed.clear()
         try:
-            answers, latency = await self._pass(asked, ticket)
-            found |= await self._commit(asked, answers, latency)
-            self._pay(asked, answers, held)
-            failed = [(k, a) for k, a in zip(asked, answers, strict=True) if isinstance(a, ModelError)]
-            await self._record(failed)
+            answers, latency = await self._calls.ask(asked, ticket)
+        except BaseException:
+            self._close(1)
+            raise
         finally:
             self._flying -= 1
-            if not self._flying:
-                self._landed.set()
-        return failed, later
+        call = self._receive(job, held, list(zip(asked, answers, strict=True)), latency)
+        call.rest.extend(rest)
+        self._commits.put(call, soon=bool(call.failed or rest or not self._flying))
 
-    async def _reserve(self, pending: list[Keyed]) -> Spending:
-        """Wait until the budget allows requests, and return their number."""
-        if self.budget is None:
-            return Spending(len(pending))
-        return await self.budget.reserve(self._kind(pending), len(pending), lambda: self._guess(pending))
+    def _receive(
+        self, job: Job, held: Spending, answers: list[tuple[Keyed, AnyResponse | ModelError]], latency: float
+    ) -> Call:
+        """Tell answers from failures, and look for a reason to stop."""
+        answered, rows, failed = list[tuple[Keyed, AnyResponse]](), list[NewExchange](), Failed()
+        for keyed, answer in answers:
+            if isinstance(answer, ModelError):
+                failed.append((keyed, answer))
+                continue
+            try:
+                rows.append(self._row(keyed, answer, latency))
+            except DataError as error:
+                failed.append((keyed, PermanentError(str(error), code="model.response")))
+                continue
+            answered.append((keyed, answer))
+            if self.wall is not None:
+                self.wall.answered(keyed.key, keyed.request, answer)
+        self._answered = self._answered or bool(answered)
+        again = [(keyed, error) for keyed, error in failed if self.policy.again(error, job.retries)]
+        if failed:
+            self._watch(failed, again)
+        wait = self._wait([error for _, error in again], job.retries) if again else 0.0
+        # An outage is not the fault of the request that met it; the limiter ends the run if it lasts.
+        job.retries, job.polls = job.retries + (self.wall is None or not self._gate.down), 0
+        return Call(job, held, answered, rows, failed, [keyed for keyed, _ in again], len(again), wait)
 
-    def _kind(self, asked: Sequence[Keyed]) -> str:
-        return f"{self.model_id} {OPERATIONS[type(asked[0].request)]}"
+    def _close(self, calls: int) -> None:
+        self._open -= calls
+        if not self._open:
+            self._landed.set()
 
-    def _guess(self, pending: Sequence[Keyed]) -> Spending:
-        tokens = [(keyed.request, RULE_OF_THUMB.guess(keyed.request)) for keyed in pending]
-        cost = sum(guess_cost(request, guess, self.prices) for request, guess in tokens)
-        return Spending(len(pending), sum(guess.total for _, guess in tokens), cost)
-
-    def _pay(self, asked: Sequence[Keyed], answers: Sequence[AnyResponse | ModelError], held: Spending) -> None:
-        """Count the tokens and cost of answers."""
-        if self.budget is None and not self.prices.known:
-            return
-        given = [(k.request, a) for k, a in zip(asked, answers, strict=True) if not isinstance(a, ModelError)]
-        charged = [self._charge(request, answer) for request, answer in given]
-        tokens = Tokens(*(sum(column) for column in zip(*charged, strict=True)))
-        images = sum(isinstance(answer, Drawing) and answer.image is not None for _, answer in given)
-        cost = self.prices.cost(tokens.input, tokens.output, len(given), images, tokens.cached)
-        if cost is not None:
-            self.counts.cost = (self.counts.cost or 0.0) + cost
-        if self.budget is not None:
-            spent = Spending(len(asked), tokens.total, cost or 0.0)
-            self.budget.settle(self._kind(asked), held, spent, len(given))
-
-    def _charge(self, request: AnyRequest, answer: AnyResponse) -> Tokens:
-        """Return the tokens of an answer; estimated if the model gives no count, or one that cannot be."""
-        read, written = answer.usage.input_tokens, answer.usage.output_tokens
-        wrote = isinstance(answer, Generation) and answer.text + answer.reasoning != ""
-        credible = wrote <= written <= MOST_TOKENS
-        if credible and 0 < read <= MOST_TOKENS:
-            return Tokens(read, written, _cached(answer))
-        guess = RULE_OF_THUMB.guess(request)
-        if credible and not guess.input:
-            return Tokens(read, written)
-        self.counts.estimated += 1
-        return guess
+    async def _claim(self, job: Job) -> tuple[list[Keyed], list[Keyed]]:
+        """Return requests that this process asks, and those that another process is asking; the rest are answered."""
+        claimed = await self.ledger.claim([keyed.key for keyed in job.pending])
+        if len(claimed.mine) == len(job.pending):
+            return job.pending, []
+        if claimed.found:
+            self._count_cached(claimed.found)
+            for key, answer in claimed.found.items():
+                job.asking.land(key, answer)
+        mine = [keyed for keyed in job.pending if keyed.key in claimed.mine]
+        return mine, [k for k in job.pending if k.key not in claimed.mine and k.key not in claimed.found]
 
     async def _enter(self, requests: int) -> Ticket:
         """Wait for the limiter, and return its ticket; raise if there is a reason to ask no more."""
-        self._show_wait(self._gate.waits)
-        ticket = await self._gate.enter(requests)
+        if (ticket := self._gate.try_enter(requests)) is None:
+            self._show_wait(self._gate.waits)
+            ticket = await self._gate.enter(requests)
         if self._reason is not None:
             self._gate.leave(ticket, [])
             await self._stop_if_refused()
         return ticket
 
-    async def _pass(self, asked: Sequence[Keyed], ticket: Ticket) -> tuple[list[AnyResponse | ModelError], float]:
-        """Ask once; return the answers and the seconds they took."""
-        answers: list[AnyResponse | ModelError] = []
-        try:
-            began = time.monotonic()
-            answers = await self._call([keyed.request for keyed in asked])
-            latency = time.monotonic() - began
-        finally:
-            self._gate.leave(ticket, answers)
-            self.counts.pace = self._gate.rate
-        self._refused = self._refused or _refusal(answers)
-        return [self._doubt(keyed, answer) for keyed, answer in zip(asked, answers, strict=True)], latency
-
-    def _doubt(self, keyed: Keyed, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
-        """Take an endpoint's first answer without text and without an output token for a failure of the endpoint."""
-        if self.adapter.endpoint is None or not isinstance(answer, Generation) or answer.status != "ok" or answer.text:
-            return answer
-        if answer.usage.output_tokens or not answer.usage.input_tokens or keyed.key in self._doubted:
-            return answer
-        self._doubted.add(keyed.key)
-        return TransientError("the endpoint sent an empty answer of 0 tokens.", code="endpoint.empty")
-
-    async def _call(self, requests: list[AnyRequest]) -> list[AnyResponse | ModelError]:
-        try:
-            answers = list(await self.adapter.answer(requests))
-        except ModelError as error:
-            return [error] * len(requests)
-        except PrejudgeError:
-            raise
-        except Exception as error:
-            # A defect of an adapter, or of an answer that it cannot read, is a failure of its request.
-            if len(requests) > 1:
-                return [(await self._call([request]))[0] for request in requests]
-            LOG.debug("the adapter raised", exc_info=error)
-            return [self._defect(f"raised {type(error).__name__}: {error}")]
-        if len(answers) != len(requests):
-            return [self._defect(f"gave {len(answers)} answers to {len(requests)} requests")] * len(requests)
-        return [
-            answer if isinstance(answer, Response | ModelError) else self._defect(f"gave {type(answer).__name__}")
-            for answer in answers
-        ]
-
-    def _defect(self, what: str) -> PermanentError:
-        said = " ".join(what.split())[:300]
-        return PermanentError(f"the adapter {self.adapter.identity.adapter!r} {said}.", code="model.exception")
-
-    async def _commit(
-        self, batch: Sequence[Keyed], answers: list[AnyResponse | ModelError], latency: float
-    ) -> dict[bytes, Found]:
-        rows = []
-        for place, (keyed, answer) in enumerate(zip(batch, answers, strict=True)):
-            if isinstance(answer, ModelError):
-                continue
-            try:
-                rows.append(self._row(keyed, answer, latency))
-            except DataError as error:
-                answers[place] = PermanentError(str(error), code="model.response")
-        found = await self.ledger.add(rows)
-        if self.wall is not None:
-            for keyed, answer in zip(batch, answers, strict=True):
-                if not isinstance(answer, ModelError):
-                    self.wall.answered(keyed.key, keyed.request, answer)
-        if self.fresh is not None:
-            given = ((found[k.key], a) for k, a in zip(batch, answers, strict=True) if not isinstance(a, ModelError))
-            self.fresh |= {stored.exchange_id: answer for stored, answer in given if stored.new}
-        self.counts.cached_tokens += sum(_cached(answer) for answer in answers if not isinstance(answer, ModelError))
-        self._count_asked(rows, found)
-        return found
+    async def _commit(self, calls: list[Call]) -> None:
+        """Commit the answers of calls, and count them; what failed is asked again or given up."""
+        stored = await self.ledger.add([row for call in calls for row in call.rows])
+        await self._record([failed for call in calls for failed in call.failed])
+        self.counts.add(answer for call in calls for _, answer in call.answered)
+        for call in calls:
+            for keyed, answer in call.answered:
+                call.job.asking.land(keyed.key, found := stored[keyed.key])
+                if self.fresh is not None and found.new:
+                    self.fresh[found.exchange_id] = answer
+            self._charges.pay(type(call.job.batch[0].request), call.held, call.answered)
+            self.counts.failed += len(call.failed) - call.again
+            self.counts.retried += call.again
+            self._go_on(call.job, call.rest, call.wait)
+        self._close(len(calls))
+        if self._reason is not None and not self._open:
+            self._fail(self._reason)
+        self.counts.pace = self._gate.rate
+        self.on_progress(self.counts)
 
     def _row(self, keyed: Keyed, answer: AnyResponse, latency: float) -> NewExchange:
         return NewExchange(
@@ -423,35 +304,69 @@ class Scheduler:
             latency,
         )
 
-    def _count_asked(self, rows: list[NewExchange], found: dict[bytes, Found]) -> None:
-        self.counts.asked += len(rows)
-        self.counts.refused += sum(row.status != "ok" for row in rows)
-        self._count_tokens(rows)
-        self._land(found)
+    def _go_on(self, job: Job, pending: list[Keyed], seconds: float) -> None:
+        """Ask the rest of a job after some seconds; if nothing is left, the job is finished."""
+        job.pending = pending
+        if pending and seconds:
+            asyncio.get_running_loop().call_later(seconds, self._enqueue, job)
+        elif pending:
+            self._enqueue(job)
+        else:
+            self.ledger.release([keyed.key for keyed in job.batch])
+            job.asking.left -= 1
+            if not job.asking.left and not job.asking.over and self._reason is None:
+                job.asking.done.set_result(None)
 
-    def _count_tokens(self, rows: list[NewExchange]) -> None:
-        counts = self.counts
-        read = (counts.input_tokens or 0) + sum(row.input_tokens for row in rows)
-        written = (counts.output_tokens or 0) + sum(row.output_tokens for row in rows)
-        # Every request has input tokens, so answers without any are from a model that does not count tokens.
-        counts.input_tokens = read if read or not counts.asked else None
-        counts.output_tokens = written if read or written or not counts.asked else None
+    def _enqueue(self, job: Job) -> None:
+        if not job.asking.over:
+            self._queue.append(job)
+            self._hire()
 
-    def _land(self, found: Mapping[bytes, Found]) -> None:
-        for key, answer in found.items():
-            if (flight := self._flights.get(key)) is not None and not flight.done():
-                flight.set_result(answer)
+    def _wait(self, errors: list[ModelError], retries: int) -> float:
+        """Return the seconds until requests are retried."""
+        seconds = self.policy.wait(errors, retries)
+        LOG.info("%d requests are retried in %.1f s (retry %d): %s", len(errors), seconds, retries + 1, errors[-1])
+        self._show_wait(seconds)
+        return seconds
 
-    async def _record(self, failed: Sequence[tuple[Keyed, ModelError]]) -> None:
+    def _show_wait(self, seconds: float) -> None:
+        if seconds >= SHOWN_SECONDS:
+            self.counts.waiting_until = max(self.counts.waiting_until or 0.0, time.time() + seconds)
+            self.on_progress(self.counts)
+
+    def _watch(self, failed: Failed, again: Failed) -> None:
+        """Look for a reason to stop the run: one that all its requests share."""
+        kept = {keyed.key for keyed, _ in again}
+        final = [(keyed, error) for keyed, error in failed if keyed.key not in kept]
+        passing = [error for _, error in final if error.decision is RetryDecision.TRANSIENT]
+        self._silent += len(passing)
+        if passing and not self._answered and self._silent >= SILENT:
+            self._refused = HaltedError(
+                f"the model has answered none of {self._silent} requests, each asked several times. The last failure: "
+                f"{passing[-1]} Fix the cause, then resume the run.",
+                code="model.silent",
+            )
+        self._refused = self._refused or next((e for _, e in final if isinstance(e, AuthenticationError)), None)
+        if self.wall is not None:
+            for keyed, error in final:
+                if error.decision is RetryDecision.PERMANENT:
+                    self.wall.failed(keyed.request, error)
+
+    @property
+    def _reason(self) -> AuthenticationError | HaltedError | None:
+        """Return why nothing more is asked, if there is a reason."""
+        halt = self._gate.halt
+        if self.wall is None:
+            return self._refused or (halt if halt is not None and halt.code == "endpoint.wait" else None)
+        return self._refused or self.wall.halt or halt
+
+    async def _stop_if_refused(self) -> None:
+        """Raise the reason to stop, if there is one, once no call is open: no answer is lost."""
+        if self._reason is not None:
+            await self._landed.wait()
+            raise self._reason
+
+    async def _record(self, failed: Failed) -> None:
         if failed:
             LOG.debug("%d requests failed: %s", len(failed), failed[-1][1])
             await self.ledger.fail([Failure(keyed.key, e.decision.value, str(e)) for keyed, e in failed])
-
-
-def _refusal(answers: Sequence[AnyResponse | ModelError]) -> AuthenticationError | None:
-    return next((answer for answer in answers if isinstance(answer, AuthenticationError)), None)
-
-
-def _cached(answer: AnyResponse) -> int:
-    """Return how many of an answer's input tokens the endpoint had cached; no more than there are."""
-    return max(0, min(answer.usage.cached_tokens, answer.usage.input_tokens))

@@ -149,7 +149,10 @@ class _Recheck:
         )
         stored = {i: (q, r) for i, q, r in self._store.exchanges({trial.exchange for trial in chosen})}
         keyed = [scheduler.key(decode_request(stored[trial.exchange][0])) for trial in chosen]
-        found = await scheduler.settle(keyed)
+        try:
+            found = await scheduler.settle(keyed)
+        finally:
+            await scheduler.aclose()
         rows = [
             NewTrial(ledger.run_id, trial.stage, trial.ordinal, trial.trial, trial.factors, k.key, found.get(k.key))
             for trial, k in zip(chosen, keyed, strict=True)

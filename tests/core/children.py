@@ -28,8 +28,8 @@ from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
 from prejudge.core.contracts.canonical import encode, identity_digest, request_key
 from prejudge.core.contracts.errors import PrejudgeError, TransientError
 from prejudge.core.contracts.records import Generate, Generation
+from prejudge.core.engine.counts import Counts
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.engine.scheduler import Counts
 from prejudge.core.store import Store
 
 IDENTITY = Identity(adapter="counting", version="1", model="fake")

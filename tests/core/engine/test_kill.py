@@ -81,7 +81,7 @@ def test_fifty_kills_lose_nothing_and_ask_nothing_twice(tmp_path, api, nursery):
         before = after
     child = nursery.start(**job(api, path, name="run"))
     assert child.wait() == "" and kept(path) == set(range(TRIALS))
-    assert max(again) <= CONCURRENCY, f"more was lost than was in flight: {again}"
+    assert max(again) <= 2 * CONCURRENCY, f"more was lost than was in flight or not yet committed: {again}"
     assert api.asked.total() - TRIALS == sum(again)
     assert nursery.start(**job(api, tmp_path / "calm.db", name="run")).wait() == ""
     for killed, calm in zip(scored(path, "run"), scored(tmp_path / "calm.db", "run"), strict=True):

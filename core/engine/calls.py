@@ -1,0 +1,70 @@
+"""`Calls`: requests to an adapter, at the pace of its endpoint's limiter. Whatever goes wrong is a `ModelError`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+from ..contracts.adapter import ModelAdapter
+from ..contracts.errors import ModelError, PermanentError, PrejudgeError, TransientError
+from ..contracts.records import AnyRequest, AnyResponse, Generation, Response
+from .asking import Keyed
+from .limiter import Limiter, Ticket
+
+LOG = logging.getLogger(__name__)
+Answers = list[AnyResponse | ModelError]
+
+
+class Calls:
+    """The calls of one stage."""
+
+    def __init__(self, adapter: ModelAdapter, limiter: Limiter) -> None:
+        self._adapter, self._limiter = adapter, limiter
+        self._doubted: set[bytes] = set()
+
+    async def ask(self, asked: Sequence[Keyed], ticket: Ticket) -> tuple[Answers, float]:
+        """Ask once, and free the limiter's slot; return an answer or error per request, and the seconds they took."""
+        answers: Answers = []
+        try:
+            began = time.monotonic()
+            answers = await self._call([keyed.request for keyed in asked])
+            latency = time.monotonic() - began
+        finally:
+            self._limiter.leave(ticket, answers)
+        if self._adapter.endpoint is not None:
+            answers = [self._doubt(keyed, answer) for keyed, answer in zip(asked, answers, strict=True)]
+        return answers, latency
+
+    def _doubt(self, keyed: Keyed, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
+        """Take an endpoint's first answer without text and without an output token for a failure of the endpoint."""
+        if not isinstance(answer, Generation) or answer.text or answer.status != "ok":
+            return answer
+        if answer.usage.output_tokens or not answer.usage.input_tokens or keyed.key in self._doubted:
+            return answer
+        self._doubted.add(keyed.key)
+        return TransientError("the endpoint sent an empty answer of 0 tokens.", code="endpoint.empty")
+
+    async def _call(self, requests: list[AnyRequest]) -> Answers:
+        try:
+            answers = list(await self._adapter.answer(requests))
+        except ModelError as error:
+            return [error] * len(requests)
+        except PrejudgeError:
+            raise
+        except Exception as error:
+            # A defect of an adapter, or of an answer that it cannot read, is a failure of its request.
+            if len(requests) > 1:
+                return [(await self._call([request]))[0] for request in requests]
+            LOG.debug("the adapter raised", exc_info=error)
+            return [self._defect(f"raised {type(error).__name__}: {error}")]
+        if len(answers) != len(requests):
+            return [self._defect(f"gave {len(answers)} answers to {len(requests)} requests")] * len(requests)
+        return [
+            answer if isinstance(answer, Response | ModelError) else self._defect(f"gave {type(answer).__name__}")
+            for answer in answers
+        ]
+
+    def _defect(self, what: str) -> PermanentError:
+        said = " ".join(what.split())[:300]
+        return PermanentError(f"the adapter {self._adapter.identity.adapter!r} {said}.", code="model.exception")
