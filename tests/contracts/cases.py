@@ -131,9 +131,15 @@ THINKING = (
     {"think_tags": ["[THINK]", "[/THINK]"]},
     {"chat_template_kwargs": {"enable_thinking": True}},
 )
+HF_OTHERS = (
+    *({"tf32": True}, {"device_map": "auto"}, {"attention": "eager"}, {"compile": True}),
+    {"quantization": {"quant_method": "bitsandbytes", "load_in_8bit": True}},
+)
 HF_SAME = ({"device": "auto"}, {"token_budget": 64}, {"batch_items": 3}, {"threads": 2})
-HF_ELSEWHERE = frozenset({"model", "revision", "allow_pickle"})
+LOCAL_ELSEWHERE = frozenset({"model", "revision", "allow_pickle"})
 """Another model has another digest, revisions are of hub names, and pickles are pinned like all weights."""
+HF_ELSEWHERE = LOCAL_ELSEWHERE | {"peft", "peft_revision"}
+"""PEFT adapters are files of their own: tests/adapters/hf/test_loading.py."""
 
 CASES = {
     "simulated": Case(
@@ -171,7 +177,12 @@ CASES = {
         target="prejudge.adapters.hf.masked.adapter:HFMasked",
         settings=_masked,
         requests=[*PSEUDO, *EMBED],
-        others=({"dtype": "float16"}, {"model": str(REFERENCE / "masked_biased")}, {"trust_remote_code": True}),
+        others=(
+            {"dtype": "float16"},
+            {"model": str(REFERENCE / "masked_biased")},
+            {"trust_remote_code": True},
+            *HF_OTHERS,
+        ),
         same=HF_SAME,
         unjudged=HF_ELSEWHERE,
         needs=HF,
@@ -182,6 +193,7 @@ CASES = {
         settings=_causal,
         requests=[*GENERATE, *LIKELIHOOD],
         others=(
+            *HF_OTHERS,
             *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"system_prompt": "Be kind."}),
             *({"max_new_tokens": 5}, {"chat": "plain"}, {"refusal_rule": False}),
             *THINKING,
@@ -195,7 +207,13 @@ CASES = {
         target="prejudge.adapters.hf.classifier.adapter:HFClassifier",
         settings=_classifier,
         requests=[*CLASSIFY, *PAIRS],
-        others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"multi_label": True}, {"truncate": True}),
+        others=(
+            {"dtype": "bfloat16"},
+            {"trust_remote_code": True},
+            {"multi_label": True},
+            {"truncate": True},
+            *HF_OTHERS,
+        ),
         same=HF_SAME,
         unjudged=HF_ELSEWHERE,
         needs=HF,
@@ -206,6 +224,7 @@ CASES = {
         settings=_encoder,
         requests=EMBED,
         others=(
+            *HF_OTHERS,
             *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"normalize": True}, {"truncate": True}),
             {"prompt_name": "query"},
         ),
@@ -218,7 +237,7 @@ CASES = {
         target="prejudge.adapters.hf.vlm.adapter:HFVLM",
         settings=_vlm,
         requests=PICTURED,
-        others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"refusal_rule": False}, *THINKING),
+        others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"refusal_rule": False}, *THINKING, *HF_OTHERS),
         same=HF_SAME,
         unjudged=HF_ELSEWHERE,
         needs=(*HF, "PIL"),
@@ -235,7 +254,7 @@ CASES = {
             {"safety_checker": False},
         ),
         same=({"device": "auto"}, {"threads": 2}, {"batch_items": 2}),
-        unjudged=HF_ELSEWHERE,
+        unjudged=LOCAL_ELSEWHERE,
         needs=(*HF, "diffusers", "PIL"),
     ),
     "llamacpp": Case(
