@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -11,11 +11,12 @@ import msgspec
 from ...core.contracts import Options
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import ModelError, PermanentError
-from ...core.contracts.records import Draw, Drawing
+from ...core.contracts.model_files import ModelFiles, Recognised
+from ...core.contracts.records import Draw, Drawing, Request
 from ..shared.threaded import ThreadedAdapter
 from ..shared.torch import DType, release_memory
 from .drawer import Drawer, Filtered, Outcome, Style
-from .files import components, find_part, find_pipeline
+from .files import INDEX, components, find_part, find_pipeline
 from .model import Loaded, Recipe, check_scheduler, load_pipeline, require_diffusers
 
 VERSION = "1"
@@ -78,6 +79,19 @@ class Diffusers(ThreadedAdapter):
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
         self._start("diffusers")
         self._engine: tuple[Loaded, Drawer] | None = None
+
+    @classmethod
+    def unfit(cls, options: DiffusersOptions) -> Mapping[type[Request], str]:
+        """Return why a folder is no pipeline."""
+        files = ModelFiles(options.model)
+        if not files.names or INDEX in files.names:
+            return {}
+        return {Draw: f"{options.model!r} has no {INDEX}, so it is not a diffusers pipeline."}
+
+    @classmethod
+    def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:
+        """Take folders of a diffusers pipeline."""
+        return [Recognised(files.path, f"it has a {INDEX}")] if INDEX in files.names else []
 
     async def draw_batch(self, requests: Sequence[Draw]) -> Sequence[Drawing | ModelError]:
         """Draw images and store them; a request that cannot be drawn has a `PermanentError` in its place.

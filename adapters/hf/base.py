@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
 from ...core.contracts import Options
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import PermanentError
-from ...core.contracts.records import Scalar
+from ...core.contracts.model_files import ModelFiles, Recognised
+from ...core.contracts.records import Request, Scalar
 from ..shared.threaded import ThreadedAdapter
 from ..shared.torch import DType, choose_device, float32_products, release_memory
+from .checkpoint import base_of, local_files, misfit, recognised
 from .files import Source, find_source
 from .load import Kind, check_kind
 from .loading import Attention, Loading, Placing, loading_settings, plan_loading
@@ -62,6 +64,12 @@ class HFOptions(Options, frozen=True, kw_only=True):
     threads: Positive | None = None
     """Number of CPU threads of the forward passes; None takes torch's default."""
 
+    def __post_init__(self) -> None:
+        """Read the folder of a PEFT adapter as the model that it names, with the adapter in it."""
+        if self.peft is None and (base := base_of(self.model)) is not None:
+            msgspec.structs.force_setattr(self, "peft", self.model)
+            msgspec.structs.force_setattr(self, "model", base)
+
 
 class Pinned(Protocol):
     """A model's files with their digest."""
@@ -103,9 +111,28 @@ def open_source(options: HFOptions, kind: Kind, more: tuple[str, ...] = ()) -> S
 class HFAdapter(ThreadedAdapter, Generic[E]):
     """Base of the adapters on Transformers. A subclass calls `_open` once, and writes `_load` for its engine `E`."""
 
+    kind: ClassVar[Kind | None] = None
+    """Kind of model that it takes; None: its files are not those of one Transformers model."""
     _options: HFOptions
     _loading: Loading
     _engine: E | None = None
+
+    @classmethod
+    def unfit(cls, options: Any) -> Mapping[type[Request], str]:
+        """Return why the model in a folder cannot be asked, for every operation."""
+        files = local_files(options.model)
+        why = "" if files is None else cls.misfit(files, options)
+        return dict.fromkeys(cls.capabilities(), why) if why else {}
+
+    @classmethod
+    def misfit(cls, files: ModelFiles, options: Any) -> str:
+        """Return why a folder is no model for this adapter, in a sentence; empty if it may be one."""
+        return "" if cls.kind is None else misfit(files, cls.kind, trusted=options.trust_remote_code)
+
+    @classmethod
+    def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:
+        """Take folders whose configuration names an architecture of the adapter's kind."""
+        return () if cls.kind is None else recognised(files, cls.kind)
 
     def _open(self, naming: Naming, options: HFOptions, source: Pinned, settings: Mapping[str, Scalar]) -> None:
         """Set identity and limits, and start the thread; `settings` go into the adapter's identity."""

@@ -14,13 +14,14 @@ import msgspec
 from ...core.contracts import Options
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
+from ...core.contracts.model_files import ModelFiles, Recognised
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar
 from ..shared.reasoning import Tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
 from ..shared.threaded import ThreadedAdapter
 from .answers import Answers, Asking
 from .chat import FILE, PLAIN, check_builtin
-from .gguf import GGUF, find_gguf
+from .gguf import GGUF, find_gguf, first_files
 from .model import Engine, Setup, default_threads, find_library
 
 VERSION = "2"
@@ -66,6 +67,7 @@ class LlamaCpp(ThreadedAdapter):
     """A GGUF model. This adapter's own seeded sampler draws answers from the model's unmodified distribution."""
 
     options: ClassVar[type[msgspec.Struct]] = LlamaCppOptions
+    sees: ClassVar[bool] = False
 
     def __init__(self, options: LlamaCppOptions) -> None:
         """Check the file and hash it; weights load at the first call.
@@ -94,6 +96,14 @@ class LlamaCpp(ThreadedAdapter):
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
         self._start("llamacpp")
         self._answers: Answers | None = None
+
+    @classmethod
+    def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:
+        """Take GGUF files, each for itself; those of a model in shards once."""
+        return [
+            Recognised(files.path if files.is_file else f"{files.path.rstrip('/')}/{name}", f"{name} is a GGUF file")
+            for name in first_files(files.names)
+        ]
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages, one after another.

@@ -9,6 +9,7 @@ import hashlib
 import mmap
 import re
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,13 @@ def find_gguf(model: str) -> GGUF:
     metadata, tensors = _read(path)
     _check_kind(metadata, model)
     return GGUF(path, path.name, _digest(_shards(path, metadata)), metadata, tensors)
+
+
+def first_files(names: Iterable[str]) -> list[str]:
+    """Return the names of GGUF models: of one in shards the first file, and no projector of images."""
+    models = [name for name in names if name.lower().endswith(".gguf") and not name.lower().startswith("mmproj")]
+    shards = {name: _SHARD.search(name) for name in models}
+    return [name for name, shard in shards.items() if shard is None or int(shard[1]) == 1]
 
 
 def _check_kind(metadata: dict[str, Any], model: str) -> None:

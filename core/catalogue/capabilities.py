@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..contracts import Stage
 from ..contracts.adapter import OPERATIONS
-from ..contracts.errors import DataError, UnknownNameError, UnsupportedOperationError, UsageError
+from ..contracts.errors import DataError, PrejudgeError, UnknownNameError, UnsupportedOperationError, UsageError
 from .study import SUBJECT, Catalogue, Instrument, Study
 
 
@@ -55,11 +57,43 @@ def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrum
             raise UnknownNameError(f"role of {study.name}", role, roles)
     for stage in instrument.stages():
         model = study.roles.get(stage.role)
-        if model is not None and (why := catalogue.why_not(model, stage.operation)):
-            able = sorted(name for name in catalogue.registry.models if catalogue.is_able(name, stage.operation))
+        if model is None:
+            continue
+        needs = f"{OPERATIONS[stage.operation]!r}" + (" about images" if stage.shows_images else "")
+        if why := catalogue.misfit(model, stage):
+            able = sorted(name for name in catalogue.registry.models if catalogue.fits(name, stage))
+            options = [f"--set {name}={value}" for name, value in catalogue.proposals(study)]
+            with_options = f" It can with {' or '.join(options)}." if options else ""
             raise UnsupportedOperationError(
-                f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}, which model {model!r} cannot do{why} "
+                f"study {study.name!r} needs {needs}, which model {model!r} cannot do{why}{with_options} "
                 f"Models that can: {', '.join(able) or 'none in the registry'}.",
                 code="study.operation",
                 able=able,
+                options=options,
             )
+
+
+class Fit(NamedTuple):
+    """Whether a model can answer a study."""
+
+    fits: bool | None
+    """None: it cannot be told, such as of a study that needs a file."""
+    how: str
+    """The options with which it can, or the reason why it cannot."""
+
+
+def fit_of(catalogue: Catalogue, name: str, model: str) -> Fit:
+    """Return whether a model can answer the subject's questions of a study."""
+    try:
+        study = catalogue.study(name, {SUBJECT: model}, {})
+        instrument = catalogue.instrument(study)
+        ensure_named_capable(catalogue, study, instrument)
+    except UnsupportedOperationError as error:
+        options = error.fields.get("options")
+        said = str(error).split(" Models that can: ")[0]
+        return Fit(bool(options), " or ".join(options) if isinstance(options, list) and options else said)
+    except PrejudgeError as error:
+        return Fit(None, str(error))
+    options = [f"--set {option}={study.options[option]}, chosen by itself" for option in study.followed]
+    roles = {stage.role for stage in instrument.stages()} - set(study.roles)
+    return Fit(True, "; ".join([*options, *(f"needs --model {role}=NAME too" for role in sorted(roles))]))

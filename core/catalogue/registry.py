@@ -104,7 +104,8 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"{name!r} is an adapter. Name a model too, as {name}:MODEL, or by a name of the registry.",
                 code="registry.model-missing",
             )
-        raise UnknownNameError("model", name, self.models, "Or name one as ADAPTER:MODEL, such as hf-masked:./my-bert.")
+        hint = "Or name a folder, such as ./my-bert, or ADAPTER:MODEL, such as hf-masked:./my-bert."
+        raise UnknownNameError("model", name, self.models, f"To read the folder here: ./{name}" if here(name) else hint)
 
     def study(self, name: str) -> StudyEntry:
         """Return a study by its name.
@@ -115,6 +116,14 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if name not in self.studies:
             raise UnknownNameError("study", name, self.studies)
         return self.studies[name]
+
+
+def here(name: str) -> bool:
+    """Return whether there is a file or folder of this name in the working directory."""
+    try:
+        return bool(name) and Path(name).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def parse_registry(text: str, where: str, folder: Path | None = None) -> Registry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,9 +11,10 @@ import msgspec
 from ..contracts import Metric, Options, Probe, Stage
 from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.errors import PluginError, PrejudgeError, UsageError
-from ..contracts.options import build_options
+from ..contracts.options import build_options, choices_of
 from ..contracts.records import Request
 from ..contracts.secrets import looks_secret, secret_place
+from .folders import Candidate, candidates, choose, is_place
 from .plugins import Plugins
 from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
@@ -46,11 +47,14 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
     followed: dict[str, str] = {}
     """Options that nobody set and that follow from what a model can do, with the reason."""
+    recognised: dict[str, str] = {}
+    """By role, what the files of a model said that was named by its place alone."""
 
     @property
     def notes(self) -> list[str]:
-        """Return a sentence per option that follows from what a model can do."""
-        return [
+        """Return a sentence per model that was named by its place, and per option that follows from a model."""
+        read = [f"{role}: read as {self.roles[role]}, since {why}." for role, why in self.recognised.items()]
+        return read + [
             f"{name} = {self.options[name]}, because {why}. To choose another: --set {name}=VALUE."
             for name, why in self.followed.items()
         ]
@@ -90,22 +94,63 @@ class Catalogue:
         options, metrics = _assign(entry, assignments)
         ensure_no_secret(f"study {name}", options | metrics)
         roles = entry.roles | dict(models)
-        for model in roles.values():
-            self.registry.model(model)
-        followed = self._follow(entry.probe, options, roles)
-        return Study(
+        found = {role: candidates(model, self.plugins) for role, model in roles.items() if is_place(model)}
+        for role, model in roles.items():
+            if role not in found:
+                self.registry.model(model)
+        made = Study(
             name=name,
             probe=entry.probe,
-            options=options | {name: value for name, (value, _) in followed.items()},
+            options=options,
             metrics=metrics,
-            roles=roles,
-            followed={name: why for name, (_, why) in followed.items()},
+            roles=roles | {role: ways[0].name for role, ways in found.items()},
             title=entry.title or name,
             summary=entry.summary,
             source=entry.source,
             published=entry.published,
             deviations=entry.deviations,
             limits=entry.limits,
+        )
+        for role, ways in found.items():
+            chosen = ways[0] if len(ways) == 1 else self._choose(made, role, roles[role], ways)
+            made = msgspec.structs.replace(
+                made,
+                roles=made.roles | {role: chosen.name},
+                recognised=made.recognised | {role: chosen.because},
+            )
+        return self._following(made)
+
+    def _choose(self, study: Study, role: str, place: str, ways: Sequence[Candidate]) -> Candidate:
+        """Return the way to read a folder that can do what the study needs of the role.
+
+        Raises:
+            ModelLoadError: several can.
+        """
+
+        def able(one: Candidate) -> bool:
+            tried = self._following(msgspec.structs.replace(study, roles=study.roles | {role: one.name}))
+            stages = self.instrument(tried).stages()
+            return all(not self.misfit(one.name, stage) for stage in stages if stage.role == role)
+
+        fit = [one for one in ways if able(one)]
+        # Where none can, the check of the study says so of the first.
+        return choose(place, fit, f" for the role {role!r} of {study.name!r}") if fit else ways[0]
+
+    def named(self, model: str) -> str:
+        """Return the name of a model: for a place, `ADAPTER:MODEL`; any other is returned unchanged.
+
+        Raises:
+            ModelLoadError: there is no model at the place, or several adapters read it.
+        """
+        return choose(model, candidates(model, self.plugins)).name if is_place(model) else model
+
+    def _following(self, study: Study) -> Study:
+        """Return a study with the options that follow from what its models can do."""
+        followed = self._follow(study.probe, study.options, study.roles)
+        return msgspec.structs.replace(
+            study,
+            options=study.options | {name: value for name, (value, _) in followed.items()},
+            followed={name: why for name, (_, why) in followed.items()},
         )
 
     def _follow(self, probe: str, options: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -189,13 +234,27 @@ class Catalogue:
     def why_not(self, model: str, operation: type[Request]) -> str:
         """Return the reason why a model cannot do an operation, as the end of a sentence; empty if it can.
 
-        Only class and settings are used: making the model may need a key or a download.
+        Only class, settings and small files on this machine are used: making the model may need a key or a download.
         """
         kind = self.adapter_class(model)
         if operation not in kind.capabilities():
             return "."
         options = build_options(f"model {model}", kind.options, self.registry.model(model).settings)
-        return f": {why}" if (why := kind.lacking(options).get(operation)) else ""
+        why = kind.lacking(options).get(operation) or kind.unfit(options).get(operation)
+        return f": {why}" if why else ""
+
+    def misfit(self, model: str, stage: Stage) -> str:
+        """Return the reason why a model cannot answer a stage, as the end of a sentence; empty if it can."""
+        if stage.shows_images and not self.adapter_class(model).sees:
+            return f": models of the adapter {self.registry.model(model).adapter!r} see no images."
+        return self.why_not(model, stage.operation)
+
+    def fits(self, model: str, stage: Stage) -> bool:
+        """Return whether a model can answer a stage; not if its settings or its adapter are invalid."""
+        try:
+            return not self.misfit(model, stage)
+        except PrejudgeError:
+            return False  # an error only for those who ask the model
 
     def is_able(self, model: str, operation: type[Request]) -> bool:
         """Return whether a model can do an operation; not if its settings or its adapter are invalid."""
@@ -203,6 +262,21 @@ class Catalogue:
             return not self.why_not(model, operation)
         except PrejudgeError:
             return False  # an error only for those who ask the model
+
+    def proposals(self, study: Study) -> Iterator[tuple[str, Any]]:
+        """Yield the options of the probe, one changed at a time, with which the models can do all that it needs."""
+        kind = self.plugins.load("probe", study.probe)
+        values = {one.option: [value for value, _ in one.values] for one in kind.follows}
+        for name, choices in (choices_of(kind.options) | values).items():
+            for value in choices:
+                tried = msgspec.structs.replace(study, options=study.options | {name: value})
+                try:
+                    stages = self._instrument(tried).stages()
+                    able = all(not self.misfit(study.roles[one.role], one) for one in stages if one.role in study.roles)
+                except PrejudgeError:
+                    continue  # this option does not go with the others
+                if able:
+                    yield name, value
 
     def adapter_class(self, model: str) -> type[ModelAdapter]:
         """Return the adapter class of a model."""

@@ -106,7 +106,7 @@ def _of_roles(data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[str]:
     roles = data.get("roles")
     for role, model in roles.items() if isinstance(roles, Mapping) else ():
         if isinstance(model, str):
-            yield from _said(f"roles.{role}", lambda model=model: catalogue.registry.model(model))
+            yield from _said(f"roles.{role}", lambda model=model: catalogue.registry.model(catalogue.named(model)))
 
 
 def _of_whole(path: str, catalogue: Catalogue) -> Iterator[str]:

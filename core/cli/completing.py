@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
+from ..catalogue.folders import is_place
 from ..catalogue.registry import Registry
 from ..catalogue.study import Catalogue
 from ..contracts.errors import PrejudgeError
@@ -32,6 +33,8 @@ def complete_study(ctx: click.Context, _: click.Parameter, incomplete: str) -> l
 def complete_model(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer the models, and the adapters for names of the form ADAPTER:MODEL; a prefix `ROLE=` is kept."""
     role, equals, begun = incomplete.rpartition("=")
+    if is_place(begun) and not equals:
+        return complete_file(ctx, _, incomplete)
     registry = _registry(ctx)
     models = {name: model.summary for name, model in registry.models.items()}
     adapters = {f"{name}:": adapter.summary for name, adapter in registry.adapters.items()}

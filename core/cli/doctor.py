@@ -47,7 +47,9 @@ def doctor(model: str | None, operations: tuple[str, ...], store: str, registry:
                 "--operation needs a model: prejudge doctor MODEL --operation NAME", code="options.conflict"
             )
         return _show_installation(look_around(Catalogue.load(registry).plugins, store))
-    checks = asyncio.run(_examine(Catalogue.load(registry).adapter(model), [BY_NAME[name] for name in operations]))
+    catalogue = Catalogue.load(registry)
+    model = catalogue.named(model)
+    checks = asyncio.run(_examine(catalogue.adapter(model), [BY_NAME[name] for name in operations]))
     table = Table(title=f"doctor: {model}", title_justify="left")
     for name in ("check", "result", "details"):
         table.add_column(name, overflow="fold")

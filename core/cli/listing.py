@@ -5,8 +5,11 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
+from ..catalogue.capabilities import fit_of
 from ..catalogue.study import Catalogue
+from ..contracts.errors import UsageError
 from ..store import Store, list_runs
+from .completing import complete_model
 from .shared import registry_option, store_option
 from .terminal import terminal
 
@@ -16,15 +19,40 @@ KINDS = ("studies", "models", "probes", "metrics", "adapters", "runs", "plugins"
 @click.command("list")
 @click.argument("kind", type=click.Choice(KINDS), required=False)
 @click.option("--plugins", is_flag=True, help="List the plugins, with the reason if one is disabled.")
+@click.option(
+    "--model",
+    metavar="NAME",
+    shell_complete=complete_model,
+    help="List the studies, and say which of them this model can answer, and with which options.",
+)
 @store_option
 @registry_option
-def list_all(kind: str | None, plugins: bool, store: str, registry: str | None) -> None:
+def list_all(kind: str | None, plugins: bool, model: str | None, store: str, registry: str | None) -> None:
     """List studies, models, probes, metrics and adapters, or one kind. Also: runs, plugins."""
     catalogue = Catalogue.load(registry)
+    if model is not None:
+        if kind not in (None, "studies") or plugins:
+            raise UsageError("--model is for the list of studies.", code="options.conflict")
+        terminal().print(_fits(catalogue, model))
+        return
     kinds = ["plugins"] if plugins else [kind] if kind else ["studies", "models", "probes", "metrics", "adapters"]
     console = terminal()
     for name in kinds:
         console.print(_table(name, rows_of(name, catalogue, store)))
+
+
+def _fits(catalogue: Catalogue, model: str) -> Table:
+    """Return the studies with whether a model can answer them."""
+    name = catalogue.named(model)
+    catalogue.registry.model(name)
+    table = Table(title=f"studies, and whether {name} can answer them", title_justify="left")
+    for head in ("name", "fits", "how, or why not"):
+        table.add_column(head, overflow="fold")
+    words = {True: "yes", False: "no", None: "not known"}
+    for study in sorted(catalogue.registry.studies):
+        fit = fit_of(catalogue, study, name)
+        table.add_row(study, words[fit.fits], fit.how)
+    return table
 
 
 def rows_of(kind: str, catalogue: Catalogue, store: str) -> list[tuple[str, ...]]:

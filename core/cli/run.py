@@ -89,6 +89,8 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
     """
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, where["orders"]))
+    for note in chosen.notes if not where["quiet"] else ():
+        echo(f"Note: {note}", err=True)
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
     options = _read_options(where, mode=cast("Mode", where["mode"]), refresh=where["refresh"], command=command)
     return perform(catalogue, chosen, options, where)

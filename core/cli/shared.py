@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from ..catalogue.folders import is_place
 from ..contracts.errors import DataError, StoreError, UsageError
 from ..contracts.options import parse_assignments
 from ..contracts.places import Places
@@ -65,7 +66,8 @@ model_option = click.option(
     multiple=True,
     metavar="[ROLE=]NAME",
     shell_complete=complete_model,
-    help="The model to study: its name or ADAPTER:MODEL. ROLE=NAME sets another role. Repeatable.",
+    help="The model to study: its name, its folder (./my-bert) or ADAPTER:MODEL. ROLE=NAME sets another role. "
+    "Repeatable.",
 )
 published_option = click.option(
     "--published",
@@ -168,7 +170,8 @@ def read_models(models: tuple[str, ...]) -> dict[str, str]:
     roles: dict[str, str] = {}
     for text in models:
         role, equals, name = text.partition("=")
-        role, name = (role, name) if equals else ("subject", text)
+        # A path may have an equals sign, and no role is one.
+        role, name = (role, name) if equals and not is_place(role) else ("subject", text)
         if role in roles:
             raise UsageError(
                 f"the role {role!r} has two models: {roles[role]!r} and {name!r}. Run the study once for each.",

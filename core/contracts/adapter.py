@@ -21,6 +21,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 import msgspec
 
 from .errors import ModelError, UnsupportedOperationError
+from .model_files import ModelFiles, Recognised
 from .records import (
     AnyRequest,
     AnyResponse,
@@ -126,6 +127,8 @@ class ModelAdapter(ABC):
     limits: Limits = Limits()
     endpoint: str | None = None
     """Name of a rate limit: adapters that name the same endpoint share one limiter. None: a local model."""
+    sees: ClassVar[bool] = True
+    """Whether messages may have images. False: a study that shows some is refused before the first call."""
     lacks: Mapping[type[Request], str] = MappingProxyType({})
     """Operations that the class supports but this model does not, with the fix. Refused before the first call."""
     blobs: Callable[[str], bytes] | None = None
@@ -214,6 +217,23 @@ class ModelAdapter(ABC):
         It is called for every model of the catalogue, so it must not import large packages or read files.
         """
         return {}
+
+    @classmethod
+    def unfit(cls, options: Any) -> Mapping[type[Request], str]:
+        """Return operations that the files of a model on this machine say it cannot do, with the fix.
+
+        It is called for the models of a study before anything is asked. It reads small files only: no weights, no
+        download, no large package. What it cannot tell from these it leaves to the loading of the model.
+        """
+        return {}
+
+    @classmethod
+    def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:
+        """Return the models among some files that this adapter reads, for `--model ./folder`; none by default.
+
+        It reads small files only, as `unfit` does.
+        """
+        return ()
 
     @classmethod
     def ensure_supports(cls, operation: type[Request]) -> None:

@@ -48,6 +48,16 @@ def build_options(
         raise _explain(f"{owner}: {noun}", kind, values, str(error)) from None
 
 
+def choices_of(kind: type[msgspec.Struct]) -> dict[str, list[Any]]:
+    """Return the values of each option that has a few: `Literal` and `bool`."""
+    found: dict[str, list[Any]] = {}
+    for name, hint in get_type_hints(kind).items():
+        parts = [part for part in (hint, *get_args(hint)) if get_origin(part) is Literal]
+        if choices := [choice for part in parts for choice in get_args(part)] or [False, True][: 2 * (hint is bool)]:
+            found[name] = choices
+    return found
+
+
 def plainly(problem: msgspec.ValidationError) -> str:
     """Return the message of msgspec with the location first: `published 1: the key 'measure' is missing`."""
     what, _, place = str(problem).partition(" - at `$")

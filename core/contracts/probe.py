@@ -63,6 +63,8 @@ class Stage(ABC):
     """Names of the factors of every trial, in order."""
     outcomes: ClassVar[tuple[str, ...]]
     """Names of the outcomes of every readable response."""
+    shows_images: ClassVar[bool] = False
+    """Whether its messages have images."""
     optional: ClassVar[bool] = False
     """Whether a run may have no model for the role; the stage is then skipped and has no observations."""
     max_attempts: ClassVar[int] = 1

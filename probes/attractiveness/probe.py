@@ -81,6 +81,7 @@ class AskedStage(Stage):
 
     name: ClassVar[str] = "choices"
     operation: ClassVar[type[Request]] = Generate
+    shows_images: ClassVar[bool] = True
     factors: ClassVar[tuple[str, ...]] = FACTORS
     outcomes: ClassVar[tuple[str, ...]] = ("score", "p_a")
     count_by: ClassVar[tuple[str, ...]] = ("category", "kind")

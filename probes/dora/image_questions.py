@@ -41,6 +41,7 @@ class TextStage(Stage):
     """Questions that are answered by a text."""
 
     operation: ClassVar[type[Request]] = Generate
+    shows_images: ClassVar[bool] = True
     outcomes: ClassVar[tuple[str, ...]] = ("text",)
     count_by: ClassVar[tuple[str, ...]] = ("setting",)
 

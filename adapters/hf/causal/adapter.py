@@ -27,6 +27,7 @@ from ...shared.sampling import Defaults, answer_length, choose
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, check_known, not_finite, open_source, too_large
 from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
+from ..load import Kind
 from ..loading import compile_model
 from ..text import Encoder, Row
 from .decoder import Decoder, Task, Written
@@ -70,6 +71,8 @@ class HFCausal(HFAdapter[_Engine]):
     """A causal language model of Transformers."""
 
     options: ClassVar[type[msgspec.Struct]] = HFCausalOptions
+    kind: ClassVar[Kind | None] = CAUSAL
+    sees: ClassVar[bool] = False
     _options: HFCausalOptions
 
     def __init__(self, options: HFCausalOptions) -> None:

@@ -10,9 +10,12 @@ import msgspec
 import numpy as np
 
 from ....core.contracts.errors import ModelError
+from ....core.contracts.model_files import ModelFiles
 from ....core.contracts.records import Classification, Classify, Usage
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, not_finite, open_source, too_large
+from ..checkpoint import lacks_classes
+from ..load import Kind
 from ..loading import compile_model
 from .labels import CLASSIFIER, choose_activation
 from .model import Classifier, load_classifier
@@ -44,6 +47,7 @@ class HFClassifier(HFAdapter[_Engine]):
     """
 
     options: ClassVar[type[msgspec.Struct]] = HFClassifierOptions
+    kind: ClassVar[Kind | None] = CLASSIFIER
     _options: HFClassifierOptions
 
     def __init__(self, options: HFClassifierOptions) -> None:
@@ -59,6 +63,18 @@ class HFClassifier(HFAdapter[_Engine]):
         self._activation = choose_activation(config, name, multi_label=options.multi_label)
         settings = {"activation": self._activation, **({"truncate": True} if options.truncate else {})}
         self._open(NAMING, options, self._source, settings)
+
+    @classmethod
+    def misfit(cls, files: ModelFiles, options: HFClassifierOptions) -> str:
+        """Return why a folder is no classifier: its configuration or its head."""
+        if why := super().misfit(files, options):
+            return why
+        if lacks_classes(files):
+            return (
+                f"the checkpoint {options.model!r} has no weights of a head for classes, so every answer would be "
+                "random. Give one that was fine-tuned as a classifier, head included."
+            )
+        return ""
 
     async def classify_batch(self, requests: Sequence[Classify]) -> Sequence[Classification | ModelError]:
         """Classify texts and pairs; a request that cannot be answered has a `PermanentError` in its place.

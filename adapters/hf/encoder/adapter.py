@@ -11,12 +11,13 @@ import msgspec
 import numpy as np
 
 from ....core.contracts.errors import MissingExtraError, ModelError, PermanentError
+from ....core.contracts.model_files import ModelFiles, Recognised
 from ....core.contracts.records import Embed, Embedding, Scalar, Usage
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, not_finite, too_large
 from ..classifier.passes import Row
 from ..loading import compile_model
-from .files import find_encoder
+from .files import MODULES, find_encoder
 from .model import Encoder, EncoderScorer, check_prompt, count_tokens, load_encoder
 
 NAMING = Naming("hf-encoder", "1")
@@ -64,6 +65,21 @@ class HFEncoder(HFAdapter[_Engine]):
         if self._source.prompts is not None:
             check_prompt(options.prompt_name, self._source.prompts, self._source.name)
         self._open(NAMING, options, self._source, _settings(options))
+
+    @classmethod
+    def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:
+        """Take folders of sentence-transformers."""
+        return [Recognised(files.path, f"it has a {MODULES}")] if MODULES in files.names else []
+
+    @classmethod
+    def misfit(cls, files: ModelFiles, options: HFEncoderOptions) -> str:
+        """Return why a folder is no sentence encoder."""
+        if MODULES in files.names:
+            return ""
+        return (
+            f"{options.model!r} has no {MODULES}, so it is not a sentence-transformers model. Give one that was saved "
+            "by SentenceTransformer.save, which also says how its tokens are pooled."
+        )
 
     async def embed_batch(self, requests: Sequence[Embed]) -> Sequence[Embedding | ModelError]:
         """Embed texts; one that cannot be embedded has a `PermanentError` in its place.

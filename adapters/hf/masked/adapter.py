@@ -11,9 +11,12 @@ import msgspec
 import numpy as np
 
 from ....core.contracts.errors import ModelError, PermanentError
+from ....core.contracts.model_files import ModelFiles, Recognised
 from ....core.contracts.records import Embed, Embedding, PseudoLikelihood, TokenScores, Usage
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, check_known, not_finite, open_source, too_large
+from ..checkpoint import has_words_head, is_plain, lacks_mask, lacks_words_head
+from ..load import Kind
 from ..loading import compile_model
 from .model import MASKED, Loaded, Vector, encode, load_masked, mean_states
 from .pll import Sentence, Tokens, plan_sentence
@@ -38,6 +41,7 @@ class HFMasked(HFAdapter[_Engine]):
     """
 
     options: ClassVar[type[msgspec.Struct]] = HFMaskedOptions
+    kind: ClassVar[Kind | None] = MASKED
 
     def __init__(self, options: HFMaskedOptions) -> None:
         """Check the model's files and pin them; weights load at the first call.
@@ -49,6 +53,26 @@ class HFMasked(HFAdapter[_Engine]):
         require_torch("adapter 'hf-masked'")
         self._source = open_source(options, MASKED)
         self._open(NAMING, options, self._source, {})
+
+    @classmethod
+    def misfit(cls, files: ModelFiles, options: HFMaskedOptions) -> str:
+        """Return why a folder is no masked language model: its configuration, its head or its mask token."""
+        if why := super().misfit(files, options):
+            return why
+        if lacks_words_head(files):
+            return (
+                f"the checkpoint {options.model!r} has no weights of a head that predicts words, so every score would "
+                "be random. Give one that was saved as a masked language model, head included."
+            )
+        if lacks_mask(files):
+            return f"the tokenizer of {options.model!r} has no mask token, so nothing can be masked."
+        return ""
+
+    @classmethod
+    def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:
+        """Take folders whose configuration names a masked language model; plain encoders if saved with its head."""
+        plain = [name for name in files.architectures if is_plain(name)]
+        return () if plain and not has_words_head(files) else super().recognise(files)
 
     async def pseudo_likelihood_batch(self, requests: Sequence[PseudoLikelihood]) -> Sequence[TokenScores | ModelError]:
         """Score sentences; a request that cannot be scored has a `PermanentError` in its place.

@@ -11,18 +11,21 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import msgspec
 
 from ....core.contracts.errors import ModelError
+from ....core.contracts.model_files import ModelFiles, Recognised
 from ....core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
 from ...shared.images import require_pillow
 from ...shared.reasoning import Tags, is_opened, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, not_finite, open_source
+from ..checkpoint import is_plain
+from ..files import CONFIG
 from ..load import Kind
 from ..loading import compile_model
 from .answers import Wish
 from .engine import Asked, Engine
 from .groups import Held, Work, by_image
-from .model import MORE, Loaded, find_template, load_vlm
+from .model import MORE, PROCESSORS, Loaded, find_template, load_vlm
 from .prompt import Scored, encode, plan_answer, plan_scores, render
 from .shareable import can_share
 
@@ -56,6 +59,7 @@ class HFVLM(HFAdapter[_Model]):
     """A vision-language model of Transformers (LLaVA 1.5, Liu et al. 2024, and others of its kind)."""
 
     options: ClassVar[type[msgspec.Struct]] = HFVLMOptions
+    kind: ClassVar[Kind | None] = KIND
     _options: HFVLMOptions
 
     def __init__(self, options: HFVLMOptions) -> None:
@@ -75,6 +79,21 @@ class HFVLM(HFAdapter[_Model]):
             **thinking_settings(options, options.chat_template_kwargs),
         }
         self._open(NAMING, options, self._source, settings)
+
+    @classmethod
+    def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:
+        """Take folders of a model with a head for words, a part that sees, and a processor of images."""
+        sees = "vision_config" in files.settings(CONFIG) and not {*files.names}.isdisjoint(PROCESSORS)
+        return super().recognise(files) if sees and not any(map(is_plain, files.architectures)) else ()
+
+    @classmethod
+    def misfit(cls, files: ModelFiles, options: HFVLMOptions) -> str:
+        """Return why a folder is no vision-language model: its configuration, or nothing that prepares images."""
+        if why := super().misfit(files, options):
+            return why
+        if {*files.names}.isdisjoint(PROCESSORS):
+            return f"{options.model!r} has no processor of images ({', '.join(PROCESSORS)}), so it sees none."
+        return ""
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Answer messages, images among them; a request that cannot be answered has its error in its place.

@@ -19,10 +19,10 @@ from ..text import Encoder
 
 MAX_TOKENS = 256
 """Longest answer in tokens if neither the request nor the model sets a limit."""
+PROCESSORS = ("processor_config.json", "preprocessor_config.json", "image_processor_config.json")
+"""Files that say how images are prepared; every model that sees has one of them."""
 MORE = (
-    "processor_config.json",
-    "preprocessor_config.json",
-    "image_processor_config.json",
+    *PROCESSORS,
     "chat_template.*",
     SETTINGS,
 )
