@@ -92,6 +92,28 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     """Full limit, in requests."""
 
 
+class Remark(msgspec.Struct, frozen=True, kw_only=True):
+    """What an endpoint says of itself beside an answer. It is no part of the answer, and is not stored with it."""
+
+    model: str = ""
+    """Name of the model that answered, in the endpoint's words."""
+    fingerprint: str = ""
+    """Name of the system that answered, such as OpenAI's `system_fingerprint`."""
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """What the answers of an endpoint are checked against."""
+
+    answer_room: int = 0
+    """Tokens that the adapter adds to the limit of a request."""
+    max_tokens: int | None = None
+    """Limit of a request that sets none; None: there is none."""
+    context: int | None = None
+    """Tokens of the model's context, prompt and answer; None: not known."""
+    names: tuple[str, ...] = ()
+    """Names that replies may carry, as the user states them; empty: the name in the identity, and its versions."""
+
+
 class Services(msgspec.Struct, frozen=True, kw_only=True):
     """Services of a run for an adapter; a service that is None is not available."""
 
@@ -101,6 +123,10 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """Store the bytes of an image of a media type, and return their sha256 (hex)."""
     hear: Callable[[Room], None] | None = None
     """Receive the rate-limit information of an endpoint."""
+    note: Callable[[Remark], None] | None = None
+    """Receive what an endpoint says of itself beside an answer."""
+    generation: Callable[[Request], int] | None = None
+    """Return how often a request was answered before, if it is asked anew; else 0. `wire_seed` needs it."""
 
 
 class Worker:
@@ -131,9 +157,13 @@ class ModelAdapter(ABC):
     """Whether messages may have images. False: a study that shows some is refused before the first call."""
     lacks: Mapping[type[Request], str] = MappingProxyType({})
     """Operations that the class supports but this model does not, with the fix. Refused before the first call."""
+    expected: Expected = Expected()
+    """What a run checks the answers of an endpoint against."""
     blobs: Callable[[str], bytes] | None = None
     keep: Callable[[bytes, str], str] | None = None
     hear: Callable[[Room], None] | None = None
+    note: Callable[[Remark], None] | None = None
+    generation: Callable[[Request], int] | None = None
 
     def bind(self, services: Services) -> None:
         """Receive the services of a run, before the first request; they are then `self.blobs` and so on.
@@ -141,6 +171,7 @@ class ModelAdapter(ABC):
         Override it to pass them to parts of the adapter.
         """
         self.blobs, self.keep, self.hear = services.blobs, services.keep, services.hear
+        self.note, self.generation = services.note, services.generation
 
     def note_on(self, image: bytes) -> str:
         """Return what a reader needs to know of this model's answers about an image; nothing by default."""

@@ -104,6 +104,29 @@ def question_of(request: AnyRequest) -> AnyRequest:
     return msgspec.structs.replace(request, **numbers)
 
 
+def wire_seed(request: Generate, generation: int = 0) -> int | None:
+    """Return the seed to send with a request, from 0 to 2**31 - 1; None: send none.
+
+    Repeats have a seed of their own, so that neither a cache in front of the model nor a fixed default can answer them
+    all alike. It follows from the request and is no part of it: the key stays what it is. A seed of the request itself
+    decides: it is sent with the first draw, and repeats derive theirs from it.
+
+    Args:
+        request: what is asked.
+        generation: how often it was answered before, if it is asked anew (`Services.generation`).
+    """
+    own = request.sampling.seed
+    if own is not None:
+        if request.sample == request.attempt == 0:
+            return own
+        text = f"{own}|{request.sample}|{request.attempt}".encode()
+    elif request.sample or request.attempt or generation:
+        text = encode(request) + (f"|{generation}".encode() if generation else b"")
+    else:
+        return None
+    return int.from_bytes(hashlib.sha256(text).digest()[:4], "big") >> 1
+
+
 # Quotes inside a JSON string are escaped, so these match members only.
 _NUMBER = r'"(?:attempt|sample|seed)":-?\d+'
 _NEXT, _FIRST = re.compile(f",{_NUMBER}"), re.compile(rf"\{{{_NUMBER},?")

@@ -1,0 +1,128 @@
+"""`Integrity`: what a run found out about the endpoint of a stage, as its manifest records it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+Verdict = Literal["varied", "narrow", "alike", "unclear"]
+"""Of a canary. `varied`: draws differ. `narrow`: they are alike at the stage's temperature, and differ at 1. `alike`:
+they are alike at both. `unclear`: too few answers that could tell."""
+FINDINGS = {
+    "repeats": "draws of one prompt are alike where they cannot be",
+    "max-tokens": "answers are longer than the limit of tokens that was sent",
+    "stop": "answers hold a stop text that should have ended them",
+    "context": "prompts longer than the model's context were answered all the same",
+    "truncated": "prompts of different length are counted with one number of tokens, the largest: they may be cut off",
+    "model-changed": "replies name several models",
+    "other-model": "replies name another model than the one that was asked",
+    "rounded": "log-probabilities are rounded to few values",
+    "clipped": "log-probabilities are cut off at a lowest value",
+}
+"""Names of findings, with what each says."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that an endpoint does not do as asked."""
+
+    name: str
+    """One of `FINDINGS`."""
+    count: int
+    """Answers that show it."""
+    key: str = ""
+    """Key of the first of these requests, hexadecimal; empty if it is none of the store."""
+    detail: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return it as a clause."""
+        what = FINDINGS.get(self.name, self.name)
+        return f"{what} ({self.detail})" if self.detail else what
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """How often a name was seen in replies, and when (Unix time) first and last."""
+
+    count: int
+    first: float
+    last: float
+
+    def plus(self, other: Sighting) -> Sighting:
+        """Return both together."""
+        return Sighting(self.count + other.count, min(self.first, other.first), max(self.last, other.last))
+
+
+class Draws(msgspec.Struct, frozen=True, kw_only=True):
+    """Answers to one question that cannot have one answer."""
+
+    verdict: Verdict
+    asked: float
+    """Unix time."""
+    temperature: float | None = None
+    """None: the model's own default."""
+    draws: int = 0
+    usable: int = 0
+    """Draws with enough words to tell."""
+    distinct: int = 0
+    """Texts that differ, of all that were answered."""
+    most: int = 0
+    """Draws with the most frequent beginning."""
+    digests: tuple[str, ...] = ()
+    """First 16 hexadecimal digits of the sha256 of each text."""
+    reason: str = ""
+    """Why it is unclear."""
+
+
+class Canary(msgspec.Struct, frozen=True, kw_only=True):
+    """The question with which a stage that samples begins, and the second one where the first gave one answer."""
+
+    verdict: Verdict
+    first: Draws
+    second: Draws | None = None
+
+
+class Integrity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run found out about the endpoint of a stage."""
+
+    checked: int = 0
+    """Answers that were looked at."""
+    canary: Canary | None = None
+    """The latest; None: nothing had to be drawn."""
+    repeated: str = ""
+    """Why all draws of one prompt count as one; empty: they count as draws."""
+    findings: tuple[Finding, ...] = ()
+    models: dict[str, Sighting] = {}
+    """By the name in replies."""
+    fingerprints: dict[str, Sighting] = {}
+
+
+def add_up(before: Integrity | None, now: Integrity) -> Integrity:
+    """Return what a run found out, with what it knew before it was resumed."""
+    if before is None:
+        return now
+    return Integrity(
+        checked=before.checked + now.checked,
+        canary=now.canary or before.canary,
+        repeated=before.repeated or now.repeated,
+        findings=tuple(_together([*before.findings, *now.findings])),
+        models=_seen(before.models, now.models),
+        fingerprints=_seen(before.fingerprints, now.fingerprints),
+    )
+
+
+def _together(findings: Iterable[Finding]) -> Iterable[Finding]:
+    found: dict[str, Finding] = {}
+    for one in findings:
+        known = found.get(one.name)
+        added = one if known is None else msgspec.structs.replace(one, count=known.count + one.count, key=known.key)
+        found[one.name] = added
+    return found.values()
+
+
+def _seen(before: Mapping[str, Sighting], now: Mapping[str, Sighting]) -> dict[str, Sighting]:
+    both = dict(before)
+    for name, sighting in now.items():
+        both[name] = both[name].plus(sighting) if name in both else sighting
+    return both

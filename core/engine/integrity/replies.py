@@ -1,0 +1,168 @@
+"""Checks of each answer of an endpoint, as it arrives: limits, stop texts, context, names, log-probabilities."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from ...contracts.adapter import Expected, Remark
+from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Likelihoods, TokenScores
+from ..tokens import CHARACTERS_PER_TOKEN, weigh
+from .canary import Watch
+from .numbers import Numbers
+from .records import Canary, Finding, Integrity, Sighting
+
+SLACK = 1
+"""Tokens above a limit that are let pass: some servers count the token that ends an answer."""
+OVER_CONTEXT = 1.5
+"""A prompt is longer than the context where a rule of thumb puts it at this many times as many tokens."""
+PLATEAU, LONGEST, TELLING = 3, 256, 1.3
+"""Prompts of different length with one number of tokens, which is at least this large, whose longest is this many times
+as long as the shortest: they were cut off."""
+_DATED = r"\d{4,}|v\d+|latest|preview|exp|experimental|stable|free"
+_LEAVES_OUT = re.compile(_DATED)
+_ADDS = re.compile(rf"{_DATED}|\d+|gguf|awq|gptq|fp\d+|bf\d+|int\d+|q\d.*|[kmsl]|xs")
+"""Parts that a reply may leave out of the name that was asked, and those that it may add."""
+
+
+class Inspector:
+    """Looks at the answers of one endpoint in one stage. Nothing of an answer is kept but counts."""
+
+    def __init__(self, model: str, expected: Expected, canary: Watch | None = None) -> None:
+        self.canary = canary
+        self._expected, self._model = expected, model
+        self._checked = 0
+        self._findings: dict[str, Finding] = {}
+        self._models: dict[str, Sighting] = {}
+        self._fingerprints: dict[str, Sighting] = {}
+        self._longest: dict[int, bytes] = {}
+        self._most_tokens = 0
+        self._numbers = Numbers()
+
+    def hear(self, remark: Remark) -> None:
+        """Receive what the endpoint says of itself beside an answer."""
+        now = time.time()
+        for name, seen in ((remark.model, self._models), (remark.fingerprint, self._fingerprints)):
+            if name:
+                one = Sighting(1, now, now)
+                seen[name] = seen[name].plus(one) if name in seen else one
+
+    def look(self, key: bytes, request: AnyRequest, answer: AnyResponse) -> None:
+        """Look at an answer."""
+        self._checked += 1
+        self._look_at_prompt(key, request, answer)
+        match answer:
+            case Generation() if isinstance(request, Generate):
+                self._look_at_text(key, request, answer)
+                if answer.top_logprobs and not request.sample and not request.attempt:
+                    tops = [one.log_probability for place in answer.top_logprobs for one in place]
+                    self._numbers.see(key, tops)
+            case Likelihoods():
+                self._numbers.see(key, [value for score in answer.scores for value in _values(score)])
+            case TokenScores():
+                self._numbers.see(key, _values(answer))
+            case _:
+                pass
+
+    def result(self, repeated: str = "") -> Integrity:
+        """Return what was found."""
+        findings = [*self._findings.values(), *self._names(), *self._numbers.findings()]
+        canary = self.canary.outcome if self.canary is not None else None
+        if canary is not None and canary.verdict == "alike":
+            findings.insert(0, Finding(name="repeats", count=_alike(canary), detail=_drawn(canary)))
+        return Integrity(
+            checked=self._checked,
+            canary=canary,
+            repeated=repeated,
+            findings=tuple(findings),
+            models=dict(self._models),
+            fingerprints=dict(self._fingerprints),
+        )
+
+    def _look_at_text(self, key: bytes, request: Generate, answer: Generation) -> None:
+        limit = request.sampling.max_tokens or self._expected.max_tokens
+        if limit is not None and answer.usage.output_tokens > (most := limit + self._expected.answer_room) + SLACK:
+            self._find("max-tokens", key, f"{answer.usage.output_tokens} tokens where {most} were allowed")
+        if answer.status == "ok" and (left := next((s for s in request.sampling.stop if s in answer.text), None)):
+            self._find("stop", key, repr(left))
+
+    def _look_at_prompt(self, key: bytes, request: AnyRequest, answer: AnyResponse) -> None:
+        tokens, context = answer.usage.input_tokens, self._expected.context
+        if tokens < LONGEST and context is None:
+            return
+        characters, images = weigh(request)
+        if images or not isinstance(request, Generate):
+            return
+        guess = characters / CHARACTERS_PER_TOKEN
+        if context is not None and (tokens > context or guess > OVER_CONTEXT * context):
+            told = f"{tokens} tokens" if tokens > context else f"{characters} characters, counted as {tokens} tokens,"
+            self._find("context", key, f"{told} where the context has {context}")
+        if tokens > self._most_tokens:
+            self._most_tokens, self._longest = tokens, {}
+        if tokens == self._most_tokens and tokens >= LONGEST:
+            self._plateau(key, characters)
+
+    def _plateau(self, key: bytes, characters: int) -> None:
+        self._longest.setdefault(characters, key)
+        if len(self._longest) > PLATEAU:
+            del self._longest[sorted(self._longest)[1]]  # the shortest and the longest are kept
+
+    def _find(self, name: str, key: bytes, detail: str) -> None:
+        known = self._findings.get(name)
+        if known is None:
+            self._findings[name] = Finding(name=name, count=1, key=key.hex(), detail=detail)
+        else:
+            self._findings[name] = msgspec.structs.replace(known, count=known.count + 1)
+
+    def _names(self) -> list[Finding]:
+        found = []
+        lengths = sorted(self._longest)
+        if len(lengths) >= PLATEAU and lengths[-1] >= TELLING * lengths[0]:
+            detail = f"{lengths[0]} to {lengths[-1]} characters are {self._most_tokens} tokens each"
+            key = self._longest[lengths[-1]].hex()
+            found.append(Finding(name="truncated", count=len(lengths), key=key, detail=detail))
+        names = self._expected.names or (self._model,)
+        if other := [name for name in self._models if not any(is_name_of(name, asked) for asked in names)]:
+            count = sum(self._models[name].count for name in other)
+            detail = f"{self._model!r} was asked, {', '.join(map(repr, other[:3]))} answered"
+            found.append(Finding(name="other-model", count=count, detail=detail))
+        if len(self._models) > 1:
+            ordered = sorted(self._models.items(), key=lambda item: item[1].first)
+            count = sum(sighting.count for _, sighting in ordered[1:])
+            detail = ", then ".join(f"{name!r} ({sighting.count:,} answers)" for name, sighting in ordered[:3])
+            found.append(Finding(name="model-changed", count=count, detail=detail))
+        return found
+
+
+def is_name_of(told: str, asked: str) -> bool:
+    """Return whether a name in a reply can be that of the model asked: the same, or a version or vendor's name of it.
+
+    Names are compared by their parts: `gpt-4o-2024-08-06` is a version of `gpt-4o`, and `gpt-4o-mini` is another model.
+    """
+    own, other = _parts(asked), _parts(told)
+    lost = [part for part in own if part not in other and not _LEAVES_OUT.fullmatch(part)]
+    added = [part for part in other if part not in own and not _ADDS.fullmatch(part)]
+    return not lost and not added
+
+
+def _parts(name: str) -> list[str]:
+    """Return the parts of a name without folders, vendor and file ending, in lower case."""
+    last = re.split(r"[/\\]", name.strip().lower())[-1].removesuffix(".gguf")
+    own = re.sub(r"^(?:[a-z]+\.)+(?=[a-z])|:\d+$", "", last)
+    return [part for part in re.split(r"[^a-z0-9.]+", own) if part]
+
+
+def _values(score: TokenScores) -> Sequence[float]:
+    return score.values or (score.log_probability,)
+
+
+def _alike(canary: Canary) -> int:
+    return sum(draws.most for draws in (canary.first, canary.second) if draws is not None)
+
+
+def _drawn(canary: Canary) -> str:
+    draws = [one for one in (canary.first, canary.second) if one is not None]
+    return f"{_alike(canary)} of {sum(one.draws for one in draws)} draws of questions without one answer"
