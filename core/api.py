@@ -79,6 +79,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_going: bool = False
     """Ask on where many requests in a row fail alike, are answered with nothing, or cannot be read. Without it
     such a run stops with `HaltedError`; all answers are stored."""
+    accept_repeats: bool = False
+    """Ask an endpoint that repeats itself all the same: it ignores the temperature, or a cache answers repeats. Each
+    prompt then counts as one draw, and the report says so. Without it such a run stops with `HaltedError`."""
     max_wait: float = LONGEST_SECONDS
     """Longest wait in seconds that an endpoint may ask for. If it asks for more again, the run
     stops with `HaltedError`."""
@@ -98,6 +101,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             refresh=self.refresh,
             caps=self.caps,
             keep_going=self.keep_going,
+            accept_repeats=self.accept_repeats,
             longest_wait=self.max_wait,
         )
 

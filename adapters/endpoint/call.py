@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ...core.contracts.adapter import Room
+from ...core.contracts.adapter import Remark, Room
 from ...core.contracts.errors import ModelError
-from .errors import UNREADABLE, explain_leak, explain_reply, explain_unreadable
+from .errors import UNREADABLE, explain_leak, explain_reply, explain_seed, explain_unreadable
 from .scrub import Scrubber
 from .waits import read_room
 from .wire import Reply, Wire
@@ -24,6 +24,10 @@ class Body(msgspec.Struct, kw_only=True):
         """Return the error that stands in the place of an answer, or nothing."""
         return self.error
 
+    def remark(self) -> Remark | None:
+        """Return what the endpoint says of itself beside the answer, if the dialect has words for it."""
+        return None
+
 
 T = TypeVar("T", bound=Body)
 
@@ -34,6 +38,7 @@ class Caller:
     def __init__(self, wire: Wire, where: str, scrub: Scrubber, model: str, extra: dict[str, Any]) -> None:
         self.where, self.model = where, model
         self.tell: Callable[[Room], None] | None = None
+        self.note: Callable[[Remark], None] | None = None
         self._wire, self._scrub, self._extra = wire, scrub, extra
         self._encode = msgspec.json.Encoder().encode
         self._decoders: dict[type, msgspec.json.Decoder[Any]] = {}
@@ -51,12 +56,14 @@ class Caller:
         if self.tell is not None and (room := read_room(reply.headers)) is not None:
             self.tell(room)
         if not 200 <= reply.status < 300:
-            raise explain_reply(reply, self.where, self.model, self._scrub)
+            raise explain_seed(explain_reply(reply, self.where, self.model, self._scrub), body)
         if self._scrub.finds(reply.body):
             raise explain_leak(self.where)
         answer = self._read(reply, kind)
         if isinstance(answer, ModelError):
             raise answer
+        if self.note is not None and (remark := answer.remark()) is not None:
+            self.note(remark)
         return answer
 
     async def aclose(self) -> None:

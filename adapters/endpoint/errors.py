@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -101,6 +102,17 @@ def _other(status: int, line: str, model: str) -> ModelError:
             f"{line} Redirects are not followed; set base_url to the target address.", code="endpoint.redirect"
         )
     return PermanentError(line, code="endpoint.refused")
+
+
+def explain_seed(error: ModelError, body: Mapping[str, object]) -> ModelError:
+    """Return the error of a body that was refused for its seed with the mend; any other as it is."""
+    if error.code != "endpoint.refused" or "seed" not in body or not re.search(r"\bseed\b", str(error)):
+        return error
+    return PermanentError(
+        f'{error} Repeats are sent with a seed. Where an endpoint knows none, put omit = ["seed"] into the model\'s '
+        "entry; what it then answers is checked for draws that are alike.",
+        code="endpoint.seed",
+    )
 
 
 def _real_status(status: int, problem: Problem) -> int:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import OPERATIONS, Limits, ModelAdapter, Services, Worker
+from ...core.contracts.adapter import OPERATIONS, Expected, Limits, ModelAdapter, Services, Worker
 from ...core.contracts.errors import PermanentError, TransientError, UnsupportedOperationError
 from ...core.contracts.records import (
     Classification,
@@ -74,6 +74,12 @@ class OpenAIApi(ModelAdapter):
         scrub = Scrubber(key)
         wire = make_wire(endpoint, options.transport, scrub, account)
         self._options = options
+        self.expected = Expected(
+            answer_room=options.answer_room,
+            max_tokens=options.max_tokens,
+            context=options.context,
+            names=options.named_as,
+        )
         self.lacks = self.lacking(options)
         # Limits are counted per model, so that two models behind one address have a pace each.
         self.endpoint = f"{endpoint.where} {options.model}"
@@ -107,13 +113,14 @@ class OpenAIApi(ModelAdapter):
     def bind(self, services: Services) -> None:
         """Accept the services of a run."""
         super().bind(services)
-        self._caller.tell = services.hear
+        self._caller.tell, self._caller.note = services.hear, services.note
 
     async def generate(self, request: Generate) -> Generation:
         """Continue messages of text and images; an answer that a content filter stops has the status `filtered`."""
         urls = await self._urls(request.messages)
         try:
-            reply = await self._caller.ask("/chat/completions", self._bodies.generate(request, urls), ChatReply)
+            body = self._bodies.generate(request, urls, self.generation(request) if self.generation is not None else 0)
+            reply = await self._caller.ask("/chat/completions", body, ChatReply)
         except FilteredError as stopped:
             return Generation(text="", status="filtered", finish_reason=stopped.reason)
         options = self._options

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...core.contracts.canonical import wire_seed
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Generate, Generation, Image, Message, ResponseStatus, TopToken
 from ..shared.reasoning import Tags, apart
@@ -30,8 +30,8 @@ class ChatBodies:
         own = "max_completion_tokens" if address == OPENAI_URL else "max_tokens"
         self.limit_field = options.max_tokens_field or own
 
-    def generate(self, request: Generate, urls: Urls) -> dict[str, Any]:
-        """Return the body of a request; fields that it does not set are not sent.
+    def generate(self, request: Generate, urls: Urls, generation: int = 0) -> dict[str, Any]:
+        """Return the body of a request; fields that it does not set are not sent, but repeats have a seed.
 
         Raises:
             PermanentError: settings under which no answer can be given.
@@ -45,8 +45,8 @@ class ChatBodies:
         body.update((name, value) for name, value in choices.items() if value is not None)
         if sampling.stop:
             body["stop"] = sampling.stop
-        if sampling.seed is not None:
-            body["seed"] = seed_of(sampling.seed, request.sample, request.attempt)
+        if (seed := wire_seed(request, generation)) is not None:
+            body["seed"] = seed
         if self._options.effort is not None:
             body["reasoning_effort"] = self._options.effort
         if request.top_logprobs:
@@ -83,13 +83,6 @@ class ChatBodies:
         if self._options.image_detail is not None:
             image["detail"] = self._options.image_detail
         return {"type": "image_url", "image_url": image}
-
-
-def seed_of(seed: int, sample: int, attempt: int) -> int:
-    """Return the seed to send: the request's own, or one drawn from it for each repeat and each further asking."""
-    if sample == attempt == 0:
-        return seed
-    return int.from_bytes(hashlib.sha256(f"{seed}|{sample}|{attempt}".encode()).digest()[:4], "big") >> 1
 
 
 def read_generation(

@@ -46,6 +46,10 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     """Name of the endpoint in the identity, for a model whose address changes; None takes the address."""
     revision: str | None = None
     """Version of the weights behind the name (a commit, a digest, a date); part of the identity, never sent."""
+    named_as: tuple[str, ...] = ()
+    """Names that replies give the model, if they are no versions of `model`: that behind an alias or a deployment."""
+    context: Positive | None = None
+    """Tokens of the model's context, if known: a longer prompt that is answered all the same is a finding."""
     operations: tuple[Operation, ...] = ()
     """Supported operations, such as ["draw"]; others are refused before they are sent. Empty: not known."""
     api_key_env: str | None = None

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
+from ...core.contracts.adapter import Remark
 from ...core.contracts.records import Usage
 from ..endpoint.call import Body
 
 _MOST_TOKENS = 2**31 - 1
 """Counts above this are none: an answer with one could not be stored."""
+
+
+NAME = 200
+"""Characters of a name that are kept."""
 
 
 class Alternative(msgspec.Struct):
@@ -92,10 +97,17 @@ PromptTokens = list[dict[str, PromptToken] | None]
 
 
 class Counted(Body, kw_only=True):
-    """A reply that may count tokens."""
+    """A reply that may count tokens, and name what answered."""
 
     usage: object = None
     """Read by `usage_of`: a nonsensical count costs no answer."""
+    model: object = None
+    system_fingerprint: object = None
+
+    def remark(self) -> Remark | None:
+        """Return the names of model and system."""
+        model, system = (name[:NAME] if isinstance(name, str) else "" for name in (self.model, self.system_fingerprint))
+        return Remark(model=model, fingerprint=system) if model or system else None
 
 
 class ChatReply(Counted):

@@ -130,7 +130,8 @@ def resume(name: str, **where: Any) -> int:
 def _read_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
     """Return the settings of a run from the options that `run` and `resume` share, and `own`."""
     caps = Caps(**{name: where[f"max_{name}"] for name in Caps.__struct_fields__})
-    return RunOptions(caps=caps, keep_going=where["keep_going"], longest_wait=where["max_wait"], **own)
+    faults = {"keep_going": where["keep_going"], "accept_repeats": where["accept_repeats"]}
+    return RunOptions(caps=caps, longest_wait=where["max_wait"], **faults, **own)
 
 
 def ensure_same_data(manifest: Manifest) -> None:

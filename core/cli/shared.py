@@ -148,6 +148,11 @@ def fault_options(command: F) -> F:
         metavar="SECONDS",
         help="Longest wait that an endpoint may ask for. If it asks for more again, the run stops.",
     )(command)
+    command = click.option(
+        "--accept-repeats",
+        is_flag=True,
+        help="Ask an endpoint that gives one answer to draws that must differ; each prompt then counts as one draw.",
+    )(command)
     return click.option(
         "--keep-going",
         is_flag=True,

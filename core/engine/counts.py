@@ -32,6 +32,8 @@ class Counts:
     """US dollars; None if no price is known."""
     pace: float | None = None
     """Requests per second allowed by the endpoint's limiter; None if no limit was met."""
+    canary: int = 0
+    """Draws of the canary (`integrity/canary.py`): their tokens and cost are counted, and they belong to no trial."""
     estimated: int = 0
     """Answers without a credible token count, charged as estimated; counted where there is a price or a budget."""
     waiting_until: float | None = None
@@ -49,6 +51,12 @@ class Counts:
         # Every request has input tokens, so answers without any are from a model that does not count tokens.
         self.input_tokens = read if read or not self.asked else None
         self.output_tokens = written if read or written or not self.asked else None
+
+    def use(self, answer: AnyResponse) -> None:
+        """Count the tokens of an answer that belongs to no trial."""
+        self.cached_tokens += cached_tokens(answer)
+        self.input_tokens = (self.input_tokens or 0) + answer.usage.input_tokens
+        self.output_tokens = (self.output_tokens or 0) + answer.usage.output_tokens
 
 
 def cached_tokens(answer: AnyResponse) -> int:

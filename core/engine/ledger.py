@@ -48,6 +48,10 @@ class Ledger:
         """Let the next answers to these keys be new generations, because the last one was so; `""`: whatever it was."""
         self._anew |= outcomes
 
+    async def generations(self, keys: Iterable[bytes]) -> dict[bytes, int]:
+        """Return how often each key was answered before, of those that were."""
+        return await self._run(self.store.generations, list(keys))
+
     async def claim(self, keys: Sequence[bytes]) -> Claimed:
         """Claim keys before asking; another process is asking those that are in neither part of the result."""
         anew = self._anew.keys() & set(keys)

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import NamedTuple
@@ -238,11 +238,10 @@ class Limiters:
             )
         return self._known[name]
 
-    def bind(self, adapters: Iterable[ModelAdapter], store: Store) -> None:
-        """Give adapters the services of a run: the images of its store, and a receiver of rate-limit information."""
-        for adapter in adapters:
-            # The limiter is made at the first request, because its clock starts then.
-            adapter.bind(Services(blobs=store.blob, keep=store.keep, hear=partial(self._hear, adapter)))
+    def services(self, adapter: ModelAdapter, store: Store) -> Services:
+        """Return the services of a run for an adapter: the images of its store, and a receiver of rate limits."""
+        # The limiter is made at the first request, because its clock starts then.
+        return Services(blobs=store.blob, keep=store.keep, hear=partial(self._hear, adapter))
 
     def _hear(self, adapter: ModelAdapter, room: Room) -> None:
         self.of(adapter).hear(room)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import platform
+import re
 import secrets
 import sys
 from collections.abc import Iterable, Mapping
@@ -30,6 +31,7 @@ from ..contracts.records import Scalar
 from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
 from ..store.reading import damaged
+from .integrity.records import Integrity
 from .reading import First, Outcome
 
 LOG = logging.getLogger(__name__)
@@ -44,6 +46,9 @@ ADDED = ("asked", "retried", "estimated", "cached_tokens")
 """Counts that are summed over all resumptions of a run; the others are the present state of the trials."""
 KNOWN = ("input_tokens", "output_tokens", "cost")
 """Counts that are summed too, but are unknown if the count of any answer is unknown."""
+
+
+_REPEATED = re.compile(r'"repeated":"(?!")')
 
 
 class StageRecord(msgspec.Struct, frozen=True):
@@ -66,6 +71,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, dict[str, Scalar]] = {}
     """By role, the settings of an identity that differ from the adapter's defaults."""
     stages: dict[str, StageRecord] = {}
+    integrity: dict[str, Integrity] = {}
+    """By stage whose model has an endpoint: what was found out about that. Earlier runs have none."""
     data: dict[str, str] = {}
     """sha256 of each file that the options name."""
     notes: tuple[str, ...] = ()
@@ -247,6 +254,20 @@ def find_earlier(store: Store, name: str | None, study: Study) -> Earlier | None
     return None
 
 
+def drawn_alike(store: Store, name: str, identity: Identity) -> str:
+    """Return why stored answers of a model are no draws: a run other than `name` got them from an endpoint that
+    repeats itself; empty if none did.
+    """
+    for row in list_runs(store):
+        if row.name == name or not _REPEATED.search(row.manifest):
+            continue
+        manifest = manifest_of(row)
+        roles = [role for role, own in manifest.identities.items() if own == identity]
+        if roles and any(found.repeated for found in manifest.integrity.values()):
+            return f"answers of the run {row.name}, whose canary gave one answer"
+    return ""
+
+
 def add_up(earlier: Mapping[str, StageRecord], name: str, now: StageRecord) -> StageRecord:
     """Return the record of a stage, with the counts from before the run was resumed."""
     before = earlier.get(name)
@@ -264,7 +285,8 @@ def add_up(earlier: Mapping[str, StageRecord], name: str, now: StageRecord) -> S
 
 def _known(key: str, before: StageRecord, now: StageRecord) -> float | None:
     """Return the sum of two counts, such as costs; unknown if one of them is."""
-    parts = [part.counts.get(key) for part in (before, now) if part.counts.get("asked")]
+    spent = (part for part in (before, now) if part.counts.get("asked") or part.counts.get("canary"))
+    parts = [part.counts.get(key) for part in spent]
     if not parts:
         return now.counts.get(key)
     known = [count for count in parts if count is not None]

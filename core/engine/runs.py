@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import NamedTuple, get_args
 
 import msgspec
@@ -17,7 +18,7 @@ from ..catalogue.plugins import blamed
 from ..catalogue.prices import Prices
 from ..catalogue.study import Catalogue, Instrument, Study
 from ..contracts import Stage, Trial, Unreadable
-from ..contracts.adapter import OPERATIONS, ModelAdapter
+from ..contracts.adapter import OPERATIONS, ModelAdapter, Remark
 from ..contracts.canonical import decode_response, encode, identity_digest
 from ..contracts.errors import (
     BudgetError,
@@ -27,13 +28,17 @@ from ..contracts.errors import (
     UnsupportedOperationError,
     UsageError,
 )
-from ..contracts.records import AnyResponse
+from ..contracts.records import AnyRequest, AnyResponse
 from ..contracts.words import counted
 from ..store import Found, NewTrial, Store, get_run, renewed_answers, trial_counts
 from ..store.bulk import batched
 from .asking import Keyed
 from .budget import Budget, Caps, ensure_priced
 from .counts import Counts
+from .integrity.canary import Watch
+from .integrity.records import ALIKE, Integrity
+from .integrity.records import add_up as add_findings
+from .integrity.replies import Inspector
 from .ledger import Ledger
 from .limiter import Limiters, describe
 from .manifest import (
@@ -43,6 +48,7 @@ from .manifest import (
     as_made,
     describe_machine,
     digest_data,
+    drawn_alike,
     find_earlier,
     new_name,
     set_settings,
@@ -76,6 +82,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether to go on where all requests meet the same fault."""
     longest_wait: float = LONGEST_SECONDS
     """Seconds that an endpoint may ask for; it stops the run if it asks for more again."""
+    accept_repeats: bool = False
+    """Whether to ask an endpoint that repeats itself where draws must differ; each prompt then counts as one draw."""
 
     def __post_init__(self) -> None:
         """Refuse outcomes to refresh in another mode than `use`."""
@@ -150,9 +158,16 @@ class _Run:
     def __init__(self, parts: _Parts, store: Store, options: RunOptions, progress: Progress) -> None:
         self.study, self.instrument, self.adapters, self.owner, self.prices, self.origins = parts
         self.limiters, self.budget = Limiters(options.longest_wait), Budget(options.caps) if options.caps.any else None
-        self.limiters.bind(self.adapters.values(), store)
+        self.inspectors: dict[str, Inspector] = {}
+        """Of the present stage, by model."""
+        self.generations: dict[AnyRequest, int] = {}
+        for model, adapter in self.adapters.items():
+            services = self.limiters.services(adapter, store)
+            own = {"note": partial(self._hear, model), "generation": lambda request: self.generations.get(request, 0)}
+            adapter.bind(msgspec.structs.replace(services, **own))
         self.store, self.options, self.progress = store, options, progress
         self.records: dict[str, StageRecord] = {}
+        self.integrity: dict[str, Integrity] = {}
         self.planned: dict[str, int] = {}
         self.earlier: dict[str, pl.DataFrame] = {}
         self.name = options.name or new_name(self.study.name, self.study.roles.get("subject", "model"))
@@ -175,6 +190,8 @@ class _Run:
             self.notes.update(dict.fromkeys(self.study.notes, 0))
             self.notes.update(dict.fromkeys((note for stage in self.instrument.stages() for note in stage.notes()), 0))
             ensure_asked(self.study, first, self.planned[first.name])
+        if self.before is not None:
+            self.integrity = dict(self.before.manifest.integrity)
         base = self._manifest()
         self.records = self.recorded | {
             name: add_up(self.recorded, name, StageRecord(planned)) for name, planned in self.planned.items()
@@ -214,7 +231,9 @@ class _Run:
         """Record the end of the run; if nothing was asked, its earlier record stays unchanged."""
         notes = (*(_told(*item) for item in self.notes.items()), *_estimated(self.records))
         renewed = renewed_answers(self.store, run_id)
-        base = msgspec.structs.replace(base, stages=self.records, notes=notes, renewed=renewed)
+        base = msgspec.structs.replace(
+            base, stages=self.records, integrity=self.integrity, notes=notes, renewed=renewed
+        )
         before, manifest = self.before, encode(base)
         if self.called or before is None:
             self.store.end_run(run_id, state, manifest)
@@ -233,7 +252,10 @@ class _Run:
     async def _stage(self, stage: Stage, ledger: Ledger) -> None:
         planned = self.planned.get(stage.name) or stage.count(self.earlier)
         self.progress.stage(stage.name, stage.role, planned)
-        adapter = self.adapters[self.study.roles[stage.role]]
+        model = self.study.roles[stage.role]
+        adapter = self.adapters[model]
+        inspector = self._inspector(adapter)
+        self.inspectors = {} if inspector is None else {model: inspector}
         scheduler = Scheduler(
             adapter=adapter,
             ledger=ledger,
@@ -246,8 +268,10 @@ class _Run:
             on_progress=self.progress.update,
             limiter=(limiter := self.limiters.of(adapter)),
             budget=self.budget,
-            prices=self.prices[self.study.roles[stage.role]],
+            prices=self.prices[model],
             fresh={} if stage.max_attempts > 1 else None,
+            inspector=inspector,
+            generations=self.generations,
         )
         try:
             await self._keep_images(stage, adapter, ledger)
@@ -256,9 +280,31 @@ class _Run:
             await scheduler.aclose()
             now = StageRecord(planned, _record(scheduler.counts), describe(limiter.take()))
             self.records[stage.name] = add_up(self.recorded, stage.name, now)
-            self.called |= any(now.counts[name] for name in ("asked", "failed", "retried"))
+            self.called |= any(now.counts[name] for name in ("asked", "failed", "retried", "canary"))
+            if inspector is not None:
+                self._conclude(stage, inspector, cached=bool(scheduler.counts.cached))
         if scheduler.counts.missed:
             raise ReplayMissError(scheduler.counts.missed, planned)
+
+    def _inspector(self, adapter: ModelAdapter) -> Inspector | None:
+        if adapter.endpoint is None or self.options.mode == "replay":
+            return None
+        return Inspector(adapter.identity.model, adapter.expected, Watch(accept=self.options.accept_repeats))
+
+    def _hear(self, model: str, remark: Remark) -> None:
+        if (inspector := self.inspectors.get(model)) is not None:
+            inspector.hear(remark)
+
+    def _conclude(self, stage: Stage, inspector: Inspector, *, cached: bool) -> None:
+        """Record what was found out about the endpoint of a stage."""
+        found = inspector.result()
+        if found.canary is not None and found.canary.verdict == "alike":
+            repeated = ALIKE if self.options.accept_repeats else ""
+        else:
+            identity = self.adapters[self.study.roles[stage.role]].identity
+            repeated = drawn_alike(self.store, self.name, identity) if cached else ""
+        found = msgspec.structs.replace(found, repeated=repeated)
+        self.integrity[stage.name] = add_findings(self.integrity.get(stage.name), found)
 
     async def _keep_images(self, stage: Stage, adapter: ModelAdapter, ledger: Ledger) -> None:
         if self.options.mode == "replay":

@@ -13,13 +13,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Literal, NamedTuple
 
 from ..catalogue.prices import Prices
 from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.canonical import encode, encode_response, request_key
 from ..contracts.errors import AuthenticationError, DataError, HaltedError, ModelError, PermanentError, RetryDecision
-from ..contracts.records import AnyRequest, AnyResponse
+from ..contracts.records import AnyRequest, AnyResponse, Generate
 from ..store import Failure, Found, NewExchange
 from .asking import Asking, Job, Keyed, batches
 from .budget import Budget, Spending
@@ -27,6 +28,7 @@ from .calls import Calls
 from .charging import Charges
 from .commits import Commits
 from .counts import Counts
+from .integrity.replies import Inspector
 from .ledger import Ledger
 from .limiter import Limiter, Ticket
 from .retry import RetryPolicy
@@ -83,6 +85,10 @@ class Scheduler:
     """Stops the stage if all its requests meet the same fault; None: it never stops for that."""
     fresh: dict[int, AnyResponse] | None = None
     """New answers by exchange; the reader removes them. None: there is no reader."""
+    inspector: Inspector | None = None
+    """Looks at each answer of an endpoint; None: a model in this process."""
+    generations: dict[AnyRequest, int] = field(default_factory=dict)
+    """How often requests that are asked anew were answered before; adapters read it (`Services.generation`)."""
 
     def __post_init__(self) -> None:
         """Make the limiter and the table of requests in flight."""
@@ -100,6 +106,7 @@ class Scheduler:
         self._silent = self._flying = self._open = 0
         self._landed = asyncio.Event()
         self._landed.set()
+        self._turn = asyncio.Lock()
 
     def key(self, request: AnyRequest) -> Keyed:
         """Return a request with its key."""
@@ -130,7 +137,12 @@ class Scheduler:
         own = [keyed for key, keyed in missing.items() if key not in shared]
         if anew is not None:
             self.ledger.renew({keyed.key: anew[keyed.key] for keyed in own})
+            before = await self.ledger.generations([keyed.key for keyed in own])
+            self.generations |= {keyed.request: before[keyed.key] for keyed in own if keyed.key in before}
         await self._ask(own, found)
+        if self.generations:
+            for keyed in own:
+                self.generations.pop(keyed.request, None)
         for key, flight in shared.items():
             if (answer := await flight) is not None:
                 found[key] = answer
@@ -202,6 +214,7 @@ class Scheduler:
             job.polls += 1
             self._go_on(job, theirs, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
             return
+        await self._try_canary(mine)
         held = await self._charges.reserve(mine)
         asked, rest = mine[: held.requests], mine[held.requests :] + theirs
         ticket = await self._enter(len(asked))
@@ -218,6 +231,47 @@ class Scheduler:
         call.rest.extend(rest)
         self._commits.put(call, soon=bool(call.failed or rest or not self._flying))
 
+    async def _try_canary(self, asked: Sequence[Keyed]) -> None:
+        """Ask the canary before the first request that samples; stop if its draws are alike.
+
+        Raises:
+            HaltedError: they are, and the run was not told to ask all the same.
+        """
+        watch = self.inspector.canary if self.inspector is not None else None
+        if watch is None or watch.outcome is not None:
+            return
+        async with self._turn:
+            if (like := watch.wants([keyed.request for keyed in asked])) is not None:
+                self._refused = await watch.ask(like, self._draw) or self._refused
+        await self._stop_if_refused()
+
+    async def _draw(self, requests: Sequence[Generate]) -> list[AnyResponse | ModelError]:
+        """Ask requests that belong to no trial: nothing is stored, all is counted."""
+        drawn = await asyncio.gather(*(self._draw_one(self.key(one)) for one in requests), return_exceptions=True)
+        answers: list[AnyResponse | ModelError] = []
+        for answer in drawn:
+            if isinstance(answer, BaseException) and not isinstance(answer, ModelError):
+                raise answer
+            if isinstance(answer, AuthenticationError):
+                self._refused = self._refused or answer
+            answers.append(answer)
+        return answers
+
+    async def _draw_one(self, keyed: Keyed) -> AnyResponse | ModelError:
+        for retries in count():
+            held = await self._charges.reserve([keyed])
+            (answer,), _ = await self._calls.ask([keyed], await self._enter(1))
+            self.counts.canary += 1
+            if not isinstance(answer, ModelError):
+                self._charges.pay(Generate, held, [(keyed, answer)])
+                self.counts.use(answer)
+                return answer
+            self._charges.pay(Generate, held, [])
+            if not self.policy.again(answer, retries) or self._gate.down:
+                return answer
+            await asyncio.sleep(self._wait([answer], retries))
+        raise AssertionError
+
     def _receive(
         self, job: Job, held: Spending, answers: list[tuple[Keyed, AnyResponse | ModelError]], latency: float
     ) -> Call:
@@ -233,6 +287,8 @@ class Scheduler:
                 failed.append((keyed, PermanentError(str(error), code="model.response")))
                 continue
             answered.append((keyed, answer))
+            if self.inspector is not None:
+                self.inspector.look(keyed.key, keyed.request, answer)
             if self.wall is not None:
                 self.wall.answered(keyed.key, keyed.request, answer)
         self._answered = self._answered or bool(answered)

@@ -155,6 +155,11 @@ class Store:
         mark = "?" if self.engine.dialect.paramstyle == "qmark" else "%s"
         return f"SELECT key, id, status, generation, digest FROM exchange WHERE key IN ({', '.join([mark] * keys)})"
 
+    def generations(self, keys: list[bytes]) -> dict[bytes, int]:
+        """Return how often each key was answered before, of those that were."""
+        with translated(self.url), self.engine.connect() as connection:
+            return {key: last + 1 for key, last in self._generations(connection, keys).items()}
+
     def _generations(self, connection: sa.Connection, keys: list[bytes]) -> dict[bytes, int]:
         last: dict[bytes, int] = {}
         for some in batched(keys, LOOKUP):

@@ -10,6 +10,7 @@ import msgspec
 Verdict = Literal["varied", "narrow", "alike", "unclear"]
 """Of a canary. `varied`: draws differ. `narrow`: they are alike at the stage's temperature, and differ at 1. `alike`:
 they are alike at both. `unclear`: too few answers that could tell."""
+ALIKE = "the canary gave one answer"
 FINDINGS = {
     "repeats": "draws of one prompt are alike where they cannot be",
     "max-tokens": "answers are longer than the limit of tokens that was sent",

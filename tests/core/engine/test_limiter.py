@@ -243,7 +243,7 @@ def test_room_that_an_adapter_hears_of_reaches_the_gate_of_its_endpoint(tmp_path
     async def work():
         limiters, adapter = Limiters(), FakeModel(FakeOptions())
         with Store(tmp_path / "s.db") as store:
-            limiters.bind([adapter], store)
+            adapter.bind(limiters.services(adapter, store))
         adapter.hear(Room(remaining=0, reset_seconds=0.2))
         await limiters.of(adapter).enter(1)
         return limiters.of(adapter).take().waited_seconds
