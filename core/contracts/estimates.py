@@ -49,6 +49,8 @@ class Caveat(StrEnum):
     """A factor has one level, so the value is for this level only."""
     EQUAL_REPEATS = "equal_repeats"
     """Most prompts that were repeated had the same answer each time: repeats add no evidence."""
+    ONE_DRAW = "one_draw"
+    """The endpoint gave one answer to draws that must differ: each prompt counts once, whatever its samples."""
     NO_VARIATION = "no_variation"
     """All clusters agree: there is no interval."""
     P_FLOOR = "p_floor"

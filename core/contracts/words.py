@@ -18,6 +18,7 @@ _CAVEATS = {
     Caveat.FEW_LEVELS: "few levels of a factor that it generalises over: the interval may be too narrow",
     Caveat.ONE_LEVEL: "one level of a factor that it generalises over: it is valid for this level only",
     Caveat.EQUAL_REPEATS: "most repeated prompts had the same answer each time, which counts once",
+    Caveat.ONE_DRAW: "the endpoint repeats itself where draws must differ: all samples of a prompt count as one draw",
     Caveat.NO_VARIATION: "no interval: no variation between clusters",
     Caveat.P_FLOOR: "too few clusters: p cannot be below {smallest_p:.3g}, whatever the answers",
     Caveat.UNDEFINED: "undefined",

@@ -31,7 +31,7 @@ from ..contracts.records import Scalar
 from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
 from ..store.reading import damaged
-from .integrity.records import Integrity
+from .integrity.records import Integrity, Repeats
 from .reading import First, Outcome
 
 LOG = logging.getLogger(__name__)
@@ -73,6 +73,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     stages: dict[str, StageRecord] = {}
     integrity: dict[str, Integrity] = {}
     """By stage whose model has an endpoint: what was found out about that. Earlier runs have none."""
+    repeats: dict[str, Repeats] = {}
+    """By stage that repeats prompts: how often answers are equal. Counted by a scoring, and never in the store."""
     data: dict[str, str] = {}
     """sha256 of each file that the options name."""
     notes: tuple[str, ...] = ()
@@ -255,9 +257,7 @@ def find_earlier(store: Store, name: str | None, study: Study) -> Earlier | None
 
 
 def drawn_alike(store: Store, name: str, identity: Identity) -> str:
-    """Return why stored answers of a model are no draws: a run other than `name` got them from an endpoint that
-    repeats itself; empty if none did.
-    """
+    """Return why stored answers of a model are no draws; empty unless another run than `name` recorded that."""
     for row in list_runs(store):
         if row.name == name or not _REPEATED.search(row.manifest):
             continue

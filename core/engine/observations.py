@@ -6,7 +6,7 @@ times there is `prompt_key`, which all samples of one prompt share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO
 
 import msgspec
@@ -18,6 +18,7 @@ from ..contracts.canonical import decode_response
 from ..contracts.records import Draw, Generate, Scalar
 from ..store import Store, first_statuses, read_failures, read_prompts, stream_trials
 from ..store.reading import damaged
+from .integrity.repeats import Tally
 from .reading import First, read_answer
 
 DIGITS = 16
@@ -52,12 +53,20 @@ def gather_observations(
     return stage.review(whole if stage.max_attempts == 1 else _with_first(whole, earlier or {}), blobs)
 
 
-def observe_stage(store: Store, run: int, stage: Stage, first: First) -> pl.DataFrame:
-    """Return the observations of a stage of a run, from the store alone."""
+def observe_stage(store: Store, run: int, stage: Stage, first: First, tally: Tally | None = None) -> pl.DataFrame:
+    """Return the observations of a stage of a run, from the store alone; `tally` counts repeats as they are read."""
     earlier = first_statuses(store, run, stage.name) if stage.max_attempts > 1 else None
     prompts = read_prompts(store, run, stage.name) if stage.operation in (Generate, Draw) else None
     trials, failures = stream_trials(store, run, stage.name), read_failures(store, run)
+    if tally is not None and prompts and stage.operation is Generate:
+        trials = _tallied(trials, prompts, tally)
     return gather_observations(stage, trials, failures, store.blob, first=first, earlier=earlier, prompts=prompts)
+
+
+def _tallied(trials: Iterable[pl.DataFrame], prompts: Mapping[bytes, bytes], tally: Tally) -> Iterator[pl.DataFrame]:
+    for part in trials:
+        tally.see(part, prompts)
+        yield part
 
 
 def _with_prompts(frame: pl.DataFrame, prompts: Mapping[bytes, bytes]) -> pl.DataFrame:

@@ -95,7 +95,7 @@ def _finished(scores: Scores) -> Outcome:
     state = scores.run.state
     short = []
     for stage in scores.stages:
-        record, there = scores.manifest.stages.get(stage.name), scores.observations[stage.name].height
+        record, there = scores.manifest.stages.get(stage.name), scores.recorded(stage.name)
         if state != "imported" and (record is None or there < record.planned):
             short.append(
                 f"stage {stage.name!r} has {there} of {record.planned if record else 'an unknown number of'} trials"

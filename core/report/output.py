@@ -22,6 +22,7 @@ from ..store import Store
 from . import Published, ReportContent, StudyInfo, Table, write
 from .examples import show_examples, show_pictures
 from .export import encode
+from .integrity import integrity_words
 from .place import folder_within
 from .provenance import chosen_words, design_words, provenance, when
 
@@ -82,6 +83,7 @@ def build_content(
 ) -> ReportContent:
     """Return the content of the report without the parts to leave out, with published models beside the run."""
     study, manifest = scores.manifest.study, scores.manifest
+    checks = integrity_words(manifest)
     return ReportContent(
         title=study.title,
         study=StudyInfo(name=study.name, summary=study.summary, citation=study.source),
@@ -99,7 +101,7 @@ def build_content(
         methods=[*_design(scores), *filter(None, [chosen_words(manifest), *scores.methods])],
         limits=study.limits,
         deviations=study.deviations,
-        provenance=provenance(scores, store),
+        provenance=provenance(scores, store) | ({"endpoints by stage": checks} if checks else {}),
         **_evidence(scores, store, leave_out),
     )
 

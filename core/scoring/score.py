@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Caveat, Measure
 from ..contracts.places import Places
 from ..contracts.words import explained
+from ..engine.integrity.repeats import Tally
 from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, handed_on, manifest_of, new_name
 from ..engine.observations import observe_stage, stack, unstack
 from ..statistics.estimates import judge
@@ -26,7 +28,9 @@ from ..store import RunRow, Store, get_run
 from ..store.names import run_name
 from ..store.repair import damage_words
 from ..store.urls import option_words
+from .draws import one_draw
 
+NONE: Mapping[str, Tally] = MappingProxyType({})
 ALPHA = 0.05
 """Level of the tests of a metric that has no such option."""
 
@@ -51,6 +55,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """Every option of the probe and of each metric, defaults included."""
     damage: str = ""
     """What is known to be damaged of the run's answers and could not be repaired; empty if nothing is."""
+    left_out: dict[str, int] = {}
+    """By stage, rows that are no draws of their own (`one_draw`), and are not among the observations."""
     local: Study | None = None
     """The study with the paths of this machine."""
 
@@ -84,6 +90,11 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     def frame(self) -> pl.DataFrame:
         """Return the observations; those of several stages are stacked."""
         return self.last if len(self.observations) == 1 else self.stacked
+
+    def recorded(self, stage: str) -> int:
+        """Return the number of recorded trials of a stage."""
+        height: int = self.observations[stage].height
+        return height + self.left_out.get(stage, 0)
 
     def seen_by(self, metric: Metric) -> pl.DataFrame:
         """Return the observations that a metric is computed from."""
@@ -122,8 +133,14 @@ def score(
     manifest = _remeasured(manifest, assignments or {}, rereads)
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
-    observations = observations_of(store, run, stages)
-    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), damage=damage_words(store, run.id))
+    tallies = {stage.name: Tally() for stage in stages}
+    every_draw = observations_of(store, run, stages, tallies)
+    observations = one_draw(every_draw, stages, [name for name, found in manifest.integrity.items() if found.repeated])
+    left_out = {n: lost for n, frame in observations.items() if (lost := every_draw[n].height - frame.height)}
+    counts = {name: found for name, tally in tallies.items() if (found := tally.count()) is not None}
+    manifest = msgspec.structs.replace(manifest, repeats=counts)
+    damage = damage_words(store, run.id)
+    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), damage=damage, left_out=left_out)
     every = any(metric.every_stage for metric, _ in instrument.metrics.values())
     if all(observations[stage.name].is_empty() for stage in (stages if every else stages[-1:])):
         if unrecorded:
@@ -142,10 +159,12 @@ def score(
     return _measure(catalogue, scores, instrument)
 
 
-def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
-    """Return the observations of a run by stage, from the store alone."""
+def observations_of(
+    store: Store, run: RunRow, stages: Iterable[Stage], tallies: Mapping[str, Tally] = NONE
+) -> dict[str, pl.DataFrame]:
+    """Return the observations of a run by stage, from the store alone; tallies count repeats, by stage."""
     first = manifest_of(run).refusals
-    return {stage.name: observe_stage(store, run.id, stage, first) for stage in stages}
+    return {stage.name: observe_stage(store, run.id, stage, first, tallies.get(stage.name)) for stage in stages}
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: frozenset[str] = frozenset()) -> Manifest:
@@ -217,12 +236,12 @@ def measure_frame(
 
 
 def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
-    estimates = {}
+    estimates, limits = {}, [Caveat.SELECTED] if scores.manifest.renewed else []
+    limits += [Caveat.ONE_DRAW] if any(one.repeated for one in scores.manifest.integrity.values()) else []
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
             found = [_described(e, metric, options) for e in metric.compute(scores.seen_by(metric), options)]
-            selected = (Caveat.SELECTED,) if scores.manifest.renewed else ()
-            estimates[name] = [e.replace(caveats=(*e.caveats, *selected)) for e in found] if selected else found
+            estimates[name] = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
     # The present digests: a file may have been given, or may have changed, after the run.
     data = scores.manifest.data | digest_files(instrument.files())
     made = scores.manifest

@@ -10,6 +10,7 @@ from ..catalogue.origins import changes
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.secrets import secret_place
 from ..contracts.words import counted, p_value, percent
+from ..engine.integrity.records import REPEATS, Integrity
 from ..engine.manifest import in_words
 from .score import Scores
 
@@ -24,6 +25,17 @@ SECRET = (
     "{place!r} of this run looks like a secret, and is stored with it. Do not share its store, bundle or report, and "
     "replace the secret."
 )
+ONE_DRAW = (
+    "The endpoint of stage {stage!r} repeats itself where draws must differ ({why}): all samples of a prompt count as "
+    "one draw, and {lost} count for nothing."
+)
+FOUND = "The endpoint of stage {stage!r}: {what}. Seen {count:,} times in {checked:,} answers{key}."
+EQUAL = (
+    "{alike:,} of {prompts:,} prompts of stage {stage!r} that were asked several times got the same answer each time. "
+    "The model may be sure of its answers, or the endpoint may repeat itself ({why})."
+)
+EQUAL_SHARE, EQUAL_PROMPTS = 0.9, 5
+"""Share of prompts with equal answers from which on a reader is told, and the fewest prompts."""
 UNEVEN = (
     "{label} differ between groups, from {least} ({least_of}) to {most} ({most_of}), p {p}: "
     "differences between these may come from what is lost."
@@ -40,6 +52,9 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
         *again,
         *_secret(scores),
         *_renewed(scores),
+        *_one_draw(scores),
+        *_found(scores),
+        *_equal(scores),
         *_rewritten(scores),
         *scores.manifest.notes,
         *_unanswered(scores),
@@ -48,7 +63,7 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
     if scores.run.state == "imported":
         return warnings
     for stage in scores.stages:
-        done, record = scores.observations[stage.name].height, scores.manifest.stages.get(stage.name)
+        done, record = scores.recorded(stage.name), scores.manifest.stages.get(stage.name)
         if scores.run.state != "finished" or record is None or done < record.planned:
             planned = f"{record.planned}" if record else "an unknown number of"
             mend = f"Resume it: prejudge resume {scores.run.name}{place}"
@@ -78,6 +93,41 @@ def _renewed(scores: Scores) -> list[str]:
         return []
     outcomes = ", ".join(f"{outcome} ({count:,})" for outcome, count in renewed.items())
     return [RENEWED.format(count=counted(sum(renewed.values()), "answer"), outcomes=outcomes)]
+
+
+def _one_draw(scores: Scores) -> Iterator[str]:
+    """Describe the stages in which all samples of a prompt count as one draw."""
+    for name, found in scores.manifest.integrity.items():
+        if found.repeated:
+            lost = scores.left_out.get(name, 0)
+            yield ONE_DRAW.format(stage=name, why=found.repeated, lost=counted(lost, "further sample"))
+
+
+def _found(scores: Scores) -> Iterator[str]:
+    """Describe what the endpoint of a stage does not do as asked."""
+    for name, found in scores.manifest.integrity.items():
+        for one in found.findings:
+            if one.name == REPEATS and found.repeated:
+                continue  # said with its consequence
+            key = f"; first at {one.key[:12]}" if one.key else ""
+            yield FOUND.format(stage=name, what=one.words, count=one.count, checked=found.checked, key=key)
+
+
+def _equal(scores: Scores) -> Iterator[str]:
+    """Describe equal answers to repeats where no canary showed that draws differ."""
+    for name, repeats in scores.manifest.repeats.items():
+        found = scores.manifest.integrity.get(name)
+        varied = found is not None and found.canary is not None and found.canary.verdict in ("varied", "narrow")
+        if found is None or varied or found.repeated or repeats.prompts < EQUAL_PROMPTS:
+            continue
+        if repeats.alike >= EQUAL_SHARE * repeats.prompts:
+            yield EQUAL.format(stage=name, alike=repeats.alike, prompts=repeats.prompts, why=_untold(found))
+
+
+def _untold(found: Integrity) -> str:
+    if found.canary is None:
+        return "no draws were checked in this run"
+    return f"the canary could not tell: {found.canary.first.reason}"
 
 
 def _unanswered(scores: Scores) -> list[str]:

@@ -10,7 +10,23 @@
 from __future__ import annotations
 
 from .behaviours import ATTACK, BEHAVIOURS, Behaviour
+from .drops import cached, cut_prompt, ignored, named, over_limit, scored, stop_left
 from .http import Call, Reply
 from .server import ChaosServer, Seen
 
-__all__ = ["ATTACK", "BEHAVIOURS", "Behaviour", "Call", "ChaosServer", "Reply", "Seen"]
+__all__ = [
+    "ATTACK",
+    "BEHAVIOURS",
+    "Behaviour",
+    "Call",
+    "ChaosServer",
+    "Reply",
+    "Seen",
+    "cached",
+    "cut_prompt",
+    "ignored",
+    "named",
+    "over_limit",
+    "scored",
+    "stop_left",
+]

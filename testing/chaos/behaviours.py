@@ -81,7 +81,7 @@ def _limits(**headers: str) -> Make:
     return _broken(headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
-def _scores(change: Callable[[float], object]) -> Make:
+def scores(change: Callable[[float], object]) -> Make:
     """Return a way to change every log-probability of the good answer, wherever it stands."""
 
     def walk(value: Any, name: str = "") -> Any:
@@ -217,11 +217,11 @@ _CONTENT: dict[str, tuple[Taken, Make]] = {
         "answer",
         _choice(lambda choice: choice.update(logprobs=None, prompt_logprobs=None)),
     ),
-    "logprobs-null": ("answer", _scores(lambda value: None)),
-    "logprobs-clipped": ("answer", _scores(lambda value: -9999.0)),
-    "logprobs-positive": ("answer", _scores(lambda value: 0.5)),
-    "logprobs-nan": ("answer", _scores(lambda value: float("nan"))),
-    "logprobs-constant": ("answer", _scores(lambda value: -1.0)),
+    "logprobs-null": ("answer", scores(lambda value: None)),
+    "logprobs-clipped": ("answer", scores(lambda value: -9999.0)),
+    "logprobs-positive": ("answer", scores(lambda value: 0.5)),
+    "logprobs-nan": ("answer", scores(lambda value: float("nan"))),
+    "logprobs-constant": ("answer", scores(lambda value: -1.0)),
 }
 _STATUS: dict[str, tuple[Taken, Make]] = {
     "400": ("permanent", _error(400, "context_length_exceeded")),

@@ -123,12 +123,12 @@ def halted(canary: Canary) -> HaltedError:
     """Return the error of a canary whose draws are alike."""
     second = canary.second or canary.first
     heat = "its default temperature" if second.temperature is None else f"temperature {second.temperature:g}"
+    what = f"{second.most} of {counted(second.draws, 'answer')} to {QUESTIONS[1]!r} at {heat} begin alike"
     return HaltedError(
-        f"the endpoint repeats itself: {second.most} of {counted(second.draws, 'answer')} to {QUESTIONS[1]!r} at {heat} "
-        "begin alike, and so did those to another such question. Either it ignores the temperature, or a cache in front "
-        "of it answers repeats, so that several samples of a prompt would be one. Nothing of the study was asked of it. "
-        "Turn the cache off, or take a server that samples (`prejudge doctor MODEL --study STUDY` asks again). To ask "
-        "all the same, each prompt then counting as one draw: --accept-repeats.",
+        f"the endpoint repeats itself: {what}, and so did those to another such question. Either it ignores the "
+        "temperature, or a cache in front of it answers repeats; several samples of a prompt would be one. Turn the "
+        "cache off, or take a server that samples (`prejudge doctor MODEL --study STUDY` asks again). To ask all the "
+        "same, each prompt then counting as one draw: --accept-repeats.",
         code="endpoint.repeats",
     )
 

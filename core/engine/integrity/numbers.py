@@ -80,7 +80,7 @@ def _is_bfloat16(value: float) -> bool:
     if abs(value) > 3e38:
         return False
     (bits,) = struct.unpack("<I", struct.pack("<f", value))
-    return bits & 0xFFFF == 0
+    return bool(bits & 0xFFFF == 0)
 
 
 def _is_float16(value: float) -> bool:
@@ -88,4 +88,4 @@ def _is_float16(value: float) -> bool:
         (back,) = struct.unpack("<e", struct.pack("<e", value))
     except OverflowError:
         return False
-    return abs(back - value) <= 1e-6 * abs(value)
+    return bool(abs(back - value) <= 1e-6 * abs(value))

@@ -11,8 +11,9 @@ Verdict = Literal["varied", "narrow", "alike", "unclear"]
 """Of a canary. `varied`: draws differ. `narrow`: they are alike at the stage's temperature, and differ at 1. `alike`:
 they are alike at both. `unclear`: too few answers that could tell."""
 ALIKE = "the canary gave one answer"
+REPEATS = "repeats"
 FINDINGS = {
-    "repeats": "draws of one prompt are alike where they cannot be",
+    REPEATS: "draws of one prompt are alike where they cannot be",
     "max-tokens": "answers are longer than the limit of tokens that was sent",
     "stop": "answers hold a stop text that should have ended them",
     "context": "prompts longer than the model's context were answered all the same",
@@ -97,6 +98,19 @@ class Integrity(msgspec.Struct, frozen=True, kw_only=True):
     models: dict[str, Sighting] = {}
     """By the name in replies."""
     fingerprints: dict[str, Sighting] = {}
+
+
+class Repeats(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of the answered draws of prompts that were asked several times."""
+
+    prompts: int
+    draws: int
+    alike: int
+    """Prompts of which all draws have the same text."""
+    distinct: int
+    """Texts that differ within their prompt, over all prompts."""
+    pairs: float
+    """Mean share of pairs of draws of one prompt with the same text: an estimate of how often two draws agree."""
 
 
 def add_up(before: Integrity | None, now: Integrity) -> Integrity:

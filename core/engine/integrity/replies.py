@@ -13,7 +13,7 @@ from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, 
 from ..tokens import CHARACTERS_PER_TOKEN, weigh
 from .canary import Watch
 from .numbers import Numbers
-from .records import Canary, Finding, Integrity, Sighting
+from .records import REPEATS, Canary, Finding, Integrity, Sighting
 
 SLACK = 1
 """Tokens above a limit that are let pass: some servers count the token that ends an answer."""
@@ -72,7 +72,7 @@ class Inspector:
         findings = [*self._findings.values(), *self._names(), *self._numbers.findings()]
         canary = self.canary.outcome if self.canary is not None else None
         if canary is not None and canary.verdict == "alike":
-            findings.insert(0, Finding(name="repeats", count=_alike(canary), detail=_drawn(canary)))
+            findings.insert(0, Finding(name=REPEATS, count=_alike(canary), detail=_drawn(canary)))
         return Integrity(
             checked=self._checked,
             canary=canary,
