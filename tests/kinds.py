@@ -42,6 +42,7 @@ PLACES = {
         "adapters/openai/",
         "contracts/test_docs_example.py",
         "contracts/test_kit_of_endpoints.py",
+        "core/engine/integrity/test_endpoint.py",
         "core/report/test_browser.py",
     ),
     "slow": (

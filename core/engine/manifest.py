@@ -42,7 +42,7 @@ MANIFEST = "manifest.json"
 """Its file name in the folder of a run."""
 IMPORTED = "imported"
 """The mode of a run of imported answers."""
-ADDED = ("asked", "retried", "estimated", "cached_tokens")
+ADDED = ("asked", "retried", "estimated", "cached_tokens", "canary")
 """Counts that are summed over all resumptions of a run; the others are the present state of the trials."""
 KNOWN = ("input_tokens", "output_tokens", "cost")
 """Counts that are summed too, but are unknown if the count of any answer is unknown."""

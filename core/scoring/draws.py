@@ -14,15 +14,15 @@ def one_draw(
 ) -> dict[str, pl.DataFrame]:
     """Return the observations with one draw of each prompt in the stages that are repeated.
 
-    Of the draws of a prompt, the first readable one stays, in all rows that it stands in. Rows of a later stage stay
-    if they belong to such a row by the factors that both have.
+    Of the draws of a prompt, the first readable one stays. Rows of a later stage stay if they belong to a row that
+    does, by the factors that both have.
     """
     kept = dict(observations)
     for place, stage in enumerate(stages):
         if stage.name not in repeated or PROMPT_KEY not in kept[stage.name].columns:
             continue
         whole = kept[stage.name]
-        frame = kept[stage.name] = _first_draws(whole)
+        frame = kept[stage.name] = _first_draws(whole, [name for name in stage.factors if name in whole.columns])
         for later in stages[place + 1 :]:
             shared = [name for name in stage.factors if name in later.factors and name in kept[later.name].columns]
             if shared and not kept[later.name].is_empty():
@@ -30,10 +30,17 @@ def one_draw(
     return kept
 
 
-def _first_draws(frame: pl.DataFrame) -> pl.DataFrame:
-    readable = pl.col("key").filter(pl.col("status") == "ok").first()
-    first = pl.coalesce(readable, pl.col("key").first()).over(PROMPT_KEY)
-    return frame.filter(pl.col("key") == first)
+def _first_draws(frame: pl.DataFrame, factors: Sequence[str]) -> pl.DataFrame:
+    """Return the first readable row of each prompt, or else its first, in each cell that it belongs to.
+
+    Two cells may ask one prompt. What tells the draws of a prompt apart, and not its cells, are the factors that vary
+    within most prompts, such as the number of the sample.
+    """
+    varying = frame.group_by(PROMPT_KEY).agg(pl.col(name).n_unique() > 1 for name in factors)
+    numbers = {name for name in factors if 2 * varying[name].sum() > varying.height}
+    cell = [PROMPT_KEY, *(name for name in factors if name not in numbers)]
+    ordered = frame.with_row_index("_row").sort(pl.col("status") != "ok", "_row")
+    return ordered.unique(cell, keep="first", maintain_order=True).sort("_row").drop("_row")
 
 
 def _belonging(later: pl.DataFrame, frame: pl.DataFrame, shared: list[str]) -> pl.DataFrame:

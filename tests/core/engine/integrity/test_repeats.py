@@ -1,0 +1,47 @@
+"""Counts of equal answers, against a count by hand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+
+from prejudge.core.contracts.canonical import encode_response
+from prejudge.core.contracts.records import Generation, Usage
+from prejudge.core.engine.integrity.repeats import Tally
+
+
+def test_counts_are_those_by_hand_whatever_the_parts():
+    numbers = np.random.default_rng(3)
+    rows, prompts, texts = [], {}, defaultdict(list)
+    for prompt in range(40):
+        for sample in range(1 + prompt % 4):
+            key, text = f"{prompt}/{sample}".encode(), f"t{numbers.integers(1 + prompt % 3)}"
+            status = "refused" if prompt == 7 and sample == 1 else "ok"
+            # The count of tokens differs: equal texts are equal answers.
+            response = encode_response(Generation(text=text, usage=Usage(output_tokens=len(rows)))).decode()
+            rows.append({"key": key, "status": status, "response": response})
+            prompts[key] = f"{prompt}/0".encode()
+            if status == "ok":
+                texts[prompt].append(text)
+    tally, frame = Tally(), pl.DataFrame(rows, schema_overrides={"key": pl.Binary})
+    for part in (frame[:33], frame[33:], frame[:5]):
+        tally.see(part, prompts)  # an answer that several trials use is one draw
+    found = tally.count()
+    several = [one for one in texts.values() if len(one) > 1]
+    assert found is not None
+    assert (found.prompts, found.draws) == (len(several), sum(map(len, several)))
+    assert found.alike == sum(len(set(one)) == 1 for one in several)
+    assert found.distinct == sum(len(set(one)) for one in several)
+    shares = [np.mean([a == b for a, b in combinations(one, 2)]) for one in several]
+    assert np.isclose(found.pairs, np.mean(shares))
+
+
+def test_nothing_is_counted_where_nothing_repeats():
+    frame = pl.DataFrame({"key": [b"a"], "status": ["ok"], "response": ['{"text":"x"}']})
+    tally = Tally()
+    assert tally.count() is None
+    tally.see(frame, {})
+    assert tally.count() is None
