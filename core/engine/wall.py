@@ -22,6 +22,8 @@ LOG = logging.getLogger(__name__)
 ERRORS, EMPTY, UNREADABLE = 20, 20, 100
 """Prompts in a row that fail with one error, or are answered with no text because the limit of tokens was reached; and
 first answers of a stage of which none is readable."""
+SEED = "endpoint.seed"
+"""Code of the failure of a request whose seed an endpoint refuses."""
 SHOWN, SHOWN_CHARACTERS = 3, 200
 """Examples in the message, and characters of each."""
 _LENGTH = frozenset({"length", "max_tokens", "max_output_tokens"})
@@ -55,6 +57,9 @@ class Wall:
 
     def failed(self, request: AnyRequest, error: ModelError) -> None:
         """Receive a failure that no retry mends."""
+        if error.code == SEED:
+            # It meets every repeat, and those alone: first draws in between would end a row of equal failures.
+            self.halt = self.halt or HaltedError(f"the run was stopped: {error}", code=SEED)
         # Numbers in a message, such as a count of tokens, belong to the prompt.
         if (told := re.sub(r"\d+", "#", f"{error.code} {error}")) != self._error:
             self._error, self._failed = told, {}
