@@ -13,7 +13,7 @@ from ..core.contracts.records import Generate, Generation, Image, Message, Text
 from ._kit import IMAGES, settle
 
 DRAWS = 8
-HOT = 5.0
+HOT = 2.0
 """A temperature at which a model that draws does not say the same eight times."""
 LONG = 24
 FREE: dict[str, Any] = {"temperature": 0.0, "max_tokens": LONG, "seed": 1}

@@ -24,6 +24,8 @@ PLACES = {
         "adapters/encoder_training/",
         "adapters/hf/",
         "adapters/llamacpp/",
+        "adapters/vllm/",
+        "adapters/test_vllm_on_gpu.py",
         "adapters/reference/",
         "adapters/shared/test_sampling.py",
         "adapters/test_three_ways.py",

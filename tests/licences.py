@@ -19,6 +19,8 @@ PAGE = ROOT / "docs" / "licences.md"
 TOOLS = frozenset({"dev", "docs"})
 """Extras for work on this project; whoever runs studies does not install them."""
 GROUPS = frozenset({"all"})
+ELSEWHERE = frozenset({"vllm"})
+"""Extras that cannot be installed beside the others: their wheels pin a torch of their own, for CUDA."""
 UNKNOWN = "not stated"
 SPDX = {
     "Apache": "Apache-2.0",
@@ -93,7 +95,8 @@ prejudge is under the MIT licence. It contains no code of the packages below, wh
 others, which users fetch. `make licences` writes this page from the metadata of the installed packages; a test fails
 where the page is not up to date, and where a licence limits the use, or is not stated, without a reason on this page.
 The page says what the metadata says: libraries that a wheel carries inside have licences of their own. It is no legal
-advice.
+advice. The extra `vllm` is not among them, since its packages are installed on machines with CUDA only: vLLM itself is
+under Apache-2.0, and it brings NVIDIA's libraries, which have a licence of NVIDIA.
 """
 
 
@@ -120,7 +123,7 @@ def packages() -> dict[str, tuple[str, list[str]]]:
     """Return licence and extras of every package that an extra installs, by name."""
     found: dict[str, tuple[str, list[str]]] = {}
     for extra in (BASE, *PROJECT["optional-dependencies"]):
-        if extra not in GROUPS:
+        if extra not in GROUPS | ELSEWHERE:
             for name, distribution in needed(named(extra)).items():
                 found.setdefault(name, (licence_of(distribution.metadata), []))[1].append(extra)
     return dict(sorted(found.items()))

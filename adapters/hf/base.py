@@ -193,6 +193,24 @@ def check_known(ids: Sequence[int], vocabulary: int, name: str) -> None:
         )
 
 
+def check_size(ids: Sequence[int], room: int, limit: int | None, name: str) -> None:
+    """Refuse a text without a token, or one that leaves less than `room` tokens of the model's limit.
+
+    Raises:
+        PermanentError: saying which.
+    """
+    if not ids:
+        raise PermanentError(
+            "the prompt has no token, so there is nothing to continue. Give a text.", code="request.empty"
+        )
+    if limit is not None and len(ids) + room > limit:
+        raise PermanentError(
+            f"the text has {len(ids)} tokens{' and leaves no room to answer' if room else ''}: {name!r} takes at "
+            f"most {limit}. Shorten it; it is not cut here, since that would ask another question.",
+            code="request.too-long",
+        )
+
+
 def too_large(what: str) -> PermanentError:
     """Return the error of a request that does not fit into memory even alone."""
     return PermanentError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..shared.sampling import Defaults
@@ -34,8 +35,25 @@ def sampling_defaults(settings: dict[str, Any]) -> Defaults:
     )
 
 
+def named_ends(settings: Mapping[str, Any], config: Mapping[str, Any], tokenizer: Any) -> frozenset[int]:
+    """Return the tokens that end an answer by a model's files alone: what `end_tokens` finds in a loaded model.
+
+    Args:
+        settings: Its generation_config.json; empty if it has none, and its config.json counts.
+        config: Its config.json.
+        tokenizer: Its tokenizer.
+    """
+    text = config.get("text_config")
+    parts = [settings] if settings else [config, text if isinstance(text, Mapping) else {}]
+    named = next((part["eos_token_id"] for part in parts if part.get("eos_token_id") is not None), None)
+    return _ends(named, tokenizer)
+
+
 def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     """Return the tokens that end an answer: those of the model's generation settings, and the tokenizer's own."""
-    named = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    return _ends(getattr(getattr(model, "generation_config", None), "eos_token_id", None), tokenizer)
+
+
+def _ends(named: Any, tokenizer: Any) -> frozenset[int]:
     found = list(named) if isinstance(named, list | tuple) else [named]
     return frozenset(token for token in [*found, tokenizer.eos_token_id] if token is not None)

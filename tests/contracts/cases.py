@@ -51,6 +51,7 @@ PICTURED = [
         for question in llava_files.QUESTIONS[:3]
     ),
 ]
+FAKE_VLLM = Path(__file__).parents[1] / "adapters" / "vllm" / "fake"
 REFERENCE = Path(str(files("prejudge.adapters.reference")))
 Settings = dict[str, Any]
 
@@ -71,6 +72,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     """Packages without which it cannot be made."""
     environment: Mapping[str, str] = {}
+    path: Path | None = None
+    """Where a stand-in for its library is."""
     blobs: Callable[[str], bytes] | None = None
     endpoint: str = ""
     """The setting that holds the address of its endpoint; none for a model in this process."""
@@ -242,6 +245,23 @@ CASES = {
         unjudged=HF_ELSEWHERE,
         needs=(*HF, "PIL"),
         blobs=llava_files.look_up,
+        tolerance=1e-4,
+    ),
+    "vllm": Case(
+        target="prejudge.adapters.vllm.adapter:VLLM",
+        settings=lambda folder: {"model": str(checkpoints.write_causal(folder / "tiny"))},
+        requests=[*GENERATE, *LIKELIHOOD],
+        others=(
+            *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"system_prompt": "Be kind."}),
+            *({"max_new_tokens": 5}, {"chat": "plain"}, {"refusal_rule": False}, {"quantization": "fp8"}),
+            *({"prefix_caching": True}, {"tensor_parallel": 2}, {"max_context": 99}, {"engine": {"max_num_seqs": 9}}),
+            *THINKING,
+        ),
+        same=({"batch_items": 3}, {"gpu_memory": 0.5}, {"max_images": 2}),
+        # The mode belongs to the process: tests of their own judge it.
+        unjudged=LOCAL_ELSEWHERE | {"batch_invariant"},
+        needs=HF,
+        path=FAKE_VLLM,
         tolerance=1e-4,
     ),
     "diffusers": Case(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib.resources import files
@@ -98,6 +99,9 @@ def contract(name: str, case: Case) -> type[AdapterContract]:
         def _made(self, settings_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
             for variable, value in case.environment.items():
                 monkeypatch.setenv(variable, value)
+            if case.path is not None:
+                monkeypatch.syspath_prepend(case.path)
+                monkeypatch.setenv("PYTHONPATH", str(case.path), prepend=os.pathsep)
             settings, folder = settings_of(name)
             kit = type(self)
             kit.make = staticmethod(maker(case, settings))

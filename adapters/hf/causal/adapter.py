@@ -25,7 +25,7 @@ from ...shared.reasoning import Tags, apart, cut_answer, is_opened, thinking_set
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.sampling import Defaults, answer_length, choose
 from ...shared.torch import require_torch
-from ..base import HFAdapter, HFOptions, Naming, Positive, check_known, not_finite, open_source, too_large
+from ..base import HFAdapter, HFOptions, Naming, Positive, check_known, check_size, not_finite, open_source, too_large
 from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
 from ..load import Kind
 from ..loading import compile_model
@@ -163,18 +163,8 @@ class HFCausal(HFAdapter[_Engine]):
         return lambda answer: cut_answer(engine.encoder.text(ids, answer), stops, tags, opened=opened) is not None
 
     def _check_size(self, ids: Sequence[int], room: int, loaded: Loaded) -> None:
-        name = self.identity.model
-        if not ids:
-            raise PermanentError(
-                "the prompt has no token, so there is nothing to continue. Give a text.", code="request.empty"
-            )
-        if loaded.max_tokens is not None and len(ids) + room > loaded.max_tokens:
-            raise PermanentError(
-                f"the text has {len(ids)} tokens{' and leaves no room to answer' if room else ''}: {name!r} takes at "
-                f"most {loaded.max_tokens}. Shorten it; it is not cut here, since that would ask another question.",
-                code="request.too-long",
-            )
-        check_known(ids, loaded.vocabulary, name)
+        check_size(ids, room, loaded.max_tokens, self.identity.model)
+        check_known(ids, loaded.vocabulary, self.identity.model)
 
     def _likelihoods(self, rows: Sequence[Row], values: Sequence[Values] | None) -> Likelihoods | ModelError:
         if values is None:

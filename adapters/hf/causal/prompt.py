@@ -58,7 +58,7 @@ class Style(NamedTuple):
         turns = self._with_system(turns)
         if self.template is None:
             return Rendered(JOINT.join(turn["content"] for turn in turns), special=True)
-        return Rendered(_fill(self.template, turns, tokenizer, self.arguments), special=False)
+        return Rendered(fill_template(self.template, turns, tokenizer, self.arguments), special=False)
 
     def _with_system(self, turns: list[dict[str, str]]) -> list[dict[str, str]]:
         if self.system is None:
@@ -105,13 +105,20 @@ def _find_template(source: Source) -> str | None:
 def _text(message: Message) -> str:
     if not all(isinstance(part, Text) for part in message.parts):
         raise PermanentError(
-            "hf-causal reads text only, but a message has an image. Use a vision-language model.",
+            "this model reads text only, but a message has an image. Use a vision-language model.",
             code="request.image-unsupported",
         )
     return "".join(part.text for part in message.parts if isinstance(part, Text))
 
 
-def _fill(template: str, turns: Sequence[dict[str, str]], tokenizer: Any, arguments: Mapping[str, Any]) -> str:
+def fill_template(
+    template: str, turns: Sequence[Mapping[str, Any]], tokenizer: Any, arguments: Mapping[str, Any]
+) -> str:
+    """Return a conversation as the text to be continued, its clock stopped.
+
+    Raises:
+        PermanentError: the template refuses it.
+    """
     open_turn = turns[-1]["role"] == "assistant"
     try:
         filled = tokenizer.apply_chat_template(
