@@ -20,6 +20,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import msgspec
 
+from .batch import BatchApi
 from .errors import ModelError, UnsupportedOperationError
 from .model_files import ModelFiles, Recognised
 from .records import (
@@ -159,6 +160,8 @@ class ModelAdapter(ABC):
     """Operations that the class supports but this model does not, with the fix. Refused before the first call."""
     expected: Expected = Expected()
     """What a run checks the answers of an endpoint against."""
+    batch_api: BatchApi | None = None
+    """The provider's batch interface; None: it has none, and every request is a call of its own."""
     blobs: Callable[[str], bytes] | None = None
     keep: Callable[[bytes, str], str] | None = None
     hear: Callable[[Room], None] | None = None

@@ -10,6 +10,7 @@ PrejudgeError
 │   ├── PluginError            a plugin breaks its contract
 │   ├── BudgetError            a run spent its budget; it can be resumed
 │   ├── HaltedError            a run met a fault that all its requests share; it can be resumed
+│   ├── PendingError           a run's batches are with the provider; it can be resumed
 │   └── StoreError             the store cannot be opened, read or written
 │       └── ReplayMissError    requests of a `replay` have no stored answer
 └── ModelError                 a model did not answer; carries a `RetryDecision`
@@ -144,6 +145,12 @@ class HaltedError(UsageError):
     """Report a fault that all requests of a run meet, so that it was stopped; all answers are stored."""
 
     code = "run.halted"
+
+
+class PendingError(UsageError):
+    """Report a run that was left while its batches are with the provider; it can be resumed."""
+
+    code = "batch.pending"
 
 
 class StoreError(UsageError):

@@ -35,6 +35,11 @@ class RunClaims:
         self._ticks: asyncio.Task[None] | None = None
         self._written: Grouped[list[bytes], Claimed] = Grouped(self._take, self._give_back)
 
+    @property
+    def worker(self) -> int:
+        """Return the number of this process in the store."""
+        return self._claims.id
+
     async def join(self) -> None:
         """Register this process, before it looks for answers: all later requests are claimed."""
         if self._joined is None:
@@ -75,6 +80,7 @@ class RunClaims:
         # Earlier processes ask without claims until they have seen this one.
         while await self._run(self._claims.is_awaited):
             await asyncio.sleep(TICK_SECONDS / 5)
+        self._shared = await self._run(self._claims.batches_open)
         await self._beat()
         self._ticks = asyncio.create_task(self._tick())
 

@@ -31,6 +31,15 @@ class Ledger:
         """Show other processes that this one is at work."""
         await self._claims.join()
 
+    @property
+    def worker(self) -> int:
+        """Return the number of this process in the store."""
+        return self._claims.worker
+
+    async def do(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a blocking call on the store in its thread."""
+        return await self._run(call, *args, **kwargs)
+
     async def ensure_model(self, identity: Identity) -> int:
         """Return the id of a model, adding it if it is new."""
         return await self._run(self.store.ensure_model, identity)

@@ -20,9 +20,11 @@ from .bulk import LOOKUP, batched, table_of
 from .engine import translated
 from .processes import LEASE_SECONDS, clock, host, runs
 from .store import Found, Store
-from .tables import Claim, Worker
+from .tables import BatchItem, Claim, Worker
 
 BEAT_SECONDS = 5.0
+BATCH = -1
+"""The owner of a key that a batch holds; no worker has this number."""
 
 
 class Claimed(NamedTuple):
@@ -62,6 +64,18 @@ class Claims:
         self._living.discard(self)
         with translated(self._store.url), self._writer.begin() as connection:
             _forget(connection, [self._id])
+
+    @property
+    def id(self) -> int:
+        """Return the number of this worker."""
+        return self._id
+
+    def batches_open(self) -> bool:
+        """Return whether a batch holds keys, whose process may have gone."""
+        items = table_of(BatchItem)
+        with translated(self._store.url), self._store.engine.connect() as connection:
+            query = sa.select(items.c.batch_id).where(items.c.state == "open").limit(1)
+            return connection.scalar(query) is not None
 
     def is_awaited(self) -> bool:
         """Return whether an earlier worker has not yet seen this one."""
@@ -109,7 +123,7 @@ class Claims:
             self._erase(connection, released)
             found = self._store.find(keys)  # on a separate connection; no other process can write in the meantime
             open_keys = [key for key in keys if key not in found]
-            owners = _owners(connection, open_keys)
+            owners = _owners(connection, open_keys) | dict.fromkeys(_batched(connection, open_keys), BATCH)
             new = [key for key in open_keys if key not in owners]
             self._insert(connection, new)
             mine = frozenset(key for key in open_keys if owners.get(key, self._id) == self._id)
@@ -121,13 +135,18 @@ class Claims:
         _forget(connection, [row.id for row in rows if row.id != but and not self._lives(row, now)])
 
     def _lives(self, worker: sa.Row[tuple[int, str, int, float, int]], now: float) -> bool:
+        return self.lives(self._store, worker, now)
+
+    @classmethod
+    def lives(cls, store: Store, worker: sa.Row[tuple[int, str, int, float, int]], now: float) -> bool:
+        """Return whether the process of a row still runs."""
         if now - worker.seen > LEASE_SECONDS:
             return False
         if worker.host != host():
             return True
         if worker.pid != os.getpid():
             return runs(worker.pid)
-        return any(c._id == worker.id and c._store.url == self._store.url for c in self._living)
+        return any(c._id == worker.id and c._store.url == store.url for c in cls._living)
 
     def _write(self, connection: sa.Connection, keys: Collection[bytes]) -> None:
         owners = _owners(connection, keys)
@@ -150,6 +169,29 @@ def _owners(connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, int
     for some in batched(keys, LOOKUP):
         owners.update((bytes(key), owner) for key, owner in connection.execute(query.where(table.c.key.in_(some))))
     return owners
+
+
+def _batched(connection: sa.Connection, keys: Iterable[bytes]) -> list[bytes]:
+    """Return the keys that a batch holds, also when the process that handed it in has gone."""
+    items = table_of(BatchItem)
+    query = sa.select(items.c.key).where(items.c.state == "open")
+    return [
+        bytes(key) for some in batched(keys, LOOKUP) for key in connection.scalars(query.where(items.c.key.in_(some)))
+    ]
+
+
+def claimed_by_others(connection: sa.Connection, store: Store, keys: Collection[bytes], worker: int) -> set[bytes]:
+    """Return the keys that a living process other than this worker is asking."""
+    owners = _owners(connection, keys)
+    alive = {owner for owner in {*owners.values()} - {worker} if is_alive(connection, store, owner)}
+    return {key for key, owner in owners.items() if owner in alive}
+
+
+def is_alive(connection: sa.Connection, store: Store, worker: int) -> bool:
+    """Return whether the process of a worker still runs."""
+    table = table_of(Worker)
+    row = connection.execute(sa.select(table).where(table.c.id == worker)).first()
+    return row is not None and Claims.lives(store, row, clock(connection))
 
 
 def _forget(connection: sa.Connection, workers: Sequence[int]) -> None:

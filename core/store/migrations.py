@@ -209,6 +209,40 @@ def m007_local(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE run ADD COLUMN local TEXT")
 
 
+def m008_batches(connection: Connection) -> None:
+    """Add batches: what is with a provider, and outlives the process that handed it in."""
+    frozen = sa.MetaData()
+    for referred in ("model", "exchange"):
+        sa.Table(referred, frozen, sa.Column("id", sa.Integer, primary_key=True))
+    batch = sa.Table(
+        "batch",
+        frozen,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("mark", sa.Text, nullable=False, unique=True),
+        sa.Column("model_id", sa.Integer, sa.ForeignKey("model.id"), nullable=False),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("name", "operation", "run", "stage")),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("state", "outcome", "problem", "file", "provider_id")),
+        sa.Column("worker_id", sa.Integer, nullable=False),
+        sa.Column("items", sa.Integer, nullable=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.Column("created", sa.Float, nullable=False),
+        *(sa.Column(name, sa.Float) for name in ("tried", "submitted", "finished")),
+    )
+    item = sa.Table(
+        "batch_item",
+        frozen,
+        sa.Column("batch_id", sa.Integer, sa.ForeignKey("batch.id"), primary_key=True),
+        sa.Column("key", sa.LargeBinary, primary_key=True),
+        sa.Column("state", sa.Text, nullable=False),
+        *(sa.Column(name, sa.Text) for name in ("request", "anew", "problem")),
+        sa.Column("exchange_id", sa.Integer, sa.ForeignKey("exchange.id")),
+        sa.Column("single", sa.Text),
+        sa.Index("ix_batch_item_key", "key"),
+        sa.Index("ix_batch_item_exchange", "exchange_id"),
+    )
+    frozen.create_all(connection, [batch, item])
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m001_first,
     m002_parts,
@@ -217,6 +251,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m005_renewals,
     m006_evidence,
     m007_local,
+    m008_batches,
 )
 
 _applied = sa.Table(

@@ -167,13 +167,13 @@ class Store:
                 last[bytes(key)] = max(generation, last.get(bytes(key), 0))
         return last
 
-    def _latest(self, connection: sa.Connection, told: Mapping[bytes, str]) -> list[tuple[int, str]]:
-        """Return the id of the newest exchange of each key, with what is told of the key."""
+    def latest(self, connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, int]:
+        """Return the id of the newest exchange of each key."""
         numbers: dict[bytes, tuple[int, int]] = {}
-        for some in batched(told, LOOKUP):
+        for some in batched(keys, LOOKUP):
             for key, number, _, generation, _ in connection.exec_driver_sql(self._lookup(len(some)), tuple(some)):
                 numbers[bytes(key)] = max((generation, number), numbers.get(bytes(key), (-1, 0)))
-        return [(number, told[key]) for key, (_, number) in numbers.items()]
+        return {key: number for key, (_, number) in numbers.items()}
 
     def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
         """Return the canonical responses of exchanges."""
@@ -203,28 +203,39 @@ class Store:
         """
         if not rows:
             return {}
-        now, table = time.time(), table_of(Exchange)
         with translated(self.url), self._writer.begin() as connection:
-            last = self._generations(connection, [row.key for row in rows])
-            new = [row for row in rows if row.key in anew or row.key not in last]
-            requests, met = self._parts.pack(connection, [row.request.decode() for row in new])
-            fresh, weights = [], []
-            for row, request in zip(new, requests, strict=True):
-                key, model_id, operation, _, encoded, status, read, written, latency = row
-                response, generation = encoded.decode(), last.get(key, -1) + 1
-                digest = answer_digest(key, operation, response, status, read, written, latency, now)
-                columns = (key, model_id, operation, request, response, status, read, written, latency)
-                fresh.append((*columns, generation, now, digest))
-                weights.append(weigh_exchange(digest, generation))
-            insert_many(connection, table, (*NewExchange._fields, "generation", "created", "digest"), fresh)
-            tally(connection, "exchange", weights)
-            renewed = {row.key: anew[row.key] for row in new if anew.get(row.key)}
-            latest = self._latest(connection, renewed) if renewed else []
-            insert_many(connection, table_of(Renewal), ("exchange_id", "outcome"), latest)
-            tally(connection, "renewal", (weigh(*row) for row in latest))
-        self._parts.remember(met)
-        stored = {row.key for row in new}
+            stored, met = self.write_exchanges(connection, rows, anew)
+        self.remember(met)
         return {key: found._replace(new=key in stored) for key, found in self.find(row.key for row in rows).items()}
+
+    def write_exchanges(
+        self, connection: sa.Connection, rows: Sequence[NewExchange], anew: Mapping[bytes, str]
+    ) -> tuple[set[bytes], Mapping[str, int]]:
+        """Write answers in a transaction of the caller's; return the keys of new ones, and shared texts to remember."""
+        now, table = time.time(), table_of(Exchange)
+        last = self._generations(connection, [row.key for row in rows])
+        new = [row for row in rows if row.key in anew or row.key not in last]
+        requests, met = self._parts.pack(connection, [row.request.decode() for row in new])
+        fresh, weights = [], []
+        for row, request in zip(new, requests, strict=True):
+            key, model_id, operation, _, encoded, status, read, written, latency = row
+            response, generation = encoded.decode(), last.get(key, -1) + 1
+            digest = answer_digest(key, operation, response, status, read, written, latency, now)
+            columns = (key, model_id, operation, request, response, status, read, written, latency)
+            fresh.append((*columns, generation, now, digest))
+            weights.append(weigh_exchange(digest, generation))
+        insert_many(connection, table, (*NewExchange._fields, "generation", "created", "digest"), fresh)
+        tally(connection, "exchange", weights)
+        renewed = {row.key: anew[row.key] for row in new if anew.get(row.key)}
+        numbers = self.latest(connection, renewed) if renewed else {}
+        latest = [(number, renewed[key]) for key, number in numbers.items()]
+        insert_many(connection, table_of(Renewal), ("exchange_id", "outcome"), latest)
+        tally(connection, "renewal", (weigh(*row) for row in latest))
+        return {row.key for row in new}, met
+
+    def remember(self, met: Mapping[str, int]) -> None:
+        """Keep the shared texts of `write_exchanges` in memory, once they are committed."""
+        self._parts.remember(met)
 
     def add_failures(self, run_id: int, failures: Sequence[Failure]) -> None:
         """Record calls that failed."""

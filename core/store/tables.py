@@ -182,6 +182,63 @@ class Claim(SQLModel, table=True):
     worker_id: int = Field(foreign_key="worker.id")
 
 
+class Batch(SQLModel, table=True):
+    """Requests that are, or were, with a provider as one batch. Recorded before the provider hears of it."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    mark: str = Field(sa_type=Text, unique=True)
+    """Random; the provider keeps it with the batch, by which one is found whose name was never received."""
+    model_id: int = Field(foreign_key="model.id")
+    name: str = Field(sa_type=Text)
+    """The model's name in the catalogue, by which `cache batches` reaches it."""
+    operation: str = Field(sa_type=Text)
+    run: str = Field(sa_type=Text)
+    """Name of the run that drafted it."""
+    stage: str = Field(sa_type=Text)
+    state: str = Field(sa_type=Text)
+    """`drafted`, `uploaded`, `submitted`, `running`, `ended`; at last `collected` or `lost`."""
+    outcome: str = Field(sa_type=Text)
+    """How it ended: `ended`, `expired`, `cancelled`, `invalid`, `missing`; empty before."""
+    problem: str = Field(sa_type=Text)
+    file: str = Field(sa_type=Text)
+    """The provider's name of the uploaded lines; empty before, or where there is none."""
+    provider_id: str = Field(sa_type=Text)
+    """The provider's name of the batch; empty before it is known."""
+    worker_id: int
+    """The process that hands it in; another may take over when that one is dead."""
+    items: int
+    size: int = Field(sa_type=BigInteger)
+    """Bytes of all lines."""
+    created: float
+    tried: float | None = None
+    """When it was first handed in. Set, without a `provider_id`: whether the provider has it is not known."""
+    submitted: float | None = None
+    finished: float | None = None
+    """When it was collected or lost."""
+
+
+class BatchItem(SQLModel, table=True):
+    """A request of a batch. While it is `open`, no process asks its key."""
+
+    __tablename__ = "batch_item"
+    __table_args__ = (Index("ix_batch_item_key", "key"), Index("ix_batch_item_exchange", "exchange_id"))
+
+    batch_id: int = Field(primary_key=True, foreign_key="batch.id")
+    key: bytes = Field(primary_key=True, sa_type=LargeBinary)
+    """The custom id, in hexadecimal."""
+    state: str = Field(sa_type=Text)
+    """`open`, `ok`, `refused`, `errored`, `expired`, `cancelled` or `lost`."""
+    request: str | None = Field(default=None, sa_type=Text)
+    """Canonical JSON, while it is open: what was asked can be read by whoever is there when the batch ends."""
+    anew: str | None = Field(default=None, sa_type=Text)
+    """Why a stored answer is asked for anew, see `renewal`; NULL if there was none."""
+    problem: str | None = Field(default=None, sa_type=Text)
+    exchange_id: int | None = Field(default=None, foreign_key="exchange.id")
+    """The answer."""
+    single: str | None = Field(default=None, sa_type=Text)
+    """What a call of its own was answered, canonical JSON, for the few that are asked both ways. Never an answer."""
+
+
 class Tally(SQLModel, table=True):
     """What a table holds, so that rows that were removed or added are noticed; see `evidence.weigh`."""
 

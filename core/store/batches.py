@@ -1,0 +1,286 @@
+"""Batches in the store: each is recorded before a provider hears of it, and holds its keys until it has ended.
+
+A claim ends with its process; an item of a batch does not, because the provider goes on answering. All writes are
+transactions that check the present state first, so that of two processes at one batch only one settles an item.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from .bulk import LOOKUP, batched, insert_many, table_of
+from .claims import claimed_by_others, is_alive
+from .engine import translated
+from .store import NewExchange, Store
+from .tables import Batch, BatchItem, Exchange
+
+OPEN = ("drafted", "uploaded", "submitted", "running", "ended")
+"""States of a batch that holds its keys."""
+
+
+class Draft(NamedTuple):
+    """A request to hand in."""
+
+    key: bytes
+    request: bytes
+    """Canonical JSON."""
+    anew: str | None
+    """Why its stored answer is asked for anew; None if it has none."""
+    size: int
+    """Bytes of its line."""
+
+
+class Item(NamedTuple):
+    """An open item of a batch."""
+
+    key: bytes
+    request: bytes
+    anew: str | None
+
+
+class Result(NamedTuple):
+    """What became of an item."""
+
+    key: bytes
+    state: str
+    answer: NewExchange | None = None
+    problem: str = ""
+
+
+class Settled(NamedTuple):
+    """What a transaction settled."""
+
+    done: frozenset[bytes]
+    """Keys that this call settled; others were settled before."""
+    new: frozenset[bytes]
+    """Keys whose answer this call stored."""
+
+
+class BatchRow(NamedTuple):
+    """A row of the table `batch`; see there."""
+
+    id: int
+    mark: str
+    model_id: int
+    name: str
+    operation: str
+    run: str
+    stage: str
+    state: str
+    outcome: str
+    problem: str
+    file: str
+    provider_id: str
+    worker_id: int
+    items: int
+    size: int
+    created: float
+    tried: float | None
+    submitted: float | None
+    finished: float | None
+
+
+class Batches:
+    """The batches of a store. All calls block."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def draft(self, rows: Sequence[Draft], worker: int, **facts: Any) -> tuple[BatchRow | None, frozenset[bytes]]:
+        """Record a batch of those requests that have no answer and that nobody asks; return it, and their keys.
+
+        Args:
+            rows: what to hand in.
+            worker: the process that will.
+            facts: `model_id`, `name`, `operation`, `run` and `stage`.
+        """
+        with self._writing() as connection:
+            keys = [row.key for row in rows if row.anew is None]
+            taken = _answered(connection, keys) | claimed_by_others(connection, self._store, keys, worker)
+            taken |= held(connection, [row.key for row in rows]).keys()
+            mine = {row.key: row for row in rows if row.key not in taken}
+            if not mine:
+                return None, frozenset()
+            values = dict.fromkeys(("outcome", "problem", "file", "provider_id"), "") | facts
+            values |= {"mark": new_mark(), "state": "drafted", "worker_id": worker, "created": time.time()}
+            values |= {"items": len(mine), "size": sum(row.size + 1 for row in mine.values())}
+            table = table_of(Batch)
+            number = int(connection.execute(sa.insert(table).values(values).returning(table.c.id)).scalar_one())
+            items = [(number, row.key, "open", row.request.decode(), row.anew) for row in mine.values()]
+            insert_many(connection, table_of(BatchItem), ("batch_id", "key", "state", "request", "anew"), items)
+            return _row(connection, number), frozenset(mine)
+
+    def get(self, number: int) -> BatchRow:
+        """Return a batch."""
+        with self._reading() as connection:
+            return _row(connection, number)
+
+    def all(self, *, only_open: bool = False) -> list[BatchRow]:
+        """Return the batches, oldest first."""
+        table = table_of(Batch)
+        query = sa.select(table).order_by(table.c.id)
+        with self._reading() as connection:
+            rows = connection.execute(query.where(table.c.state.in_(OPEN)) if only_open else query).all()
+            return [BatchRow(*row) for row in rows]
+
+    def holding(self, keys: Collection[bytes]) -> dict[bytes, int]:
+        """Return the open batch that holds each of some keys, where one does."""
+        with self._reading() as connection:
+            return held(connection, keys)
+
+    def items(self, number: int) -> list[Item]:
+        """Return the open items of a batch, in the order of their keys."""
+        table = table_of(BatchItem)
+        query = sa.select(table.c.key, table.c.request, table.c.anew)
+        query = query.where(table.c.batch_id == number, table.c.state == "open").order_by(table.c.key)
+        with self._reading() as connection:
+            return [Item(bytes(key), request.encode(), anew) for key, request, anew in connection.execute(query)]
+
+    def counts(self, number: int) -> dict[str, int]:
+        """Return how many items of a batch are in each state."""
+        table = table_of(BatchItem)
+        query = sa.select(table.c.state, sa.func.count()).where(table.c.batch_id == number).group_by(table.c.state)
+        with self._reading() as connection:
+            return {state: int(count) for state, count in connection.execute(query.order_by(table.c.state))}
+
+    def take_over(self, number: int, worker: int) -> bool:
+        """Make this process the one that hands in a batch, if no living process is."""
+        table = table_of(Batch)
+        with self._writing() as connection:
+            row = _row(connection, number)
+            if row.worker_id == worker:
+                return True
+            if is_alive(connection, self._store, row.worker_id):
+                return False
+            connection.execute(sa.update(table).where(table.c.id == number).values(worker_id=worker))
+            return True
+
+    def advance(self, number: int, worker: int | None = None, **values: Any) -> bool:
+        """Record the progress of an open batch; with `worker`, only while it is the one that hands it in."""
+        table = table_of(Batch)
+        here = sa.and_(table.c.id == number, table.c.state.in_(OPEN))
+        where = here if worker is None else sa.and_(here, table.c.worker_id == worker)
+        with self._writing() as connection:
+            return bool(connection.execute(sa.update(table).where(where).values(values)).rowcount)
+
+    def settle(self, number: int, results: Iterable[Result]) -> Settled:
+        """Store results of open items, each with its answer, in one transaction; others are left as they are."""
+        wanted = {result.key: result for result in results}
+        with self._writing() as connection:
+            still = {item.key: item for item in self._still_open(connection, number, wanted)}
+            rows = [answer for key in still if (answer := wanted[key].answer) is not None]
+            anew = {key: item.anew for key, item in still.items() if item.anew is not None}
+            stored, met = self._store.write_exchanges(connection, rows, anew) if rows else (set(), {})
+            found = self._store.latest(connection, [row.key for row in rows])
+            _settle(connection, number, [(wanted[key], found.get(key)) for key in still])
+        self._store.remember(met)
+        return Settled(frozenset(still), frozenset(stored))
+
+    def close(self, number: int, state: str, left: str, problem: str = "") -> frozenset[bytes]:
+        """End a batch: `collected` or `lost`; items that are open still get the state `left`. Return their keys."""
+        table, items = table_of(Batch), table_of(BatchItem)
+        with self._writing() as connection:
+            here = sa.and_(items.c.batch_id == number, items.c.state == "open")
+            keys = frozenset(map(bytes, connection.scalars(sa.select(items.c.key).where(here))))
+            values = {"state": left, "request": None, "problem": problem or None}
+            connection.execute(sa.update(items).where(here).values(values))
+            ended = {"state": state, "finished": time.time(), "problem": problem}
+            where = sa.and_(table.c.id == number, table.c.state.in_(OPEN))
+            connection.execute(sa.update(table).where(where).values(ended))
+            return keys
+
+    def keep_single(self, number: int, key: bytes, response: bytes) -> None:
+        """Keep what a call of its own was answered to a request of a batch."""
+        items = table_of(BatchItem)
+        where = sa.and_(items.c.batch_id == number, items.c.key == key)
+        with self._writing() as connection:
+            connection.execute(sa.update(items).where(where).values(single=response.decode()))
+
+    def singles(self, run: str, stage: str) -> dict[bytes, tuple[str, str | None]]:
+        """Return what was asked both ways in a stage of a run, by key: the single response, and that of the batch."""
+        batch, items, exchange = table_of(Batch), table_of(BatchItem), table_of(Exchange)
+        query = (
+            sa.select(items.c.key, items.c.single, exchange.c.response)
+            .join_from(items, batch, items.c.batch_id == batch.c.id)
+            .join(exchange, items.c.exchange_id == exchange.c.id, isouter=True)
+            .where(batch.c.run == run, batch.c.stage == stage, items.c.single.is_not(None))
+        )
+        with self._reading() as connection:
+            return {bytes(key): (alone, both) for key, alone, both in connection.execute(query)}
+
+    def of_exchange(self, key: bytes) -> list[tuple[BatchRow, str]]:
+        """Return the batches that a key was in, oldest first, with the state of its item."""
+        batch, items = table_of(Batch), table_of(BatchItem)
+        query = sa.select(batch, items.c.state.label("item")).join_from(items, batch).where(items.c.key == key)
+        with self._reading() as connection:
+            return [(BatchRow(*row[:-1]), row[-1]) for row in connection.execute(query.order_by(batch.c.id))]
+
+    def _still_open(self, connection: sa.Connection, number: int, keys: Iterable[bytes]) -> list[Item]:
+        table = table_of(BatchItem)
+        query = sa.select(table.c.key, table.c.request, table.c.anew)
+        query = query.where(table.c.batch_id == number, table.c.state == "open")
+        rows = [row for some in batched(keys, LOOKUP) for row in connection.execute(query.where(table.c.key.in_(some)))]
+        return [Item(bytes(key), request.encode(), anew) for key, request, anew in rows]
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with translated(self._store.url), self._store.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        with translated(self._store.url), self._store.engine.execution_options(immediate=True).begin() as connection:
+            yield connection
+
+
+def new_mark() -> str:
+    """Return a mark that no other batch has."""
+    return f"prejudge-{secrets.token_hex(16)}"
+
+
+def held(connection: sa.Connection, keys: Collection[bytes]) -> dict[bytes, int]:
+    """Return the open batch that holds each of some keys, where one does."""
+    items, found = table_of(BatchItem), dict[bytes, int]()
+    query = sa.select(items.c.key, items.c.batch_id).where(items.c.state == "open")
+    for some in batched(keys, LOOKUP):
+        found.update((bytes(key), number) for key, number in connection.execute(query.where(items.c.key.in_(some))))
+    return found
+
+
+def _answered(connection: sa.Connection, keys: Collection[bytes]) -> set[bytes]:
+    table = table_of(Exchange)
+    query = sa.select(table.c.key)
+    return {
+        bytes(key) for some in batched(keys, LOOKUP) for key in connection.scalars(query.where(table.c.key.in_(some)))
+    }
+
+
+def _settle(connection: sa.Connection, number: int, results: Sequence[tuple[Result, int | None]]) -> None:
+    table = table_of(BatchItem)
+    change = (
+        sa.update(table)
+        .where(table.c.batch_id == number, table.c.key == sa.bindparam("of"))
+        .values(
+            state=sa.bindparam("now"),
+            exchange_id=sa.bindparam("answer"),
+            problem=sa.bindparam("told"),
+            request=None,
+        )
+    )
+    rows = [
+        {"of": result.key, "now": result.state, "answer": answer, "told": result.problem or None}
+        for result, answer in results
+    ]
+    if rows:
+        connection.execute(change, rows)
+
+
+def _row(connection: sa.Connection, number: int) -> BatchRow:
+    table = table_of(Batch)
+    return BatchRow(*connection.execute(sa.select(table).where(table.c.id == number)).one())
