@@ -23,11 +23,20 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Price of a request, in addition."""
     image: Price | None = None
     """Price of a generated image."""
+    batch: Price | None = None
+    """What a request of a batch costs, as a part of the prices above, such as 0.5; None: as much as any other."""
 
     @property
     def known(self) -> bool:
         """Return whether any price is given."""
-        return any(getattr(self, name) is not None for name in self.__struct_fields__)
+        return any(getattr(self, name) is not None for name in _PRICES)
+
+    def in_batches(self) -> Prices:
+        """Return the prices of what is asked in batches."""
+        if self.batch is None:
+            return self
+        parts = {name: price * self.batch for name in _PRICES if (price := getattr(self, name)) is not None}
+        return Prices(**parts)
 
     def cost(
         self, input_tokens: float, output_tokens: float, requests: int = 1, images: int = 0, cached_tokens: float = 0.0
@@ -43,3 +52,6 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         tokens = (input_tokens - cached) * (self.input or 0.0) + output_tokens * (self.output or 0.0)
         tokens += cached * (self.cached_input or 0.0)
         return tokens / MILLION + requests * (self.request or 0.0) + images * (self.image or 0.0)
+
+
+_PRICES = tuple(name for name in Prices.__struct_fields__ if name != "batch")

@@ -1,8 +1,8 @@
 """`BatchApi`: the batch interface of a provider, where many requests are handed in as one and answered within hours.
 
-An adapter whose provider has one sets `ModelAdapter.batch_api`. What is asked in a batch has the key and the identity of the
-same request asked alone, so both share their answers: the adapter makes the bodies and reads the answers with the same
-functions. Nothing is retried inside: raise a `ModelError`, and the engine decides.
+An adapter whose provider has one sets `ModelAdapter.batch_api`. What is asked in a batch has the key and the identity
+of the same request asked alone, so both share their answers: the adapter makes the bodies and reads the answers with
+the same functions. Nothing is retried inside: raise a `ModelError`, and the engine decides.
 """
 
 from __future__ import annotations

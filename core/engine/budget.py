@@ -103,9 +103,19 @@ class Budget:
                     self._held = self._held.plus(hold)
                     return hold
                 if idle:
-                    raise BudgetError(self._explain())
+                    raise BudgetError(self.explain())
                 self._settled.clear()
                 await self._settled.wait()
+
+    def admit(self, hold: Spending) -> bool:
+        """Reserve the estimated cost of a request that is handed in with others, if the budget has room for it.
+
+        Nothing of a batch can be taken back, so it must fit beforehand.
+        """
+        if not self._room(hold.requests) or self._exhausted() or not self._fits(hold):
+            return False
+        self._held = self._held.plus(hold)
+        return True
 
     def settle(self, kind: str, held: Spending, spent: Spending, answered: int) -> None:
         """Release the reservation and count the actual cost; `answered` is the number of answered requests."""
@@ -136,7 +146,8 @@ class Budget:
         pairs = zip(self.spent, (self.caps.requests, self.caps.tokens, self.caps.cost), strict=True)
         return any(most is not None and value >= most for value, most in pairs)
 
-    def _explain(self) -> str:
+    def explain(self) -> str:
+        """Return that the budget is spent, and on what."""
         asked = [
             f"--max-{name} {value:,}" for name in self.caps.__struct_fields__ if (value := getattr(self.caps, name))
         ]

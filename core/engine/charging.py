@@ -42,26 +42,33 @@ class Charges:
         if self.budget is None:
             return Spending(len(requests))
         kind = self._kind(type(requests[0].request))
-        return await self.budget.reserve(kind, len(requests), lambda: self._guess(requests))
+        return await self.budget.reserve(kind, len(requests), lambda: self.guess(requests))
 
     def pay(self, kind: type[AnyRequest], held: Spending, given: Sequence[tuple[Keyed, AnyResponse]]) -> None:
         """Count the tokens and cost of the answers to requests of a kind; `held` was reserved for these."""
         if self._free:
             return
+        spent = self.charge(given)._replace(requests=held.requests)
+        if self.budget is not None:
+            self.budget.settle(self._kind(kind), held, spent, len(given))
+
+    def charge(self, given: Sequence[tuple[Keyed, AnyResponse]]) -> Spending:
+        """Count the cost of answers, and return it with their tokens."""
+        if self._free:
+            return Spending(len(given))
         charged = [self._charge(keyed.request, answer) for keyed, answer in given]
         tokens = Tokens(*(sum(column) for column in zip(*charged, strict=True)))
         images = sum(isinstance(answer, Drawing) and answer.image is not None for _, answer in given)
         cost = self.prices.cost(tokens.input, tokens.output, len(given), images, tokens.cached)
         if cost is not None:
             self.counts.cost = (self.counts.cost or 0.0) + cost
-        if self.budget is not None:
-            spent = Spending(held.requests, tokens.total, cost or 0.0)
-            self.budget.settle(self._kind(kind), held, spent, len(given))
+        return Spending(len(given), tokens.total, cost or 0.0)
 
     def _kind(self, kind: type[AnyRequest]) -> str:
         return f"{self.model_id} {OPERATIONS[kind]}"
 
-    def _guess(self, requests: Sequence[Keyed]) -> Spending:
+    def guess(self, requests: Sequence[Keyed]) -> Spending:
+        """Return the estimated cost of requests."""
         tokens = [(keyed.request, RULE_OF_THUMB.guess(keyed.request)) for keyed in requests]
         cost = sum(guess_cost(request, guess, self.prices) for request, guess in tokens)
         return Spending(len(requests), sum(guess.total for _, guess in tokens), cost)

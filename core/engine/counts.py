@@ -38,6 +38,8 @@ class Counts:
     """Answers without a credible token count, charged as estimated; counted where there is a price or a budget."""
     waiting_until: float | None = None
     """Unix time of the end of the last long wait; None if there was none."""
+    batched: int = 0
+    """Requests that are with the provider in batches."""
 
     def add(self, answers: Iterable[AnyResponse]) -> None:
         """Count answers of the model, which are committed."""

@@ -32,6 +32,7 @@ from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
 from ..store.reading import damaged
 from .integrity.records import Integrity, Repeats
+from .batch.options import BatchOptions, BatchRecord
 from .reading import First, Outcome
 
 LOG = logging.getLogger(__name__)
@@ -59,6 +60,8 @@ class StageRecord(msgspec.Struct, frozen=True):
     """Fields of `scheduler.Counts`."""
     pace: dict[str, int | float | None] = {}
     """Fields of `limiter.Paced`: statistics of the endpoint's limiter in this stage."""
+    batch: BatchRecord | None = None
+    """None: nothing of it was asked in batches."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +101,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Outcomes whose stored answers this run asked anew."""
     renewed: dict[str, int] = {}
     """Trials whose answer was asked for, by this run or an earlier one, because the answer before had this outcome."""
+    batch: BatchOptions | None = None
+    """How the run asks in batches; None: by single calls."""
     command: str = ""
     prejudge: str = VERSION
     python: str = ""
@@ -274,13 +279,14 @@ def add_up(earlier: Mapping[str, StageRecord], name: str, now: StageRecord) -> S
     if before is None or not before.counts:
         return now
     if not now.counts:
-        return StageRecord(now.planned, before.counts, before.pace)
+        return StageRecord(now.planned, before.counts, before.pace, before.batch)
     counts = dict(now.counts)
     counts |= {key: (counts.get(key) or 0) + (before.counts.get(key) or 0) for key in ADDED}
     # Answers of this run from before are in the store now; they do not count as answers of other runs.
     counts["cached"] = max(0, (now.counts.get("cached") or 0) - (before.counts.get("asked") or 0))
     counts |= {key: _known(key, before, now) for key in KNOWN}
-    return StageRecord(now.planned, counts, now.pace if now.counts.get("asked") else before.pace or now.pace)
+    pace = now.pace if now.counts.get("asked") else before.pace or now.pace
+    return StageRecord(now.planned, counts, pace, now.batch or before.batch)
 
 
 def _known(key: str, before: StageRecord, now: StageRecord) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import NamedTuple, get_args
@@ -23,6 +23,7 @@ from ..contracts.canonical import decode_response, encode, identity_digest
 from ..contracts.errors import (
     BudgetError,
     HaltedError,
+    PendingError,
     ReplayMissError,
     UnknownNameError,
     UnsupportedOperationError,
@@ -33,6 +34,8 @@ from ..contracts.words import counted
 from ..store import Found, NewTrial, Store, get_run, renewed_answers, trial_counts
 from ..store.bulk import batched
 from .asking import Keyed
+from .batch.options import BatchOptions, BatchRecord
+from .batch.stage import BatchStage, ensure_batches, takes
 from .budget import Budget, Caps, ensure_priced
 from .counts import Counts
 from .integrity.canary import Watch
@@ -84,6 +87,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that an endpoint may ask for; it stops the run if it asks for more again."""
     accept_repeats: bool = False
     """Whether to ask an endpoint that repeats itself where draws must differ; each prompt then counts as one draw."""
+    batch: BatchOptions | None = None
+    """How to ask in batches of the provider; None: by single calls."""
 
     def __post_init__(self) -> None:
         """Refuse outcomes to refresh in another mode than `use`."""
@@ -106,6 +111,7 @@ async def execute(
         UsageError: the study cannot be run, or its design is empty; nothing was asked.
         ReplayMissError: requests of a `replay` have no stored answer.
         BudgetError: the budget is spent; the run can be resumed.
+        PendingError: the run is not to wait for its batches; it can be resumed.
         HaltedError: all requests meet the same fault, or the endpoint is down; the run can be resumed.
         ModelError: the model refuses the key or account.
     """
@@ -120,6 +126,8 @@ async def execute(
     adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
     try:
         _ensure_set_up(study, instrument.stages(), adapters)
+        if options.batch is not None:
+            ensure_batches(study, instrument.stages(), adapters)
         parts = _Parts(study, instrument, adapters, owner, prices, origins(catalogue, study))
         run = _Run(parts, store, options, progress or Silent())
         return await run.execute()
@@ -207,7 +215,7 @@ class _Run:
             await self._stages(ledger)
             self._ensure_recorded(run_id)
             state = "finished"
-        except (asyncio.CancelledError, BudgetError, HaltedError):
+        except (asyncio.CancelledError, BudgetError, HaltedError, PendingError):
             state = "interrupted"
             raise
         finally:
@@ -273,12 +281,19 @@ class _Run:
             inspector=inspector,
             generations=self.generations,
         )
+        batch: BatchRecord | None = None
         try:
             await self._keep_images(stage, adapter, ledger)
-            await self._windows(stage, scheduler)
+            if self.options.batch is not None and self.options.mode != "replay" and takes(adapter, stage):
+                batches = self._batches(stage, scheduler, self.options.batch)
+                await self._windows(stage, await batches.settle())
+                before = self.recorded.get(stage.name)
+                batch = await batches.record(before.batch if before is not None else None)
+            else:
+                await self._windows(stage, scheduler)
         finally:
             await scheduler.aclose()
-            now = StageRecord(planned, _record(scheduler.counts), describe(limiter.take()))
+            now = StageRecord(planned, _record(scheduler.counts), describe(limiter.take()), batch)
             self.records[stage.name] = add_up(self.recorded, stage.name, now)
             self.called |= any(now.counts[name] for name in ("asked", "failed", "retried", "canary"))
             if inspector is not None:
@@ -315,6 +330,17 @@ class _Run:
                 if note := adapter.note_on(data):
                     self.notes[note] += 1
 
+    def _batches(self, stage: Stage, scheduler: Scheduler, options: BatchOptions) -> BatchStage:
+        reading, model = _Reading(stage, self.first, self.options.refresh), self.study.roles[stage.role]
+
+        def windows(survey: Scheduler) -> Iterator[_Window]:
+            ordinal = 0
+            for trials in batched(stage.trials(self.earlier), WINDOW):
+                yield _Window(reading, survey, ordinal, trials)
+                ordinal += len(trials)
+
+        return BatchStage(stage, scheduler, windows, options, model, self.name, self.options.keep_going)
+
     async def _windows(self, stage: Stage, scheduler: Scheduler) -> None:
         under_way: deque[asyncio.Task[None]] = deque()
         try:
@@ -344,6 +370,7 @@ class _Run:
             refusals=self.first,
             mode=self.options.mode,
             refresh=self.options.refresh,
+            batch=self.options.batch,
             command=self.options.command,
             **describe_machine(),
         )
@@ -356,7 +383,7 @@ def _estimated(records: Mapping[str, StageRecord]) -> tuple[str, ...]:
 
 
 def _record(counts: Counts) -> dict[str, float | int | None]:
-    return {name: value for name, value in asdict(counts).items() if name != "waiting_until"}
+    return {name: value for name, value in asdict(counts).items() if name not in ("waiting_until", "batched")}
 
 
 def _told(note: str, images: int) -> str:
@@ -382,6 +409,15 @@ class _Window:
         self.fresh = scheduler.fresh if scheduler.fresh is not None else {}
 
     async def settle(self) -> None:
+        await self.answer()
+        for found in self.found.values():
+            self.fresh.pop(found.exchange_id, None)
+        await self.scheduler.ledger.add_trials(self._rows())
+        self.scheduler.counts.trials += len(self.trials)
+        self.scheduler.on_progress(self.scheduler.counts)
+
+    async def answer(self) -> None:
+        """Find the answers of the trials: stored ones, or those that the scheduler asks for."""
         await self._ask(range(len(self.trials)))
         for attempt in range(1, self.stage.max_attempts):
             if not (unanswered := await self._unanswered(attempt - 1)):
@@ -391,11 +427,6 @@ class _Window:
                 self.keyed[place] = self.scheduler.key(request)
             await self._ask(unanswered)
         await self._renew()
-        for found in self.found.values():
-            self.fresh.pop(found.exchange_id, None)
-        await self.scheduler.ledger.add_trials(self._rows())
-        self.scheduler.counts.trials += len(self.trials)
-        self.scheduler.on_progress(self.scheduler.counts)
 
     async def _renew(self) -> None:
         """Ask anew, once, for the answers that have an outcome to refresh and are older than the run."""

@@ -22,6 +22,7 @@ from ..contracts.canonical import encode, encode_response, request_key
 from ..contracts.errors import AuthenticationError, DataError, HaltedError, ModelError, PermanentError, RetryDecision
 from ..contracts.records import AnyRequest, AnyResponse, Generate
 from ..store import Failure, Found, NewExchange
+from ..store.batches import Batches
 from .asking import Asking, Job, Keyed, batches
 from .budget import Budget, Spending
 from .calls import Calls
@@ -211,6 +212,7 @@ class Scheduler:
         await self._commits.room()
         mine, theirs = await self._claim(job)
         if not mine:
+            await self._stop_if_batched(job, theirs)
             job.polls += 1
             self._go_on(job, theirs, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
             return
@@ -316,6 +318,18 @@ class Scheduler:
                 job.asking.land(key, answer)
         mine = [keyed for keyed in job.pending if keyed.key in claimed.mine]
         return mine, [k for k in job.pending if k.key not in claimed.mine and k.key not in claimed.found]
+
+    async def _stop_if_batched(self, job: Job, theirs: Sequence[Keyed]) -> None:
+        """Stop where a batch holds what is missing: whoever waits for it waits for hours."""
+        if not theirs or job.polls % 16:
+            return
+        held = await self.ledger.do(Batches(self.ledger.store).described, [keyed.key for keyed in theirs])
+        if held:
+            self._refused = self._refused or HaltedError(
+                f"{held} To use its answers, run with --batch, or resume that run; to ask without it, cancel it with "
+                "prejudge cache batches --cancel.",
+                code="batch.holds",
+            )
 
     async def _enter(self, requests: int) -> Ticket:
         """Wait for the limiter, and return its ticket; raise if there is a reason to ask no more."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from .bulk import LOOKUP, batched, insert_many, table_of
 from .claims import claimed_by_others, is_alive
 from .engine import translated
 from .store import NewExchange, Store
-from .tables import Batch, BatchItem, Exchange
+from .tables import Batch, BatchItem, Exchange, RunTrial
 
 OPEN = ("drafted", "uploaded", "submitted", "running", "ended")
 """States of a batch that holds its keys."""
@@ -134,6 +135,30 @@ class Batches:
         with self._reading() as connection:
             return held(connection, keys)
 
+    def described(self, keys: Collection[bytes]) -> str:
+        """Return a sentence on the batch that holds most of some keys; nothing if none does."""
+        with self._reading() as connection:
+            if not (found := held(connection, keys)):
+                return ""
+            number, count = Counter(found.values()).most_common(1)[0]
+            row = _row(connection, number)
+        what = "one request is" if count == 1 else f"{count:,} requests are"
+        return f"{what} in the batch {row.id} ({row.provider_id or row.state}) of the run {row.run}."
+
+    def of_stage(self, run_id: int, stage: str) -> list[tuple[BatchRow, int]]:
+        """Return the batches that brought answers of a stage of a run, whoever handed them in, and how many."""
+        batch, items, trials = table_of(Batch), table_of(BatchItem), table_of(RunTrial)
+        used = (
+            sa.select(items.c.batch_id, sa.func.count(items.c.key.distinct()).label("answers"))
+            .join_from(trials, items, trials.c.exchange_id == items.c.exchange_id)
+            .where(trials.c.run_id == run_id, trials.c.stage == stage)
+            .group_by(items.c.batch_id)
+            .subquery()
+        )
+        query = sa.select(batch, used.c.answers).join_from(batch, used, batch.c.id == used.c.batch_id)
+        with self._reading() as connection:
+            return [(BatchRow(*row[:-1]), int(row[-1])) for row in connection.execute(query.order_by(batch.c.id))]
+
     def items(self, number: int) -> list[Item]:
         """Return the open items of a batch, in the order of their keys."""
         table = table_of(BatchItem)
@@ -141,6 +166,13 @@ class Batches:
         query = query.where(table.c.batch_id == number, table.c.state == "open").order_by(table.c.key)
         with self._reading() as connection:
             return [Item(bytes(key), request.encode(), anew) for key, request, anew in connection.execute(query)]
+
+    def keys(self, number: int) -> frozenset[bytes]:
+        """Return the keys of all items of a batch."""
+        table = table_of(BatchItem)
+        with self._reading() as connection:
+            found = connection.scalars(sa.select(table.c.key).where(table.c.batch_id == number))
+            return frozenset(map(bytes, found))
 
     def counts(self, number: int) -> dict[str, int]:
         """Return how many items of a batch are in each state."""
@@ -161,13 +193,21 @@ class Batches:
             connection.execute(sa.update(table).where(table.c.id == number).values(worker_id=worker))
             return True
 
-    def advance(self, number: int, worker: int | None = None, **values: Any) -> bool:
-        """Record the progress of an open batch; with `worker`, only while it is the one that hands it in."""
+    def advance(self, number: int, worker: int | None = None, known: str | None = None, **values: Any) -> bool:
+        """Record the progress of an open batch, and return whether it was recorded.
+
+        Args:
+            number: the batch.
+            worker: only while this process is the one that hands it in.
+            known: only while this is the provider's name of it.
+            values: columns.
+        """
         table = table_of(Batch)
-        here = sa.and_(table.c.id == number, table.c.state.in_(OPEN))
-        where = here if worker is None else sa.and_(here, table.c.worker_id == worker)
+        where = [table.c.id == number, table.c.state.in_(OPEN)]
+        where += [] if worker is None else [table.c.worker_id == worker]
+        where += [] if known is None else [table.c.provider_id == known]
         with self._writing() as connection:
-            return bool(connection.execute(sa.update(table).where(where).values(values)).rowcount)
+            return bool(connection.execute(sa.update(table).where(*where).values(values)).rowcount)
 
     def settle(self, number: int, results: Iterable[Result]) -> Settled:
         """Store results of open items, each with its answer, in one transaction; others are left as they are."""

@@ -1,0 +1,343 @@
+"""`Desk`: hands batches of one model in, watches them, and collects their results.
+
+Handing in is the one step that must not be repeated blindly. It is recorded beforehand (`tried`), and if it is not
+known whether the provider took it (a time-out, a server error, a killed process), the batch is looked for first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...contracts.adapter import OPERATIONS
+from ...contracts.batch import (
+    BatchApi,
+    BatchCancelledError,
+    BatchExpiredError,
+    BatchLine,
+    BatchStatus,
+)
+from ...contracts.canonical import decode_request, encode_response
+from ...contracts.errors import (
+    DataError,
+    HaltedError,
+    ModelError,
+    PermanentError,
+    TransientError,
+)
+from ...contracts.records import AnyRequest, AnyResponse, Request
+from ...contracts.words import counted
+from ...store import NewExchange
+from ...store.batches import Batches, BatchRow, Item, Result, new_mark
+from ..ledger import Ledger
+from ..retry import RetryPolicy
+from .patience import given_up, patiently
+
+LOG = logging.getLogger(__name__)
+LOOKS = 3
+"""Times that a batch of which nothing is known is looked for, before it is handed in again; as many times a batch must
+be missing before it counts as lost. Lists of providers may lag behind."""
+READS = 4
+"""Times that results are read that are not whole."""
+PART = 500
+"""Items settled in a transaction."""
+FULL_SECONDS = 120.0
+"""Seconds before a batch is handed in again that the provider had no room for."""
+OVERDUE = 2.0
+"""Multiples of the provider's own limit of time after which a batch that has not ended is given up."""
+_KINDS = {name: kind for kind, name in OPERATIONS.items()}
+Answered = Callable[[Sequence[tuple[Item, AnyRequest, AnyResponse | ModelError]], frozenset[bytes]], None]
+
+
+@dataclass
+class Desk:
+    """The batches of one model at its provider."""
+
+    api: BatchApi
+    ledger: Ledger
+    book: Batches
+    on_answers: Answered
+    """Receives what was settled: each item with its request and outcome, and the keys of new answers."""
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    notes: list[str] = field(default_factory=list)
+    """What was odd about results."""
+    full_until: float = 0.0
+    """Nothing is handed in before this time (`time.monotonic()`)."""
+
+    def __post_init__(self) -> None:
+        """Begin without a batch that was missed."""
+        self._missed: Counter[int] = Counter()
+
+    async def advance(self, row: BatchRow) -> BatchRow:
+        """Do what can be done for an open batch now, and return its row afterwards.
+
+        Raises:
+            HaltedError: the provider refuses or lost the batch, or its results are not whole.
+            ModelError: the provider refuses the key.
+        """
+        if row.state in ("drafted", "uploaded"):
+            if time.monotonic() >= self.full_until and await self.ledger.do(
+                self.book.take_over, row.id, self.ledger.worker
+            ):
+                await self._hand_in(row)
+        else:
+            await self._look(row)
+        return await self.ledger.do(self.book.get, row.id)
+
+    async def _hand_in(self, row: BatchRow) -> None:
+        lines: Sequence[bytes] = ()
+        if row.state == "drafted":
+            lines = await self._lines(row)
+            file = await patiently(lambda: self.api.upload(row.mark, lines), self.policy, "handing in a batch")
+            row = await self._note(row, state="uploaded", file=file)
+        retries = 0
+        while True:
+            if row.tried is not None and (found := await self._find(row)) is not None:
+                await self._adopt(row, found)
+                return
+            if not row.file and not lines:
+                lines = await self._lines(row)
+            row = await self._note(row, tried=time.time())
+            try:
+                kind = _KINDS[row.operation]
+                await self._adopt(row, await self.api.submit(row.mark, row.file, lines, kind))
+                return
+            except TransientError as error:
+                failure: ModelError = error
+            except ModelError as error:
+                # The provider has not taken it, and says so.
+                failure, row = error, await self._note(row, tried=None)
+            if not self.policy.again(failure, retries):
+                if isinstance(failure, PermanentError):
+                    await self._refuse(row, str(failure))
+                raise given_up(failure, "handing in a batch") from None
+            await asyncio.sleep(self.policy.wait([failure], retries))
+            retries += 1
+
+    async def _lines(self, row: BatchRow) -> list[bytes]:
+        items = await self.ledger.do(self.book.items, row.id)
+        return [await self.api.encode(item.key.hex(), decode_request(item.request)) for item in items]
+
+    async def _find(self, row: BatchRow) -> BatchStatus | None:
+        """Look for a batch that the provider may have taken."""
+        since = row.created - 3600  # its clock may be another
+        for look in range(LOOKS):
+            listed = await patiently(lambda: self.api.find(row.mark, since), self.policy, "looking for a batch")
+            if marked := [status for status in listed if status.mark == row.mark]:
+                return min(marked, key=lambda status: status.created or 0.0)
+            known = {other.provider_id for other in await self.ledger.do(self.book.all)}
+            alike = [s for s in listed if not s.mark and s.items == row.items and s.id not in known]
+            alike = [s for s in alike if s.created is None or row.tried is None or s.created >= row.tried - 60]
+            if len(alike) == 1:
+                return alike[0]
+            if alike:
+                raise HaltedError(
+                    f"the provider has {len(alike)} batches that may be the batch {row.id} of this store, and keeps no "
+                    f"mark to tell them apart: {', '.join(s.id for s in alike)}. Cancel them there, then free its "
+                    f"requests with prejudge cache batches --forget {row.id}, and resume.",
+                    code="batch.orphan",
+                )
+            if look < LOOKS - 1:
+                await asyncio.sleep(self.policy.wait([], 2 * look + 2))
+        return None
+
+    async def _adopt(self, row: BatchRow, status: BatchStatus) -> None:
+        """Record the provider's name of a batch."""
+        values: dict[str, Any] = {"state": "submitted", "provider_id": status.id, "submitted": time.time()}
+        if row.state in ("drafted", "uploaded"):
+            await self._note(row, **values)
+        else:
+            await self._follow(row, **values)
+        LOG.info("batch %d is %s at the provider: %s", row.id, status.id, counted(row.items, "request"))
+
+    async def _look(self, row: BatchRow) -> None:
+        status = await patiently(lambda: self.api.status(row.provider_id), self.policy, "asking for a batch")
+        if status.state != "missing":
+            self._missed.pop(row.id, None)
+        match status.state:
+            case "running":
+                await self._wait_on(row)
+            case "missing":
+                await self._miss(row)
+            case "full":
+                self.full_until = time.monotonic() + FULL_SECONDS
+                LOG.info("the provider has no room for batch %d: %s", row.id, status.problem)
+                # Under another mark: the one that it refused would be found, too.
+                again: dict[str, Any] = {"mark": new_mark(), "tried": None, "provider_id": "", "submitted": None}
+                own = {"state": "uploaded", "worker_id": self.ledger.worker}
+                await self._follow(row, **own, **again)
+            case "invalid":
+                await self._refuse(row, status.problem)
+            case outcome:
+                await self._follow(row, state="ended", outcome=outcome)
+                await self._collect(row, status)
+
+    async def _wait_on(self, row: BatchRow) -> None:
+        if row.state == "submitted":
+            await self._follow(row, state="running")
+        if row.submitted is not None and time.time() - row.submitted > OVERDUE * 3600 * self.api.limits.hours:
+            raise HaltedError(
+                f"the batch {row.provider_id} has not ended within {OVERDUE * self.api.limits.hours:g} hours. Cancel "
+                f"it with prejudge cache batches --cancel {row.id}, then resume.",
+                code="batch.overdue",
+            )
+
+    async def _miss(self, row: BatchRow) -> None:
+        self._missed[row.id] += 1
+        if self._missed[row.id] < LOOKS:
+            return
+        found = await patiently(lambda: self.api.find(row.mark, row.created - 3600), self.policy, "looking for a batch")
+        marked = [status for status in found if status.mark == row.mark and status.id != row.provider_id]
+        if marked:
+            await self._adopt(row, marked[0])
+            return
+        freed = await self.ledger.do(self.book.close, row.id, "lost", "lost", "the provider does not know it")
+        raise HaltedError(
+            f"the provider no longer knows the batch {row.provider_id} of {counted(len(freed), 'request')}. They may "
+            "have been charged. To ask them again, resume.",
+            code="batch.lost",
+        )
+
+    async def _refuse(self, row: BatchRow, problem: str) -> None:
+        """End a batch that the provider refused as a whole, which it does not charge."""
+        await self._follow(row, outcome="invalid")
+        await self.ledger.do(self.book.close, row.id, "collected", "errored", problem)
+        raise HaltedError(
+            f"the provider refuses a batch of {counted(row.items, 'request')}, and charges nothing: "
+            f"{problem or 'it gives no reason.'} Mend what it names, then resume; or ask without --batch.",
+            code="batch.refused",
+        )
+
+    async def _collect(self, row: BatchRow, status: BatchStatus) -> None:
+        for read in range(READS):
+            lines = await patiently(lambda: self.api.results(status), self.policy, "reading the results of a batch")
+            results = Results.of(lines)
+            missing = status.answered + status.failed - len(results.lines)
+            if missing <= 0 or read == READS - 1:
+                break
+            await asyncio.sleep(self.policy.wait([], read))
+        items = await self.ledger.do(self.book.items, row.id)
+        mine = [item for item in items if item.key.hex() in results.lines]
+        ever = await self.ledger.do(self.book.keys, row.id)
+        foreign = results.lines.keys() - {key.hex() for key in ever}
+        if foreign and len(foreign) == len(results.lines):
+            raise HaltedError(
+                f"the results of the batch {row.provider_id} are of other requests. Is it of this store? Free its "
+                f"requests with prejudge cache batches --forget {row.id}, then resume.",
+                code="batch.foreign",
+            )
+        seconds = status.ended - status.created if status.ended and status.created else 0.0
+        for start in range(0, len(mine), PART):
+            await self._settle(row, mine[start : start + PART], results.lines, max(0.0, seconds))
+        if missing > 0:
+            raise HaltedError(
+                f"the results of the batch {row.provider_id} are not whole: {counted(missing, 'line')} of "
+                f"{status.answered + status.failed:,} are missing. What came is stored; resume to read them again, or "
+                f"give them up with prejudge cache batches --forget {row.id}.",
+                code="batch.incomplete",
+            )
+        left = {"expired": "expired", "cancelled": "cancelled"}.get(status.state, "errored")
+        told = "" if left != "errored" else "the batch ended without a result for it"
+        gone = await self.ledger.do(self.book.close, row.id, "collected", left, told)
+        failures = {"expired": BatchExpiredError, "cancelled": BatchCancelledError}
+        error: ModelError = failures.get(left, TransientError)(told or left, code=_code(left))
+        self.on_answers([(i, decode_request(i.request), error) for i in items if i.key in gone], frozenset())
+        self._remark(row, results, len(foreign), len(gone) if left == "errored" else 0)
+
+    def _remark(self, row: BatchRow, results: Results, foreign: int, absent: int) -> None:
+        for count, what in (
+            (results.doubled, "came twice; the first answer counts"),
+            (foreign, "belong to no request of it"),
+            (results.unreadable, "cannot be read"),
+            (absent, "are missing"),
+        ):
+            if count:
+                self.notes.append(f"batch {row.provider_id}: {counted(count, 'result')} that {what}")
+                LOG.warning("%s", self.notes[-1])
+
+    async def _settle(
+        self, row: BatchRow, items: Sequence[Item], lines: Mapping[str, BatchLine], seconds: float
+    ) -> None:
+        read = [
+            (item, request := decode_request(item.request), self._read(lines[item.key.hex()], request))
+            for item in items
+        ]
+        results = []
+        for place, (item, request, outcome) in enumerate(read):
+            try:
+                results.append(_result(row, item, request, outcome, seconds))
+            except DataError as error:
+                read[place] = item, request, PermanentError(str(error), code="model.response")
+                results.append(Result(item.key, "errored", None, str(error)))
+        settled = await self.ledger.do(self.book.settle, row.id, results)
+        self.on_answers([one for one in read if one[0].key in settled.done], settled.new)
+
+    def _read(self, line: BatchLine, request: AnyRequest) -> AnyResponse | ModelError:
+        try:
+            return self.api.read(line, request)
+        except ModelError as error:
+            return error
+        except Exception as error:
+            LOG.debug("the adapter raised", exc_info=error)
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            return PermanentError(f"the adapter raised {said}", code="model.exception")
+
+    async def _note(self, row: BatchRow, **values: Any) -> BatchRow:
+        """Record a step of handing in; a process that was taken for dead, and replaced, goes no further."""
+        if not await self.ledger.do(self.book.advance, row.id, self.ledger.worker, **values):
+            raise HaltedError(
+                f"another process has taken over the batch {row.id} while this one was halted. Let it finish.",
+                code="batch.taken",
+            )
+        return row._replace(**values)
+
+    async def _follow(self, row: BatchRow, **values: Any) -> None:
+        """Record what the provider says of a batch, unless another process has gone further with it."""
+        await self.ledger.do(self.book.advance, row.id, None, row.provider_id, **values)
+
+
+@dataclass
+class Results:
+    """The lines of a batch by custom id."""
+
+    lines: dict[str, BatchLine]
+    doubled: int
+    unreadable: int
+
+    @classmethod
+    def of(cls, lines: Iterable[BatchLine]) -> Results:
+        """Sort lines; of two with one id, the first counts."""
+        found: dict[str, BatchLine] = {}
+        doubled = unreadable = 0
+        for line in lines:
+            if not line.name:
+                unreadable += 1
+            elif line.name in found:
+                doubled += 1
+            else:
+                found[line.name] = line
+        return cls(found, doubled, unreadable)
+
+
+def _result(row: BatchRow, item: Item, request: Request, outcome: AnyResponse | ModelError, seconds: float) -> Result:
+    if isinstance(outcome, ModelError):
+        return Result(item.key, _failed(outcome), None, str(outcome))
+    read, written = outcome.usage.input_tokens, outcome.usage.output_tokens
+    status, response = outcome.status, encode_response(outcome)
+    answer = NewExchange(item.key, row.model_id, row.operation, item.request, response, status, read, written, seconds)
+    return Result(item.key, "ok" if status == "ok" else "refused", answer)
+
+
+def _failed(error: ModelError) -> str:
+    if isinstance(error, BatchExpiredError):
+        return "expired"
+    return "cancelled" if isinstance(error, BatchCancelledError) else "errored"
+
+
+def _code(left: str) -> str:
+    return "batch.no-result" if left == "errored" else f"batch.{left}"

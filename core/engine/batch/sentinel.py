@@ -1,0 +1,212 @@
+"""A few requests of a stage are asked by calls of their own before its batches are handed in, and compared afterwards.
+
+The single answers are kept with the items of the batch, never as answers to their keys: so neither way replaces or
+doubles the other in the store. Being asked first, they also show a broken prompt before a whole study is paid for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...contracts import Stage, Trial, Unreadable
+from ...contracts.canonical import decode_response, encode_response
+from ...contracts.errors import AuthenticationError, HaltedError, ModelError
+from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Scalar
+from ...store.batches import Batches
+from ..asking import Job, Keyed
+from ..counts import Counts
+from ..reading import read_answer
+from ..scheduler import Call, Scheduler
+from .options import SentinelRecord
+
+LEVEL = 0.05
+"""p below which the distributions of outcomes are said to differ."""
+EXACT, RESAMPLES = 12, 4095
+"""Pairs with two outcomes up to which all exchanges of the two ways are computed; above, so many are drawn."""
+FEWEST = 10
+"""Requests that must all have failed, or be unreadable, before the stage is stopped for it."""
+
+
+@dataclass
+class Alone(Scheduler):
+    """Asks requests by calls of their own, and keeps the answers apart from the store's."""
+
+    answers: dict[bytes, AnyResponse] = field(default_factory=dict)
+    failures: list[ModelError] = field(default_factory=list)
+
+    async def ask(self, requests: Sequence[Keyed]) -> None:
+        """Ask all."""
+        await self._ask(requests, {})
+
+    async def _claim(self, job: Job) -> tuple[list[Keyed], list[Keyed]]:
+        return job.pending, []
+
+    async def _commit(self, calls: list[Call]) -> None:
+        for call in calls:
+            self.answers |= {keyed.key: answer for keyed, answer in call.answered}
+            self.failures.extend(error for _, error in call.failed)
+            self._charges.pay(type(call.job.batch[0].request), call.held, call.answered)
+            self._go_on(call.job, call.rest, call.wait)
+        self._close(len(calls))
+        if self._reason is not None and not self._open:
+            self._fail(self._reason)
+
+
+@dataclass
+class Sentinels:
+    """The requests of a stage that are asked both ways."""
+
+    stage: Stage
+    scheduler: Scheduler
+    book: Batches
+    run: str
+    wanted: int
+
+    def __post_init__(self) -> None:
+        """Begin without any."""
+        self._drawn: list[tuple[bytes, bytes, Keyed, Trial]] = []
+        self._known: dict[bytes, tuple[str, str | None]] = {}
+        self._trials: dict[bytes, Trial] = {}
+        self.asked = 0
+
+    async def recall(self) -> None:
+        """Read what was asked before, by an earlier command too."""
+        self._known = await self.scheduler.ledger.do(self.book.singles, self.run, self.stage.name)
+
+    def meet(self, trials: Sequence[Trial], keyed: Sequence[Keyed], missing: Collection[bytes]) -> None:
+        """Draw from a window of trials: those with the smallest digests of their keys, whatever their order."""
+        for trial, one in zip(trials, keyed, strict=True):
+            if one.key in self._known:
+                self._trials.setdefault(one.key, trial)
+            elif one.key in missing and one.key not in self._trials and len(self._known) < self.wanted:
+                self._trials[one.key] = trial
+                # A heap of the largest: the one to drop is on top.
+                digest = hashlib.sha256(b"prejudge-sentinel-1" + one.key).digest()
+                heapq.heappush(self._drawn, (bytes(255 - byte for byte in digest), one.key, one, trial))
+                if len(self._drawn) > self.wanted - len(self._known):
+                    del self._trials[heapq.heappop(self._drawn)[1]]
+
+    async def ask(self, keep_going: bool) -> None:
+        """Ask what was drawn, once its batches are drafted.
+
+        Raises:
+            HaltedError: all of them failed, or none can be read.
+        """
+        drawn, self._drawn = self._drawn, []
+        ledger = self.scheduler.ledger
+        batches = await ledger.do(self.book.holding, [key for _, key, _, _ in drawn])
+        asked = [keyed for _, key, keyed, _ in drawn if key in batches]
+        if not asked:
+            return
+        base = self.scheduler
+        alone = Alone(
+            base.adapter, ledger, base.model_id, base.identity, policy=base.policy, counts=Counts(),
+            limiter=base.limiter, budget=base.budget, prices=base.prices,
+        )  # fmt: skip
+        await alone.ask(asked)
+        if alone.counts.cost:
+            base.counts.cost = (base.counts.cost or 0.0) + alone.counts.cost
+        for key, response in alone.answers.items():
+            await ledger.do(self.book.keep_single, batches[key], key, encode_response(response))
+        if not keep_going:
+            self._stop_if_hopeless(asked, alone)
+
+    def _stop_if_hopeless(self, asked: Sequence[Keyed], alone: Alone) -> None:
+        refused = next((error for error in alone.failures if isinstance(error, AuthenticationError)), None)
+        if refused is not None:
+            raise refused
+        if len(asked) < FEWEST:
+            return
+        if not alone.answers and alone.failures:
+            raise HaltedError(
+                f"nothing was handed in: all of {len(asked)} requests that were asked first, by calls of their own, "
+                f"failed. The last: {alone.failures[-1]} To hand in all the same: --keep-going.",
+                code="run.all-failing",
+            )
+        read = [self._outcome(key, answer) for key, answer in alone.answers.items()]
+        if read and all(outcome == "unreadable" for outcome in read):
+            said = next((a.text for a in alone.answers.values() if isinstance(a, Generation)), "")
+            raise HaltedError(
+                f"nothing was handed in: none of {len(read)} answers that were asked for first could be read, such as "
+                f"{' '.join(said.split())[:100]!r}. To hand in all the same: --keep-going.",
+                code="run.all-unreadable",
+            )
+
+    async def compare(self) -> SentinelRecord | None:
+        """Return how the answers compare; None if nothing was asked both ways."""
+        await self.recall()
+        pairs, equal, greedy = [], 0, True
+        for key, (alone, both) in self._known.items():
+            if both is None or key not in self._trials:
+                continue
+            one, other = decode_response(alone), decode_response(both)
+            equal += _said(one) == _said(other)
+            greedy = greedy and _is_greedy(self._trials[key].request)
+            pairs.append((self._outcome(key, one), self._outcome(key, other)))
+        if not self._known:
+            return None
+        distance, p = permuted(pairs)
+        return SentinelRecord(
+            asked=len(self._known),
+            compared=len(pairs),
+            greedy=greedy and bool(pairs),
+            equal_texts=equal,
+            equal_outcomes=sum(one == other for one, other in pairs),
+            distance=distance,
+            p=p,
+            differs=equal < len(pairs) if greedy else p is not None and p < LEVEL,
+        )
+
+    def _outcome(self, key: bytes, response: AnyResponse) -> str:
+        try:
+            found = read_answer(self.stage, self._trials[key].factors, response)
+        except Exception as error:  # a defect of the reader is reported when the run is scored
+            return f"unread: {type(error).__name__}"
+        if found is None:
+            return response.status
+        return "unreadable" if isinstance(found, Unreadable) else _words(found)
+
+
+def permuted(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, float | None]:
+    """Return the distance of the outcomes of two ways of asking, and its p.
+
+    The distance is the total variation of the two distributions, in [0, 1]. Under the hypothesis that a request's
+    outcome does not depend on the way, its two outcomes can be exchanged: p is the share of such exchanges with a
+    distance as large, of all of them or of `RESAMPLES` drawn ones and the observed one.
+    """
+    if not pairs:
+        return None, None
+    kinds = {kind: place for place, kind in enumerate(sorted({kind for pair in pairs for kind in pair}))}
+    apart = [(kinds[one], kinds[other]) for one, other in pairs if one != other]
+    if not apart:
+        return 0.0, None
+    steps = np.zeros((len(apart), len(kinds)))
+    for place, (one, other) in enumerate(apart):
+        steps[place, one] += 1
+        steps[place, other] -= 1
+    if len(apart) <= EXACT:
+        signs = np.array(list(product((1.0, -1.0), repeat=len(apart))))
+    else:
+        drawn = np.random.default_rng(0).choice((1.0, -1.0), size=(RESAMPLES, len(apart)))
+        signs = np.vstack([np.ones(len(apart)), drawn])
+    distances = np.abs(signs @ steps).sum(axis=1) / (2 * len(pairs))
+    return float(distances[0]), float(np.mean(distances >= distances[0] - 1e-12))
+
+
+def _said(response: AnyResponse) -> Any:
+    return response.text if isinstance(response, Generation) else response
+
+
+def _is_greedy(request: AnyRequest) -> bool:
+    return not isinstance(request, Generate) or request.sampling.temperature == 0
+
+
+def _words(outcome: Mapping[str, Scalar]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(outcome.items()))

@@ -1,0 +1,338 @@
+"""`BatchStage`: all that a stage lacks is asked in batches, in rounds, until its answers are in the store.
+
+A round looks up every trial, drafts batches of what is missing, hands them in, and collects them. Further attempts at
+unreadable answers, and requests that failed without being charged, are missing in the next round. What another process
+has handed in is waited for and collected like its own. Afterwards the stage is recorded as any other, from the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...catalogue.study import Study
+from ...contracts import Stage, Trial
+from ...contracts.adapter import OPERATIONS, ModelAdapter
+from ...contracts.batch import BatchApi, BatchCancelledError
+from ...contracts.errors import (
+    AuthenticationError,
+    BudgetError,
+    HaltedError,
+    ModelError,
+    PendingError,
+    PermanentError,
+    UsageError,
+)
+from ...contracts.records import AnyRequest, AnyResponse
+from ...contracts.words import counted
+from ...store import Failure
+from ...store.batches import OPEN, Batches, BatchRow, Draft, Item
+from ..asking import Keyed
+from ..budget import Spending
+from ..charging import Charges
+from ..counts import Counts
+from ..scheduler import Scheduler
+from ..wall import ERRORS
+from .desk import Desk
+from .options import LONGEST_POLL, BatchOptions, BatchRecord
+from .sentinel import Sentinels
+from .survey import Collected, Lack, Survey
+
+LOG = logging.getLogger(__name__)
+TRIES = 3
+"""Batches that a request is part of in one command, if it expires or its failure may pass."""
+OTHERS_SECONDS = 1.0
+"""Seconds between two looks for answers that another process is asking for by single calls."""
+
+
+class Window(Protocol):
+    """Consecutive trials of a stage."""
+
+    trials: list[Trial]
+    keyed: list[Keyed]
+
+    async def answer(self) -> None:
+        """Find the answers of the trials, with the attempts and renewals of their stage."""
+
+
+@dataclass
+class BatchStage:
+    """One stage of a run, asked in batches."""
+
+    stage: Stage
+    scheduler: Scheduler
+    """What a stage that is asked by single calls would be asked with: its model, prices, budget and counts."""
+    windows: Callable[[Scheduler], Iterator[Window]]
+    """All trials of the stage, answered by a scheduler."""
+    options: BatchOptions
+    name: str
+    """The model's name in the catalogue."""
+    run: str
+    keep_going: bool = False
+    tries: Counter[bytes] = field(default_factory=Counter)
+    given_up: set[bytes] = field(default_factory=set)
+    own: set[bytes] = field(default_factory=set)
+    """Keys whose answers this command stored."""
+
+    def __post_init__(self) -> None:
+        """Open the book of batches, and the desk of the provider."""
+        api = self.scheduler.adapter.batch_api
+        assert api is not None
+        self.api: BatchApi = api
+        self.ledger, self.counts, self.budget = self.scheduler.ledger, self.scheduler.counts, self.scheduler.budget
+        self.book = Batches(self.ledger.store)
+        self.charges = Charges(
+            self.scheduler.model_id, self.budget, self.scheduler.prices.in_batches(), self.scheduler.counts
+        )
+        self.desk = Desk(api, self.ledger, self.book, self._hear, self.scheduler.policy)
+        self.sentinels = Sentinels(self.stage, self.scheduler, self.book, self.run, self.options.sentinel)
+        self._watched: dict[int, BatchRow] = {}
+        self._failures: list[Failure] = []
+        self._holds: dict[bytes, Spending] = {}
+        self._cancelled = self._permanent = self._good = 0
+        self._refused: AuthenticationError | None = None
+        self._last = ""
+        self._short = False
+
+    async def settle(self) -> Collected:
+        """Ask until every answer is in the store, and return the scheduler that records them.
+
+        Raises:
+            PendingError: the run is not to wait for its batches.
+            BudgetError: the budget does not allow all that is missing.
+            HaltedError: the provider refused or lost a batch, or it was cancelled.
+            ModelError: the provider refuses the key.
+        """
+        while True:
+            others = await self._draft()
+            if self._watched:
+                await self._drive()
+            elif others:
+                await asyncio.sleep(OTHERS_SECONDS)
+            elif self._short and self.budget is not None:
+                raise BudgetError(self.budget.explain())
+            else:
+                break
+        return Collected(**self._shared(), counts=self.counts, own=self.own)
+
+    async def record(self, before: BatchRecord | None) -> BatchRecord:
+        """Return what was asked in batches, for the manifest."""
+        found = await self.ledger.do(self.book.of_stage, self.ledger.run_id, self.stage.name)
+        notes = (*(before.notes if before is not None else ()), *self.desk.notes)
+        return BatchRecord(
+            batches={row.provider_id or row.mark: row.outcome or row.state for row, _ in found},
+            answers=sum(answers for _, answers in found),
+            notes=tuple(dict.fromkeys(notes)),
+            sentinel=await self.sentinels.compare(),
+        )
+
+    def _shared(self) -> dict[str, Any]:
+        base = self.scheduler
+        names = ("adapter", "ledger", "model_id", "identity", "mode", "since", "on_progress", "limiter", "fresh")
+        return {name: getattr(base, name) for name in names}
+
+    async def _draft(self) -> int:
+        """Record batches of all that is missing; return how much of it other processes are asking for."""
+        survey, pile, others = Survey(**self._shared(), counts=Counts()), _Pile(), 0
+        self._short = False
+        await self.sentinels.recall()
+        for window in self.windows(survey):
+            first = list(window.keyed)
+            await window.answer()
+            lacks = {key: lack for key, lack in survey.missing.items() if key not in self.given_up}
+            survey.missing.clear()
+            self.sentinels.meet(window.trials, first, lacks)
+            held = await self.ledger.do(self.book.holding, list(lacks))
+            for number in {*held.values()} - self._watched.keys():
+                self._watched[number] = await self.ledger.do(self.book.get, number)
+            for key, lack in lacks.items():
+                if key not in held and self._admit(lack):
+                    line = await self.api.encode(key.hex(), lack.keyed.request)
+                    if pile.is_full(len(line), self._most_items, self.api.limits.bytes):
+                        others += await self._write(pile)
+                    pile.add(Draft(key, lack.keyed.encoded, lack.anew, len(line)), self.api.limits.bytes)
+        others += await self._write(pile)
+        return others
+
+    @property
+    def _most_items(self) -> int:
+        return min(self.api.limits.items, self.options.items or self.api.limits.items)
+
+    def _admit(self, lack: Lack) -> bool:
+        """Reserve the cost of a request, if the budget has room."""
+        if self.budget is None or lack.keyed.key in self._holds:
+            return True
+        if self._short:
+            return False
+        hold = self.charges.guess([lack.keyed])
+        if not self.budget.admit(hold):
+            self._short = True
+            return False
+        self._holds[lack.keyed.key] = hold
+        return True
+
+    async def _write(self, pile: _Pile) -> int:
+        """Draft a batch, and return how many of its requests others are asking for."""
+        rows = pile.take()
+        if not rows:
+            return 0
+        facts = {
+            "model_id": self.scheduler.model_id,
+            "name": self.name,
+            "operation": OPERATIONS[self.stage.operation],
+            "run": self.run,
+            "stage": self.stage.name,
+        }
+        row, mine = await self.ledger.do(self.book.draft, rows, self.ledger.worker, **facts)
+        if row is not None:
+            self._watched[row.id] = row
+        for draft in rows:
+            if draft.key not in mine:
+                self._release(draft.key, Spending())
+        return len(rows) - len(mine)
+
+    async def _drive(self) -> None:
+        """Hand in and collect the watched batches."""
+        await self.sentinels.ask(self.keep_going)
+        pause, swept = self.options.poll_seconds, False
+        while self._watched:
+            before = {number: row.state for number, row in self._watched.items()}
+            for number, row in list(self._watched.items()):
+                now = await self.desk.advance(await self.ledger.do(self.book.get, row.id) if swept else row)
+                await self._report()
+                self._watched[number] = now
+                if now.state not in OPEN:
+                    del self._watched[number]
+            self._count_waiting()
+            self._stop_if_told()
+            if self._watched and not self.options.wait and self._are_handed_in():
+                raise PendingError(self._pending())
+            changed = before != {number: row.state for number, row in self._watched.items()}
+            pause = self.options.poll_seconds if changed else min(LONGEST_POLL, pause * 1.5)
+            if self._watched:
+                await asyncio.sleep(pause)
+            swept = True
+
+    def _are_handed_in(self) -> bool:
+        waits = time.monotonic() < self.desk.full_until
+        return waits or all(row.state not in ("drafted", "uploaded") for row in self._watched.values())
+
+    def _pending(self) -> str:
+        rows = self._watched.values()
+        names = ", ".join(row.provider_id or f"{row.id} ({row.state})" for row in rows)
+        return (
+            f"{counted(sum(row.items for row in rows), 'request')} of the stage {self.stage.name!r} are with the "
+            f"provider. Batches: {names}."
+        )
+
+    def _count_waiting(self) -> None:
+        self.counts.batched = sum(row.items for row in self._watched.values())
+        self.scheduler.on_progress(self.counts)
+
+    def _hear(
+        self, outcomes: Sequence[tuple[Item, AnyRequest, AnyResponse | ModelError]], new: frozenset[bytes]
+    ) -> None:
+        """Count what was collected; a failure that costs nothing and may pass is asked again in the next round."""
+        for item, request, outcome in outcomes:
+            keyed = Keyed(item.key, request, item.request)
+            if isinstance(outcome, ModelError):
+                self._fail(item.key, outcome)
+                self._release(item.key, Spending(1))
+                continue
+            self._good += 1
+            self._release(item.key, self.charges.charge([(keyed, outcome)]))
+            if item.key in new:
+                self.own.add(item.key)
+                self.counts.add([outcome])
+        self.scheduler.on_progress(self.counts)
+
+    def _fail(self, key: bytes, error: ModelError) -> None:
+        self._failures.append(Failure(key, error.decision.value, str(error)))
+        self.tries[key] += 1
+        self._last = str(error)
+        if isinstance(error, AuthenticationError):
+            self._refused = error
+        if isinstance(error, BatchCancelledError):
+            self._cancelled += 1
+        elif isinstance(error, PermanentError) or self.tries[key] >= TRIES:
+            self.given_up.add(key)
+            self._permanent += 1
+        else:
+            self.counts.retried += 1
+
+    async def _report(self) -> None:
+        failures, self._failures = self._failures, []
+        if failures:
+            await self.ledger.fail(failures)
+
+    def _stop_if_told(self) -> None:
+        if self._refused is not None:
+            raise self._refused
+        if self._cancelled:
+            raise HaltedError(
+                f"{counted(self._cancelled, 'request')} were not asked because their batch was cancelled. What was "
+                "answered before is stored.",
+                code="batch.cancelled",
+            )
+        if self._permanent >= ERRORS and not self._good and not self.keep_going:
+            raise HaltedError(
+                f"all of {counted(self._permanent, 'request')} in batches failed. The last: {self._last} "
+                "To ask the rest all the same: --keep-going.",
+                code="run.all-failing",
+            )
+
+    def _release(self, key: bytes, spent: Spending) -> None:
+        """Count what a request cost instead of what was reserved for it, if this command handed it in."""
+        if self.budget is not None and (hold := self._holds.pop(key, None)) is not None:
+            self.budget.settle("", hold, spent, 0)
+
+
+@dataclass
+class _Pile:
+    """Requests for the next batch."""
+
+    rows: list[Draft] = field(default_factory=list)
+    size: int = 0
+
+    def is_full(self, line: int, items: int, most: int) -> bool:
+        return bool(self.rows) and (len(self.rows) >= items or self.size + line + 1 > most)
+
+    def add(self, draft: Draft, most: int) -> None:
+        if draft.size + 1 > most:
+            raise HaltedError(
+                f"one request alone has {draft.size:,} bytes, and a batch of this provider may have {most:,}. Ask "
+                "without --batch.",
+                code="batch.large",
+            )
+        self.rows.append(draft)
+        self.size += draft.size + 1
+
+    def take(self) -> list[Draft]:
+        rows, self.rows, self.size = self.rows, [], 0
+        return rows
+
+
+def takes(adapter: ModelAdapter, stage: Stage) -> bool:
+    """Return whether a model's provider takes the requests of a stage in batches."""
+    return adapter.batch_api is not None and stage.operation in adapter.batch_api.takes
+
+
+def ensure_batches(study: Study, stages: Iterable[Stage], adapters: Mapping[str, ModelAdapter]) -> None:
+    """Refuse to ask in batches where no stage can be asked so; where one can, the others are asked by single calls.
+
+    Raises:
+        UsageError: naming the models.
+    """
+    asked = [(stage, study.roles[stage.role]) for stage in stages]
+    if not any(takes(adapters[model], stage) for stage, model in asked):
+        models = ", ".join(sorted({repr(model) for _, model in asked}))
+        raise UsageError(
+            f"--batch: the provider of {models} takes no batches of what the study {study.name!r} asks, or the adapter "
+            "does not know how. Leave --batch out.",
+            code="batch.none",
+        )
