@@ -24,6 +24,7 @@ from .compare import (
 )
 from .contracts.canonical import decode_request, decode_response
 from .contracts.errors import UnknownNameError, UsageError
+from .engine.batch.options import SENTINELS, BatchOptions
 from .engine.budget import Caps
 from .engine.manifest import manifest_of
 from .engine.observations import stack
@@ -87,6 +88,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     stops with `HaltedError`."""
     leave_out: tuple[str, ...] = ()
     """Parts to leave out of the report: `examples`, `images`."""
+    batch: bool = False
+    """Ask in batches of the provider, at its price for them and within hours; models without any are asked as usual."""
+    batch_wait: bool = True
+    """Wait for the batches. Otherwise the run ends with `PendingError` once they are with the provider."""
+    batch_items: int | None = None
+    """Most requests of one batch; None: as many as the provider takes."""
+    sentinel: int = SENTINELS
+    """Requests of a stage that are asked by single calls, too, and compared with those of the batches."""
 
     @property
     def caps(self) -> Caps:
@@ -103,6 +112,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             keep_going=self.keep_going,
             accept_repeats=self.accept_repeats,
             longest_wait=self.max_wait,
+            batch=BatchOptions(wait=self.batch_wait, sentinel=self.sentinel, items=self.batch_items)
+            if self.batch
+            else None,
         )
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -20,8 +20,10 @@ from prejudge.adapters.simulated.adapter import Simulated
 from prejudge.core.catalogue.registry import ModelEntry, PluginEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.trust import load_registry
+from prejudge.core.contracts.batch import BatchLimits, BatchLine, BatchStatus
+from prejudge.core.contracts.canonical import decode_request, decode_response, encode, encode_response
 from prejudge.core.contracts.errors import ModelError
-from prejudge.core.contracts.records import Classification, Classify, Generate, Generation, Text
+from prejudge.core.contracts.records import Classification, Classify, Generate, Generation, Request, Text
 
 FEW: dict[str, dict[str, Any]] = {
     "bistereo-pairs": {"per_cell": 3, "axes": ["height"]},
@@ -50,8 +52,51 @@ OWN = {
 """Models that readers have."""
 
 
+class Batches:
+    """A provider of batches, which ends each as soon as it is asked for."""
+
+    limits = BatchLimits(items=1000, bytes=1 << 20)
+    takes = frozenset({Generate})
+    held: ClassVar[dict[str, list[bytes]]] = {}
+
+    def __init__(self, speaker: Speaker) -> None:
+        self._speaker = speaker
+
+    async def encode(self, name: str, request: Generate) -> bytes:
+        return msgspec.json.encode({"name": name, "request": encode(request).decode()})
+
+    async def upload(self, mark: str, lines: Sequence[bytes]) -> str:
+        return ""
+
+    async def submit(self, mark: str, file: str, lines: Sequence[bytes], kind: type[Request]) -> BatchStatus:
+        self.held[mark] = list(lines)
+        return BatchStatus(id=mark, state="running", mark=mark)
+
+    async def find(self, mark: str, since: float) -> list[BatchStatus]:
+        return []
+
+    async def status(self, batch: str) -> BatchStatus:
+        return BatchStatus(id=batch, state="ended", mark=batch)
+
+    async def results(self, status: BatchStatus) -> list[BatchLine]:
+        found = [msgspec.json.decode(line) for line in self.held[status.id]]
+        answers = await self._speaker.generate_batch([decode_request(one["request"]) for one in found])
+        return [BatchLine(one["name"], encode_response(a)) for one, a in zip(found, answers, strict=True)]
+
+    def read(self, line: BatchLine, request: Generate) -> Any:
+        return decode_response(line.body)
+
+    async def cancel(self, batch: str) -> None:
+        del self.held[batch]
+
+
 class Speaker(Simulated):
     """The simulated adapter, which can also write what some studies ask for: JSON, tuples, labels and levels."""
+
+    @property
+    def batch_api(self) -> Any:
+        """Take batches, too."""
+        return Batches(self)
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Answer in the words that are asked for, or as the simulated adapter does."""

@@ -158,7 +158,8 @@ def allowed(line: str) -> set[int]:
     name = line.split()[1]
     # The studies of these tests are small, so a run of one may have no value that was published.
     checks = name in CHECKS or (name == "compare" and "--published" in line)
-    return {0} | ({1} if checks else set()) | ({3} if name in SPENDING and "--max-" in line else set())
+    spent = {3} if name in SPENDING and "--max-" in line else set()
+    return {0} | ({1} if checks else set()) | spent | ({4} if "--no-wait" in line else set())
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=map(name_of, WITH_COMMANDS))

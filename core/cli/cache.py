@@ -16,12 +16,14 @@ from rich.table import Table
 
 from ..contracts.errors import UsageError
 from ..store import Store, exchanges_by_model, get_run, statistics
+from ..store.batches import Batches
 from ..store.checks import Checks, Problem, secrets_in
 from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go
 from ..store.repair import repair
 from ..store.unbundle import Bundle, import_bundle
 from ..store.urls import option_words
+from .batches import batches
 from .bundles import export, import_, merge_
 from .completing import complete_run
 from .outlet import echo
@@ -39,7 +41,7 @@ def cache() -> None:
     """Inspect and check the store, and export, import, merge or remove runs."""
 
 
-for command in (export, import_, merge_):
+for command in (export, import_, merge_, batches):
     cache.add_command(command)
 
 
@@ -186,7 +188,10 @@ def explain(first: str, second: str | None, store: str) -> None:
     with Store(store, writable=False) as opened:
         one = find_parts(opened, first)
         two = find_parts(opened, second) if second is not None else nearest(opened, one)
+        asked_in = Batches(opened).of_exchange(one.key)
     _show(one)
+    for batch, state in asked_in:
+        echo(f"batch: {batch.provider_id or batch.mark} ({batch.outcome or batch.state}), there {state}")
     if two is None:
         echo("The store has no other key to compare with.")
         return

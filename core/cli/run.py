@@ -15,7 +15,8 @@ from typing import Any, cast, get_args
 import click
 
 from ..catalogue.study import Catalogue, Study
-from ..contracts.errors import BudgetError, HaltedError, UsageError
+from ..contracts.errors import BudgetError, HaltedError, PendingError, UsageError
+from ..engine.batch.options import BatchOptions
 from ..engine.budget import Caps
 from ..engine.manifest import Manifest, digest_data, manifest_of
 from ..engine.reading import Outcome
@@ -31,6 +32,7 @@ from .progress import make_progress
 from .results import deliver, scored_again
 from .shared import (
     again_words,
+    batch_options,
     budget_options,
     data_option,
     fault_options,
@@ -51,6 +53,8 @@ from .shared import (
 
 SPENT = 3
 """Exit code of a run that spent its budget."""
+PENDING = 4
+"""Exit code of a run that was left while its batches are with the provider."""
 
 
 @click.command()
@@ -73,6 +77,12 @@ SPENT = 3
     help="Ask these stored answers anew, and all requests without one. The report says that they were chosen by "
     "their outcome. Repeatable.",
 )
+@click.option(
+    "--batch",
+    is_flag=True,
+    help="Ask in batches of the provider, at its price for them and within hours. Models without are asked as usual.",
+)
+@batch_options
 @budget_options
 @fault_options
 @store_option
@@ -85,19 +95,22 @@ def run(study: str, models: tuple[str, ...], data: str | None, assignments: tupl
     """Run STUDY on a model, score it and write its report.
 
     Stored answers are not requested again. After Ctrl-C, SIGTERM or a spent budget (exit code 3) all answers are kept,
-    and `prejudge resume` continues the run.
+    and `prejudge resume` continues the run. With --batch, the provider goes on while the run is left.
     """
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, where["orders"]))
     for note in chosen.notes if not where["quiet"] else ():
         echo(f"Note: {note}", err=True)
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
-    options = _read_options(where, mode=cast("Mode", where["mode"]), refresh=where["refresh"], command=command)
+    batch = _read_batch(where, chosen_now=where["batch"])
+    own = {"mode": cast("Mode", where["mode"]), "refresh": where["refresh"], "command": command, "batch": batch}
+    options = _read_options(where, **own)
     return perform(catalogue, chosen, options, where)
 
 
 @click.command()
 @run_argument
+@batch_options
 @budget_options
 @fault_options
 @store_option
@@ -122,7 +135,8 @@ def resume(name: str, **where: Any) -> int:
     ensure_same_data(manifest)
     # What is left is asked as the run would have asked it; a replay is completed by asking.
     mode: Mode = "refresh" if manifest.mode == "refresh" else "use"
-    own = {"mode": mode, "refresh": manifest.refresh, "command": manifest.command}
+    batch = _read_batch(where, chosen_now=manifest.batch is not None)
+    own = {"mode": mode, "refresh": manifest.refresh, "command": manifest.command, "batch": batch}
     options = _read_options(where, name=found.name, **own)
     return perform(catalogue, manifest.study, options, where)
 
@@ -132,6 +146,22 @@ def _read_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
     caps = Caps(**{name: where[f"max_{name}"] for name in Caps.__struct_fields__})
     faults = {"keep_going": where["keep_going"], "accept_repeats": where["accept_repeats"]}
     return RunOptions(caps=caps, longest_wait=where["max_wait"], **faults, **own)
+
+
+def _read_batch(where: Mapping[str, Any], *, chosen_now: bool) -> BatchOptions | None:
+    """Return how to ask in batches, if the run is to.
+
+    Raises:
+        UsageError: an option of batches without --batch.
+    """
+    if chosen_now:
+        return BatchOptions(wait=not where["no_wait"], sentinel=where["sentinel"], items=where["batch_items"])
+    if where["no_wait"] or where["batch_items"] is not None:
+        raise UsageError(
+            "--no-wait and --batch-items are of runs that ask in batches. Add --batch, or leave them out.",
+            code="options.conflict",
+        )
+    return None
 
 
 def ensure_same_data(manifest: Manifest) -> None:
@@ -170,6 +200,10 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapp
             progress.close()
             echo(f"prejudge: {spent} {_resume(progress.run, where)}", err=True)
             return SPENT
+        except PendingError as pending:
+            progress.close()
+            echo(f"prejudge: {pending} {_resume(progress.run, where)}", err=True)
+            return PENDING
         finally:
             progress.close()
         with scored_again(name, where):

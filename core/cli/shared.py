@@ -13,6 +13,7 @@ from ..catalogue.folders import is_place
 from ..contracts.errors import DataError, StoreError, UsageError
 from ..contracts.options import parse_assignments
 from ..contracts.places import Places
+from ..engine.batch.options import SENTINELS
 from ..engine.manifest import in_words, remeasured_in
 from ..engine.retry import LONGEST_SECONDS
 from ..store.engine import lacks_file
@@ -136,6 +137,28 @@ def budget_options(command: F) -> F:
         text = f"Budget of this command in {what}. At the limit the run stops; `prejudge resume` continues it."
         command = click.option(f"--max-{name}", type=kind, default=None, help=text)(command)
     return command
+
+
+def batch_options(command: F) -> F:
+    """Add the options on how to ask in batches of the provider."""
+    command = click.option(
+        "--batch-items",
+        type=click.IntRange(min=1),
+        default=None,
+        help="Most requests of one batch.  [default: as many as the provider takes]",
+    )(command)
+    command = click.option(
+        "--sentinel",
+        type=click.IntRange(min=0),
+        default=SENTINELS,
+        show_default=True,
+        help="Requests of a stage that are asked by single calls, too, before its batches, and compared. 0: none.",
+    )(command)
+    return click.option(
+        "--no-wait",
+        is_flag=True,
+        help="Leave the run (exit code 4) once its batches are with the provider; `prejudge resume` collects them.",
+    )(command)
 
 
 def fault_options(command: F) -> F:

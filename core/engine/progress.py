@@ -87,6 +87,7 @@ class Reading(msgspec.Struct, frozen=True):
             "cost": self.counts.cost,
             "rate": _rounded(self.rate),
             "pace": self.counts.pace,
+            "batched": self.counts.batched,
             "waiting_until": self.counts.waiting_until,
             "seconds": round(self.seconds, 3),
             "seconds_left": _rounded(self.seconds_left),
@@ -97,6 +98,8 @@ class Reading(msgspec.Struct, frozen=True):
         counts = self.counts
         words = [f"{name} {getattr(counts, name):,}" for name in ("asked", "cached", "failed", "refused")]
         words += [f"{name} {count:,}" for name in ("retried", "missed") if (count := getattr(counts, name))]
+        if counts.batched:
+            words.append(f"{counts.batched:,} with the provider in batches")
         if self.rate is not None:
             words.append(_per_second(self.rate))
         if counts.pace is not None:

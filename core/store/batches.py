@@ -19,7 +19,7 @@ from .bulk import LOOKUP, batched, insert_many, table_of
 from .claims import claimed_by_others, is_alive
 from .engine import translated
 from .store import NewExchange, Store
-from .tables import Batch, BatchItem, Exchange, RunTrial
+from .tables import Batch, BatchItem, Exchange, Model, RunTrial
 
 OPEN = ("drafted", "uploaded", "submitted", "running", "ended")
 """States of a batch that holds its keys."""
@@ -253,6 +253,12 @@ class Batches:
         )
         with self._reading() as connection:
             return {bytes(key): (alone, both) for key, alone, both in connection.execute(query)}
+
+    def identity(self, row: BatchRow) -> str:
+        """Return the identity of the model of a batch, canonical JSON."""
+        table = table_of(Model)
+        with self._reading() as connection:
+            return str(connection.scalar(sa.select(table.c.identity).where(table.c.id == row.model_id)))
 
     def of_exchange(self, key: bytes) -> list[tuple[BatchRow, str]]:
         """Return the batches that a key was in, oldest first, with the state of its item."""

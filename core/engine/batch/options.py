@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-POLL_SECONDS = 30.0
+POLL_SECONDS = 5.0
 """Seconds between two looks at a batch, at first; each further one is half as long again, up to `LONGEST_POLL`."""
 LONGEST_POLL = 300.0
 SENTINELS = 20
