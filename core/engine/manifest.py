@@ -31,8 +31,8 @@ from ..contracts.records import Scalar
 from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
 from ..store.reading import damaged
-from .integrity.records import Integrity, Repeats
 from .batch.options import BatchOptions, BatchRecord
+from .integrity.records import Integrity, Repeats
 from .reading import First, Outcome
 
 LOG = logging.getLogger(__name__)

@@ -216,7 +216,7 @@ class Scheduler:
             job.polls += 1
             self._go_on(job, theirs, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
             return
-        await self._try_canary(mine)
+        await self.try_canary(mine)
         held = await self._charges.reserve(mine)
         asked, rest = mine[: held.requests], mine[held.requests :] + theirs
         ticket = await self._enter(len(asked))
@@ -233,7 +233,7 @@ class Scheduler:
         call.rest.extend(rest)
         self._commits.put(call, soon=bool(call.failed or rest or not self._flying))
 
-    async def _try_canary(self, asked: Sequence[Keyed]) -> None:
+    async def try_canary(self, asked: Sequence[Keyed]) -> None:
         """Ask the canary before the first request that samples; stop if its draws are alike.
 
         Raises:

@@ -66,6 +66,8 @@ class Desk:
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     notes: list[str] = field(default_factory=list)
     """What was odd about results."""
+    generations: dict[AnyRequest, int] = field(default_factory=dict)
+    """How often a request that is asked anew was answered before; its seed follows from that."""
     full_until: float = 0.0
     """Nothing is handed in before this time (`time.monotonic()`)."""
 
@@ -121,7 +123,15 @@ class Desk:
 
     async def _lines(self, row: BatchRow) -> list[bytes]:
         items = await self.ledger.do(self.book.items, row.id)
-        return [await self.api.encode(item.key.hex(), decode_request(item.request)) for item in items]
+        requests = {item.key: decode_request(item.request) for item in items}
+        await self.note_generations({item.key: requests[item.key] for item in items if item.anew is not None})
+        return [await self.api.encode(key.hex(), request) for key, request in requests.items()]
+
+    async def note_generations(self, anew: Mapping[bytes, AnyRequest]) -> None:
+        """Look up how often requests were answered before that are asked anew."""
+        if anew:
+            before = await self.ledger.generations(list(anew))
+            self.generations |= {anew[key]: count for key, count in before.items()}
 
     async def _find(self, row: BatchRow) -> BatchStatus | None:
         """Look for a batch that the provider may have taken."""

@@ -21,7 +21,7 @@ from ...contracts.errors import AuthenticationError, HaltedError, ModelError
 from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Scalar
 from ...store.batches import Batches
 from ..asking import Job, Keyed
-from ..counts import Counts
+from ..integrity.canary import samples
 from ..reading import read_answer
 from ..scheduler import Call, Scheduler
 from .options import SentinelRecord
@@ -53,6 +53,8 @@ class Alone(Scheduler):
             self.answers |= {keyed.key: answer for keyed, answer in call.answered}
             self.failures.extend(error for _, error in call.failed)
             self._charges.pay(type(call.job.batch[0].request), call.held, call.answered)
+            for _, answer in call.answered:
+                self.counts.use(answer)
             self._go_on(call.job, call.rest, call.wait)
         self._close(len(calls))
         if self._reason is not None and not self._open:
@@ -74,7 +76,7 @@ class Sentinels:
         self._drawn: list[tuple[bytes, bytes, Keyed, Trial]] = []
         self._known: dict[bytes, tuple[str, str | None]] = {}
         self._trials: dict[bytes, Trial] = {}
-        self.asked = 0
+        self._like: Keyed | None = None
 
     async def recall(self) -> None:
         """Read what was asked before, by an earlier command too."""
@@ -82,6 +84,7 @@ class Sentinels:
 
     def meet(self, trials: Sequence[Trial], keyed: Sequence[Keyed], missing: Collection[bytes]) -> None:
         """Draw from a window of trials: those with the smallest digests of their keys, whatever their order."""
+        self._like = self._like or next((one for one in keyed if one.key in missing and samples(one.request)), None)
         for trial, one in zip(trials, keyed, strict=True):
             if one.key in self._known:
                 self._trials.setdefault(one.key, trial)
@@ -103,16 +106,18 @@ class Sentinels:
         ledger = self.scheduler.ledger
         batches = await ledger.do(self.book.holding, [key for _, key, _, _ in drawn])
         asked = [keyed for _, key, keyed, _ in drawn if key in batches]
+        base, like = self.scheduler, self._like
+        self._like = None
+        alone = Alone(
+            base.adapter, ledger, base.model_id, base.identity, policy=base.policy, counts=base.counts,
+            limiter=base.limiter, budget=base.budget, prices=base.prices, inspector=base.inspector,
+            generations=base.generations,
+        )  # fmt: skip
+        if like is not None:
+            await alone.try_canary([like])
         if not asked:
             return
-        base = self.scheduler
-        alone = Alone(
-            base.adapter, ledger, base.model_id, base.identity, policy=base.policy, counts=Counts(),
-            limiter=base.limiter, budget=base.budget, prices=base.prices,
-        )  # fmt: skip
         await alone.ask(asked)
-        if alone.counts.cost:
-            base.counts.cost = (base.counts.cost or 0.0) + alone.counts.cost
         for key, response in alone.answers.items():
             await ledger.do(self.book.keep_single, batches[key], key, encode_response(response))
         if not keep_going:

@@ -89,7 +89,9 @@ class BatchStage:
         self.charges = Charges(
             self.scheduler.model_id, self.budget, self.scheduler.prices.in_batches(), self.scheduler.counts
         )
-        self.desk = Desk(api, self.ledger, self.book, self._hear, self.scheduler.policy)
+        self.desk = Desk(
+            api, self.ledger, self.book, self._hear, self.scheduler.policy, generations=self.scheduler.generations
+        )
         self.sentinels = Sentinels(self.stage, self.scheduler, self.book, self.run, self.options.sentinel)
         self._watched: dict[int, BatchRow] = {}
         self._failures: list[Failure] = []
@@ -146,10 +148,12 @@ class BatchStage:
             await window.answer()
             lacks = {key: lack for key, lack in survey.missing.items() if key not in self.given_up}
             survey.missing.clear()
-            self.sentinels.meet(window.trials, first, lacks)
             held = await self.ledger.do(self.book.holding, list(lacks))
             for number in {*held.values()} - self._watched.keys():
                 self._watched[number] = await self.ledger.do(self.book.get, number)
+            self.sentinels.meet(window.trials, first, {key for key in lacks if self._is_not_handed_in(held.get(key))})
+            anew = {key: lack.keyed.request for key, lack in lacks.items() if lack.anew is not None}
+            await self.desk.note_generations(anew)
             for key, lack in lacks.items():
                 if key not in held and self._admit(lack):
                     line = await self.api.encode(key.hex(), lack.keyed.request)
@@ -158,6 +162,11 @@ class BatchStage:
                     pile.add(Draft(key, lack.keyed.encoded, lack.anew, len(line)), self.api.limits.bytes)
         others += await self._write(pile)
         return others
+
+    def _is_not_handed_in(self, number: int | None) -> bool:
+        """Return whether a request is in no batch, or in one that a killed command of this run has only drafted."""
+        row = None if number is None else self._watched[number]
+        return row is None or (row.run == self.run and row.state == "drafted")
 
     @property
     def _most_items(self) -> int:
@@ -245,6 +254,9 @@ class BatchStage:
                 self._release(item.key, Spending(1))
                 continue
             self._good += 1
+            self.scheduler.generations.pop(request, None)
+            if self.scheduler.inspector is not None:
+                self.scheduler.inspector.look(item.key, request, outcome)
             self._release(item.key, self.charges.charge([(keyed, outcome)]))
             if item.key in new:
                 self.own.add(item.key)
