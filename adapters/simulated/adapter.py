@@ -36,9 +36,10 @@ from ...core.contracts.records import (
     TokenScores,
 )
 from .answers import Answers
-from .noise import Noise
+from .habits import Habits
+from .noise import Leans, Noise
 from .pictures import face_in
-from .planted import ANALOGIES, NUISANCES, Planted
+from .planted import ANALOGIES, HABITS, NUISANCES, Planted
 from .words import (
     BLANKS_VARYING,
     DESIRABLE,
@@ -61,6 +62,7 @@ R = TypeVar("R", bound=Response)
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class SimulatedOptions(Options, frozen=True, kw_only=True):
@@ -98,6 +100,27 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     """How much likelier, in nats, B is after the same subject, `A: B:: A:`: a nuisance, not a bias."""
     copying_other: NotNegative = 0.0
     """The same after another subject."""
+    position_lean: float = 0.0
+    """How much likelier, in nats, the first of listed options is: a nuisance, as all up to `same_samples`."""
+    label_spread: NotNegative = 0.0
+    """Standard deviation of the random effect of an option's label, such as `a`, or of a class, in nats."""
+    length_lean: float = 0.0
+    """How much likelier, in nats, a text is for each ten characters that it is longer, of what is scored."""
+    frequency_spread: NotNegative = 0.0
+    """Standard deviation of the random effect of any word that is scored, in nats: how common it is."""
+    drift: float = 0.0
+    """What is added, in nats, to scores of sentences, and to the log-odds of positive over negative words, once
+    `drift_after` requests were answered."""
+    drift_after: Count = 0
+    """Number of requests after which the model changes; counted since it was loaded."""
+    refusal_lean: Share = 0.0
+    """Share of answers that are refused in addition where a prompt is about an undesirable word."""
+    unreadable_share: Share = 0.0
+    """Share of answers that cannot be read, of those that name the option with the first label."""
+    error_rate: Share = 0.0
+    """Share of answers and of classes that are drawn with equal chances, whatever was asked: a noisy judge."""
+    same_samples: bool = False
+    """Give one draw to all samples of a prompt, as a cache in front of a model does."""
     seed: int = 0
     """Seed of the noise; another seed is another model with the same bias."""
     desirable: tuple[str, ...] = DESIRABLE
@@ -139,18 +162,19 @@ class Simulated(ModelAdapter):
             ModelLoadError: a listed word is empty or stands in two lists, or a number is not finite.
         """
         self._options = chosen = options or SimulatedOptions()
-        for name in ("strength", "noise", "spread", *NUISANCES, *ANALOGIES):
+        for name in ("strength", "noise", "spread", *NUISANCES, *ANALOGIES, *HABITS):
             if not math.isfinite(value := getattr(chosen, name)):
                 raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.", code="model.option")
         lists = {name: getattr(chosen, name) for name in LISTS}
         words = Lists({**lists, "varying": chosen.varying})
         planted = msgspec.convert(chosen, Planted, from_attributes=True)
         self._noise = Noise(chosen.seed)
-        self._answers = self._blanks = Answers(planted, self._noise, words, tuple(lists.values()))
+        self._habits = Habits(planted, Leans(self._noise, planted.correlation, planted.unequal))
+        self._answers = self._blanks = Answers(planted, self._noise, words, tuple(lists.values()), self._habits)
         blanks = {} if chosen.blanks is None else read_blanks(chosen.blanks)
         if blanks:
             words = Lists({**blanks, "varying": BLANKS_VARYING})
-            self._blanks = Answers(planted, self._noise, words, tuple(blanks[name] for name in LISTS))
+            self._blanks = Answers(planted, self._noise, words, tuple(blanks[name] for name in LISTS), self._habits)
         self.identity = Identity(
             adapter="simulated",
             version=LEANING if planted.leans or planted.correlation or planted.unequal else VERSION,
@@ -214,6 +238,7 @@ class Simulated(ModelAdapter):
                     f"simulated failure (failure_rate = {self._options.failure_rate:g}).",
                     code="request.simulated-failure",
                 )
+            self._habits.asked += 1
             return one(request)
         except ModelError as error:
             return error
@@ -227,7 +252,7 @@ class Simulated(ModelAdapter):
 def _settings(planted: Planted, seed: int) -> dict[str, Scalar]:
     """Return what an answer depends on; later amounts only where they are not 0, so that older answers keep keys."""
     settings = {**msgspec.structs.asdict(planted), "seed": seed}
-    return {name: value for name, value in settings.items() if value or name not in NUISANCES + ANALOGIES}
+    return {name: value for name, value in settings.items() if value or name not in NUISANCES + ANALOGIES + HABITS}
 
 
 def _digest(lists: dict[str, tuple[str, ...]]) -> str:

@@ -54,6 +54,7 @@ from ..shared.sampling import check_answer
 from .analogies import analogy_in
 from .choices import Choice, Listed, listed
 from .completions import Completions, begun
+from .habits import UNREADABLE, Habits
 from .inferences import Inference, inference_in
 from .noise import LARGEST, Leans, Noise
 from .pictures import Faces, squares
@@ -80,13 +81,17 @@ class Stem(NamedTuple):
 class Answers:
     """One method per operation; each response depends on its request alone."""
 
-    def __init__(self, planted: Planted, noise: Noise, lists: Lists, subjects: tuple[Sequence[str], ...]) -> None:
-        """Take the numbers, the noise, the lists, and the words an answer may name: descriptors, then attributes."""
+    def __init__(
+        self, planted: Planted, noise: Noise, lists: Lists, subjects: tuple[Sequence[str], ...], habits: Habits
+    ) -> None:
+        """Take the numbers, the noise, the lists, the words that an answer may name, and the habits."""
+        self._habits = habits
         self._planted, self._noise, self._lists, self._subjects = planted, noise, lists, subjects
         # Keeps every log-probability below 0, which is where those of a real model are.
         self._floor = (
             abs(planted.strength) / 2
             + planted.analogies
+            + habits.reach
             + LARGEST * ((planted.spread + planted.leans) / 2 + planted.noise / math.sqrt(2))
             + 1
         )
@@ -100,6 +105,7 @@ class Answers:
         """Score the words that are not conditioned on; words that a pair shares score the same in both sentences."""
         words = scored_words(request)
         ease = 4 * self._noise.uniform("ease", " ".join(words)) - 4 - 4 * len(words) - CLASH * clashes(words)
+        ease += self._habits.words(words) + self._habits.drift
         return self._scored(ease + self._tilt(self._lists.signs(request.text), request.text), len(words))
 
     def likelihood(self, request: Likelihood) -> Likelihoods:
@@ -115,12 +121,16 @@ class Answers:
         """Complete a sentence, choose one of the options that the prompt lists, or name a listed word."""
         prompt = words_of(request.messages)
         usage = Usage(input_tokens=_count(prompt), output_tokens=1)
-        draws = self._noise.draws(_encode(request))
-        if draws.refusal < self._planted.refusal_rate:
+        asked = _encode(_first(request) if self._planted.same_samples else request)
+        draws = self._noise.draws(asked)
+        if draws.refusal < self._habits.refusal_rate(self._lists.signs(prompt).described):
             return Generation(text=REFUSAL, status="refused", finish_reason="refusal", usage=usage)
         answers, scores = self._alternatives(prompt, request)
-        chosen = _choose(scores, request.sampling.temperature, draws.answer)
-        text, reason = _cut(answers[chosen], request)
+        errs = self._errs(asked)
+        chosen = _choose(
+            [0.0] * len(scores) if errs else scores, 1.0 if errs else request.sampling.temperature, draws.answer
+        )
+        text, reason = _cut(self._written(answers, chosen, asked), request)
         top = _top(answers, scores, request.top_logprobs) if request.top_logprobs else ()
         return Generation(text=text, finish_reason=reason, top_logprobs=top, usage=usage)
 
@@ -128,13 +138,17 @@ class Answers:
         """Give sentiment for a text, entailment for a pair of texts; the neutral label's logit is 0."""
         text = request.text if request.pair is None else f"{request.text}\n{request.pair}"
         described, valued = self._lists.signs(text)
-        planted, own = self._planted, self._planted.noise * self._noise.normal("class", text)
+        planted, own = self._planted, self._planted.noise * self._noise.normal("class", text) + self._habits.drift
         if request.pair is None:
             labels, odds = ("positive", NEUTRAL, "negative"), planted.strength * described + 2 * valued + own
         else:
             signs, skeleton = Signs(described, valued), self._lists.skeleton(text)
             labels, odds = ("entailment", NEUTRAL, "contradiction"), 2 * self._leaning(signs, text, skeleton) + own
-        weights = _softmax([odds / 2, 0.0, -odds / 2])
+        scores = (odds / 2, 0.0, -odds / 2)
+        leaning = [score + self._habits.label(label) for score, label in zip(scores, labels, strict=True)]
+        weights = _softmax(leaning)
+        if self._errs(text.encode()):
+            weights = [float(int(3 * self._noise.uniform("err", text)) == place) for place in range(3)]
         return Classification(
             probabilities=dict(zip(labels, weights, strict=True)), usage=Usage(input_tokens=_count(text))
         )
@@ -165,7 +179,7 @@ class Answers:
 
     def _tilted(self, signs: Signs, text: str, skeleton: Callable[[], str]) -> float:
         planted = self._planted
-        tilt = planted.noise / math.sqrt(2) * self._noise.normal("item", text)
+        tilt = planted.noise / math.sqrt(2) * self._noise.normal("item", text) + signs.valued / 2 * self._habits.drift
         if signs.described:
             tilt += self._leaning(signs, text, skeleton() if planted.spread else "")
         elif signs.valued and planted.group_spread:
@@ -204,7 +218,9 @@ class Answers:
             raise PermanentError(f"continuation {continuation!r} has no word to score.", code="request.empty")
         text = prompt + continuation
         signs = self._lists.signs(text)
-        score = self._tilt(signs, text)
+        score = self._tilt(signs, text) + self._habits.text(continuation)
+        if place := self._listed_lean(prompt, continuation):
+            score += place
         if self._planted.leans and (inference := inference_in(prompt)) is not None:
             score += self._label_lean(inference, continuation.strip().lower())
         if self._planted.analogies and (analogy := analogy_in(prompt)) is not None:
@@ -219,10 +235,18 @@ class Answers:
         if (sentence := begun(prompt)) is not None:
             words = self._completions.choices(sentence)
             return [word.answer for word in words], self._completions.scores(sentence)
-        found = listed(prompt) or Listed(prompt, tuple(self._named(prompt, request)))
+        found = listed(prompt)
+        if found is None:
+            named = Listed(prompt, tuple(self._named(prompt, request)))
+            return [choice.answer for choice in named.choices], self._fits(named, request.messages)
         return [choice.answer for choice in found.choices], self._scores(found, request.messages)
 
     def _scores(self, found: Listed, prompt: Prompt) -> list[float]:
+        """Return the scores of listed options, habits included."""
+        habits = (self._habits.option(choice, place) for place, choice in enumerate(found.choices))
+        return [fit + habit for fit, habit in zip(self._fits(found, prompt), habits, strict=True)]
+
+    def _fits(self, found: Listed, prompt: Prompt) -> list[float]:
         stem = Stem(found.stem, self._lists.signs(found.stem), self._lists.skeleton(found.stem))
         face = self._faces.seen(prompt, self.services.blobs)
         return [
@@ -247,6 +271,29 @@ class Answers:
         names = [words[(int(at * len(words)) + step) % len(words)] for words in pair for step in range(count)]
         seen = "".join(f" I see {name[:8]}." for name in images_of(request.messages))
         return [Choice(f"I think of someone {name}.{seen}", name) for name in names] or [Choice("I cannot tell.", "")]
+
+    def _listed_lean(self, prompt: str, continuation: str) -> float:
+        """Return the lean to a continuation that names a listed option, or a class, by its place and label."""
+        planted = self._planted
+        if not (planted.position_lean or planted.label_spread):
+            return 0.0
+        text, found = continuation.strip(), listed(prompt)
+        for place, choice in enumerate(found.choices if found else ()):
+            mark = choice.answer.removesuffix(choice.text).strip()
+            if text in (choice.answer, choice.text, mark, mark.strip("().:[]")):
+                return self._habits.option(choice, place) - self._habits.text(choice.text)
+        return self._habits.label(text) if inference_in(prompt) is not None else 0.0
+
+    def _errs(self, asked: bytes) -> bool:
+        """Return whether the model answers this at random."""
+        rate = self._planted.error_rate
+        return bool(rate) and self._noise.of("error", asked) < rate
+
+    def _written(self, answers: Sequence[str], chosen: int, asked: bytes) -> str:
+        """Return the chosen answer, or what cannot be read in its place."""
+        share = self._planted.unreadable_share
+        alone = share and answers[chosen] == min(answers) and self._noise.of("unreadable", asked) < share
+        return UNREADABLE if alone else answers[chosen]
 
     def _fit(self, stem: Stem, choice: Choice) -> float:
         its = self._lists.signs(choice.text)
@@ -279,6 +326,12 @@ def _softmax(scores: Sequence[float]) -> list[float]:
     weights = [math.exp(score - highest) for score in scores]
     total = sum(weights)
     return [weight / total for weight in weights]
+
+
+def _first(request: Generate) -> Generate:
+    """Return the first sample of a prompt."""
+    sampling = msgspec.structs.replace(request.sampling, seed=None)
+    return msgspec.structs.replace(request, sampling=sampling, sample=0, attempt=0)
 
 
 def _choose(scores: Sequence[float], temperature: float | None, draw: float) -> int:

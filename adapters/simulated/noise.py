@@ -43,6 +43,10 @@ class Noise:
         digest = blake2b(b"%bdraws|%b" % (self._prefix, request), digest_size=24).digest()
         return Draws(_unit(digest[:8]), _unit(digest[8:16]), _unit(digest[16:]))
 
+    def of(self, kind: str, request: bytes) -> float:
+        """Return a number in (0, 1) that belongs to a request."""
+        return _unit(blake2b(b"%b%b|%b" % (self._prefix, kind.encode(), request), digest_size=8).digest())
+
     def key(self, kind: str, text: str) -> int:
         """Return 128 bits, for a generator of many numbers."""
         return int.from_bytes(blake2b(self._named(kind, text), digest_size=16).digest(), "big")

@@ -21,6 +21,16 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True):
     analogy: float
     copying: float
     copying_other: float
+    position_lean: float
+    label_spread: float
+    length_lean: float
+    frequency_spread: float
+    drift: float
+    drift_after: int
+    refusal_lean: float
+    unreadable_share: float
+    error_rate: float
+    same_samples: bool
     refusal_rate: float
     dimension: int
 
@@ -40,5 +50,10 @@ NUISANCES = (
     *("correlation", "unequal"),
 )
 """What is planted beside a template's lean, and is no bias."""
+HABITS = (
+    *("position_lean", "label_spread", "length_lean", "frequency_spread", "drift", "drift_after"),
+    *("refusal_lean", "unreadable_share", "error_rate", "same_samples"),
+)
+"""Habits, which are no bias either."""
 ANALOGIES = ("analogy", "copying", "copying_other")
 """What is planted in analogies alone."""
