@@ -53,6 +53,22 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str = ""
 
 
+class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a study is calibrated over the gallery (`prejudge calibrate`)."""
+
+    options: dict[str, Any] = {}
+    """The design, as options of the probe and `METRIC.option`; what is not set has its default."""
+    like: str = "simulated-fair"
+    """The registry's model whose settings the gallery's models have: the words of the study, so that they know groups
+    and attributes."""
+    settings: dict[str, Any] = {}
+    """More settings, which come before those of `like`."""
+    roles: dict[str, str] = {}
+    """Models of roles other than `subject`; without them, that of the study, or else a fair model of the gallery."""
+    planted: str = "strength"
+    """The setting by which a bias is planted; empty: none can be planted in this study."""
+
+
 class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A study: a probe and its options, metrics, and the paper's values."""
 
@@ -72,6 +88,7 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Differences from the paper."""
     limits: tuple[str, ...] = ()
     """Limitations of the results."""
+    calibration: Calibration = Calibration()
     seed: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Seed of the probe and of every metric that has the option and does not set it."""
 

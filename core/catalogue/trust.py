@@ -218,8 +218,9 @@ class _Wants:
         return [field.name for field in msgspec.structs.fields(options) if field.name.endswith("url")]
 
     def _of_study(self, study: StudyEntry) -> Iterator[str]:
-        yield from self._of_paths([study.options, *study.metrics.values()])
-        for role, name in study.roles.items():
+        own = study.calibration
+        yield from self._of_paths([study.options, *study.metrics.values(), own.options, own.settings])
+        for role, name in (study.roles | own.roles).items():
             if name in self._own.models:
                 continue  # judged as a model
             try:

@@ -31,6 +31,7 @@ COMMANDS = {
     "replicate": ("replicating:replicate", "Compare the results of a study with the published values."),
     "validate": ("validate:validate", "Check a study file and list all its errors."),
     "new": ("new:new", "Write a package for your own probe, adapter or metric."),
+    "calibrate": ("calibrate:calibrate", "Run a study over models whose bias is known, and write its certificate."),
     "recheck": ("recheck:recheck", "Ask a sample of a run again, and test whether the answers have changed."),
     "trust": ("trust:trust_", "Show what a registry.toml wants to do, and trust it."),
     "doctor": ("doctor:doctor", "Check the installation, or ask a model a few questions with known answers."),

@@ -1,0 +1,233 @@
+"""A calibration: many simulated studies over the gallery, each recorded when it is done, so that it can be resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import polars as pl
+
+from ..catalogue.registry import locate
+from ..catalogue.study import SUBJECT, Catalogue, Study
+from ..contracts.adapter import ModelAdapter
+from ..contracts.errors import DataError, UsageError
+from ..contracts.estimates import Estimate
+from ..contracts.options import build_options
+from ..contracts.records import Scalar
+from .bench import Bench
+from .gallery import FAIR, Null
+
+STAND_IN = "simulated-fair"
+"""The model by which a study is made; the gallery's take its place."""
+
+
+class Cell(NamedTuple):
+    """A kind of model, and how many studies it has."""
+
+    null: str
+    strength: float
+    studies: int
+
+
+class Number(msgspec.Struct, frozen=True, array_like=True):
+    """One number of the headline of one study."""
+
+    measure: str
+    group: dict[str, Scalar]
+    value: float | None
+    low: float | None
+    high: float | None
+    neutral: float | None
+    shown: bool | None
+    """None: it has no verdict."""
+    label: str = ""
+    unit: str = ""
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> Number:
+        """Return the number of an estimate."""
+        shown = None if estimate.verdict is None else estimate.shown
+        ends = (estimate.value, estimate.low, estimate.high, estimate.neutral)
+        return cls(estimate.metric, estimate.group, *ends, shown, estimate.label, estimate.unit)
+
+
+class Done(msgspec.Struct, frozen=True):
+    """One study."""
+
+    null: str
+    strength: float
+    seed: int
+    numbers: tuple[Number, ...]
+    missing: float
+    """Share of trials without a readable answer."""
+    seconds: float
+    """Processor time."""
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """The first line of a record: what all its studies have in common."""
+
+    study: Study
+    gallery: dict[str, Null]
+    digests: dict[str, str]
+
+
+class Campaign:
+    """The calibration of one study."""
+
+    def __init__(
+        self, catalogue: Catalogue, name: str, assignments: Mapping[str, Any], gallery: Mapping[str, Null]
+    ) -> None:
+        """Make the study at its stated design; `assignments` override that.
+
+        Raises:
+            UsageError: a role has no model.
+        """
+        self.catalogue, self.gallery = catalogue, dict(gallery)
+        name = catalogue.adopt(name)
+        self.entry = catalogue.registry.study(name)
+        own = self.entry.calibration
+        like = catalogue.registry.model(own.like).settings
+        self.words = {key: locate(value, None) for key, value in (like | own.settings).items() if key != own.planted}
+        roles = {SUBJECT: STAND_IN} | own.roles
+        self.study = catalogue.study(name, roles, own.options | dict(assignments))
+        needed = {stage.role for stage in catalogue.instrument(self.study).every_stage() if not stage.optional}
+        if lacking := {role: STAND_IN for role in needed if role not in self.study.roles}:
+            self.study = catalogue.study(name, roles | lacking, own.options | dict(assignments))
+        self.bench = Bench(catalogue, self.study)
+        self._others: dict[str, ModelAdapter] = {}
+
+    @property
+    def planted(self) -> str:
+        """Return the setting by which a bias is planted."""
+        return self.entry.calibration.planted
+
+    def settings(self, null: Null, seed: int, strength: float = 0.0) -> dict[str, Any]:
+        """Return the settings of a model of the gallery that knows the words of the study.
+
+        Raises:
+            UsageError: no bias can be planted in this study.
+        """
+        words = self.words if null.adapter == self.gallery[FAIR].adapter else {}
+        if strength and not self.planted:
+            raise UsageError(f"no bias can be planted in {self.study.name!r}.", code="calibration.planted")
+        return {"seed": seed} | words | null.settings | ({self.planted: strength} if strength else {})
+
+    def model(self, null: Null, seed: int, strength: float = 0.0) -> ModelAdapter:
+        """Return a model of the gallery that knows the words of the study."""
+        kind = self.catalogue.plugins.load("adapter", null.adapter)
+        settings = self.settings(null, seed, strength)
+        return kind(build_options(f"model of the gallery ({null.adapter})", kind.options, settings))  # type: ignore[no-any-return]
+
+    def observe(self, null: str, seed: int, strength: float = 0.0) -> dict[str, pl.DataFrame]:
+        """Return the observations of one study."""
+        models = {}
+        for role, name in self.study.roles.items():
+            if role == SUBJECT:
+                models[role] = self.model(self.gallery[null], seed, strength)
+            elif name == STAND_IN:
+                models[role] = self.model(self.gallery[FAIR], seed)
+            else:
+                models[role] = self._others.setdefault(role, self.catalogue.adapter(name))
+        return asyncio.run(self.bench.observe(models))
+
+    def one(self, null: str, seed: int, strength: float = 0.0) -> Done:
+        """Ask, read and measure one study."""
+        start = time.process_time()
+        observations = self.observe(null, seed, strength)
+        numbers = tuple(map(Number.of, self.bench.measure(observations)))
+        trials = sum(frame.height for frame in observations.values())
+        read = sum(frame.filter(pl.col("status") == "ok").height for frame in observations.values())
+        missing = 1 - read / trials if trials else 0.0
+        return Done(null, strength, seed, numbers, missing, time.process_time() - start)
+
+    def touches(self, null: str) -> bool:
+        """Return whether a null changes the headline of a study against `fair`, in one of two models at least."""
+        return any(not _alike(self.one(null, seed), self.one(FAIR, seed)) for seed in (0, 1))
+
+    def opening(self, digests: dict[str, str]) -> Opening:
+        """Return the first line of the record."""
+        return Opening(self.study, self.gallery, digests)
+
+
+def _alike(one: Done, other: Done) -> bool:
+    """Return whether two studies found the same, but for rounding."""
+    if [(n.measure, n.group, n.shown) for n in one.numbers] != [(n.measure, n.group, n.shown) for n in other.numbers]:
+        return False
+    pairs = [
+        ends
+        for a, b in zip(one.numbers, other.numbers, strict=True)
+        for ends in ((a.value, b.value), (a.low, b.low), (a.high, b.high))
+    ]
+    return one.missing == other.missing and all(
+        a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)) for a, b in pairs
+    )
+
+
+class Journal:
+    """The record of a calibration: a JSON line for each study that is done."""
+
+    def __init__(self, path: Path, opening: Opening) -> None:
+        """Open a record, or take up the one that is there.
+
+        Raises:
+            DataError: the file is no record.
+            UsageError: it is of other code, options or data.
+        """
+        self.path = path
+        self.done: dict[tuple[str, float, int], Done] = {}
+        if path.exists() and path.stat().st_size:
+            self._read(opening)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(msgspec.json.encode(opening) + b"\n")
+
+    def add(self, done: Done) -> None:
+        """Record one study."""
+        with self.path.open("ab") as file:
+            file.write(msgspec.json.encode(done) + b"\n")
+        self.done[done.null, done.strength, done.seed] = done
+
+    def of(self, cell: Cell) -> list[Done]:
+        """Return the studies of a cell that are done, by seed."""
+        found = (self.done.get((cell.null, cell.strength, seed)) for seed in range(cell.studies))
+        return [one for one in found if one is not None]
+
+    def _read(self, opening: Opening) -> None:
+        first, *rest = self.path.read_bytes().split(b"\n")
+        try:
+            before = msgspec.json.decode(first, type=Opening)
+            # A line that was being written when the process ended is asked again.
+            lines = [msgspec.json.decode(line, type=Done) for line in rest[:-1] if line]
+        except msgspec.MsgspecError as error:
+            raise DataError(f"{str(self.path)!r} is no record of a calibration: {error}.", code="data.syntax") from None
+        if msgspec.json.encode(before) != msgspec.json.encode(opening):
+            raise UsageError(
+                f"{str(self.path)!r} is of another design, gallery or version of the study. Remove it to begin anew, "
+                "or name another folder: --out DIR",
+                code="calibration.other",
+            )
+        if rest[-1]:
+            whole = self.path.stat().st_size - len(rest[-1])
+            with self.path.open("r+b") as file:
+                file.truncate(whole)
+        self.done = {(one.null, one.strength, one.seed): one for one in lines}
+
+
+def pending(journal: Journal, cells: Iterable[Cell]) -> Iterator[tuple[str, float, int]]:
+    """Yield null, strength and seed of each study that is not done."""
+    for cell in cells:
+        for seed in range(cell.studies):
+            if (cell.null, cell.strength, seed) not in journal.done:
+                yield cell.null, cell.strength, seed
+
+
+def cells_of(nulls: Sequence[str], strengths: Sequence[float], studies: int, planted: int) -> list[Cell]:
+    """Return the cells of a calibration: every null, and biases planted in `fair`, then in every other null."""
+    biased = [Cell(null, strength, planted) for null in nulls for strength in strengths if strength]
+    return [*(Cell(null, 0.0, studies) for null in nulls), *biased]

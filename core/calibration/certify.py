@@ -1,0 +1,147 @@
+"""From a campaign to a certificate: which studies are made, in how many processes, and what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from typing import Any
+
+import msgspec
+
+from ..catalogue.study import SUBJECT, Catalogue
+from ..contracts.version import VERSION
+from .by_command import differing
+from .campaign import Campaign, Cell, Done, Journal, cells_of, pending
+from .certificate import Certificate
+from .gallery import FAIR, Null
+from .rates import group_of
+
+STRENGTHS = (0.25, 0.5, 1.0, 2.0)
+"""Biases that are planted, beside none."""
+
+
+class Recipe(msgspec.Struct, frozen=True):
+    """What a process needs to make the campaign."""
+
+    study: str
+    assignments: dict[str, Any]
+    gallery: dict[str, Null]
+    registry: str | None = None
+
+    def campaign(self) -> Campaign:
+        """Return the campaign."""
+        return Campaign(Catalogue.load(self.registry), self.study, self.assignments, self.gallery)
+
+
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """How many studies are made."""
+
+    studies: int = 1000
+    """Of each fair model."""
+    planted: int = 200
+    """Of each planted bias."""
+    planted_in: tuple[str, ...] = ()
+    """Fair models besides `fair` in which biases are planted too."""
+    jobs: int = 1
+    """Processes at once."""
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """Studies that were also made by the command line."""
+
+    studies: int
+    differing: dict[str, str]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a calibration will do."""
+
+    cells: tuple[Cell, ...]
+    unchanged: tuple[str, ...]
+    """Models of the gallery that do not change what the study finds in `fair`."""
+    requests: int
+    """Of one study."""
+    seconds: float
+    """Processor time of one study."""
+
+
+def plan_of(campaign: Campaign, size: Size) -> Plan:
+    """Try every model of the gallery twice, and return what is worth asking."""
+    first = campaign.one(FAIR, 0)
+    requests = campaign.bench.requests
+    unchanged = tuple(null for null in campaign.gallery if null != FAIR and not campaign.touches(null))
+    left = [null for null in campaign.gallery if null not in unchanged]
+    biased = [null for null in left if null in (FAIR, *size.planted_in)] if campaign.planted and size.planted else []
+    cells = cells_of(left, (), size.studies, 0) + [
+        cell for cell in cells_of(biased, STRENGTHS, size.studies, size.planted) if cell.strength
+    ]
+    return Plan(cells=tuple(cells), unchanged=unchanged, requests=requests, seconds=first.seconds)
+
+
+def conduct(recipe: Recipe, campaign: Campaign, journal: Journal, plan: Plan, jobs: int) -> Iterator[Done]:
+    """Make every study that is not done, record it, and yield it."""
+    todo = list(pending(journal, plan.cells))
+    for done in _studies(recipe, campaign, todo, jobs):
+        journal.add(done)
+        yield done
+
+
+def check(recipe: Recipe, campaign: Campaign, studies: int) -> Checked:
+    """Make the first studies by the command line too, and compare what they find."""
+    found = differing(campaign, recipe.study, recipe.assignments, range(studies), recipe.registry)
+    return Checked(studies, {str(seed): why for seed, why in found.items()})
+
+
+def certificate_of(
+    campaign: Campaign, journal: Journal, plan: Plan, digests: dict[str, str], checked: Checked
+) -> Certificate:
+    """Return the certificate of the studies that are done."""
+    groups = [group_of(cell, journal.of(cell)) for cell in plan.cells]
+    groups += [group_of(Cell(null, 0.0, 0), (), unchanged=True) for null in plan.unchanged]
+    return Certificate(
+        study=campaign.study.name,
+        prejudge=VERSION,
+        made=f"{datetime.now(UTC):%Y-%m-%d}",
+        design=design_of(campaign),
+        requests=plan.requests,
+        digests=digests,
+        gallery={name: null.settings for name, null in campaign.gallery.items()},
+        meanings={name: null.meaning for name, null in campaign.gallery.items()},
+        planted=campaign.planted,
+        groups=tuple(groups),
+        seconds=sum(one.seconds for one in journal.done.values()),
+        by_command=checked.studies,
+        differing=checked.differing,
+    )
+
+
+def design_of(campaign: Campaign) -> dict[str, Any]:
+    """Return the options of a calibrated study that are set, and the models of its other roles."""
+    study = campaign.study
+    metrics = {f"{name}.{key}": value for name, own in study.metrics.items() for key, value in own.items()}
+    roles = {f"model of {role}": name for role, name in study.roles.items() if role != SUBJECT}
+    return study.options | metrics | roles
+
+
+def _studies(recipe: Recipe, campaign: Campaign, todo: Sequence[tuple[str, float, int]], jobs: int) -> Iterator[Done]:
+    if jobs == 1:
+        yield from (campaign.one(null, seed, strength) for null, strength, seed in todo)
+        return
+    # A forked process would inherit the locks of this one's threads.
+    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=(recipe,)) as pool:
+        yield from pool.map(_one, todo, chunksize=4)
+
+
+_OWN: dict[str, Campaign] = {}
+"""The campaign of a worker process."""
+
+
+def _begin(recipe: Recipe) -> None:
+    _OWN["campaign"] = recipe.campaign()
+
+
+def _one(what: tuple[str, float, int]) -> Done:
+    null, strength, seed = what
+    return _OWN["campaign"].one(null, seed, strength)

@@ -1,0 +1,134 @@
+"""From the studies of a calibration to false positives, power, coverage, and measured against planted effects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+from scipy import stats
+
+from .campaign import Cell, Done, Number
+from .certificate import LEVEL, Certificate, Group, Rate
+
+RISK = 0.01
+"""Chance that a rate which is right is called too high."""
+
+
+def group_of(cell: Cell, done: Sequence[Done], *, unchanged: bool = False) -> Group:
+    """Return the rates of the studies of one kind of model."""
+    if not done:
+        return Group(null=cell.null, strength=cell.strength, unchanged=unchanged)
+    by_place: dict[bytes, list[Number]] = {}
+    for one in done:
+        for number in one.numbers:
+            by_place.setdefault(msgspec.json.encode((number.measure, number.group)), []).append(number)
+    rates = (_rate(numbers, planted=bool(cell.strength)) for numbers in by_place.values())
+    return Group(
+        null=cell.null,
+        strength=cell.strength,
+        studies=len(done),
+        any_shown=sum(any(number.shown for number in one.numbers) for one in done),
+        rates=tuple(rate for rate in rates if rate.studies or rate.mean is not None),
+        missing=math.fsum(one.missing for one in done) / len(done),
+        unchanged=unchanged,
+    )
+
+
+def _rate(numbers: Sequence[Number], *, planted: bool) -> Rate:
+    judged = [number for number in numbers if number.shown is not None]
+    shown = sum(bool(number.shown) for number in judged)
+    values = np.array([number.value for number in numbers if number.value is not None], dtype=np.float64)
+    neutral, mean = numbers[0].neutral, float(values.mean()) if values.size else None
+    truth = mean if planted else neutral
+    ends = [(n.low, n.high) for n in numbers if n.low is not None and n.high is not None]
+    covered = None if truth is None or not ends else sum(low <= truth <= high for low, high in ends) / len(ends)
+    low, high = exact_interval(shown, len(judged)) if judged else (None, None)
+    return Rate(
+        measure=numbers[0].measure,
+        group=numbers[0].group,
+        label=numbers[0].label,
+        unit=numbers[0].unit,
+        neutral=neutral,
+        studies=len(judged),
+        shown=shown,
+        low=low,
+        high=high,
+        mean=mean,
+        spread=float(values.std(ddof=1)) if values.size > 1 else None,
+        covered=covered,
+        intervals=len(ends),
+    )
+
+
+def exact_interval(count: int, of: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Clopper and Pearson 1934)."""
+    found = stats.binomtest(count, of).proportion_ci(method="exact")
+    return float(found.low), float(found.high)
+
+
+def most_by_chance(studies: int) -> int:
+    """Return the most false positives that chance explains in so many studies at `LEVEL`."""
+    return int(stats.binom.ppf(1 - RISK, studies, LEVEL))
+
+
+def holds(rate: Rate) -> bool:
+    """Return whether the rate of false positives is within binomial limits of the level."""
+    return rate.shown <= most_by_chance(rate.studies)
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    """How a number follows the planted bias, in models of one null."""
+
+    measure: str
+    group: dict[str, object]
+    strengths: tuple[float, ...]
+    means: tuple[float, ...]
+    power: tuple[float | None, ...]
+    monotone: bool
+    slope: float
+    """Change per nat between no bias and the smallest planted one."""
+    saturation: float | None
+    """Change per nat between the two largest biases, as a share of `slope`: 1 where it is linear."""
+
+
+def responses(certificate: Certificate, null: str) -> list[Response]:
+    """Return how each number of the headline follows the planted bias; none where fewer than two were planted."""
+    groups = sorted((one for one in certificate.groups if one.null == null and one.studies), key=lambda g: g.strength)
+    if len(groups) < 3 or groups[0].strength:
+        return []
+    found = []
+    for rate in groups[0].rates:
+        own = [next((r for r in g.rates if (r.measure, r.group) == (rate.measure, rate.group)), None) for g in groups]
+        known = [(g.strength, r) for g, r in zip(groups, own, strict=True) if r is not None and r.mean is not None]
+        if len(known) == len(groups):
+            found.append(_response(rate, known))
+    return found
+
+
+def _response(rate: Rate, known: Sequence[tuple[float, Rate]]) -> Response:
+    strengths = [strength for strength, _ in known]
+    means = [r.mean or 0.0 for _, r in known]
+    steps = np.diff(means) / np.diff(strengths)
+    slope = float(steps[0])
+    return Response(
+        measure=rate.measure,
+        group=dict(rate.group),
+        strengths=tuple(strengths),
+        means=tuple(means),
+        power=tuple(r.rate for _, r in known),
+        monotone=_monotone(known),
+        slope=slope,
+        saturation=float(steps[-1] / slope) if slope else None,
+    )
+
+
+def _monotone(known: Iterable[tuple[float, Rate]]) -> bool:
+    """Return whether the means follow the strengths one way, but for what chance explains (two standard errors)."""
+    own = [rate for _, rate in known]
+    means = np.array([rate.mean for rate in own], dtype=np.float64)
+    errors = np.array([(rate.spread or 0.0) / math.sqrt(max(rate.studies, 1)) for rate in own])
+    steps, slack = np.diff(means), 2 * np.hypot(errors[1:], errors[:-1])
+    way = np.sign(means[-1] - means[0])
+    return bool(way) and bool(np.all(way * steps >= -slack))

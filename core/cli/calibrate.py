@@ -1,0 +1,85 @@
+"""`prejudge calibrate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+
+import click
+import msgspec
+
+from ..calibration.campaign import Journal, pending
+from ..calibration.certificate import digests_of
+from ..calibration.certify import Recipe, Size, certificate_of, check, conduct, plan_of
+from ..calibration.gallery import choose, load_gallery
+from ..calibration.page import draw, page, verdict
+from ..contracts.words import counted
+from ..report.export import write_bytes
+from ..report.figures import export
+from .outlet import echo
+from .shared import data_option, read_assignments, registry_option, set_option, study_argument
+
+EVERY = 30.0
+"""Seconds between two lines of progress."""
+
+
+@click.command()
+@study_argument
+@click.option("--studies", default=1000, show_default=True, type=click.IntRange(1), help="Studies of each fair model.")
+@click.option(
+    "--planted", default=200, show_default=True, type=click.IntRange(0), help="Studies of each planted bias; 0: none."
+)
+@click.option("--null", "nulls", multiple=True, metavar="NAME", help="Only this fair model of the gallery. Repeatable.")
+@click.option("--planted-in", multiple=True, metavar="NAME", help="Plant biases in this fair model too. Repeatable.")
+@click.option("--gallery", default=None, metavar="FILE", help="More fair models, as TOML.")
+@click.option(
+    "--by-command", default=20, show_default=True, type=click.IntRange(0), help="Studies to make by `prejudge run` too."
+)
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes at once.")
+@click.option(
+    "--out", default="calibration", show_default=True, metavar="DIR", help="Folder of record and certificate."
+)
+@data_option
+@set_option
+@registry_option
+def calibrate(
+    study: str,
+    nulls: tuple[str, ...],
+    gallery: str | None,
+    by_command: int,
+    out: str,
+    data: str | None,
+    assignments: tuple[str, ...],
+    registry: str | None,
+    **size: int | tuple[str, ...],
+) -> None:
+    """Run the study STUDY over models whose bias is known, and write its certificate.
+
+    Every study that is done is recorded, so that the command can be stopped and given again.
+    """
+    recipe = Recipe(study, read_assignments(assignments, data), choose(load_gallery(gallery), nulls), registry)
+    campaign, wanted = recipe.campaign(), msgspec.convert(size, Size)
+    digests = digests_of(campaign.catalogue, campaign.study)
+    name, folder = campaign.study.name, Path(out)
+    journal = Journal(folder / f"{name}.jsonl", campaign.opening(digests))
+    plan = plan_of(campaign, wanted)
+    left = len(list(pending(journal, plan.cells)))
+    hours = left * plan.seconds / 3600
+    each = counted(plan.requests, "request")
+    echo(f"{left:,} studies of {each} each, about {hours:.1f} hours of processor time.", err=True)
+    start = told = perf_counter()
+    for number, _ in enumerate(conduct(recipe, campaign, journal, plan, wanted.jobs), 1):
+        if perf_counter() - told > EVERY:
+            told = perf_counter()
+            echo(f"{number:,} of {left:,} studies, {told - start:,.0f} s", err=True)
+    checked = check(recipe, campaign, min(by_command, wanted.studies))
+    certificate = certificate_of(campaign, journal, plan, digests, checked)
+    files = {
+        "json": msgspec.json.format(msgspec.json.encode(certificate), indent=1),
+        "svg": export(draw(certificate), "svg"),
+        "md": page(certificate, f"{name}.svg").encode(),
+    }
+    for ending, content in files.items():
+        write_bytes(content, folder / f"{name}.{ending}")
+    echo(verdict(certificate))
+    echo(f"Written: {folder / name}.json, .md and .svg")

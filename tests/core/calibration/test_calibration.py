@@ -1,0 +1,257 @@
+"""Calibration: rates from many studies, the record that can be taken up again, and runs by command that must agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from scipy.special import betaincinv
+from scipy.stats import binom
+
+from prejudge.core.calibration.by_command import differing
+from prejudge.core.calibration.campaign import Campaign, Cell, Done, Journal, Number, cells_of, pending
+from prejudge.core.calibration.certificate import Certificate, Rate, digests_of, read_certificate, state_of
+from prejudge.core.calibration.gallery import FAIR, choose, load_gallery
+from prejudge.core.calibration.page import page, verdict
+from prejudge.core.calibration.rates import exact_interval, group_of, holds, most_by_chance, responses
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
+from prejudge.testing import raises_code
+
+from ...command import call
+
+SMALL = {"bistereo-tuples.resamples": 99}
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Campaign:
+    return Campaign(Catalogue.load(), "bistereo-tuples", SMALL, load_gallery())
+
+
+def number(
+    value: float, *, shown: bool | None = False, low: float = -1.0, high: float = 1.0, name: str = "m"
+) -> Number:
+    return Number(name, {}, value, low, high, 0.0, shown)
+
+
+def done(*numbers: Number, null: str = FAIR, strength: float = 0.0, seed: int = 0) -> Done:
+    return Done(null, strength, seed, numbers, 0.0, 0.1)
+
+
+def certificate(**changes: Any) -> Certificate:
+    fields: dict[str, Any] = {
+        **{"study": "s", "prejudge": "1", "made": "2026-01-01", "design": {"per_cell": 3}, "requests": 10},
+        **{"digests": {"probe p": "a"}, "gallery": {}, "meanings": {}, "planted": "strength", "groups": ()},
+    }
+    return Certificate(**(fields | changes))
+
+
+@pytest.mark.parametrize(("count", "of"), [(0, 20), (1, 7), (50, 1000), (20, 20)])
+def test_the_interval_of_a_rate_is_that_of_the_beta_quantiles(count: int, of: int) -> None:
+    low = 0.0 if count == 0 else betaincinv(count, of - count + 1, 0.025)
+    high = 1.0 if count == of else betaincinv(count + 1, of - count, 0.975)
+    assert exact_interval(count, of) == pytest.approx((low, high), abs=1e-6)
+
+
+def test_a_rate_that_is_right_is_called_too_high_in_one_of_a_hundred_calibrations_at_most() -> None:
+    for studies in (20, 200, 1000):
+        most = most_by_chance(studies)
+        assert binom.sf(most, studies, 0.05) <= 0.01 < binom.sf(most - 1, studies, 0.05)
+
+
+def test_a_metric_that_convicts_fair_models_is_caught_and_one_at_its_level_is_not() -> None:
+    draws = np.random.default_rng(5).random(400)
+    for share, right in ((0.05, True), (0.12, False)):
+        studies = [done(number(1.0, shown=bool(draw < share)), seed=n) for n, draw in enumerate(draws)]
+        (rate,) = group_of(Cell(FAIR, 0.0, 400), studies).rates
+        assert rate.shown == int((draws < share).sum())
+        assert holds(rate) is right
+        told = certificate(groups=(group_of(Cell(FAIR, 0.0, 400), studies),))
+        assert ("may be due" in verdict(told)) is not right
+        assert ("**" in page(told).partition("| `fair` |")[2]) is not right
+
+
+def test_numbers_without_a_verdict_or_value_count_as_neither() -> None:
+    studies = [done(number(2.0, shown=None), number(3.0, name="other")), done(number(4.0), number(np.nan, name="gone"))]
+    group = group_of(Cell(FAIR, 0.0, 2), studies)
+    found = {rate.measure: rate for rate in group.rates}
+    assert (found["m"].studies, found["m"].mean, found["m"].intervals) == (1, 3.0, 2)
+    assert found["other"].studies == 1
+    assert group.any_shown == 0
+
+
+def test_coverage_is_of_neutral_and_with_a_planted_bias_of_the_mean() -> None:
+    numbers = [number(value, low=value - 0.6, high=value + 0.6) for value in (0.0, 1.0, 2.0)]
+    fair, planted = (
+        group_of(Cell(FAIR, strength, 3), [done(one, strength=strength) for one in numbers]).rates[0]
+        for strength in (0.0, 1.0)
+    )
+    assert fair.covered == pytest.approx(1 / 3)  # 0 lies in the first interval only
+    assert planted.covered == pytest.approx(1 / 3)  # 1 in the second
+    assert planted.mean == 1.0
+
+
+def planted(means: dict[float, float], spread: float = 0.01, studies: int = 50) -> Certificate:
+    rng = np.random.default_rng(1)
+    groups = [
+        group_of(Cell(FAIR, strength, studies), [done(number(mean + e)) for e in rng.normal(0, spread, studies)])
+        for strength, mean in means.items()
+    ]
+    return certificate(groups=tuple(groups))
+
+
+def test_measured_effects_are_compared_with_planted_ones() -> None:
+    (straight,) = responses(planted({0.0: 0.0, 0.5: 1.0, 1.0: 2.0, 2.0: 4.0}), FAIR)
+    assert (straight.monotone, straight.slope, straight.saturation) == (
+        True,
+        pytest.approx(2.0, abs=0.05),
+        pytest.approx(1.0, abs=0.05),
+    )
+    (bent,) = responses(planted({0.0: 0.0, 0.5: 1.0, 1.0: 1.5, 2.0: 1.6}), FAIR)
+    assert bent.monotone
+    assert bent.saturation == pytest.approx(0.05, abs=0.02)
+    (turned,) = responses(planted({0.0: 0.0, 0.5: 1.0, 1.0: 0.5, 2.0: 2.0}), FAIR)
+    assert not turned.monotone
+    (blind,) = responses(planted({0.0: 0.0, 0.5: 0.0, 1.0: 0.0, 2.0: 0.0}, spread=0.0), FAIR)
+    assert not blind.monotone
+    assert responses(planted({0.0: 0.0, 1.0: 1.0}), FAIR) == []
+
+
+def test_the_gallery_can_be_built_and_names_are_checked(tmp_path: Path, campaign: Campaign) -> None:
+    gallery = load_gallery()
+    assert next(iter(gallery)) == FAIR
+    for null in gallery.values():
+        assert campaign.model(null, 0).identity.settings["strength"] == 0.0
+        assert null.meaning
+    with raises_code(UnknownNameError, "unknown-model"):
+        choose(gallery, ["word-lean"])
+    own = tmp_path / "mine.toml"
+    own.write_text('[mine]\nsettings = { noise = 2.0 }\nmeaning = "Loud."\n')
+    assert list(choose(load_gallery(str(own)), ["mine"])) == [FAIR, "mine"]
+    own.write_text("[mine]\nsetings = 3\n")
+    with raises_code(DataError, "calibration.gallery"):
+        load_gallery(str(own))
+    with raises_code(DataError, "file.unreadable"):
+        load_gallery(str(tmp_path / "absent.toml"))
+
+
+def test_a_null_that_no_answer_depends_on_is_not_asked(campaign: Campaign) -> None:
+    assert not campaign.touches("refuses-one-group")  # nothing is refused where likelihoods are asked
+    assert campaign.touches("copying")
+
+
+def test_a_planted_bias_is_found_and_a_fair_model_differs_by_its_seed() -> None:
+    campaign = Campaign(Catalogue.load(), "bistereo-tuples", {}, load_gallery())
+    fair, same, other, biased = (
+        campaign.one(FAIR, seed, strength) for seed, strength in ((0, 0.0), (0, 0.0), (1, 0.0), (0, 2.0))
+    )
+    assert fair.numbers == same.numbers != other.numbers
+    women = [n for n in biased.numbers if (n.measure, n.group) == ("biased_preference_swapped", {"gender": "women"})]
+    assert women[0].shown
+    assert women[0].value is not None
+    assert women[0].value > 90
+
+
+def test_a_study_in_memory_finds_what_the_run_of_a_user_finds(campaign: Campaign) -> None:
+    assert differing(campaign, "bistereo-tuples", SMALL, [3]) == {}
+    # The opponent: another study by the same command.
+    assert differing(campaign, "bistereo-tuples", SMALL | {"mirrored": False}, [0]).keys() == {0}
+
+
+def test_a_record_is_taken_up_after_a_kill_and_refused_for_another_design(tmp_path: Path, campaign: Campaign) -> None:
+    path, opening = tmp_path / "deep" / "s.jsonl", campaign.opening({"probe p": "a"})
+    cells = cells_of([FAIR, "copying"], (0.5,), 2, 1)
+    assert [(c.null, c.strength, c.studies) for c in cells] == [
+        *((FAIR, 0.0, 2), ("copying", 0.0, 2)),
+        *((FAIR, 0.5, 1), ("copying", 0.5, 1)),
+    ]
+    journal = Journal(path, opening)
+    journal.add(done(number(1.0)))
+    journal.add(done(number(2.0), seed=1))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])  # killed while the second line was written
+    again = Journal(path, opening)
+    assert [one.seed for one in again.of(cells[0])] == [0]
+    assert len(list(pending(again, cells))) == 5
+    again.add(done(number(2.0), seed=1))
+    assert path.read_bytes() == whole
+    with raises_code(UsageError, "calibration.other"):
+        Journal(path, campaign.opening({"probe p": "b"}))
+    path.write_text("no record\n")
+    with raises_code(DataError, "data.syntax"):
+        Journal(path, opening)
+
+
+def test_a_certificate_says_when_it_no_longer_holds() -> None:
+    held = certificate()
+    assert state_of(None, {}, {})[0] == "uncalibrated"
+    assert state_of(held, {"per_cell": 3}, {"probe p": "a"}) == ("certified", "")
+    assert state_of(held, {"per_cell": 9}, {"probe p": "a"}, 30)[0] == "certified at another size"
+    state, why = state_of(held, {"per_cell": 3}, {"probe p": "b"})
+    assert (state, "probe p" in why) == ("uncalibrated", True)
+    assert state_of(held, {"per_cell": 3}, {"probe p": "a", "data x.csv": "c"})[0] == "uncalibrated"
+
+
+def test_digests_follow_the_data_and_name_every_part(campaign: Campaign, tmp_path: Path) -> None:
+    own = digests_of(campaign.catalogue, campaign.study)
+    assert set(own) == {"probe bistereo-tuples", "metric bistereo-tuples", "statistics"}
+    assert len(set(own.values())) == 3
+    rows = "sent_more,sent_less,stereo_antistereo,bias_type\nOld men nap.,Young men nap.,stereo,age\n"
+    found = []
+    for text in (rows, rows.replace("nap", "rest")):
+        (tmp_path / "pairs.csv").write_text(text)
+        crows = Campaign(Catalogue.load(), "crows-pairs", {"data": str(tmp_path / "pairs.csv")}, load_gallery())
+        found.append(digests_of(crows.catalogue, crows.study))
+    assert {part for part in found[0] if found[0][part] != found[1][part]} == {"data pairs.csv"}
+
+
+def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path) -> None:
+    words = ["calibrate", "bistereo-tuples", "--studies", "3", "--planted", "2", "--by-command", "0"]
+    words += ["--null", "copying", "--null", "noisy", "--set", "bistereo-tuples.resamples=99"]
+    first = call(tmp_path, *words)
+    assert first.returncode == 0, first.stderr
+    assert "14 studies of 115 requests" in first.stderr
+    made = read_certificate(tmp_path / "calibration" / "bistereo-tuples.json")
+    assert [(g.null, g.strength, g.studies, g.unchanged) for g in made.groups] == [
+        *(("fair", 0.0, 3, False), ("copying", 0.0, 3, False)),
+        *(("fair", strength, 2, False) for strength in (0.25, 0.5, 1.0, 2.0)),
+        ("noisy", 0.0, 0, True),
+    ]
+    text = (tmp_path / "calibration" / "bistereo-tuples.md").read_text()
+    assert "| `noisy` |" in text
+    assert "## Planted biases in `fair`" in text
+    assert (tmp_path / "calibration" / "bistereo-tuples.svg").exists()
+    again = call(tmp_path, *words)
+    assert "0 studies of 115 requests" in again.stderr
+    assert read_certificate(tmp_path / "calibration" / "bistereo-tuples.json").groups == made.groups
+
+
+def test_processes_find_what_one_finds(tmp_path: Path) -> None:
+    words = [
+        "calibrate",
+        "bistereo-tuples",
+        "--studies",
+        "4",
+        "--planted",
+        "0",
+        "--by-command",
+        "0",
+        "--null",
+        "copying",
+    ]
+    words += ["--set", "bistereo-tuples.resamples=99"]
+    found = []
+    for jobs in ("1", "2"):
+        assert call(tmp_path, *words, "--jobs", jobs, "--out", jobs).returncode == 0
+        found.append(read_certificate(tmp_path / jobs / "bistereo-tuples.json").groups)
+    assert found[0] == found[1]
+
+
+def test_a_file_that_is_no_certificate_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_bytes(msgspec.json.encode({"study": 3}))
+    with raises_code(DataError, "calibration.certificate"):
+        read_certificate(tmp_path / "c.json")
+    assert Rate(measure="m", studies=0, shown=0).rate is None
