@@ -67,6 +67,11 @@ chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.core.cli.chaos_matrix
 	PREJUDGE_KILLS=60 $(TESTS) tests/core/cli/test_chaos_kill.py -s
 
+# Slow: certificates of the built-in studies that need no data (a day and more; each takes up where it stopped).
+certificates: $(VENV)/.dev
+	for study in bistereo-tuples bistereo-pairs bistereo-nli subtle-sai subtle-asa attractiveness dora-t2t; do \
+		$(BIN)/prejudge calibrate $$study --jobs 2 --out .build/certificates || exit 1; done
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/pll.py
 	$(BIN)/python benchmarks/pll.py --base

@@ -85,10 +85,8 @@ def _model(name: str, null: Null, settings: Mapping[str, Any]) -> str:
 
 
 def _told(value: Any) -> str:
-    """Return a value of an option as the command line takes it."""
-    if isinstance(value, list | tuple):
-        return ",".join(map(_told, value))
-    return value if isinstance(value, str) else json.dumps(value)
+    """Return a value of an option as the command line takes it: TOML, of which JSON's values are a part."""
+    return json.dumps(value)
 
 
 def _difference(numbers: Sequence[Number], table: pl.DataFrame) -> str:
