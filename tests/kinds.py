@@ -48,6 +48,7 @@ PLACES = {
         "core/report/test_browser.py",
     ),
     "slow": (
+        "core/calibration/test_calibration.py",
         "adapters/simulated/test_leans.py",
         "adapters/simulated/test_study.py",
         "adapters/simulated/test_words.py::test_nothing_planted",
