@@ -44,6 +44,18 @@ def ensure_capable(catalogue: Catalogue, study: Study, instrument: Instrument) -
     ensure_named_capable(catalogue, study, instrument)
 
 
+def ensure_roles(study: Study, instrument: Instrument) -> None:
+    """Refuse a model for a role that the study does not have.
+
+    Raises:
+        UnknownNameError: with the roles that it has.
+    """
+    roles = [stage.role for stage in instrument.every_stage()]
+    for role in study.roles:
+        if role not in roles:
+            raise UnknownNameError(f"role of {study.name}", role, roles)
+
+
 def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrument) -> None:
     """Check as `ensure_capable` does, but allow roles without a model, as in a plan.
 
@@ -51,10 +63,7 @@ def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrum
         UnknownNameError: a model for a role that the study does not have.
         UnsupportedOperationError: with the models that could do it.
     """
-    roles = [stage.role for stage in instrument.every_stage()]
-    for role in study.roles:
-        if role not in roles:
-            raise UnknownNameError(f"role of {study.name}", role, roles)
+    ensure_roles(study, instrument)
     for stage in instrument.stages():
         model = study.roles.get(stage.role)
         if model is None:

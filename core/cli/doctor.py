@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
 
+from ..catalogue.capabilities import ensure_roles
 from ..catalogue.study import Catalogue
 from ..contracts.adapter import OPERATIONS, ModelAdapter, Services
 from ..contracts.errors import UsageError
 from ..contracts.records import Request
 from ..doctor.installation import Fact, look_around
 from ..doctor.model import Check, examine
+from ..doctor.study import examine_study
 from ..store import Store
-from .completing import complete_model
-from .shared import registry_option, store_option
+from .completing import complete_model, complete_study
+from .shared import (
+    data_option,
+    model_option,
+    read_assignments,
+    read_models,
+    registry_option,
+    set_option,
+    store_option,
+)
 from .terminal import terminal
 
 BY_NAME = {name: operation for operation, name in OPERATIONS.items()}
@@ -33,24 +45,54 @@ MARKS = {"pass": "pass", "fail": "FAIL", "skip": "-"}
     type=click.Choice(sorted(BY_NAME)),
     help="Check only this operation. Repeatable. Default: all operations of the model.",
 )
+@click.option("--study", shell_complete=complete_study, help="Check only what this study needs of its models.")
+@model_option
+@data_option
+@set_option
 @store_option
 @registry_option
-def doctor(model: str | None, operations: tuple[str, ...], store: str, registry: str | None) -> int:
+def doctor(model: str | None, study: str | None, registry: str | None, **given: Any) -> int:
     """Ask MODEL a few questions with known answers, to check it before a run. Exit code 1 if a check fails.
+
+    With --study, ask what that study needs, and only that: its operations, a few of its own questions, its longest
+    prompt, and draws with its settings. --model [ROLE=]NAME names the models of other roles.
 
     Nothing is written to the store. Without MODEL, check the installation: packages, extras, devices and the store;
     exit code 1 if something must be fixed.
     """
+    operations, named = given["operations"], (*((model,) if model is not None else ()), *given["models"])
+    if study is not None and named and not operations:
+        return _check_study(Catalogue.load(registry), study, named, given)
+    if study is not None or given["models"] or given["assignments"] or given["data"]:
+        raise UsageError(
+            "--study needs a model and takes no --operation, and --model, --data and --set belong to it: "
+            "prejudge doctor MODEL --study STUDY",
+            code="options.conflict",
+        )
     if model is None:
         if operations:
             raise UsageError(
                 "--operation needs a model: prejudge doctor MODEL --operation NAME", code="options.conflict"
             )
-        return _show_installation(look_around(Catalogue.load(registry).plugins, store))
+        return _show_installation(look_around(Catalogue.load(registry).plugins, given["store"]))
     catalogue = Catalogue.load(registry)
     model = catalogue.named(model)
     checks = asyncio.run(_examine(catalogue.adapter(model), [BY_NAME[name] for name in operations]))
-    table = Table(title=f"doctor: {model}", title_justify="left")
+    return _show(f"doctor: {model}", checks)
+
+
+def _check_study(catalogue: Catalogue, name: str, models: tuple[str, ...], given: Mapping[str, Any]) -> int:
+    study = catalogue.study(name, read_models(models), read_assignments(given["assignments"], given["data"]))
+    instrument = catalogue.instrument(study)
+    ensure_roles(study, instrument)
+    adapters = {role: catalogue.adapter(model) for role, model in study.roles.items()}
+    checks = asyncio.run(_bound(list(adapters.values()), lambda: examine_study(instrument, adapters)))
+    return _show(f"doctor: {study.name}", checks)
+
+
+def _show(title: str, checks: list[Check]) -> int:
+    """Print the checks; return 1 if one failed."""
+    table = Table(title=title, title_justify="left")
     for name in ("check", "result", "details"):
         table.add_column(name, overflow="fold")
     for check in checks:
@@ -71,9 +113,16 @@ def _show_installation(facts: list[Fact]) -> int:
 
 
 async def _examine(adapter: ModelAdapter, operations: list[type[Request]]) -> list[Check]:
+    return await _bound([adapter], lambda: examine(adapter, operations))
+
+
+async def _bound(adapters: Sequence[ModelAdapter], work: Callable[[], Awaitable[list[Check]]]) -> list[Check]:
+    """Return checks of adapters that have a store of their own for images, and close them."""
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "doctor.db") as store:
-        adapter.bind(Services(blobs=store.blob, keep=store.keep))
+        for adapter in adapters:
+            adapter.bind(Services(blobs=store.blob, keep=store.keep))
         try:
-            return await examine(adapter, operations)
+            return await work()
         finally:
-            await adapter.aclose()
+            for adapter in adapters:
+                await adapter.aclose()

@@ -135,6 +135,8 @@ def _show(stage: StagePlan) -> None:
         group = ", ".join(map(str, cell.group.values()))
         console.print(f"{group}: {cell.units:,} {stage.unit}s, {_count(cell.published)} in the paper")
     console.print(_spending(stage))
+    if stage.canary:
+        console.print(f"{stage.canary} further draws come first: they show whether the endpoint samples.")
     if stage.attempts > 1:
         most = f"{stage.attempts} requests per trial at most, {stage.attempts * stage.requests:,} in total"
         again = ", ".join(stage.asks_again).capitalize()

@@ -91,7 +91,7 @@ async def examine(adapter: ModelAdapter, operations: Collection[type[Request]] =
         if operations and operation not in operations:
             continue
         for name, probe in probes.items():
-            checks.append(await _checked(f"{OPERATIONS[operation]}: {name}", probe, adapter))
+            checks.append(await checked(f"{OPERATIONS[operation]}: {name}", probe, adapter))
     return checks
 
 
@@ -106,9 +106,8 @@ def _left_out(adapter: ModelAdapter, operation: type[Request], named: Collection
     return ""
 
 
-async def _checked(
-    name: str, probe: Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]], a: ModelAdapter
-) -> Check:
+async def checked(name: str, probe: Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]], a: ModelAdapter) -> Check:
+    """Return the row of a check; an error of the model is its failure."""
     try:
         return Check(name, *await probe(a))
     except (ModelLoadError, MissingExtraError):

@@ -14,10 +14,12 @@ from ..catalogue.registry import Published
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial
 from ..contracts.canonical import encode, identity_digest, request_key
-from ..contracts.records import AnyRequest, Scalar
+from ..contracts.errors import PrejudgeError
+from ..contracts.records import AnyRequest, Generate, Scalar
 from ..store import Store
 from ..store.bulk import batched, table_of
 from ..store.tables import Exchange, Model
+from .integrity.canary import QUESTIONS, requests_of, samples
 from .tokens import RULE_OF_THUMB, Rates, Tokens, guess_cost, learn
 
 PART = 4096
@@ -55,6 +57,8 @@ class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: float = 0.0
     """Tokens of these requests; an estimate, see `basis`."""
     output_tokens: float = 0.0
+    canary: int = 0
+    """Further requests of a run on an endpoint: draws that show whether it samples. Their tokens and cost are above."""
     basis: str = ""
     """Source of the token estimate."""
     cost: float | None = None
@@ -75,6 +79,8 @@ class _Tally(msgspec.Struct):
     requests: int = 0
     tokens: Tokens = Tokens()
     cost: float = 0.0
+    drawn: Generate | None = None
+    """The first request that samples."""
     cells: Counter[tuple[Scalar, ...]] = msgspec.field(default_factory=Counter)
 
     def see(self, part: Sequence[tuple[Trial, int]], count_by: tuple[str, ...]) -> None:
@@ -85,8 +91,14 @@ class _Tally(msgspec.Struct):
 
     def ask(self, request: AnyRequest, times: int) -> None:
         """Count this many requests like this one."""
-        tokens = self.rates.guess(request)
         self.requests += times
+        self.spend(request, times)
+        if self.drawn is None and isinstance(request, Generate) and samples(request):
+            self.drawn = request
+
+    def spend(self, request: AnyRequest, times: int) -> None:
+        """Count the tokens and cost of this many requests like this one."""
+        tokens = self.rates.guess(request)
         self.tokens = self.tokens.plus(tokens, times)
         self.cost += times * guess_cost(request, tokens, self.prices)
 
@@ -113,6 +125,7 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
     tally = _Tally(rates, prices)
     _count(stage, identity_digest(known) if known is not None else None, store, tally)
     ensure_asked(study, stage, tally.trials)
+    canary = _canary(catalogue, model, tally)
     own = study.options.get("data") is not None
     published = [value for value in study.published if value.measure == f"{stage.unit}s" and not own]
     return StagePlan(
@@ -131,10 +144,25 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
         asks_again=stage.asks_again,
         input_tokens=tally.tokens.input,
         output_tokens=tally.tokens.output,
+        canary=canary,
         basis=rates.describe(),
         cost=tally.cost if prices.known else None,
         notes=(*study.notes, *stage.notes()),
     )
+
+
+def _canary(catalogue: Catalogue, model: str | None, tally: _Tally) -> int:
+    """Return the number of draws that a run begins with, and count their tokens."""
+    if model is None or tally.drawn is None:
+        return 0
+    try:
+        if catalogue.adapter(model).endpoint is None:
+            return 0
+    except PrejudgeError:
+        return 0  # without a key or a package it can be planned, and not run
+    draws = requests_of(QUESTIONS[0], tally.drawn.sampling, 1)
+    tally.spend(draws[0], len(draws))
+    return len(draws)
 
 
 def _count(stage: Stage, identity: bytes | None, store: Store | None, tally: _Tally) -> None:

@@ -12,9 +12,11 @@ from scipy import stats
 pytest.importorskip("openai", reason="the extra 'openai' is not installed")
 pytest.importorskip("aiohttp", reason="the extra 'openai' is not installed")
 
-from prejudge.core.contracts.errors import HaltedError
+from prejudge.core.contracts.errors import BudgetError, HaltedError
 from prejudge.core.contracts.estimates import Caveat
-from prejudge.core.engine.integrity.canary import DRAWS, QUESTIONS
+from prejudge.core.engine.budget import Caps
+from prejudge.core.engine.integrity.canary import DRAWS, QUESTIONS, ROOM
+from prejudge.core.engine.plan import plan
 from prejudge.core.engine.runs import RunOptions
 from prejudge.core.report.integrity import integrity_words
 from prejudge.core.scoring.score import score
@@ -227,6 +229,23 @@ def test_accepted_repeats_stay_repeats_in_a_later_run_that_takes_them_from_the_s
     anew = perform(store, catalogue, RunOptions(mode="refresh"))
     assert anew.integrity["coin"].repeated == ""
     assert len(list_runs(store)) == 3
+
+
+def test_plan_shows_the_canary_with_its_tokens(store, server):
+    catalogue = catalogue_of(server.url)
+    study = catalogue.study("coins", {"subject": "tiny"}, {"max_tokens": 8})
+    greedy = catalogue.study("coins", {"subject": "tiny"}, {"temperature": 0.0, "max_tokens": 8})
+    (drawn,), (sure_of,) = plan(catalogue, study), plan(catalogue, greedy)
+    assert (drawn.canary, sure_of.canary, drawn.requests) == (DRAWS, 0, sure_of.requests)
+    assert drawn.output_tokens - sure_of.output_tokens == DRAWS * ROOM
+    perform(store, catalogue, max_tokens=8)
+    assert plan(catalogue, study, store)[0].canary == 0, "all is in the store"
+
+
+def test_budget_holds_for_the_canary_too(store, server):
+    with pytest.raises(BudgetError):
+        perform(store, catalogue_of(server.url), RunOptions(caps=Caps(requests=5)))
+    assert len(server.seen) == 5 and not asked_of(server, canary=False)
 
 
 def test_refresh_mixes_the_generation_into_the_seed(store, server):
