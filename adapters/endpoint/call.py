@@ -52,13 +52,21 @@ class Caller:
         """
         if self._closed:
             raise RuntimeError("this adapter is closed")
-        reply = await self._wire.post(path, self._encode(self._whole(body)))
+        reply = await self._wire.post(path, self._encode(self.whole(body)))
         if self.tell is not None and (room := read_room(reply.headers)) is not None:
             self.tell(room)
         if not 200 <= reply.status < 300:
-            raise explain_seed(explain_reply(reply, self.where, self.model, self._scrub), body)
+            raise explain_seed(self.explain(reply), body)
         if self._scrub.finds(reply.body):
             raise explain_leak(self.where)
+        return self.read(reply, kind)
+
+    def read(self, reply: Reply, kind: type[T]) -> T:
+        """Read a reply as `kind`; one of a batch comes as a part of a file.
+
+        Raises:
+            ModelError: it is no answer of that kind.
+        """
         answer = self._read(reply, kind)
         if isinstance(answer, ModelError):
             raise answer
@@ -66,13 +74,18 @@ class Caller:
             self.note(remark)
         return answer
 
+    def explain(self, reply: Reply) -> ModelError:
+        """Return the error of a reply that reports one."""
+        return explain_reply(reply, self.where, self.model, self._scrub)
+
     async def aclose(self) -> None:
         """Close the connections."""
         if not self._closed:
             self._closed = True
             await self._wire.aclose()
 
-    def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
+    def whole(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return a body with the model's name and the settings' further fields."""
         whole = {"model": self.model, **body}
         for name, value in self._extra.items():
             if value is None:

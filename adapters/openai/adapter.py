@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -28,15 +28,17 @@ from ...core.contracts.records import (
     Message,
     Request,
 )
+from ..endpoint.batches import Courier
 from ..endpoint.call import Caller
 from ..endpoint.errors import FilteredError
 from ..endpoint.images import ImageUrls, keep_image
 from ..endpoint.scrub import Scrubber
-from ..endpoint.wire import Endpoint, require_packages
+from ..endpoint.wire import Endpoint, Reply, require_packages
+from .batches import OpenAIBatches
 from .chat import ChatBodies, read_generation
 from .classify import Classifier
 from .likelihood import Scorer
-from .options import OpenAIOptions, check_options, ensure_no_key, find_address, find_key, make_identity
+from .options import OPENAI_URL, OpenAIOptions, check_options, ensure_no_key, find_address, find_key, make_identity
 from .replies import ChatReply, EmbeddingReply, ImageReply, usage_of
 from .sdk import Account, make_wire
 
@@ -88,6 +90,10 @@ class OpenAIApi(ModelAdapter):
         way = options.likelihood
         self._scorer = None if way is None else Scorer(self._caller, self._bodies, way, options.alternatives)
         self._classifier = Classifier(self._caller, options, self._bodies, self._scorer)
+        self._courier: Courier | None = None
+        if options.batches or (options.batches is None and address == OPENAI_URL):
+            self._courier = Courier(endpoint, scrub, options.model)
+            self.batch_api = OpenAIBatches(self._courier, self._body, self._read_result)
         self._images = ImageUrls()
         self._worker = Worker("openai-images")
 
@@ -119,10 +125,15 @@ class OpenAIApi(ModelAdapter):
         """Continue messages of text and images; an answer that a content filter stops has the status `filtered`."""
         urls = await self._urls(request.messages)
         try:
-            body = self._bodies.generate(request, urls, self.generation(request) if self.generation is not None else 0)
-            reply = await self._caller.ask("/chat/completions", body, ChatReply)
+            reply = await self._caller.ask("/chat/completions", self._chat_body(request, urls), ChatReply)
         except FilteredError as stopped:
             return Generation(text="", status="filtered", finish_reason=stopped.reason)
+        return self._read_chat(reply, request)
+
+    def _chat_body(self, request: Generate, urls: Callable[[str], str]) -> dict[str, Any]:
+        return self._bodies.generate(request, urls, self.generation(request) if self.generation is not None else 0)
+
+    def _read_chat(self, reply: ChatReply, request: Generate) -> Generation:
         options = self._options
         return read_generation(
             reply,
@@ -132,6 +143,20 @@ class OpenAIApi(ModelAdapter):
             tags=options.think_tags,
             cut="stop" in options.omit,
         )
+
+    async def _body(self, request: Generate) -> dict[str, Any]:
+        """Return the body of a call, for a batch."""
+        return self._caller.whole(self._chat_body(request, await self._urls(request.messages)))
+
+    def _read_result(self, status: int, body: bytes, request: Generate) -> Generation:
+        """Read the reply to a call of a batch."""
+        reply = Reply(status, {"content-type": "application/json"}, body)
+        if 200 <= status < 300:
+            return self._read_chat(self._caller.read(reply, ChatReply), request)
+        failure = self._caller.explain(reply)
+        if isinstance(failure, FilteredError):
+            return Generation(text="", status="filtered", finish_reason=failure.reason)
+        raise failure
 
     async def likelihood(self, request: Likelihood) -> Likelihoods:
         """Score continuations in the way that the settings name.
@@ -193,6 +218,8 @@ class OpenAIApi(ModelAdapter):
     async def aclose(self) -> None:
         """Close the connections; current calls fail."""
         await self._caller.aclose()
+        if self._courier is not None:
+            await self._courier.aclose()
         self._worker.close()
 
     async def _urls(self, messages: tuple[Message, ...]) -> Callable[[str], str]:

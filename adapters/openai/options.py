@@ -66,6 +66,8 @@ class OpenAIOptions(Options, frozen=True, kw_only=True):
     """Time limit of a call in seconds; a call that takes longer fails and is sent again."""
     reply_mib: Positive = 16
     """Maximum size of a reply in MiB, decompressed; eight times as much for an image. A larger one fails."""
+    batches: bool | None = None
+    """Whether the endpoint takes batches (`prejudge run --batch`). None: OpenAI's own address does, others do not."""
     transport: Literal["lean", "sdk"] = "lean"
     """`sdk` sends every call through the package's own stack: slower, for networks where the lean path fails."""
     system_prompt: str | None = None

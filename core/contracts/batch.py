@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from .errors import ModelError, TransientError
+from .errors import ModelError, RateLimitError, TransientError
 from .records import AnyRequest, AnyResponse, Request
 
 BatchState = Literal["running", "ended", "expired", "cancelled", "invalid", "full", "missing"]
@@ -74,6 +74,12 @@ class BatchCancelledError(TransientError):
     code = "batch.cancelled"
 
 
+class BatchFullError(RateLimitError):
+    """Report a provider that takes no more requests until others have ended."""
+
+    code = "batch.full"
+
+
 class BatchApi(Protocol):
     """The batch interface of one model."""
 
@@ -95,6 +101,7 @@ class BatchApi(Protocol):
         """Start a batch of a file, or of lines where `upload` gave no file.
 
         Raises:
+            BatchFullError: it takes it later.
             TransientError: it is not known whether the provider has taken it. `find` will tell.
             ModelError: it has not.
         """

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from .batches import Desk, OpenAIBatches
 from .behaviours import ATTACK, BEHAVIOURS, Behaviour
 from .drops import cached, cut_prompt, ignored, named, over_limit, scored, stop_left
 from .http import Call, Reply
@@ -20,6 +21,8 @@ __all__ = [
     "Behaviour",
     "Call",
     "ChaosServer",
+    "Desk",
+    "OpenAIBatches",
     "Reply",
     "Seen",
     "cached",

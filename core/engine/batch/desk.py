@@ -19,6 +19,7 @@ from ...contracts.batch import (
     BatchApi,
     BatchCancelledError,
     BatchExpiredError,
+    BatchFullError,
     BatchLine,
     BatchStatus,
 )
@@ -108,6 +109,11 @@ class Desk:
             try:
                 kind = _KINDS[row.operation]
                 await self._adopt(row, await self.api.submit(row.mark, row.file, lines, kind))
+                return
+            except BatchFullError as error:
+                self.full_until = time.monotonic() + FULL_SECONDS
+                LOG.info("the provider has no room for batch %d: %s", row.id, error)
+                await self._note(row, tried=None)
                 return
             except TransientError as error:
                 failure: ModelError = error
@@ -227,7 +233,9 @@ class Desk:
         for read in range(READS):
             lines = await patiently(lambda: self.api.results(status), self.policy, "reading the results of a batch")
             results = Results.of(lines)
-            missing = status.answered + status.failed - len(results.lines)
+            # Of a batch that was ended early, providers count what has no line.
+            known = status.answered + (status.failed if status.state == "ended" else 0)
+            missing = known - len(results.lines)
             if missing <= 0 or read == READS - 1:
                 break
             await asyncio.sleep(self.policy.wait([], read))
@@ -247,7 +255,7 @@ class Desk:
         if missing > 0:
             raise HaltedError(
                 f"the results of the batch {row.provider_id} are not whole: {counted(missing, 'line')} of "
-                f"{status.answered + status.failed:,} are missing. What came is stored; resume to read them again, or "
+                f"{known:,} are missing. What came is stored; resume to read them again, or "
                 f"give them up with prejudge cache batches --forget {row.id}.",
                 code="batch.incomplete",
             )
