@@ -137,6 +137,8 @@ def _show(stage: StagePlan) -> None:
     console.print(_spending(stage))
     if stage.canary:
         console.print(f"{stage.canary} further draws come first: they show whether the endpoint samples.")
+    if stage.batch_cost is not None:
+        console.print(f"In batches (prejudge run --batch): ~{stage.batch_cost:,.4f} USD.")
     if stage.attempts > 1:
         most = f"{stage.attempts} requests per trial at most, {stage.attempts * stage.requests:,} in total"
         again = ", ".join(stage.asks_again).capitalize()

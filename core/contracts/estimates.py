@@ -65,6 +65,8 @@ class Caveat(StrEnum):
     """Answers are missing significantly more often in some groups than in others, by a test of its own."""
     SELECTED = "selected"
     """Some answers were asked for because the ones before were, for instance, refused: they were chosen by outcome."""
+    BATCH_DIFFERS = "batch_differs"
+    """A sample of the requests was answered differently by single calls than in the provider's batches."""
     NOT_CORRECTED = "not_corrected"
     """The verdict is not corrected for other tests."""
 

@@ -62,6 +62,8 @@ class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
     basis: str = ""
     """Source of the token estimate."""
     cost: float | None = None
+    batch_cost: float | None = None
+    """What they cost if they are asked in batches; None if the registry has no price for that."""
     """US dollars, from the registry's prices; None if no price is known."""
     notes: tuple[str, ...] = ()
     """Sentences on the material."""
@@ -147,6 +149,7 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
         canary=canary,
         basis=rates.describe(),
         cost=tally.cost if prices.known else None,
+        batch_cost=tally.cost * prices.batch if prices.known and prices.batch is not None else None,
         notes=(*study.notes, *stage.notes()),
     )
 

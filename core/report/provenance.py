@@ -28,6 +28,7 @@ def provenance(scores: Scores, store: Store | None) -> dict[str, Any]:
         "cost": cost_words(manifest),
         "answers by stage": {name: record.counts for name, record in manifest.stages.items()},
         "pace by stage": {name: _pace(record) for name, record in manifest.stages.items()},
+        **({"batches by stage": batches} if (batches := _batches(manifest)) else {}),
         "models by role": manifest.study.roles,
         "options of the probe that were set": manifest.study.options,
         "options of the metrics that were set": manifest.study.metrics,
@@ -132,6 +133,10 @@ def _told(origins: Mapping[str, Origin]) -> dict[str, str]:
         part: f"{origin.distribution} {origin.version} {origin.module} sha256 {origin.sha256}".strip()
         for part, origin in origins.items()
     }
+
+
+def _batches(manifest: Manifest) -> dict[str, Any]:
+    return {name: msgspec.to_builtins(r.batch) for name, r in manifest.stages.items() if r.batch is not None}
 
 
 def _pace(record: StageRecord) -> dict[str, Any]:

@@ -34,6 +34,11 @@ EQUAL = (
     "{alike:,} of {prompts:,} prompts of stage {stage!r} that were asked several times got the same answer each time. "
     "The model may be sure of its answers, or the endpoint may repeat itself ({why})."
 )
+BATCHES = (
+    "Stage {stage!r} was asked in batches, and a sample of {compared} by single calls, too: {texts} equal texts, "
+    "{outcomes} equal outcomes{p}. The batches' answers count."
+)
+NOT_COMPARED = "Stage {stage!r} was asked in batches; whether single calls are answered alike was not checked."
 EQUAL_SHARE, EQUAL_PROMPTS = 0.9, 5
 """Share of prompts with equal answers from which on a reader is told, and the fewest prompts."""
 UNEVEN = (
@@ -54,6 +59,7 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
         *_renewed(scores),
         *_one_draw(scores),
         *_found(scores),
+        *_batched(scores),
         *_equal(scores),
         *_rewritten(scores),
         *scores.manifest.notes,
@@ -93,6 +99,22 @@ def _renewed(scores: Scores) -> list[str]:
         return []
     outcomes = ", ".join(f"{outcome} ({count:,})" for outcome, count in renewed.items())
     return [RENEWED.format(count=counted(sum(renewed.values()), "answer"), outcomes=outcomes)]
+
+
+def _batched(scores: Scores) -> Iterator[str]:
+    """Describe the stages whose batches answer otherwise than single calls, or were not compared."""
+    for name, record in scores.manifest.stages.items():
+        if record.batch is None or not record.batch.answers:
+            continue
+        found = record.batch.sentinel
+        if found is None or not found.compared:
+            yield NOT_COMPARED.format(stage=name)
+        elif found.differs:
+            p = "" if found.p is None else f" (p {p_value(found.p)} for their distributions)"
+            counts = {"texts": found.equal_texts, "outcomes": found.equal_outcomes, "p": p}
+            yield BATCHES.format(stage=name, compared=counted(found.compared, "request"), **counts)
+        for note in record.batch.notes:
+            yield f"{note[:1].upper()}{note[1:]}."
 
 
 def _one_draw(scores: Scores) -> Iterator[str]:

@@ -24,7 +24,7 @@ from .reachable import images_in
 from .reading import RunRow
 from .run_checks import UNREADABLE, TrialCheck, record_fault
 from .store import Store
-from .tables import Blob, Exchange, Model, Part, Renewal, Run, Tally
+from .tables import Batch, BatchItem, Blob, Exchange, Model, Part, Renewal, Run, Tally
 
 NO_DIGEST = "it has no digest: it was added, or its digest removed"
 _RUN = ("id", "name", "study", "state", "manifest", "started", "finished", "head", "unproved")
@@ -95,6 +95,7 @@ class Checks:
             "exchange": self._exchanges,
             "run": self._runs,
             "renewal": self._renewals,
+            "batch": self._batches,
             "tally": self._tallies,
         }
         with snapshot(self._store) as connection, _any_text(connection):
@@ -193,6 +194,27 @@ class Checks:
         for row in _rows(connection, sa.select(table.c.exchange_id, table.c.outcome)):
             self._add("renewal", weigh, *row)
         yield from ()
+
+    def _batches(self, connection: sa.Connection) -> Iterator[Problem]:
+        """Check that what is said to have come in a batch is the answer to that key."""
+        items, exchange, batch = table_of(BatchItem), table_of(Exchange), table_of(Batch)
+        answered = items.c.state.in_(("ok", "refused"))
+        query = (
+            sa.select(items.c.batch_id, items.c.key, exchange.c.key)
+            .join_from(items, exchange, items.c.exchange_id == exchange.c.id, isouter=True)
+            .where(sa.or_(items.c.exchange_id.is_not(None), answered))
+        )
+        for number, key, answer in _rows(connection, query):
+            if key != answer:
+                name = key.hex() if isinstance(key, bytes) else repr(key)
+                told = "an answer of it is to another key"
+                yield Problem(f"batch {number}", told, "batch_item", "key", number, None, name)
+        known = sa.func.count(items.c.key)
+        counts = sa.select(batch.c.id, batch.c["items"], known).join_from(batch, items, isouter=True).group_by(batch.c.id)
+        for number, written, found in _rows(connection, counts):
+            if found > written or not found:
+                problem = f"it has {found:,} requests, and {written:,} were written"
+                yield Problem(f"batch {number}", problem, "batch", "items", number)
 
     def _tallies(self, connection: sa.Connection) -> Iterator[Problem]:
         table = table_of(Tally)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from ..contracts.errors import UsageError
-from .bulk import table_of
+from .batches import OPEN
+from .bulk import insert_many, table_of
 from .content import (
     Picture,
     Places,
@@ -24,7 +25,7 @@ from .intake import Intake
 from .names import run_name
 from .reading import RunRow, damaged, runs_of
 from .store import Store
-from .tables import Blob, Exchange, Model, Renewal
+from .tables import Batch, BatchItem, Blob, Exchange, Model, Renewal
 
 
 class Merged(NamedTuple):
@@ -63,6 +64,7 @@ def merge(store: Store, other: Store) -> Merged:
             if name != run.name:
                 renamed.append((run.name, name))
             _run(source, intake, run, name, numbers)
+        _batches(source, here, numbers)
         return Merged(**intake.added, same=same, renamed=tuple(renamed))
 
 
@@ -115,3 +117,31 @@ def _run(source: sa.Connection, intake: Intake, run: RunRow, name: str, numbers:
     head = intake.end_run(run_id)
     if run.head is not None and head != run.head:
         raise damaged(f"run {run.name}", "its trials are not those that were recorded")
+
+
+def _batches(source: sa.Connection, here: sa.Connection, numbers: Places) -> None:
+    """Copy which batches answers came in. One that is with its provider stays with the store that handed it in."""
+    batch, items, model = table_of(Batch), table_of(BatchItem), table_of(Model)
+    known = set(here.scalars(sa.select(batch.c.mark)))
+    models = {bytes(digest): number for number, digest in here.execute(sa.select(model.c.id, model.c.digest))}
+    query = sa.select(batch, model.c.digest).join_from(batch, model).where(batch.c.state.not_in(OPEN))
+    for row in source.execute(query.order_by(batch.c.id)).mappings().all():
+        if row["mark"] in known:
+            continue
+        fields = {column.name: row[column.name] for column in batch.c if column.name != "id"}
+        fields |= {"model_id": models[bytes(row["digest"])], "worker_id": 0}
+        number = here.execute(sa.insert(batch).values(fields).returning(batch.c.id)).scalar_one()
+        names = [column.name for column in items.c]
+        of_batch = sa.select(items).where(items.c.batch_id == row["id"])
+        rows = [
+            tuple(_moved(name, one[name], int(number), numbers) for name in names)
+            for one in source.execute(of_batch).mappings()
+        ]
+        insert_many(here, items, names, rows)
+
+
+def _moved(name: str, value: Any, batch: int, numbers: Places) -> Any:
+    """Return a value of an item as it is in this store."""
+    if name == "batch_id":
+        return batch
+    return int(numbers[value]) if name == "exchange_id" and value is not None else value

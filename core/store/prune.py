@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 import sqlalchemy as sa
 
 from ..contracts.errors import UsageError
+from .batches import OPEN
 from .bulk import LOOKUP, batched, table_of
 from .content import writing
 from .engine import translated
@@ -18,7 +19,7 @@ from .parts import part_numbers
 from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
 from .reading import RunRow
 from .store import Store
-from .tables import Attempt, Blob, Damage, Exchange, Holder, Model, Part, Renewal, Run, RunTrial
+from .tables import Attempt, Batch, BatchItem, Blob, Damage, Exchange, Holder, Model, Part, Renewal, Run, RunTrial
 
 T = TypeVar("T", int, str)
 
@@ -94,6 +95,7 @@ def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Go
     renewed = renewals.c.exchange_id.in_(sa.select(gone.c.id))
     tally(connection, "renewal", weights_of(connection, "renewal", renewed), -1)
     connection.execute(sa.delete(renewals).where(renewed))
+    _remove_batches(connection, run, gone)
     images = _images(connection, goes, stays)
     parts = _parts(connection, goes, stays)
     size = connection.scalar(
@@ -115,10 +117,19 @@ def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Go
     return Going(tried, failed, answered, len(images), len(parts), int(size))
 
 
+def _remove_batches(connection: sa.Connection, run: RunRow, gone: sa.Table) -> None:
+    """Remove what is known of batches about answers that go, and batches of which nothing is left."""
+    batch, items = table_of(Batch), table_of(BatchItem)
+    of_run = items.c.batch_id.in_(sa.select(batch.c.id).where(batch.c.run == run.name))
+    unanswered = sa.and_(of_run, items.c.exchange_id.is_(None))
+    connection.execute(sa.delete(items).where(sa.or_(items.c.exchange_id.in_(sa.select(gone.c.id)), unanswered)))
+    connection.execute(sa.delete(batch).where(batch.c.id.not_in(sa.select(items.c.batch_id))))
+
+
 def _remove_models(connection: sa.Connection, numbers: Sequence[int]) -> None:
     """Remove models without any remaining answer."""
     model, exchange = table_of(Model), table_of(Exchange)
-    still = sa.select(exchange.c.model_id).distinct()
+    still = sa.union(sa.select(exchange.c.model_id), sa.select(table_of(Batch).c.model_id))
     gone = sa.and_(model.c.id.in_(numbers), model.c.id.not_in(still))
     tally(connection, "model", weights_of(connection, "model", gone), -1)
     connection.execute(sa.delete(model).where(gone))
@@ -142,6 +153,14 @@ def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOption
     table = table_of(Run)
     if connection.scalar(sa.select(table.c.id).where(table.c.id == run.id)) is None:
         raise UsageError(f"run {run.name} was already removed.", code="run.gone")
+    batch = table_of(Batch)
+    of_run = sa.select(batch.c.id).where(batch.c.run == run.name, batch.c.state.in_(OPEN)).limit(1)
+    if (number := connection.scalar(of_run)) is not None:
+        raise UsageError(
+            f"the batch {number} of run {run.name} is with its provider. Collect it with prejudge resume {run.name}, "
+            f"or give it up with prejudge cache batches --forget {number}.",
+            code="batch.open",
+        )
     alive = held(connection)
     running = [*alive, *connection.scalars(sa.select(table.c.name).where(table.c.state == "running").limit(1))]
     if alive or (running and not options.killed):

@@ -1,0 +1,105 @@
+"""Batches in the store: what prune, merge and verify do with them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from fakes import FakeModel
+from provider import Provider
+
+from prejudge.core.contracts.errors import PendingError, UsageError
+from prejudge.core.engine.batch.options import BatchOptions
+from prejudge.core.engine.retry import RetryPolicy
+from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.store import Store, get_run
+from prejudge.core.store.batches import Batches
+from prejudge.core.store.bundle import export_run
+from prejudge.core.store.checks import Checks
+from prejudge.core.store.merge import merge
+from prejudge.core.store.prune import PruneOptions, prune
+from prejudge.core.store.unbundle import Bundle, import_bundle
+
+EVERY_STORE = True
+
+
+@pytest.fixture(autouse=True)
+def provider(monkeypatch):
+    monkeypatch.setattr(RetryPolicy, "wait", lambda *_: 0.0)
+    made = Provider()
+    monkeypatch.setattr(FakeModel, "batch_api", made, raising=False)
+    return made
+
+
+@pytest.fixture
+def run(catalogue, store):
+    def run(n=6, name=None, wait=True):
+        study = catalogue.study("count", {"subject": "fake"}, {"n": n})
+        batch = BatchOptions(poll_seconds=0.001, sentinel=0, wait=wait)
+        return asyncio.run(execute(catalogue, study, store, RunOptions(name=name, batch=batch)))
+
+    return run
+
+
+def rows(store, table):
+    with store.engine.connect() as connection:
+        return connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
+
+
+def test_removed_run_takes_its_batches_along(run, store, provider):
+    provider.items = lambda name, request, tried: "wrong" if tried == 0 and "5" in str(request) else None
+    first, second = run(n=6), run(n=9)
+    prune(store, get_run(store, second), PruneOptions())
+    assert (rows(store, "exchange"), rows(store, "batch")) == (5, 1)
+    assert list(Checks(store).problems()) == []
+    prune(store, get_run(store, first), PruneOptions())
+    assert [rows(store, table) for table in ("exchange", "batch", "batch_item", "model")] == [0, 0, 0, 0]
+    assert list(Checks(store).problems()) == []
+
+
+def test_run_whose_batch_is_open_is_not_removed(run, store):
+    with pytest.raises(PendingError):
+        run(name="mine", wait=False)
+    with pytest.raises(UsageError) as raised:
+        prune(store, get_run(store, "mine"), PruneOptions(killed=True))
+    assert raised.value.code == "batch.open"
+
+
+def test_merged_store_knows_the_batches_of_its_answers(run, store, tmp_path):
+    run(n=6)
+    with pytest.raises(PendingError):
+        run(n=9, name="open", wait=False)
+    (mine, _) = Batches(store).all()
+    with Store(tmp_path / "other.db") as other:
+        for _ in range(2):
+            merge(other, store)
+        (row,) = Batches(other).all()
+        assert (row.mark, row.state, Batches(other).counts(row.id)) == (mine.mark, "collected", {"ok": 6})
+        key = next(iter(Batches(store).keys(mine.id)))
+        assert [(found.mark, state) for found, state in Batches(other).of_exchange(key)] == [(mine.mark, "ok")]
+        assert list(Checks(other).problems()) == []
+
+
+def test_bundle_has_the_batches_of_its_manifest(run, store, tmp_path):
+    name = run(n=6)
+    export_run(store, get_run(store, name), tmp_path / "run.zip")
+    with Store(tmp_path / "other.db") as other, Bundle(tmp_path / "run.zip") as bundle:
+        import_bundle(other, bundle)
+        assert '"batches":{"batch-0":"ended"}' in get_run(other, name).manifest and not Batches(other).all()
+        assert list(Checks(other).problems()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ("UPDATE batch_item SET exchange_id = (SELECT max(exchange_id) FROM batch_item)", "key"),
+        ("DELETE FROM batch_item", "items"),
+        ("UPDATE batch SET items = 2", "items"),
+    ],
+)
+def test_changed_rows_are_found(run, store, change, field):
+    run(n=6)
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql(change)
+    problems = list(Checks(store).problems())
+    assert problems and {problem.field for problem in problems} == {field}
