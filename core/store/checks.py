@@ -210,7 +210,8 @@ class Checks:
                 told = "an answer of it is to another key"
                 yield Problem(f"batch {number}", told, "batch_item", "key", number, None, name)
         known = sa.func.count(items.c.key)
-        counts = sa.select(batch.c.id, batch.c["items"], known).join_from(batch, items, isouter=True).group_by(batch.c.id)
+        counts = sa.select(batch.c.id, batch.c["items"], known).join_from(batch, items, isouter=True)
+        counts = counts.group_by(batch.c.id)
         for number, written, found in _rows(connection, counts):
             if found > written or not found:
                 problem = f"it has {found:,} requests, and {written:,} were written"
