@@ -13,7 +13,7 @@ PAGES := .build/pages/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check fmt wheel release-check schema lock licences docs chaos certificates bench bench-scale bench-encoder calibrate clean
+.PHONY: demo quick test check fmt wheel release-check schema lock licences docs chaos certificates bench bench-scale bench-encoder bench-gpu calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -89,6 +89,10 @@ bench-scale: $(VENV)/.dev
 
 bench-encoder: $(VENV)/.dev
 	$(BIN)/python benchmarks/encoder.py
+
+# On a machine with a GPU: lm-eval and vLLM are measured, too, where they are installed.
+bench-gpu: $(VENV)/.dev
+	$(BIN)/python benchmarks/gpu.py
 
 # Slow: some minutes on two quiet cores, and eight of one core for the tables about leans (`calibrate.py --leans`).
 calibrate: $(VENV)/.dev

@@ -56,7 +56,7 @@ class HFOptions(Options, frozen=True, kw_only=True):
     token_budget: Positive | None = None
     """Maximum tokens per forward pass: limits memory, changes no answer. None takes the device's default."""
     batch_items: Positive = 256
-    """Maximum number of requests per call; changes no answer."""
+    """Maximum number of requests per call; changes no answer. On CUDA it grows with the passes."""
     trust_remote_code: bool = False
     """Allow Python code that comes with the model to run."""
     allow_pickle: bool = False
@@ -157,7 +157,9 @@ class HFAdapter(ThreadedAdapter, Generic[E]):
             with float32_products(choose_device(self._options.device), tf32=self._options.tf32):
                 return call(asked, stop)
 
-        return await super()._run(run, requests)
+        answers = await super()._run(run, requests)
+        self.limits = Limits(concurrency=1, batch_items=self._options.batch_items * self._growth())
+        return answers
 
     def _ready(self) -> E:
         """Return the engine, loading it at the first call. Runs in the thread."""
@@ -168,6 +170,10 @@ class HFAdapter(ThreadedAdapter, Generic[E]):
                 torch.set_num_threads(self._options.threads)
             self._engine = self._load()
         return self._engine
+
+    def _growth(self) -> int:
+        """Return how many times its first size a pass has, so that calls are large enough to fill it."""
+        return 1
 
     def _load(self) -> E:
         """Load the weights. Runs in the thread."""

@@ -114,25 +114,27 @@ def noise_key(request: Generate, ids: Sequence[int], images: Sequence[str] = ())
     return int.from_bytes(hashlib.sha256(said.encode()).digest()[:8], "big")
 
 
-def pick(logits: Any, choices: Sequence[Choice], step: int) -> Any:
-    """Return one token per row of `logits` [row, vocabulary] in float32."""
+def pick(logits: Any, choices: Sequence[Choice], steps: int | Sequence[int]) -> Any:
+    """Return one token per row of `logits` [row, vocabulary] in float32; `steps` numbers it in its answer, by row."""
     import torch
 
     best = logits.argmax(-1)
     drawn = [row for row, choice in enumerate(choices) if choice.temperature > 0]
     if drawn:
         rows = torch.tensor(drawn, device=logits.device)
-        best[rows] = _draw(logits[rows], [choices[row] for row in drawn], step)
+        numbers = [steps if isinstance(steps, int) else steps[row] for row in drawn]
+        best[rows] = _draw(logits[rows], [choices[row] for row in drawn], numbers)
     return best
 
 
-def noise(keys: Sequence[int], step: int, size: int, device: str) -> Any:
-    """Return standard Gumbel noise, [key, token] in float64."""
+def noise(keys: Sequence[int], steps: Sequence[int], size: int, device: str) -> Any:
+    """Return standard Gumbel noise for a step of each key, [key, token] in float64."""
     import torch
 
     # MPS has no float64.
     place = "cpu" if device.startswith("mps") else device
-    state = torch.tensor([_signed(_mix((key + step * _GOLDEN) & _MASK)) for key in keys], device=place)[:, None]
+    states = [_signed(_mix((key + step * _GOLDEN) & _MASK)) for key, step in zip(keys, steps, strict=True)]
+    state = torch.tensor(states, device=place)[:, None]
     hashed = state + torch.arange(1, size + 1, device=place) * _signed(_GOLDEN)
     hashed = (hashed ^ _shift(hashed, 30)) * _signed(_FIRST)
     hashed = (hashed ^ _shift(hashed, 27)) * _signed(_SECOND)
@@ -140,13 +142,13 @@ def noise(keys: Sequence[int], step: int, size: int, device: str) -> Any:
     return uniform.log_().neg_().log_().neg_()
 
 
-def _draw(logits: Any, choices: Sequence[Choice], step: int) -> Any:
+def _draw(logits: Any, choices: Sequence[Choice], steps: Sequence[int]) -> Any:
     import torch
 
     device = logits.device
     temperature = torch.tensor([choice.temperature for choice in choices], device=device)
     scaled = _filter(logits / temperature[:, None], choices)
-    gumbel = noise([choice.key for choice in choices], step, logits.shape[-1], str(device))
+    gumbel = noise([choice.key for choice in choices], steps, logits.shape[-1], str(device))
     return (scaled.to(gumbel.device).double() + gumbel).argmax(-1).to(device)
 
 

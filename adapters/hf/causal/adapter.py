@@ -203,6 +203,9 @@ class HFCausal(HFAdapter[_Engine]):
     def _not_finite(self) -> PermanentError:
         return not_finite("log-probabilities that are", self.identity.model, self._loading.dtype)
 
+    def _growth(self) -> int:
+        return 1 if self._engine is None else max(self._engine.scorer.budget.growth, self._engine.decoder.budget.growth)
+
     def _load(self) -> _Engine:
         options = self._options
         loaded = load_causal(self._source, self._loading)

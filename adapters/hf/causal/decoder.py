@@ -1,6 +1,9 @@
 """Continue prompts token by token: in batches padded in front, each distinct prompt run once.
 
-An answer never depends on its batch: the noise depends on the request alone, and padding is masked.
+An answer that is finished leaves its place to the next prompt, where the model's cache allows it. Transformers has
+continuous batching of its own (5.23, `generate_batch`), which is not used: it draws with one generator for whatever is
+in the batch, gives no alternatives, and knows no stop texts. An answer here never depends on its batch: the noise
+depends on the request alone, and padding is masked.
 """
 
 from __future__ import annotations
@@ -10,11 +13,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from ...shared.budget import Budget
 from ...shared.sampling import Choice, pick
-from ...shared.torch import Stopped, attempt
-from .model import FAILURES, Head, take_rows
+from ...shared.torch import Stopped
+from .model import FAILURES, Head
+from .rows import State, join
 
 Tops = list[tuple[int, float]]
+REFILL = 4
+"""Places are taken anew when one part in so many is free."""
 
 
 class Task(NamedTuple):
@@ -45,14 +52,26 @@ class Written:
         """Whether the model gave logits that are not numbers."""
 
 
+class _Pool:
+    """The answers that are being written at a time."""
+
+    def __init__(self) -> None:
+        self.done: dict[int, Written] = {}
+        self.flying: list[int] = []
+        """Numbers of the tasks whose rows are in memory."""
+        self.most = 0
+        """The most tokens that had room in memory at a time."""
+
+
 class Decoder:
     """A causal language model that continues prompts."""
 
     def __init__(self, head: Head, ends: frozenset[int], budget: int | None = None, *, caches: bool = True) -> None:
         self._head, self._ends, self._caches = head, ends, caches
-        self._budget = budget or head.budget
+        self.budget = Budget(head.device, head.budget, budget)
         self._pads = True
         self._pads = self._padding_is_exact()
+        self.refills = caches and self._pads and self._joining_is_exact()
 
     def write(self, tasks: Sequence[Task], stop: threading.Event | None = None) -> list[Written | None]:
         """Continue all; None stands for a task that did not fit into memory alone.
@@ -67,51 +86,73 @@ class Decoder:
         found: dict[int, Written | None] = {}
         with torch.inference_mode():
             while left:
-                taken = self._next_chunk([tasks[number] for number in left])
-                chunk = [tasks[number] for number in left[:taken]]
-                written = attempt(partial(self._write_chunk, chunk, stop), self._head.device)
-                if written is None and taken > 1:
-                    self._budget = max(1, self._width(tasks[left[taken - 1]]) * taken // 2)
-                    continue
-                answers: Sequence[Written | None] = written or [None]
-                found.update(zip(left[:taken], answers, strict=True))
-                left = left[taken:]
+                pool = _Pool()
+                run = partial(self._write_all, tasks, left, pool, stop)
+                made = self.budget.attempt(run, partial(self._lesson, tasks, pool))
+                # What was finished before memory ran out is kept; the others begin anew.
+                found.update(pool.done)
+                if made is None and len(pool.flying) == 1:
+                    found[pool.flying[0]] = None
+                left = [number for number in left if number not in found]
         return [found[number] for number in range(len(tasks))]
 
-    def _next_chunk(self, tasks: Sequence[Task]) -> int:
-        """Return how many of the tasks, the shortest first, are written together."""
-        taken = 1
-        while taken < len(tasks):
-            if self._width(tasks[taken]) * (taken + 1) > self._budget:
-                break
-            if not self._pads and len(tasks[taken].ids) != len(tasks[0].ids):
-                break
-            taken += 1
-        return taken
-
-    def _width(self, task: Task) -> int:
-        return len(task.ids) + task.most
-
-    def _write_chunk(self, tasks: Sequence[Task], stop: threading.Event) -> list[Written]:
+    def _write_all(self, tasks: Sequence[Task], left: Sequence[int], pool: _Pool, stop: threading.Event) -> bool:
+        """Write all, as many at a time as fit: others take the places of those that are finished."""
         import torch
 
-        written = [Written(task) for task in tasks]
-        logits, state = self._begin([task.ids for task in tasks])
-        open_rows, step = list(written), 0
+        queue, rows = list(left), list[Written]()
+        logits: Any = None
+        state: Any = None
+        freed = True
         while True:
             if stop.is_set():
                 raise Stopped
-            tokens = pick(logits, [row.task.choice for row in open_rows], step)
-            self._note(open_rows, tokens.tolist(), logits)
-            rows = [row for row, answer in enumerate(open_rows) if not answer.reason]
+            if freed and (taken := self._next(tasks, queue, pool.flying)):
+                new, queue = queue[:taken], queue[taken:]
+                pool.flying = [*pool.flying, *new]
+                pool.most = max(pool.most, self._size([tasks[number] for number in pool.flying]))
+                fresh, joining = self._begin([tasks[number].ids for number in new])
+                logits = torch.cat([logits, fresh]) if rows else fresh
+                state = join(state, joining) if rows else joining
+                rows += [Written(tasks[number]) for number in new]
             if not rows:
-                return written
-            if len(rows) < len(open_rows):
-                chosen = torch.tensor(rows, device=self._head.device)
-                open_rows, tokens, state = [open_rows[row] for row in rows], tokens[chosen], state.take(chosen)
-            logits, state, step = *self._advance(state, tokens), step + 1
+                return True
+            tokens = pick(logits, [row.task.choice for row in rows], [len(row.ids) for row in rows])
+            self._note(rows, tokens.tolist(), logits)
+            pool.done.update((number, row) for number, row in zip(pool.flying, rows, strict=True) if row.reason)
+            live = [place for place, row in enumerate(rows) if not row.reason]
+            if freed := len(live) < len(rows):
+                rows, pool.flying = [rows[place] for place in live], [pool.flying[place] for place in live]
+                if not rows:
+                    continue
+                chosen = torch.tensor(live, device=self._head.device)
+                tokens, state = tokens[chosen], state.take(chosen)
+            logits, state = self._advance(state, tokens)
 
-    def _begin(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Any, _State]:
+    def _next(self, tasks: Sequence[Task], queue: Sequence[int], flying: Sequence[int]) -> int:
+        """Return how many of the queue, the shortest first, are begun now, beside those in flight."""
+        if flying and not self.refills:
+            return 0
+        taken, group = 0, [tasks[number] for number in flying]
+        while taken < len(queue):
+            group.append(tasks[queue[taken]])
+            alike = self._pads or len(group[-1].ids) == len(group[0].ids)
+            if len(group) > 1 and (self._size(group) > self.budget.tokens or not alike):
+                break
+            taken += 1
+        # To join costs a copy of all keys and values.
+        return taken if taken >= min(len(queue), max(1, len(flying) // REFILL)) else 0
+
+    def _size(self, group: Sequence[Task]) -> int:
+        return len(group) * max((len(task.ids) + task.most for task in group), default=0)
+
+    def _lesson(self, tasks: Sequence[Task], pool: _Pool) -> int:
+        """Return the size of what did not fit, 0 where that was one row, or of what fitted."""
+        if not pool.flying:
+            return pool.most
+        return self._size([tasks[number] for number in pool.flying]) if len(pool.flying) > 1 else 0
+
+    def _begin(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Any, State]:
         """Run each distinct prompt once, and return the logits after it and the state, one row per prompt."""
         import torch
 
@@ -125,9 +166,9 @@ class Decoder:
         logits, past = self._head.run(ids, wanted, keep=self._caches, padding=_padding(mask, width))
         where = {prompt: row for row, prompt in enumerate(distinct)}
         rows = torch.tensor([where[prompt] for prompt in prompts], device=device)
-        return logits[rows], _State(ids, mask, past).take(rows)
+        return logits[rows], State(ids, mask, past).take(rows)
 
-    def _advance(self, state: _State, tokens: Any) -> tuple[Any, _State]:
+    def _advance(self, state: State, tokens: Any) -> tuple[Any, State]:
         """Run one more token per row."""
         import torch
 
@@ -137,7 +178,7 @@ class Decoder:
         wanted = torch.arange(new.shape[1] - 1, new.numel(), new.shape[1], device=new.device)
         padding = _padding(mask, new.shape[1])
         logits, past = self._head.run(new, wanted, state.past, keep=self._caches, padding=padding)
-        return logits, _State(ids, mask, past)
+        return logits, State(ids, mask, past)
 
     def _note(self, rows: Sequence[Written], tokens: Sequence[int], logits: Any) -> None:
         """Append the chosen tokens, and check which answers are finished."""
@@ -164,6 +205,22 @@ class Decoder:
         except FAILURES:
             return False
 
+    def _joining_is_exact(self) -> bool:
+        """Test whether rows that join others have the logits they have alone."""
+        import torch
+
+        long, short = (tuple(row) for row in self._head.trial(2, 9).tolist())
+        token = torch.tensor([3], device=self._head.device)
+        try:
+            with torch.inference_mode():
+                _, state = self._begin([short[:4]])
+                _, state = self._advance(state, token)
+                joined, _ = self._advance(join(state, self._begin([long])[1]), token.repeat(2))
+                alone = [self._advance(self._begin([ids])[1], token)[0] for ids in ((*short[:4], 3), long)]
+                return self._head.same(joined, torch.cat(alone))
+        except FAILURES:
+            return False
+
     def _two(self, *prompts: tuple[int, ...]) -> Any:
         """Return the logits of two steps, [step, prompt, vocabulary]."""
         import torch
@@ -171,19 +228,6 @@ class Decoder:
         logits, state = self._begin(prompts)
         after, _ = self._advance(state, logits.new_full((len(prompts),), 3, dtype=torch.int64))
         return torch.stack([logits, after])
-
-
-class _State(NamedTuple):
-    """The state from which the next token is computed."""
-
-    ids: Any
-    mask: Any
-    past: Any
-
-    def take(self, rows: Any) -> _State:
-        """Return some of the rows, each as often as named."""
-        mask = None if self.mask is None else self.mask[rows]
-        return _State(self.ids[rows], mask, take_rows(self.past, rows))
 
 
 def _padding(mask: Any, width: int) -> tuple[Any, Any] | None:

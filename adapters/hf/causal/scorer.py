@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...shared.torch import Stopped, attempt
+from ...shared.budget import Budget
+from ...shared.torch import Stopped
 from ..text import Row
 from .model import FAILURES, Head, take_rows
 from .tree import LEAST_SHARED, Node, join_leaves, share_beginnings
@@ -35,7 +36,7 @@ class CausalScorer:
     """A causal language model that scores continuations."""
 
     def __init__(self, head: Head, budget: int | None = None) -> None:
-        self._head, self._budget = head, budget or head.budget
+        self._head, self.budget, self._largest = head, Budget(head.device, head.budget, budget), 0
         self._stop = threading.Event()
         self._found: list[tuple[list[int], Any]] = []
         self.shares = True
@@ -77,21 +78,21 @@ class CausalScorer:
         while nodes:
             chunk = next(self._chunks([(node, 0) for node in nodes], 0))
             taken = [node for node, _ in chunk]
-            if self._try_pass(chunk):
+            divisible = self.budget.tokens > max(map(_longest, taken))
+            if self._try_pass(chunk, lone=not divisible):
                 nodes = _without(nodes, taken)
-            elif self._budget > max(map(_longest, taken)):
-                self._budget //= 2
-            else:
+            elif not divisible:
                 for prompt in _prompts(taken):
-                    self._try_pass([(prompt, 0)])
+                    self._try_pass([(prompt, 0)], lone=True)
                 nodes = _without(nodes, taken)
 
-    def _try_pass(self, chunk: list[tuple[Node, int]]) -> bool:
+    def _try_pass(self, chunk: list[tuple[Node, int]], *, lone: bool) -> bool:
         def run() -> bool:
             self._pass(chunk, None, 0)
             return True
 
-        return attempt(run, self._head.device) is not None
+        self._largest = 1
+        return self.budget.attempt(run, lambda: 0 if lone else min(self._largest, self.budget.tokens)) is not None
 
     def _chunks(self, nodes: list[tuple[Node, int]], base: int) -> Iterator[list[tuple[Node, int]]]:
         """Divide the nodes of one level into passes of similar length with bounded tokens and logits."""
@@ -102,10 +103,10 @@ class CausalScorer:
             least = (
                 longest - max(2, longest - base) // 2 if not nodes[start][0].children else longest - longest // SLACK
             )
-            most, logits, end = max(1, self._budget // max(1, longest)), 0, start
+            most, logits, end = max(1, self.budget.tokens // max(1, longest)), 0, start
             while end < len(nodes) and end - start < most and nodes[end][0].length >= least:
                 logits += _logits(nodes[end][0]) * self._head.vocabulary
-                if logits > self._head.most_logits and end > start:
+                if logits > self._head.most_logits * self.budget.growth and end > start:
                     break
                 end += 1
             yield nodes[start:end]
@@ -120,6 +121,7 @@ class CausalScorer:
         nodes = [node for node, _ in chunk]
         inner = bool(nodes[0].children)
         end = (min if inner else max)(node.length for node in nodes)
+        self._largest = max(self._largest, len(nodes) * end)
         past = take_rows(past, torch.tensor([row for _, row in chunk], device=self._head.device))
         if end > base:
             past = self._forward(nodes, past, base, end)

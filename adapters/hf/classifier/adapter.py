@@ -109,6 +109,9 @@ class HFClassifier(HFAdapter[_Engine]):
             usage=Usage(input_tokens=len(text.ids)),
         )
 
+    def _growth(self) -> int:
+        return 1 if self._engine is None else self._engine.scorer.passes.budget.growth
+
     def _load(self) -> _Engine:
         options = self._options
         classifier = load_classifier(self._source, self._loading)

@@ -13,7 +13,8 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from ...shared.torch import BUDGET, BUDGET_CPU, Stopped, attempt
+from ...shared.budget import Budget
+from ...shared.torch import BUDGET, BUDGET_CPU, Stopped
 
 Row = npt.NDArray[np.float64]
 Forward = Callable[[Sequence[int]], npt.NDArray[np.float64]]
@@ -23,11 +24,11 @@ Key = tuple[int, ...]
 
 
 class Passes:
-    """Cuts rows into passes that hold at most `budget` tokens, and fewer after memory has run out."""
+    """Cuts rows into passes of bounded size."""
 
     def __init__(self, device: str, budget: int | None = None, max_rows: int | None = None) -> None:
-        self._device, self._max_rows = device, max_rows
-        self._budget = budget or (BUDGET_CPU if device == "cpu" else BUDGET)
+        self._max_rows = max_rows
+        self.budget = Budget(device, BUDGET_CPU if device == "cpu" else BUDGET, budget)
 
     def run(self, keys: Sequence[Key], forward: Forward, stop: threading.Event | None = None) -> list[Row | None]:
         """Return the values of every row, in order; None for a row that alone did not fit into memory.
@@ -49,13 +50,13 @@ class Passes:
         while start < len(rows):
             if stop.is_set():
                 raise Stopped
-            most = max(1, self._budget // length)
+            most = max(1, self.budget.tokens // length)
             part = rows[start : start + min(most, self._max_rows or most)]
-            values = attempt(partial(forward, part), self._device)
+            size = len(part) * length if len(part) > 1 else 0
+            values = self.budget.attempt(partial(forward, part), partial(int, size))
             if values is not None:
                 for row, value in zip(part, values, strict=True):
                     found[row] = value
             elif len(part) > 1:
-                self._budget = max(1, len(part) * length // 2)
                 continue
             start += len(part)

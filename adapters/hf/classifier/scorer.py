@@ -75,7 +75,7 @@ class ClassifierScorer:
         self._end = getattr(config, "eos_token_id", None)
         # Models that read the last token refuse to look for it in several rows without a padding token.
         lone = getattr(config, "pad_token_id", None) is None
-        self._passes = Passes(self._device, budget, max_rows=1 if lone else None)
+        self.passes = Passes(self._device, budget, max_rows=1 if lone else None)
 
     def score(self, texts: Sequence[Encoded], stop: threading.Event | None = None) -> list[Row | None]:
         """Return per text one probability per label; None for a text that did not fit into memory.
@@ -83,7 +83,7 @@ class ClassifierScorer:
         Raises:
             Stopped: `stop` was set between two passes.
         """
-        return self._passes.run([self._key(text) for text in texts], lambda rows: self._forward(texts, rows), stop)
+        return self.passes.run([self._key(text) for text in texts], lambda rows: self._forward(texts, rows), stop)
 
     def _key(self, text: Encoded) -> Key:
         # BART and its kin read the last end token, and refuse rows that differ in how many they have.

@@ -131,6 +131,9 @@ class HFEncoder(HFAdapter[_Engine]):
         used = min(length or 0, encoder.max_tokens or length or 0)
         return Embedding(vector=tuple(vector.tolist()), usage=Usage(input_tokens=used))
 
+    def _growth(self) -> int:
+        return 1 if self._engine is None else self._engine.scorer.passes.budget.growth
+
     def _load(self) -> _Engine:
         options = self._options
         encoder = load_encoder(self._source, self._loading, options.prompt_name)

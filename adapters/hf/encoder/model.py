@@ -79,7 +79,7 @@ class EncoderScorer:
 
     def __init__(self, encoder: Encoder, budget: int | None = None) -> None:
         self._encoder = encoder
-        self._passes = Passes(encoder.device, budget)
+        self.passes = Passes(encoder.device, budget)
 
     def embed(
         self, texts: Sequence[str], lengths: Sequence[int] | None, stop: threading.Event | None = None
@@ -97,7 +97,7 @@ class EncoderScorer:
             if lengths is None
             else [(length if most is None else min(length, most),) for length in lengths]
         )
-        return self._passes.run(keys, lambda rows: self._forward([texts[row] for row in rows]), stop)
+        return self.passes.run(keys, lambda rows: self._forward([texts[row] for row in rows]), stop)
 
     def _forward(self, texts: list[str]) -> npt.NDArray[np.float64]:
         found = self._encoder.model.encode(

@@ -152,6 +152,9 @@ class HFMasked(HFAdapter[_Engine]):
             usage=Usage(input_tokens=len(sentence.ids)),
         )
 
+    def _growth(self) -> int:
+        return 1 if self._engine is None else self._engine.scorer.budget.growth
+
     def _load(self) -> _Engine:
         loaded = load_masked(self._source, self._loading)
         tokenizer, budget = loaded.tokenizer, self._options.token_budget

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...shared.torch import BUDGET, BUDGET_CPU, Stopped, agree, attempt
+from ...shared.budget import Budget
+from ...shared.torch import BUDGET, BUDGET_CPU, Stopped, agree
 from .pll import Sentence
 
 Values = npt.NDArray[np.float64]
@@ -51,7 +52,7 @@ class MaskedScorer:
         self._pad_id = mask_id if pad_id is None else pad_id
         self._device = str(model.device)
         slow = self._device == "cpu"
-        self._budget = budget or (BUDGET_CPU if slow else BUDGET)
+        self.budget = Budget(self._device, BUDGET_CPU if slow else BUDGET, budget)
         self._most_logits = MAX_LOGITS_CPU if slow else MAX_LOGITS
         self._position: Any = None
         self._gathers = self._install_cuts()
@@ -107,11 +108,12 @@ class MaskedScorer:
             if stop.is_set():
                 raise Stopped
             size = self._pass_size(rows.lengths, start)
-            scores = attempt(partial(self._run_pass, rows, slice(start, start + size)), self._device)
+            tokens = size * int(rows.lengths[start]) if size > 1 else 0
+            run = partial(self._run_pass, rows, slice(start, start + size))
+            scores = self.budget.attempt(run, partial(int, tokens))
             if scores is not None:
                 found[start : start + size] = scores
             elif size > 1:
-                self._budget = max(1, size * int(rows.lengths[start]) // 2)
                 continue
             else:
                 lost[start] = True
@@ -121,7 +123,7 @@ class MaskedScorer:
     def _pass_size(self, lengths: npt.NDArray[np.int64], start: int) -> int:
         longest = int(lengths[start])
         logits = int(self._model.config.vocab_size) * (1 if self._gathers else longest)
-        most = max(1, min(self._budget // longest, self._most_logits // logits))
+        most = max(1, min(self.budget.tokens // longest, self._most_logits * self.budget.growth // logits))
         alike = int(np.searchsorted(-lengths, -longest * (1 - SLACK), side="right")) - start
         return min(most, alike)
 

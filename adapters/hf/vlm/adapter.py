@@ -39,7 +39,7 @@ class HFVLMOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-vlm`. The token budget counts questions, without their image."""
 
     batch_items: Positive = 512
-    """Maximum number of requests per call; those about one image share it."""
+    """Maximum number of requests per call; those about one image share it. On CUDA it grows with the passes."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens added to the limit of every answer, for a model that reasons before it answers."""
     think_tags: Tags | None = None
@@ -156,6 +156,9 @@ class HFVLM(HFAdapter[_Model]):
             return not_finite("log-probabilities that are", self.identity.model, self._loading.dtype)
         usage = Usage(input_tokens=sum(row.usage.input_tokens for row in rows))
         return Likelihoods(scores=tuple(rows), overlap=overlap, usage=usage)
+
+    def _growth(self) -> int:
+        return 1 if self._engine is None else self._engine.engine.budget.growth
 
     def _load(self) -> _Model:
         options = self._options

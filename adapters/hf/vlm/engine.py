@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from ...shared.budget import Budget
 from ...shared.sampling import pick
 from ...shared.torch import Stopped, attempt
 from ..base import too_large
@@ -37,7 +38,7 @@ class Engine:
     def __init__(self, loaded: Loaded, shares: bool, budget: int | None = None) -> None:
         self._loaded, self.shares = loaded, shares
         slow = loaded.device == "cpu"
-        self._budget = budget or (BUDGET_CPU if slow else BUDGET)
+        self.budget = Budget(loaded.device, BUDGET_CPU if slow else BUDGET, budget)
         self._most_logits = MAX_LOGITS_CPU if slow else MAX_LOGITS
         self._stems = Stems(loaded)
 
@@ -135,23 +136,21 @@ class Engine:
         while start < len(rows):
             _check(stop)
             end, tokens = start + 1, size(rows[start])
-            while end < len(rows) and (tokens := tokens + size(rows[end])) <= self._budget:
+            while end < len(rows) and (tokens := tokens + size(rows[end])) <= self.budget.tokens:
                 end += 1
-            end = max(start + 1, min(end, start + self._most_logits // (vocabulary * keep)))
+            end = max(start + 1, min(end, start + self._most_logits * self.budget.growth // (vocabulary * keep)))
             part = rows[start:end]
-            if self._fits(partial(run, part)):
+            if self._fits(partial(run, part), sum(map(size, part)) if len(part) > 1 else 0):
                 start = end
             elif len(part) == 1:
                 raise too_large(ONE)
-            else:
-                self._budget = max(1, sum(map(size, part)) // 2)
 
-    def _fits(self, run: Callable[[], None]) -> bool:
+    def _fits(self, run: Callable[[], None], size: int) -> bool:
         def done() -> bool:
             run()
             return True
 
-        return attempt(done, self._loaded.device) is not None
+        return self.budget.attempt(done, lambda: size) is not None
 
     def _guard(self, run: Callable[[], T]) -> T:
         made = attempt(run, self._loaded.device)

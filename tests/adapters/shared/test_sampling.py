@@ -81,7 +81,7 @@ def test_noise_is_the_same_on_every_machine():
     state = mix((12345 + 7 * golden) & mask)
     hashed = [mix((state + token * golden) & mask) for token in range(1, 6)]
     wanted = [-math.log(-math.log(((value >> 12) + 0.5) * 2.0**-52)) for value in hashed]
-    assert noise([12345], 7, 5, "cpu")[0].tolist() == pytest.approx(wanted, rel=1e-12)
+    assert noise([12345], [7], 5, "cpu")[0].tolist() == pytest.approx(wanted, rel=1e-12)
 
 
 def test_draws_follow_the_softmax():
@@ -107,7 +107,7 @@ def test_one_seed_on_two_prompts_is_independent():
 
 def test_noise_of_successive_steps_is_unrelated():
     keys = [key(1, seed=seed) for seed in range(40)]
-    flat = torch.stack([noise(keys, step, 500, "cpu") for step in range(5)])
+    flat = torch.stack([noise(keys, [step] * len(keys), 500, "cpu") for step in range(5)])
     assert flat.mean().item() == pytest.approx(0.5772, abs=0.02)
     assert flat.var().item() == pytest.approx(math.pi**2 / 6, rel=0.03)
     for other in (flat.roll(1, 0), flat.roll(1, 1), flat.roll(1, 2)):
