@@ -6,6 +6,7 @@ from .core.api import Detectable as Detectable
 from .core.api import Run as Run
 from .core.api import Settings as Settings
 from .core.api import arun as arun
+from .core.api import avary as avary
 from .core.api import compare as compare
 from .core.api import import_scores as import_scores
 from .core.api import load as load
@@ -13,6 +14,7 @@ from .core.api import plan as plan
 from .core.api import run as run
 from .core.api import score as score
 from .core.api import smallest_effects as smallest_effects
+from .core.api import vary as vary
 from .core.compare import CompareOptions as CompareOptions
 from .core.contracts import Follows as Follows
 from .core.contracts import Imported as Imported

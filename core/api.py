@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from .catalogue.study import SUBJECT, Catalogue, Study
+from .catalogue.variants import written
 from .compare import (
     CompareOptions,
     Comparison,
@@ -35,6 +36,7 @@ from .engine.reading import Outcome
 from .engine.retry import LONGEST_SECONDS
 from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
+from .engine.varying import Purse, varied_studies
 from .report.examples import show_request, show_response
 from .report.export import Format, encode
 from .report.export import write_bytes as write_bytes
@@ -205,6 +207,51 @@ def run(
 ) -> Run:
     """Do the same as `arun`, and block until it is done; also in a running event loop, such as a notebook's."""
     return _block(arun(study, model, settings, **options))
+
+
+async def avary(
+    study: str,
+    model: str | Mapping[str, str],
+    varied: Mapping[str, Sequence[Any]],
+    settings: Settings | None = None,
+    **options: Any,
+) -> Compared:
+    """Run a study on variants of a model and compare the runs, each with each.
+
+    Args:
+        study: a study's name.
+        model: the model of the role `subject`, or a model per role.
+        varied: values by setting of the subject, such as `{"thinking": ["off", "low", "high"]}`; several settings make
+            every combination.
+        settings: paths, cache mode, and one budget for all runs.
+        options: options of the probe.
+
+    Raises:
+        UsageError: an error that the user can fix; that of a variant is raised before any is asked.
+    """
+    settings = settings or Settings()
+    catalogue = Catalogue.load(settings.registry)
+    models = {SUBJECT: model} if isinstance(model, str) else dict(model)
+    values = {name: [written(value) for value in every] for name, every in varied.items()}
+    studies = await asyncio.to_thread(varied_studies, catalogue, study, models, values, options)
+    purse, names = Purse(settings.run_options.caps), []
+    with Store(settings.store, later=True) as store:
+        for one in studies:
+            name = await execute(catalogue, one, store, settings.run_options, settings.progress, purse.budget())
+            names.append(_scored(catalogue, store, name, settings).name)
+        done = compare_scores(catalogue, score_all(catalogue, store, names), CompareOptions(all_pairs=True))
+    return Compared(done, write_comparison(done, Path(settings.runs)))
+
+
+def vary(
+    study: str,
+    model: str | Mapping[str, str],
+    varied: Mapping[str, Sequence[Any]],
+    settings: Settings | None = None,
+    **options: Any,
+) -> Compared:
+    """Do the same as `avary`, and block until it is done; also in a running event loop, such as a notebook's."""
+    return _block(avary(study, model, varied, settings, **options))
 
 
 def score(name: str = "latest", settings: Settings | None = None, assignments: Mapping[str, Any] | None = None) -> Run:

@@ -44,6 +44,7 @@ PLACES = {
     "servers": (
         "adapters/openai/",
         "contracts/test_docs_example.py",
+        "test_varied_thinking.py",
         "contracts/test_kit_of_endpoints.py",
         "core/engine/integrity/test_endpoint.py",
         "core/report/test_browser.py",
@@ -55,6 +56,7 @@ PLACES = {
         "adapters/simulated/test_words.py::test_nothing_planted",
         "compat/",
         "contracts/test_probes.py",
+        "core/catalogue/test_fits.py",
         "core/cli/test_cache.py",
         "core/cli/test_cli.py",
         "core/cli/test_compare.py",

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ...core.contracts.errors import DataError, ModelLoadError
-from ...core.contracts.model_files import ModelFiles, Recognised, read_json
+from ...core.contracts.inputs import file_bytes
+from ...core.contracts.model_files import MOST_JSON, ModelFiles, Recognised, read_json
 from .files import CONFIG
 from .load import Kind, check_kind
 
@@ -111,6 +112,20 @@ def lacks_mask(files: ModelFiles) -> bool:
     if settings.get("mask_token") or special.get("mask_token"):
         return False
     return "mask_token" in settings or settings.get("tokenizer_class") in _PLAIN
+
+
+def folder_template(model: str) -> str | None:
+    """Return the chat template in a folder, or an empty text; None for a model that is not on this machine."""
+    if (files := local_files(base_of(model) or model)) is None:
+        return None
+    try:
+        if "chat_template.jinja" in files.names:
+            return file_bytes(files.place / "chat_template.jinja", MOST_JSON).decode()
+        named = (files.settings(name) for name in ("chat_template.json", "processor_config.json"))
+        found = [one.get("chat_template") for one in (*named, files.settings("tokenizer_config.json"))]
+    except (DataError, OSError, UnicodeDecodeError):
+        return None  # loading reports it
+    return " ".join(json.dumps(one) if isinstance(one, list) else one for one in found if isinstance(one, str | list))
 
 
 def _settings(files: ModelFiles, name: str) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -12,16 +12,17 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import msgspec
 
 from ...core.contracts import Options
-from ...core.contracts.adapter import Identity, Limits
+from ...core.contracts.adapter import Identity, Level, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
 from ...core.contracts.model_files import ModelFiles, Recognised
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar
 from ..shared.reasoning import Tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
+from ..shared.thinking import by_template, check_arguments
 from ..shared.threaded import ThreadedAdapter
 from .answers import Answers, Asking
 from .chat import FILE, PLAIN, check_builtin
-from .gguf import GGUF, find_gguf, first_files
+from .gguf import GGUF, find_gguf, first_files, template_of
 from .model import Engine, Setup, default_threads, find_library
 
 VERSION = "2"
@@ -86,6 +87,8 @@ class LlamaCpp(ThreadedAdapter):
                 f"{options.model!r} has no chat template. Use chat_format = 'plain' or a name.",
                 code="model.template",
             )
+        template = self._source.chat_template if self._format == FILE else None
+        check_arguments(options.chat_template_kwargs, template, self._source.name)
         self.identity = Identity(
             adapter="llamacpp",
             version=VERSION,
@@ -104,6 +107,11 @@ class LlamaCpp(ThreadedAdapter):
             Recognised(files.path if files.is_file else f"{files.path.rstrip('/')}/{name}", f"{name} is a GGUF file")
             for name in first_files(files.names)
         ]
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the argument of the file's chat template."""
+        return by_template(settings, level, template_of(str(settings.get("model"))))
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages, one after another.

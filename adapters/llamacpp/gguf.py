@@ -79,6 +79,15 @@ def find_gguf(model: str) -> GGUF:
     return GGUF(path, path.name, _digest(_shards(path, metadata)), metadata, tensors)
 
 
+def template_of(model: str) -> str | None:
+    """Return the chat template in a GGUF file, or an empty text; None if the file cannot be read."""
+    path = Path(model).expanduser()
+    try:
+        return str(_read(path)[0].get("tokenizer.chat_template") or "") if path.is_file() else None
+    except ModelLoadError:
+        return None
+
+
 def first_files(names: Iterable[str]) -> list[str]:
     """Return the names of GGUF models: of one in shards the first file, and no projector of images."""
     models = [name for name in names if name.lower().endswith(".gguf") and not name.lower().startswith("mmproj")]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import OPERATIONS, Expected, Limits, ModelAdapter, Services, Worker
+from ...core.contracts.adapter import OPERATIONS, Expected, Level, Limits, ModelAdapter, Services, Worker
 from ...core.contracts.errors import PermanentError, TransientError, UnsupportedOperationError
 from ...core.contracts.records import (
     Classification,
@@ -34,6 +34,7 @@ from ..endpoint.errors import FilteredError
 from ..endpoint.images import ImageUrls, keep_image
 from ..endpoint.scrub import Scrubber
 from ..endpoint.wire import Endpoint, Reply, require_packages
+from ..shared.thinking import by_body, by_effort
 from .batches import OpenAIBatches
 from .chat import ChatBodies, read_generation
 from .classify import Classifier
@@ -115,6 +116,11 @@ class OpenAIApi(ModelAdapter):
             why = f"model {options.model!r} is limited to {', '.join(options.operations)} (setting operations)."
             lacks |= {kind: why for kind in cls.capabilities() if OPERATIONS[kind] not in options.operations}
         return lacks
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the reasoning effort, `none` for off; or the switch of a chat template, if `extra_body` has one."""
+        return by_body(settings, level) or by_effort(settings, level, off="none", on="medium")
 
     def bind(self, services: Services) -> None:
         """Accept the services of a run."""

@@ -14,6 +14,8 @@ from ..contracts.errors import DataError, ModelLoadError, PrejudgeError
 from ..contracts.inputs import ensure_file
 from ..contracts.model_files import ModelFiles
 from .plugins import Plugins, blamed
+from .registry import here
+from .variants import split_name
 
 PLACES = ("./", "../", "/", "~")
 
@@ -38,14 +40,16 @@ def candidates(place: str, plugins: Plugins) -> Sequence[Candidate]:
         ModelLoadError: there is no such place, or no adapter reads what is there.
         DataError: a description in the folder cannot be read.
     """
-    files = ModelFiles(place.rstrip("/") or place)
+    path, own = (place, "") if here(place) else split_name(place)
+    suffix = f"[{own}]" if own else ""
+    files = ModelFiles(path.rstrip("/") or path)
     _ensure_there(files)
     found, broken = [], None
     for adapter in sorted(plugins.offers["adapter"]):
         try:
             kind: type[ModelAdapter] = plugins.load("adapter", adapter)
             with blamed(plugins.offers["adapter"][adapter].plugin, f"adapter {adapter!r}"):
-                found += [Candidate(f"{adapter}:{one.model}", one.because) for one in kind.recognise(files)]
+                found += [Candidate(f"{adapter}:{one.model}{suffix}", one.because) for one in kind.recognise(files)]
         except DataError as error:
             broken = error
         except PrejudgeError:

@@ -25,6 +25,7 @@ from ..contracts.options import plainly
 from .prices import Prices
 from .published import Published as Published
 from .published import PublishedTable, expand
+from .variants import settings_in, split_name
 
 FILE_NAME = "registry.toml"
 SINGULAR = {"adapters": "adapter", "probes": "probe", "metrics": "metric", "models": "model", "studies": "study"}
@@ -105,12 +106,18 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def model(self, name: str) -> ModelEntry:
         """Return a model by its name, or by `ADAPTER:MODEL`, such as `hf-masked:./my-bert`.
 
+        Settings in brackets behind either are set over its own: `qwen[thinking=low]`.
+
         Raises:
             UnknownNameError: it is neither.
             UsageError: the name of an adapter alone.
         """
         if name in self.models:
             return self.models[name]
+        base, own = split_name(name)
+        if own:
+            entry = self.model(base)
+            return msgspec.structs.replace(entry, settings=entry.settings | settings_in(own))
         adapter, colon, model = name.partition(":")
         if colon and adapter in self.adapters:
             return ModelEntry(adapter=adapter, settings={"model": model})

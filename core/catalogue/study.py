@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from ..contracts import Metric, Options, Probe, Stage
-from ..contracts.adapter import OPERATIONS, ModelAdapter
+from ..contracts.adapter import OPERATIONS, Level, ModelAdapter, ensure_level
 from ..contracts.errors import PluginError, PrejudgeError, UsageError
 from ..contracts.options import build_options, choices_of
 from ..contracts.records import Request
@@ -19,6 +19,7 @@ from .plugins import Plugins
 from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
 from .trust import ensure_hub_name, load_registry
+from .variants import THINKING, split_name
 
 SUBJECT = "subject"
 STAGE = "stage"
@@ -222,14 +223,28 @@ class Catalogue:
 
     def adapter(self, model: str) -> ModelAdapter:
         """Return a model's adapter. Weights are not loaded yet."""
+        base, _ = split_name(model)
+        if model not in self.registry.models and base != model:
+            ensure_hub_name(base, self.registry.model(base))
         entry: ModelEntry = self.registry.model(model)
         ensure_hub_name(model, entry)
         # Addresses are not: an adapter says itself what of one it stores.
         stored = {name: value for name, value in entry.settings.items() if not name.endswith("url")}
-        ensure_no_secret(f"model {model}", stored)
-        kind: type[ModelAdapter] = self.plugins.load("adapter", entry.adapter)
-        options = build_options(f"model {model}", kind.options, entry.settings)
-        return kind(options)  # type: ignore[call-arg]  # every adapter takes its options record
+        ensure_no_secret(f"model {base}", stored)
+        kind = self.adapter_class(model)
+        return kind(self.options_of(model))  # type: ignore[call-arg]  # every adapter takes its options record
+
+    def options_of(self, model: str) -> msgspec.Struct:
+        """Return the options record of a model's adapter; its level of thinking is put into the adapter's own settings.
+
+        Raises:
+            UsageError: a setting is unknown or invalid, or the model cannot be told how much to think.
+        """
+        kind, settings = self.adapter_class(model), dict(self.registry.model(model).settings)
+        level = settings.get(THINKING)
+        if level is not None and (level in get_args(Level) or THINKING not in kind.options.__struct_fields__):
+            settings = dict(kind.think(ensure_level(settings.pop(THINKING)), settings))
+        return build_options(f"model {model}", kind.options, settings)
 
     def why_not(self, model: str, operation: type[Request]) -> str:
         """Return the reason why a model cannot do an operation, as the end of a sentence; empty if it can.
@@ -239,7 +254,7 @@ class Catalogue:
         kind = self.adapter_class(model)
         if operation not in kind.capabilities():
             return "."
-        options = build_options(f"model {model}", kind.options, self.registry.model(model).settings)
+        options = self.options_of(model)
         why = kind.lacking(options).get(operation) or kind.unfit(options).get(operation)
         return f": {why}" if why else ""
 

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from ..catalogue.study import Catalogue
 from ..compare import (
     CompareOptions,
-    Comparison,
-    Difference,
     compare_scores,
     rank_runs,
     ranks_possible,
     score_all,
     write_comparison,
 )
-from ..compare.beside import PUBLISHED
-from ..contracts.estimates import Estimate
-from ..contracts.words import interval, number, p_value
 from ..report.output import ensure_writable
 from ..store import Store
+from .comparison import show_comparison
 from .completing import complete_run
-from .results import UNITS, levels, note_on_p
 from .shared import published_option, read_assignments, registry_option, runs_option, set_option, store_option
-from .terminal import terminal
-
-CAPTION = "difference: over the units that both runs answered"
-BESIDE = "second: of the run; difference: from the published value"
-ROWS = 60
-"""Number of differences shown on the terminal; the report has all."""
 
 
 @click.command()
@@ -73,87 +59,4 @@ def compare(
         runs = score_all(catalogue, store, names, options.assignments)
     ranked = where["ranks"] or ranks_possible(runs)
     done = (rank_runs if ranked else compare_scores)(catalogue, runs, options)
-    return _show(done, write_comparison(done, Path(where["runs"])))
-
-
-def _show(comparison: Comparison, report: Path) -> int:
-    """Print the differences, the conclusion and the report's path; return 1 if nothing could be compared."""
-    console = terminal()
-    for note in comparison.notes:
-        console.print(f"Note: {note}")
-    shown = comparison.headline or comparison.differences
-    for table in _tables(comparison.ranked, shown[:ROWS]):
-        console.print(table)
-    if rest := len(comparison.differences) - len(shown[:ROWS]):
-        console.print(f"{rest:,} more {'rank agreements' if comparison.ranked else 'differences'} are in the report.")
-    if comparison.conclusion:
-        console.print(comparison.conclusion)
-    for listing in comparison.listings:
-        path = report.with_name(f"{listing.name}.csv")
-        console.print(f"{listing.title}: {listing.frame.height:,} rows in {path}", soft_wrap=True)
-    console.print(f"Report: {report}", soft_wrap=True)
-    found = comparison.listings or any(d.estimate.value is not None for d in comparison.differences)
-    return 0 if found else 1
-
-
-def _tables(ranked: bool, shown: Sequence[Difference]) -> list[Table]:
-    if ranked:
-        return [rank_table([difference.estimate for difference in shown])]
-    return [_table(title, part) for title, part in _by_pair(shown).items()]
-
-
-def _by_pair(differences: Sequence[Difference]) -> dict[str, list[Difference]]:
-    """Return the differences by pair of runs."""
-    found: dict[str, list[Difference]] = {}
-    for difference in differences:
-        group = difference.estimate.group
-        title = f"{group['run']} (second) minus {group['against']} (first)" if "run" in group else ""
-        found.setdefault(title, []).append(difference)
-    return found
-
-
-def _empty(title: str, caption: str | None) -> Table:
-    return Table(
-        title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE_HEAD, pad_edge=False
-    )
-
-
-def _table(title: str, differences: Sequence[Difference]) -> Table:
-    beside = all(d.estimate.facts.get(PUBLISHED) for d in differences)
-    caption = "; ".join(filter(None, [BESIDE if beside else CAPTION, note_on_p(d.estimate for d in differences)]))
-    table = _empty(title, caption)
-    for name in ("measure", "group"):
-        table.add_column(name, overflow="fold")
-    for name in ("first", "second", "difference", "interval", "n", "missing", "p"):
-        table.add_column(name, justify="right")
-    for difference in differences:
-        table.add_row(*_row(difference))
-    return table
-
-
-def rank_table(estimates: Sequence[Estimate]) -> Table:
-    """Return a table of rank agreements for a terminal."""
-    table = _empty("Rank agreement", note_on_p(estimates))
-    for name in next((estimate.group for estimate in estimates), {}):
-        table.add_column(name, overflow="fold")
-    for name in ("Kendall's tau", "models", "p"):
-        table.add_column(name, justify="right")
-    for e in estimates:
-        p = p_value(e.p_adjusted if e.p_adjusted is not None else e.p)
-        table.add_row(*map(str, e.group.values()), number(e.value), str(e.n), p)
-    return table
-
-
-def _row(difference: Difference) -> tuple[str, ...]:
-    e = difference.estimate
-    return (
-        f"{e.metric} ({UNITS.get(e.unit, e.unit)})" if e.unit else e.metric,
-        levels({name: level for name, level in e.group.items() if name not in ("run", "against")}),
-        number(difference.first),
-        number(difference.second),
-        number(e.value),
-        interval(e.low, e.high),
-        str(e.n),
-        str(e.missing.total),
-        p_value(e.p_adjusted if e.p_adjusted is not None else e.p),
-    )
+    return show_comparison(done, write_comparison(done, Path(where["runs"])))

@@ -64,4 +64,4 @@ def run_study(name: str, model: str, options: Mapping[str, Any], where: Mapping[
     """
     catalogue = Catalogue.load(where.get("registry"))
     echo(f"\n{name} on {model}: {catalogue.registry.model(model).summary}", bold=True)
-    return perform(catalogue, catalogue.study(name, {SUBJECT: model}, options), RunOptions(command=command), where)
+    return perform(catalogue, catalogue.study(name, {SUBJECT: model}, options), RunOptions(command=command), where)[0]

@@ -9,10 +9,12 @@ import click
 from rich.table import Table
 
 from ..catalogue.study import Catalogue, Study
+from ..catalogue.variants import read_varied
 from ..contracts.options import parse_assignments
 from ..contracts.words import UNDEFINED, percent
 from ..engine.plan import StagePlan
 from ..engine.plan import plan as plan_study
+from ..engine.varying import varied_studies
 from ..scoring.score import score
 from ..scoring.sensitivity import Assumed, Detectable, ensure_apart, smallest_effects
 from ..store import Store
@@ -28,6 +30,7 @@ from .shared import (
     set_option,
     store_option,
     study_argument,
+    vary_option,
 )
 from .terminal import terminal
 
@@ -38,6 +41,7 @@ from .terminal import terminal
 @data_option
 @orders_option
 @set_option
+@vary_option
 @store_option
 @registry_option
 @click.option(
@@ -77,6 +81,7 @@ def plan(
     data: str | None,
     orders: str | None,
     assignments: tuple[str, ...],
+    varied: tuple[str, ...],
     store: str,
     registry: str | None,
     **known: Any,
@@ -88,18 +93,26 @@ def plan(
     known["effects"] = parse_assignments(known["effects"])
     ensure_apart(known["pilot"], known["spread"])
     catalogue = Catalogue.load(registry)
-    chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, orders))
-    if models and ("://" in store or Path(store).exists()):
-        with Store(store, writable=False) as opened:
-            stages = plan_study(catalogue, chosen, opened)
+    roles, values = read_models(models), read_assignments(assignments, data, orders)
+    if varied:
+        studies = varied_studies(catalogue, study, roles, read_varied(varied), values)
     else:
-        stages = plan_study(catalogue, chosen)
+        studies = [catalogue.study(study, roles, values)]
     asked = any(value not in (None, {}) for value in known.values())
-    effects = _smallest(catalogue, chosen, store, **known).lines if asked else ()
-    for stage in stages:
-        _show(stage)
-    for line in effects:
-        echo(line)
+    for chosen in studies:
+        stages = _planned(catalogue, chosen, store)
+        effects = _smallest(catalogue, chosen, store, **known).lines if asked else ()
+        for stage in stages:
+            _show(stage)
+        for line in effects:
+            echo(line)
+
+
+def _planned(catalogue: Catalogue, study: Study, store: str) -> list[StagePlan]:
+    if study.roles and ("://" in store or Path(store).exists()):
+        with Store(store, writable=False) as opened:
+            return plan_study(catalogue, study, opened)
+    return plan_study(catalogue, study)
 
 
 def _smallest(catalogue: Catalogue, study: Study, store: str, *, pilot: str | None, **stated: Any) -> Detectable:

@@ -7,26 +7,30 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast, get_args
 
 import click
 
-from ..catalogue.study import Catalogue, Study
+from ..catalogue.study import SUBJECT, Catalogue, Study
+from ..catalogue.variants import read_varied
+from ..compare import CompareOptions, compare_scores, score_all, write_comparison
 from ..contracts.errors import BudgetError, HaltedError, PendingError, UsageError
 from ..engine.batch.options import BatchOptions
-from ..engine.budget import Caps
+from ..engine.budget import Budget, Caps
 from ..engine.manifest import Manifest, digest_data, manifest_of
 from ..engine.reading import Outcome
 from ..engine.runs import RunOptions, execute
 from ..engine.scheduler import Mode
+from ..engine.varying import Purse, varied_studies
 from ..report.output import ensure_writable
 from ..scoring.score import score
 from ..store import Store, get_run
 from ..store.repair import damage_words
 from ..store.urls import hide_password
+from .comparison import show_comparison
 from .outlet import echo
 from .progress import make_progress
 from .results import deliver, scored_again
@@ -49,6 +53,7 @@ from .shared import (
     set_option,
     store_option,
     study_argument,
+    vary_option,
 )
 
 SPENT = 3
@@ -83,6 +88,7 @@ PENDING = 4
     help="Ask in batches of the provider, at its price for them and within hours. Models without are asked as usual.",
 )
 @batch_options
+@vary_option
 @budget_options
 @fault_options
 @store_option
@@ -91,21 +97,67 @@ PENDING = 4
 @leave_out_option
 @progress_option
 @quiet_option
-def run(study: str, models: tuple[str, ...], data: str | None, assignments: tuple[str, ...], **where: Any) -> int:
+def run(
+    study: str,
+    models: tuple[str, ...],
+    data: str | None,
+    assignments: tuple[str, ...],
+    varied: tuple[str, ...],
+    **where: Any,
+) -> int:
     """Run STUDY on a model, score it and write its report.
 
     Stored answers are not requested again. After Ctrl-C, SIGTERM or a spent budget (exit code 3) all answers are kept,
     and `prejudge resume` continues the run. With --batch, the provider goes on while the run is left.
     """
     catalogue = Catalogue.load(where["registry"])
-    chosen = catalogue.study(study, read_models(models), read_assignments(assignments, data, where["orders"]))
-    for note in chosen.notes if not where["quiet"] else ():
-        echo(f"Note: {note}", err=True)
+    roles, values = read_models(models), read_assignments(assignments, data, where["orders"])
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
     batch = _read_batch(where, chosen_now=where["batch"])
     own = {"mode": cast("Mode", where["mode"]), "refresh": where["refresh"], "command": command, "batch": batch}
     options = _read_options(where, **own)
-    return perform(catalogue, chosen, options, where)
+    if varied:
+        studies = varied_studies(catalogue, study, roles, read_varied(varied), values)
+        return perform_all(catalogue, studies, options, where)
+    chosen = catalogue.study(study, roles, values)
+    _say_notes(chosen, where)
+    return perform(catalogue, chosen, options, where)[0]
+
+
+def _say_notes(study: Study, where: Mapping[str, Any]) -> None:
+    for note in study.notes if not where["quiet"] else ():
+        echo(f"Note: {note}", err=True)
+
+
+def perform_all(catalogue: Catalogue, studies: Sequence[Study], options: RunOptions, where: Mapping[str, Any]) -> int:
+    """Run a study on each variant of a model, within one budget, and compare the runs; return the exit code.
+
+    Raises:
+        UsageError: a run was interrupted, or met a fault that all its requests share.
+    """
+    purse, names, worst = Purse(options.caps), [], 0
+    for number, study in enumerate(studies, 1):
+        if not where["quiet"]:
+            echo(f"Variant {number} of {len(studies)}: {study.roles[SUBJECT]}", err=True)
+        _say_notes(study, where)
+        try:
+            code, name = perform(catalogue, study, options, where, purse.budget())
+        except BudgetError as spent:
+            echo(f"prejudge: {spent}", err=True)
+            code, name = SPENT, None
+        if name is None:
+            echo(
+                f"{number - 1} of {len(studies)} variants are done. The same command continues: stored answers are not "
+                "asked again, and cost nothing.",
+                err=True,
+            )
+            return code
+        names.append(name)
+        worst = max(worst, code)
+    with Store(where["store"], writable=False) as store:
+        runs = score_all(catalogue, store, names)
+    done = compare_scores(catalogue, runs, CompareOptions(all_pairs=True))
+    return max(worst, show_comparison(done, write_comparison(done, Path(where["runs"]))))
 
 
 @click.command()
@@ -138,7 +190,7 @@ def resume(name: str, **where: Any) -> int:
     batch = _read_batch(where, chosen_now=manifest.batch is not None)
     own = {"mode": mode, "refresh": manifest.refresh, "command": manifest.command, "batch": batch}
     options = _read_options(where, name=found.name, **own)
-    return perform(catalogue, manifest.study, options, where)
+    return perform(catalogue, manifest.study, options, where)[0]
 
 
 def _read_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
@@ -180,8 +232,14 @@ def ensure_same_data(manifest: Manifest) -> None:
             )
 
 
-def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapping[str, Any]) -> int:
-    """Run a study with progress on the terminal, show the results, and return the exit code.
+def perform(
+    catalogue: Catalogue,
+    study: Study,
+    options: RunOptions,
+    where: Mapping[str, Any],
+    budget: Budget | None = None,
+) -> tuple[int, str | None]:
+    """Run a study with progress on the terminal, show the results, and return the exit code and the finished run.
 
     Raises:
         UsageError: the run was interrupted; the message has the command that resumes it.
@@ -191,7 +249,7 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapp
         progress = make_progress(where.get("progress", "auto"), quiet=where["quiet"])
         try:
             with _terminated_gently():
-                name = asyncio.run(execute(catalogue, study, store, options, progress))
+                name = asyncio.run(execute(catalogue, study, store, options, progress, budget))
         except KeyboardInterrupt:
             raise UsageError(f"interrupted. {_resume(progress.run, where)}", code="run.interrupted") from None
         except HaltedError as halted:
@@ -199,15 +257,15 @@ def perform(catalogue: Catalogue, study: Study, options: RunOptions, where: Mapp
         except BudgetError as spent:
             progress.close()
             echo(f"prejudge: {spent} {_resume(progress.run, where)}", err=True)
-            return SPENT
+            return SPENT, None
         except PendingError as pending:
             progress.close()
             echo(f"prejudge: {pending} {_resume(progress.run, where)}", err=True)
-            return PENDING
+            return PENDING, None
         finally:
             progress.close()
         with scored_again(name, where):
-            return deliver(score(catalogue, store, name), store, where)
+            return deliver(score(catalogue, store, name), store, where), name
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any, TypeVar
 
 import click
 
-from ..catalogue.folders import is_place
 from ..contracts.errors import DataError, StoreError, UsageError
 from ..contracts.options import parse_assignments
 from ..contracts.places import Places
@@ -21,6 +21,7 @@ from ..store.urls import DEFAULT, option_words, store_url
 from .completing import complete_file, complete_model, complete_run, complete_study
 from .outlet import echo
 
+_ROLE = re.compile(r"([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
 F = TypeVar("F", bound=Callable[..., Any])
 
 study_argument = click.argument("study", shell_complete=complete_study)
@@ -69,6 +70,14 @@ model_option = click.option(
     shell_complete=complete_model,
     help="The model to study: its name, its folder (./my-bert) or ADAPTER:MODEL. ROLE=NAME sets another role. "
     "Repeatable.",
+)
+vary_option = click.option(
+    "--vary",
+    "varied",
+    multiple=True,
+    metavar="SETTING=A,B,C",
+    help="Run the study once for each value of a setting of the model, such as thinking=off,low,high, and compare the "
+    "runs. Repeatable: every combination.",
 )
 published_option = click.option(
     "--published",
@@ -197,9 +206,9 @@ def read_models(models: tuple[str, ...]) -> dict[str, str]:
     """
     roles: dict[str, str] = {}
     for text in models:
-        role, equals, name = text.partition("=")
-        # A path may have an equals sign, and no role is one.
-        role, name = (role, name) if equals and not is_place(role) else ("subject", text)
+        # A path and the settings of a variant may have an equals sign too.
+        given = _ROLE.fullmatch(text)
+        role, name = (given[1], given[2]) if given else ("subject", text)
         if role in roles:
             raise UsageError(
                 f"the role {role!r} has two models: {roles[role]!r} and {name!r}. Run the study once for each.",

@@ -16,6 +16,7 @@ from ..contracts import Chart, Estimate, Listing, Metric
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, with_neutral
 from ..contracts.options import build_options
+from ..scoring.reasoning import Reasoned, reasoned
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
 from ..store import Store, get_run
@@ -27,6 +28,11 @@ from .pair import Units, families, groups_in, key_of, pair, units_of
 PAIRED = "paired-difference"
 UNTESTED = "this measure is not a mean of units; each run's value is over all its own units"
 UNDEFINED = "undefined in one of the runs"
+IGNORED = {
+    True: "{} was told not to think, and its answers have reasoning: the setting was ignored, at least in part.",
+    False: "{} was told to think, and no answer shows reasoning: it was ignored, or the endpoint does not tell.",
+}
+"""By whether thinking was off."""
 SHARED = "of the units that both runs answered: not the difference of the runs' own values"
 
 
@@ -88,10 +94,15 @@ def score_all(
     if twice := [name for name in runs if runs.count(name) > 1]:
         raise UsageError(f"run {twice[0]} is named twice. Name each run once.", code="compare.twice")
     own = {name: value for name, value in (assignments or {}).items() if not name.startswith(f"{PAIRED}.")}
-    scored = [score(catalogue, store, name, own) for name in runs]
+    scored = [_with_reasoning(store, score(catalogue, store, name, own)) for name in runs]
     models = [scores.manifest.study.roles.get(SUBJECT, "") for scores in scored]
     labels = models if all(models) and len(set(models)) == len(models) else runs
     return dict(zip(labels, scored, strict=True))
+
+
+def _with_reasoning(store: Store, scores: Scores) -> Scores:
+    model = scores.manifest.study.roles.get(SUBJECT, "")
+    return msgspec.structs.replace(scores, reasoned=reasoned(store, scores.run.id, scores.stages, model))
 
 
 def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: CompareOptions) -> Comparison:
@@ -124,6 +135,8 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
         headline += [d for d in [*apart, *beside] if key_of(d.estimate.metric, _own(d.estimate.group)) in shown]
         charts += _levels(catalogue, own, metric)
         said += [in_words(beside)] if beside else []
+    notes += _reasoning_notes(runs)
+    found, headline = (_doubted(runs, part) for part in (found, headline))
     top = [d.estimate for d in headline or found]
     paired = [e for e in top if not e.facts.get(PUBLISHED)]
     titles = dict.fromkeys(s.manifest.study.title or s.manifest.study.name for s in runs.values())
@@ -138,6 +151,32 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
         charts=(*charts, *metric.figures(top)),
         listings=listings,
     )
+
+
+def _reasoning_notes(runs: Mapping[str, Scores]) -> list[str]:
+    """Say of each run how many answers came with reasoning, if any did or was asked for; and what was not heeded."""
+    known = {label: scores.reasoned for label, scores in runs.items() if scores.reasoned is not None}
+    if not any(one.reasoned or one.level for one in known.values()):
+        return []
+    said = "; ".join(f"{label}: {one.words()}" for label, one in known.items())
+    ignored = [IGNORED[one.level == "off"].format(label) for label, one in known.items() if one.ignored]
+    return [f"Reasoning: {said}.", *ignored]
+
+
+def _doubted(runs: Mapping[str, Scores], found: Sequence[Difference]) -> list[Difference]:
+    """Add the caveat to the differences of runs whose model did not heed how much it was told to think."""
+
+    def doubted(label: Any) -> bool:
+        known: Reasoned | None = runs[label].reasoned if label in runs else None
+        return known is not None and known.ignored
+
+    def judged(one: Difference) -> Difference:
+        e = one.estimate
+        if not any(doubted(e.group.get(end)) for end in ("run", "against")):
+            return one
+        return one._replace(estimate=e.replace(caveats=(*e.caveats, Caveat.NOT_HEEDED)))
+
+    return [judged(one) for one in found]
 
 
 def listings_of(catalogue: Catalogue, runs: Mapping[str, Scores]) -> tuple[Listing, ...]:

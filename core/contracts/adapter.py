@@ -16,12 +16,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from types import MappingProxyType
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, get_args
 
 import msgspec
 
 from .batch import BatchApi
-from .errors import ModelError, UnsupportedOperationError
+from .errors import ModelError, UnsupportedOperationError, UsageError
 from .model_files import ModelFiles, Recognised
 from .records import (
     AnyRequest,
@@ -56,6 +56,10 @@ OPERATIONS: dict[type[Request], str] = {
     Embed: "embed",
     Draw: "draw",
 }
+
+
+Level = Literal["off", "minimal", "low", "medium", "high", "on"]
+"""How much a model thinks before it answers; `on`: as much as it does by itself."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -270,6 +274,17 @@ class ModelAdapter(ABC):
         return ()
 
     @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the settings of a model that thinks this much, from those of its entry: `--vary thinking=off,high`.
+
+        The entry's `answer_room` stays; where it sets none, the level decides.
+
+        Raises:
+            UsageError: models of this adapter, or this model, cannot be told so.
+        """
+        raise cannot_think(level, f"models of {cls.__name__} have no setting for it", ())
+
+    @classmethod
     def ensure_supports(cls, operation: type[Request]) -> None:
         """Raise `UnsupportedOperationError` unless this class supports the operation."""
         if operation not in cls.capabilities():
@@ -300,6 +315,27 @@ class ModelAdapter(ABC):
         if len(requests) == 1:
             return [await settled(requests[0])]
         return await asyncio.gather(*(settled(request) for request in requests))
+
+
+def cannot_think(level: str, why: str, levels: Sequence[str]) -> UsageError:
+    """Return the error of a level of thinking that a model cannot be told; `levels` are those that it can."""
+    mend = f"It knows {', '.join(levels)}." if levels else "Vary another setting, or take another model."
+    return UsageError(
+        f"thinking = {level!r} cannot be set: {why}. {mend}", code="model.thinking", level=level, levels=tuple(levels)
+    )
+
+
+def ensure_level(level: Any) -> Level:
+    """Return a level of thinking.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if level not in get_args(Level):
+        raise UsageError(
+            f"thinking is {level!r}. It may be: {', '.join(get_args(Level))}.", code="options.choice", name="thinking"
+        )
+    return level  # type: ignore[no-any-return]
 
 
 @cache

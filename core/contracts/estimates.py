@@ -67,6 +67,8 @@ class Caveat(StrEnum):
     """Some answers were asked for because the ones before were, for instance, refused: they were chosen by outcome."""
     BATCH_DIFFERS = "batch_differs"
     """A sample of the requests was answered differently by single calls than in the provider's batches."""
+    NOT_HEEDED = "not_heeded"
+    """The answers show that a model did not heed a setting that tells the compared runs apart."""
     NOT_CORRECTED = "not_corrected"
     """The verdict is not corrected for other tests."""
 

@@ -103,9 +103,16 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def execute(
-    catalogue: Catalogue, study: Study, store: Store, options: RunOptions, progress: Progress | None = None
+    catalogue: Catalogue,
+    study: Study,
+    store: Store,
+    options: RunOptions,
+    progress: Progress | None = None,
+    budget: Budget | None = None,
 ) -> str:
     """Run a study and return the run's name. All answers are stored, also if the run fails.
+
+    `budget` is one that several runs share; None: a new one, of the options' limits.
 
     Raises:
         UsageError: the study cannot be run, or its design is empty; nothing was asked.
@@ -129,7 +136,7 @@ async def execute(
         if options.batch is not None:
             ensure_batches(study, instrument.stages(), adapters)
         parts = _Parts(study, instrument, adapters, owner, prices, origins(catalogue, study))
-        run = _Run(parts, store, options, progress or Silent())
+        run = _Run(parts, store, options, progress or Silent(), budget)
         return await run.execute()
     finally:
         for adapter in adapters.values():
@@ -163,9 +170,12 @@ class _Parts(NamedTuple):
 
 
 class _Run:
-    def __init__(self, parts: _Parts, store: Store, options: RunOptions, progress: Progress) -> None:
+    def __init__(
+        self, parts: _Parts, store: Store, options: RunOptions, progress: Progress, budget: Budget | None = None
+    ) -> None:
         self.study, self.instrument, self.adapters, self.owner, self.prices, self.origins = parts
-        self.limiters, self.budget = Limiters(options.longest_wait), Budget(options.caps) if options.caps.any else None
+        self.limiters = Limiters(options.longest_wait)
+        self.budget = budget or (Budget(options.caps) if options.caps.any else None)
         self.inspectors: dict[str, Inspector] = {}
         """Of the present stage, by model."""
         self.generations: dict[AnyRequest, int] = {}

@@ -29,6 +29,7 @@ from ..store.names import run_name
 from ..store.repair import damage_words
 from ..store.urls import option_words
 from .draws import one_draw
+from .reasoning import Reasoned
 
 NONE: Mapping[str, Tally] = MappingProxyType({})
 ALPHA = 0.05
@@ -57,6 +58,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """What is known to be damaged of the run's answers and could not be repaired; empty if nothing is."""
     left_out: dict[str, int] = {}
     """By stage, rows that are no draws of their own (`one_draw`), and are not among the observations."""
+    reasoned: Reasoned | None = None
+    """The reasoning in the subject's answers; only where runs are compared."""
     local: Study | None = None
     """The study with the paths of this machine."""
 

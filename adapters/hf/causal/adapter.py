@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
 
+from ....core.contracts.adapter import Level
 from ....core.contracts.errors import ModelError, PermanentError
 from ....core.contracts.records import (
     Generate,
@@ -24,8 +25,10 @@ from ....core.contracts.records import (
 from ...shared.reasoning import Tags, apart, cut_answer, is_opened, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.sampling import Defaults, answer_length, choose
+from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, check_known, check_size, not_finite, open_source, too_large
+from ..checkpoint import folder_template
 from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
 from ..load import Kind
 from ..loading import compile_model
@@ -85,6 +88,7 @@ class HFCausal(HFAdapter[_Engine]):
         require_torch("adapter 'hf-causal'")
         self._source = open_source(options, CAUSAL, _MORE)
         self._style = choose_style(options.chat, options.system_prompt, self._source, options.chat_template_kwargs)
+        check_arguments(options.chat_template_kwargs, self._style.template, self._source.name)
         settings = {
             "max_new_tokens": options.max_new_tokens,
             "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
@@ -92,6 +96,11 @@ class HFCausal(HFAdapter[_Engine]):
             **thinking_settings(options, options.chat_template_kwargs),
         }
         self._open(NAMING, options, self._source, settings)
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the argument of the model's chat template."""
+        return by_template(settings, level, folder_template(str(settings.get("model"))))
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages; a request that cannot be answered has a `PermanentError` in its place.

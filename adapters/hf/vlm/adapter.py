@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
+from ....core.contracts.adapter import Level
 from ....core.contracts.errors import ModelError
 from ....core.contracts.model_files import ModelFiles, Recognised
 from ....core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
 from ...shared.images import require_pillow
 from ...shared.reasoning import Tags, is_opened, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
+from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, not_finite, open_source
-from ..checkpoint import is_plain
+from ..checkpoint import folder_template, is_plain
 from ..files import CONFIG
 from ..load import Kind
 from ..loading import compile_model
@@ -73,6 +75,7 @@ class HFVLM(HFAdapter[_Model]):
         require_pillow("adapter 'hf-vlm'", EXTRA)
         self._source = open_source(options, KIND, MORE)
         self._template = find_template(self._source)
+        check_arguments(options.chat_template_kwargs, self._template, self._source.name)
         settings: dict[str, Scalar] = {
             "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
             "chat_template": hashlib.sha256(self._template.encode()).hexdigest(),
@@ -94,6 +97,11 @@ class HFVLM(HFAdapter[_Model]):
         if {*files.names}.isdisjoint(PROCESSORS):
             return f"{options.model!r} has no processor of images ({', '.join(PROCESSORS)}), so it sees none."
         return ""
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the argument of the model's chat template."""
+        return by_template(settings, level, folder_template(str(settings.get("model"))))
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Answer messages, images among them; a request that cannot be answered has its error in its place.

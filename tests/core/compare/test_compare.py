@@ -20,7 +20,7 @@ from prejudge.core import compare as door
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.published import Published
 from prejudge.core.catalogue.registry import StudyEntry
-from prejudge.core.cli.compare import rank_table
+from prejudge.core.cli.comparison import rank_table
 from prejudge.core.compare import CompareOptions, compare, rank_runs, score_all, write_comparison
 from prejudge.core.compare.beside import in_words, set_beside
 from prejudge.core.contracts import Estimate, Listing
