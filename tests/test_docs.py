@@ -33,6 +33,7 @@ from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, list_runs
 from prejudge.testing import ChaosServer
 
+from .command import blank_figure
 from .docs_pages import PAGES, ROOT, SHELL, Block, blocks, blocks_of, lines_of, name_of, told_commands
 
 # No test here looks at a figure.
@@ -156,9 +157,18 @@ def before_the_chaos_server(block: Block, place: Path, monkeypatch: pytest.Monke
         assert server.seen
 
 
+def variants_of_a_model(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run it, and see that the variants were compared."""
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
+    names: dict[str, Any] = {}
+    exec(compile(block.text, name_of(block.page), "exec"), names)
+    assert len(names["done"].comparison.runs) == 2
+
+
 RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "def prejudge_studies": studies_of_a_plugin,
     "prejudge.run(": run_of_a_study,
+    "prejudge.vary(": variants_of_a_model,
     "read_parquet(": tables_of_runs,
     "smallest_effects(": effects_of_a_design,
     "class MyProbe": probe_of_a_plugin,
