@@ -31,17 +31,21 @@ from ._garbage import GARBAGE
 from ._hostile import HOSTILE
 from .adapters import AdapterContract
 from .chaos import BEHAVIOURS, Behaviour, ChaosServer, Reply
-from .dialect import OPENAI, Dialect
+from .dialect import ANTHROPIC, CONVERSE, GEMINI, OPENAI, RESPONSES, Dialect
 from .errors import raises_code
 from .metrics import MetricContract
 from .observing import guesses, observe
 from .probes import ProbeContract
 
 __all__ = [
+    "ANTHROPIC",
     "BEHAVIOURS",
+    "CONVERSE",
     "GARBAGE",
+    "GEMINI",
     "HOSTILE",
     "OPENAI",
+    "RESPONSES",
     "AdapterContract",
     "Behaviour",
     "ChaosServer",

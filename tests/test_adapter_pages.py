@@ -9,7 +9,7 @@ from prejudge.core.catalogue.validation import field_docs
 
 from .docs_pages import ROOT
 
-PAGES = [page for page in sorted((ROOT / "docs/adapters").glob("*.md")) if page.stem != "new"]
+PAGES = [page for page in sorted((ROOT / "docs/adapters").glob("*.md")) if page.stem not in ("dialects", "new")]
 ROW = re.compile(r"^\| `(\w+)` \|[^|]*\| ([^|]*?) \|", re.M)
 
 

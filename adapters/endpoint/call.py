@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,17 +29,33 @@ class Body(msgspec.Struct, kw_only=True):
         return None
 
 
+def remark_of(model: object, fingerprint: object = None) -> Remark | None:
+    """Return the names of model and system that a reply has; what is no text is none."""
+    names = (name[:_NAME] if isinstance(name, str) else "" for name in (model, fingerprint))
+    remark = Remark(**dict(zip(("model", "fingerprint"), names, strict=True)))
+    return remark if remark.model or remark.fingerprint else None
+
+
 T = TypeVar("T", bound=Body)
+_NAME = 200
+"""Characters of a name that are kept."""
 
 
 class Caller:
     """Sends bodies to an endpoint and reads what comes back. Retries nothing."""
 
-    def __init__(self, wire: Wire, where: str, scrub: Scrubber, model: str, extra: dict[str, Any]) -> None:
+    def __init__(
+        self, wire: Wire, where: str, scrub: Scrubber, model: str, extra: dict[str, Any], *, named: bool = True
+    ) -> None:
         self.where, self.model = where, model
+        self.sign: Callable[[str, bytes], Awaitable[Mapping[str, str]]] | None = None
+        """Return the headers of one request, where a dialect signs each; not sent by the package's own stack."""
+        self.query = ""
+        """What follows every path."""
         self.tell: Callable[[Room], None] | None = None
         self.note: Callable[[Remark], None] | None = None
         self._wire, self._scrub, self._extra = wire, scrub, extra
+        self._fixed = {"model": model} if named else {}
         self._encode = msgspec.json.Encoder().encode
         self._decoders: dict[type, msgspec.json.Decoder[Any]] = {}
         self._closed = False
@@ -50,22 +66,38 @@ class Caller:
         Raises:
             ModelError: no answer of that kind was received.
         """
-        if self._closed:
-            raise RuntimeError("this adapter is closed")
-        reply = await self._wire.post(path, self._encode(self.whole(body)))
-        if self.tell is not None and (room := read_room(reply.headers)) is not None:
-            self.tell(room)
-        if not 200 <= reply.status < 300:
-            raise explain_seed(self.explain(reply), body)
-        if self._scrub.finds(reply.body):
-            raise explain_leak(self.where)
-        return self.read(reply, kind)
+        return self.read(await self.send(path, body), kind)
 
-    def read(self, reply: Reply, kind: type[T]) -> T:
-        """Read a reply as `kind`; one of a batch comes as a part of a file.
+    async def send(self, path: str, body: dict[str, Any]) -> Reply:
+        """Send a body with the settings' further fields; return the reply of an endpoint that reports no error.
 
         Raises:
-            ModelError: it is no answer of that kind.
+            ModelError: no such reply was received, or it holds the key.
+        """
+        if self._closed:
+            raise RuntimeError("this adapter is closed")
+        data, path = self._encode(self.whole(body)), path + self.query
+        if self.sign is None:
+            reply = await self._wire.post(path, data)
+        else:
+            reply = await self._wire.post(path, data, await self.sign(path, data))
+        if self.tell is not None and (room := read_room(reply.headers)) is not None:
+            self.tell(room)
+        if (fault := self.fault(reply)) is not None:
+            raise explain_seed(fault, data)
+        return reply
+
+    def fault(self, reply: Reply) -> ModelError | None:
+        """Return the error of a reply that reports one, or that holds the key; else None."""
+        if not 200 <= reply.status < 300:
+            return self.explain(reply)
+        return explain_leak(self.where) if self._scrub.finds(reply.body) else None
+
+    def read(self, reply: Reply, kind: type[T]) -> T:
+        """Return what a reply says.
+
+        Raises:
+            ModelError: it is no answer of that kind, or reports an error in its place.
         """
         answer = self._read(reply, kind)
         if isinstance(answer, ModelError):
@@ -78,21 +110,15 @@ class Caller:
         """Return the error of a reply that reports one."""
         return explain_reply(reply, self.where, self.model, self._scrub)
 
+    def whole(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return a body with the model's name and the settings' further fields, which are put into inner tables."""
+        return _merged({**self._fixed, **body}, self._extra)
+
     async def aclose(self) -> None:
         """Close the connections."""
         if not self._closed:
             self._closed = True
             await self._wire.aclose()
-
-    def whole(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return a body with the model's name and the settings' further fields."""
-        whole = {"model": self.model, **body}
-        for name, value in self._extra.items():
-            if value is None:
-                whole.pop(name, None)
-            else:
-                whole[name] = value
-        return whole
 
     def _read(self, reply: Reply, kind: type[T]) -> T | ModelError:
         if kind not in self._decoders:
@@ -106,3 +132,16 @@ class Caller:
             whole = reply if answer.error else reply._replace(body=msgspec.json.encode({"error": failed}))
             return explain_reply(whole, self.where, self.model, self._scrub)
         return answer
+
+
+def _merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    whole = dict(body)
+    for name, value in extra.items():
+        inner = whole.get(name)
+        if value is None:
+            whole.pop(name, None)
+        elif isinstance(value, dict) and isinstance(inner, dict):
+            whole[name] = _merged(inner, value)
+        else:
+            whole[name] = value
+    return whole

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import msgspec
 
 from ...core.contracts.errors import AuthenticationError, ModelError, PermanentError, RateLimitError, TransientError
 from .scrub import Scrubber
-from .waits import read_wait
+from .waits import read_span, read_wait
 from .wire import Reply
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -22,22 +21,44 @@ _ACCOUNT = frozenset(
         "insufficient_quota",
         "billing_not_active",
         "billing_hard_limit_reached",
+        "billing_error",
         "account_deactivated",
         "access_terminated",
     }
 )
+_KEY = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED"})
+"""Codes of a refused key that come with the status 400 (Google)."""
 _FILTER = frozenset(
     {"content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation"}
 )
+_STATUSES = {
+    "overloaded_error": 529,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "authentication_error": 401,
+    "permission_error": 403,
+}
+"""Status of the errors that providers report by a word inside a reply with the status 200."""
+_CREDIT = re.compile(r"credit balance is too low", re.IGNORECASE)
+"""Anthropic's words for an account without credit, which come with the status 400."""
+
+
+_PASSING = frozenset(
+    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.TOO_EARLY}
+)
+"""Statuses below 500 of failures that may pass; 424 is Bedrock's for a model that failed."""
 
 
 class FilteredError(PermanentError):
-    """Report a request that a content filter stopped; `reason` is the provider's own word."""
+    """Report a request that a content filter stopped; `reason` is the provider's own word, `body` the raw reply."""
 
     code = "endpoint.filtered"
 
-    def __init__(self, message: str, reason: str) -> None:
-        self.reason = reason
+    def __init__(self, message: str, reason: str, body: bytes = b"") -> None:
+        self.reason, self.body = reason, body
         super().__init__(message)
 
 
@@ -46,6 +67,8 @@ class Problem(NamedTuple):
 
     message: str
     codes: frozenset[str]
+    wait: str | None = None
+    """How long to wait, where the body says so: `34s`."""
 
 
 def read_problem(body: bytes) -> Problem | None:
@@ -56,17 +79,31 @@ def read_problem(body: bytes) -> Problem | None:
         return None
     if not isinstance(whole, dict):
         return None
-    error = whole.get("error", whole if {"message", "detail"} & whole.keys() else None)
+    error = whole.get("error", whole if {"message", "Message", "detail"} & whole.keys() else None)
     if not isinstance(error, dict):
         return Problem(str(error), frozenset()) if error else None
-    inner = error.get("innererror")
-    names = [error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, dict) else None]
-    return Problem(_words(error), frozenset(str(name) for name in names if name is not None))
+    inner, details = error.get("innererror"), _tables(error.get("details"))
+    names = [error.get("code"), error.get("type"), error.get("status")]
+    names += [inner.get("code") if isinstance(inner, dict) else None, *(one.get("reason") for one in details)]
+    waits = (one.get("retryDelay") for one in details)
+    return Problem(
+        _words(error),
+        frozenset(str(name) for name in names if name is not None),
+        next((wait for wait in waits if isinstance(wait, str)), None),
+    )
+
+
+def _tables(told: object) -> list[dict[str, Any]]:
+    return [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
 
 
 def _words(error: dict[str, Any]) -> str:
-    said = error.get("message") or error.get("detail") or ""
-    return said if isinstance(said, str) else json.dumps(said)
+    said = error.get("message") or error.get("Message") or error.get("detail") or ""
+    said = said if isinstance(said, str) else json.dumps(said)
+    metadata = error.get("metadata")
+    # OpenRouter passes on what the provider behind it says.
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    return f"{said}: {raw}" if isinstance(raw, str) and raw else said
 
 
 def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> ModelError:
@@ -77,20 +114,21 @@ def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> Mode
     stop = "" if said.endswith((".", "!", "?")) else "."
     line = f"{where} answered {status}{_phrase(status)}{f': {said}' if said else ''}{stop}"
     if problem.codes & _FILTER and status != HTTPStatus.TOO_MANY_REQUESTS:
-        return FilteredError(line, min(problem.codes & _FILTER))
-    if problem.codes & _ACCOUNT or status == HTTPStatus.PAYMENT_REQUIRED:
+        return FilteredError(line, min(problem.codes & _FILTER), scrub.raw(reply.body))
+    if problem.codes & _ACCOUNT or _CREDIT.search(said) or status == HTTPStatus.PAYMENT_REQUIRED:
         return AuthenticationError(
             f"{line} The account has no credit; no further request will be answered.", code="endpoint.account"
         )
-    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or problem.codes & _KEY:
         return AuthenticationError(f"{line} Check the key and its permissions.", code="endpoint.key")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return RateLimitError(line, read_wait(reply.headers), code="endpoint.rate-limit")
+        wait = read_wait(reply.headers)
+        return RateLimitError(line, read_span(problem.wait) if wait is None else wait, code="endpoint.rate-limit")
     return _other(status, line, model)
 
 
 def _other(status: int, line: str, model: str) -> ModelError:
-    if status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY) or status >= 500:
+    if status in _PASSING or status >= 500:
         return TransientError(line, code="endpoint.server")
     if status == HTTPStatus.NOT_FOUND:
         return PermanentError(
@@ -104,9 +142,9 @@ def _other(status: int, line: str, model: str) -> ModelError:
     return PermanentError(line, code="endpoint.refused")
 
 
-def explain_seed(error: ModelError, body: Mapping[str, object]) -> ModelError:
+def explain_seed(error: ModelError, body: bytes) -> ModelError:
     """Return the error of a body that was refused for its seed with the mend; any other as it is."""
-    if error.code != "endpoint.refused" or "seed" not in body or not re.search(r"\bseed\b", str(error)):
+    if error.code != "endpoint.refused" or b'"seed":' not in body or not re.search(r"\bseed\b", str(error)):
         return error
     return PermanentError(
         f'{error} Repeats are sent with a seed. Where an endpoint knows none, put omit = ["seed"] into the model\'s '
@@ -120,6 +158,7 @@ def _real_status(status: int, problem: Problem) -> int:
     if status >= 300:
         return status
     numbers = [int(code) for code in problem.codes if re.fullmatch("[345][0-9]{2}", code)]
+    numbers += [_STATUSES[code] for code in problem.codes & _STATUSES.keys()]
     return min(numbers) if numbers else int(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 

@@ -1,14 +1,16 @@
-"""Images in and out: bytes by their sha256, as `data:` urls and from base64, never resized or re-encoded."""
+"""Images in and out: bytes by their sha256, as base64, never resized or re-encoded."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+from ...core.contracts.adapter import Worker
 from ...core.contracts.errors import PermanentError
+from ...core.contracts.records import Image, Message
 from ..shared.images import Blobs, decode_image, fetch_image, require_pillow
 
 Keep = Callable[[bytes, str], str]
@@ -23,27 +25,63 @@ def media_type(data: bytes) -> str | None:
     return next((kind for magic, kind in _KINDS if data.startswith(magic)), None)
 
 
-class ImageUrls:
-    """Makes `data:` urls. Many questions ask about one image, so the last few are remembered."""
+class Picture(NamedTuple):
+    """An image as an endpoint takes it."""
 
-    def __init__(self) -> None:
-        self._made: OrderedDict[str, str] = OrderedDict()
+    url: str
+    """As a `data:` url."""
+
+    @property
+    def kind(self) -> str:
+        """Return the media type, such as image/png."""
+        return self.url[len("data:") : self.url.index(";")]
+
+    @property
+    def data(self) -> str:
+        """Return the bytes as base64."""
+        return self.url[self.url.index(",") + 1 :]
+
+
+Look = Callable[[str], Picture]
+"""Returns an image by its sha256."""
+
+
+def no_picture(sha256: str) -> Picture:
+    """Return the image of a request that has none, which nobody asks for."""
+    raise KeyError(sha256)
+
+
+class Pictures:
+    """Makes pictures. Many questions ask about one image, so the last few are remembered."""
+
+    def __init__(self, adapter: str) -> None:
+        self._adapter = adapter
+        self._made: OrderedDict[str, Picture] = OrderedDict()
         self._sound: set[str] = set()
 
-    def recall(self, sha256: str) -> str | None:
-        """Return the url of an image made before, if it is still remembered."""
-        return self._made.get(sha256)
+    async def of(self, messages: Sequence[Message], blobs: Blobs | None, worker: Worker) -> Look:
+        """Return a function that gives each image in some messages.
 
-    def make(self, sha256: str, blobs: Blobs | None) -> str:
-        """Return the url of an image, with its bytes as they are. Blocks while they are read.
+        Raises:
+            PermanentError: an image that cannot be sent; see `make`.
+        """
+        names = {part.sha256 for message in messages for part in message.parts if isinstance(part, Image)}
+        found: dict[str, Picture] = {}
+        for name in names:
+            known = self._made.get(name)
+            found[name] = await worker.run(self.make, name, blobs) if known is None else known
+        return found.__getitem__
+
+    def make(self, sha256: str, blobs: Blobs | None) -> Picture:
+        """Return an image with its bytes as they are. Blocks while they are read.
 
         Raises:
             MissingExtraError: Pillow, which checks images, is not installed.
             PermanentError: no bytes, no PNG, JPEG, GIF or WebP, a damaged one, or a decompression bomb.
         """
-        if (known := self.recall(sha256)) is not None:
+        if (known := self._made.get(sha256)) is not None:
             return known
-        require_pillow("adapter 'openai' with images", "images")
+        require_pillow(f"adapter {self._adapter!r} with images", "images")
         data = fetch_image(sha256, blobs)
         if (kind := media_type(data)) is None:
             raise PermanentError(
@@ -53,7 +91,7 @@ class ImageUrls:
         if sha256 not in self._sound:
             decode_image(sha256, data, _unpack)
             self._sound.add(sha256)
-        self._made[sha256] = f"data:{kind};base64,{base64.b64encode(data).decode()}"
+        self._made[sha256] = Picture(f"data:{kind};base64,{base64.b64encode(data).decode()}")
         while len(self._made) > _REMEMBERED:
             self._made.popitem(last=False)
         return self._made[sha256]

@@ -20,12 +20,22 @@ class Scrubber:
     """Removes a key from error texts, and finds it in answers, however it is written there."""
 
     def __init__(self, key: str | None) -> None:
-        forms: set[str] = set()
+        self._known: set[str] = set()
+        self._forms: list[str] = []
+        self._raw: list[bytes] = []
         if key is not None:
-            coded = base64.b64encode(key.encode()).decode()
-            forms = {key, quote(key, safe=""), json.dumps(key)[1:-1], coded, coded.rstrip("=")}
-        self._forms = sorted(forms, key=len, reverse=True)
-        self._raw = [form.encode() for form in self._forms] if len(key or "") >= LEAST else []
+            self.add(key)
+
+    def add(self, key: str) -> None:
+        """Remove and find this key, too."""
+        if not key or key in self._known:
+            return
+        self._known.add(key)
+        coded = base64.b64encode(key.encode()).decode()
+        forms = {key, quote(key, safe=""), json.dumps(key)[1:-1], coded, coded.rstrip("=")}
+        self._forms = sorted({*self._forms, *forms}, key=len, reverse=True)
+        if len(key) >= LEAST:
+            self._raw = [*self._raw, *(form.encode() for form in forms)]
 
     def __repr__(self) -> str:
         """Show nothing of the key."""
@@ -37,6 +47,13 @@ class Scrubber:
             text = text.replace(form, HIDDEN)
         line = " ".join(hide(text).split())
         return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+
+    def raw(self, body: bytes) -> bytes:
+        """Return another program's reply without keys or text that looks like a key."""
+        text = _plainly(body).decode("utf-8", "replace")
+        for form in self._forms:
+            text = text.replace(form, HIDDEN)
+        return hide(text).encode()
 
     def finds(self, body: bytes) -> bool:
         """Return whether the body of an answer holds the key, if that has `LEAST` characters or more."""

@@ -6,19 +6,22 @@ import math
 import re
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
 from ...core.contracts.adapter import Room
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
     """Return the waiting time that an endpoint gives, in seconds; None if it gives none.
 
-    Looked for in this order: `retry-after-ms`, `retry-after` (seconds or an HTTP date), the longest
-    `x-ratelimit-reset-*` of a limit that is used up (or that does not say how much is left).
+    Looked for in this order: `retry-after-ms`, `retry-after` (seconds or an HTTP date), the longest reset of a limit
+    that is used up (or that does not say how much is left): `x-ratelimit-reset-*`, `anthropic-ratelimit-*-reset`.
     """
     if (exact := _number(headers.get("retry-after-ms"))) is not None:
         return exact / 1000
@@ -26,23 +29,38 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
         seconds = _number(named)
         return seconds if seconds is not None else _until(named)
     resets = [
-        span
-        for what in ("requests", "tokens")
-        if (_number(headers.get(f"x-ratelimit-remaining-{what}")) or 0.0) < 1
-        and (span := _span(headers.get(f"x-ratelimit-reset-{what}"))) is not None
+        reset
+        for what in _LIMITS
+        for limit in (_openai(headers, what), _anthropic(headers, what))
+        if (limit.remaining or 0.0) < 1 and (reset := limit.reset) is not None
     ]
     return max(resets, default=None)
 
 
 def read_room(headers: Mapping[str, str]) -> Room | None:
-    """Return the rate limit that an endpoint reports with an answer; None if it reports none."""
-    remaining = _number(headers.get("x-ratelimit-remaining-requests"))
-    reset = _span(headers.get("x-ratelimit-reset-requests")) if remaining is not None else None
-    if remaining is None or reset is None:
-        return None
-    return Room(
-        remaining=remaining, reset_seconds=reset, limit=_number(headers.get("x-ratelimit-limit-requests")) or None
+    """Return the rate limit of requests that an endpoint reports with an answer; None if it reports none."""
+    for told in (_openai(headers, "requests"), _anthropic(headers, "requests")):
+        if told.remaining is not None and told.reset is not None:
+            return Room(remaining=told.remaining, reset_seconds=told.reset, limit=told.most or None)
+    return None
+
+
+class _Limit(NamedTuple):
+    most: float | None
+    remaining: float | None
+    reset: float | None
+
+
+def _openai(headers: Mapping[str, str], what: str) -> _Limit:
+    most, remaining, reset = (headers.get(f"x-ratelimit-{part}-{what}") for part in ("limit", "remaining", "reset"))
+    return _Limit(_number(most), _number(remaining), read_span(reset))
+
+
+def _anthropic(headers: Mapping[str, str], what: str) -> _Limit:
+    most, remaining, reset = (
+        headers.get(f"anthropic-ratelimit-{what}-{part}") for part in ("limit", "remaining", "reset")
     )
+    return _Limit(_number(most), _number(remaining), _instant(reset))
 
 
 def _number(text: str | None) -> float | None:
@@ -60,8 +78,16 @@ def _until(date: str) -> float | None:
         return None
 
 
-def _span(text: str | None) -> float | None:
-    """Read `1.5s`, `6m0s`, `20ms`, or plain seconds."""
+def _instant(date: str | None) -> float | None:
+    """Return the seconds until a time as RFC 3339 writes it."""
+    try:
+        return max(0.0, datetime.fromisoformat(date or "").timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_span(text: str | None) -> float | None:
+    """Return the seconds of `1.5s`, `6m0s`, `20ms`, or plain seconds; None for anything else."""
     if (plain := _number(text)) is not None:
         return plain
     parts = _SPAN.findall(text or "")

@@ -11,7 +11,7 @@ import platform
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -69,8 +69,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 class Wire(Protocol):
     """Sends a JSON body and returns the reply."""
 
-    async def post(self, path: str, body: bytes) -> Reply:
-        """Send a body to a path below the address.
+    async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
+        """Send a body to a path below the address, with further headers where a dialect signs each request.
 
         Raises:
             TransientError: no complete reply was received.
@@ -95,7 +95,7 @@ class LeanWire:
         self._proxy = find_proxy(endpoint.address)
 
     async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
-        """Send a body, with further headers if a dialect signs each request; see `Wire`."""
+        """Send a body; see `Wire`."""
         return await self.send("POST", path, body, headers)
 
     async def send(
@@ -107,7 +107,7 @@ class LeanWire:
         try:
             async with session.request(
                 method,
-                self._endpoint.address + path,
+                self._url(path),
                 data=body,
                 headers=headers,
                 allow_redirects=False,
@@ -131,6 +131,15 @@ class LeanWire:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+    def _url(self, path: str) -> Any:
+        whole = self._endpoint.address + path
+        if "%" not in path:
+            return whole
+        from yarl import URL
+
+        # A name that is written with % is sent as it is: a signature covers it.
+        return URL(whole, encoded=True)
 
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp

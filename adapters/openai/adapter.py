@@ -6,7 +6,7 @@ OpenAI itself, vLLM, llama.cpp's server, `transformers serve`, Ollama, LM Studio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -22,24 +22,25 @@ from ...core.contracts.records import (
     Embedding,
     Generate,
     Generation,
-    Image,
     Likelihood,
     Likelihoods,
     Message,
     Request,
 )
 from ..endpoint.batches import Courier
+from ..endpoint.answers import with_reply
 from ..endpoint.call import Caller
 from ..endpoint.errors import FilteredError
-from ..endpoint.images import ImageUrls, keep_image
+from ..endpoint.images import Look, Pictures, keep_image
+from ..endpoint.keys import ensure_no_key, find_address, find_key
 from ..endpoint.scrub import Scrubber
 from ..endpoint.wire import Endpoint, Reply, require_packages
 from ..shared.thinking import by_body, by_effort
 from .batches import OpenAIBatches
-from .chat import ChatBodies, read_generation
+from .chat import KNOWN, ChatBodies
 from .classify import Classifier
 from .likelihood import Scorer
-from .options import OPENAI_URL, OpenAIOptions, check_options, ensure_no_key, find_address, find_key, make_identity
+from .options import HOME, OPENAI_URL, OpenAIOptions, check_options, make_identity
 from .replies import ChatReply, EmbeddingReply, ImageReply, usage_of
 from .sdk import Account, make_wire
 
@@ -61,12 +62,12 @@ class OpenAIApi(ModelAdapter):
         """
         require_packages("openai", "openai", ("openai", "aiohttp"))
         check_options(options)
-        address = find_address(options)
-        key = find_key(options, address)
+        address = find_address(options, HOME)
+        key = find_key(options, address, HOME)
         self.identity = make_identity(options, address)
         ensure_no_key(self.identity, key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=1)
-        account = Account(key, options.organization, options.project)
+        account = Account(key, options.organization, options.project, options.header)
         endpoint = Endpoint(
             address=address,
             headers=account.headers(),
@@ -87,6 +88,9 @@ class OpenAIApi(ModelAdapter):
         # Limits are counted per model, so that two models behind one address have a pace each.
         self.endpoint = f"{endpoint.where} {options.model}"
         self._caller = Caller(wire, endpoint.where, scrub, options.model, options.extra_body)
+        if options.api_version is not None:
+            self._caller.query = f"?api-version={options.api_version}"
+        self.honours = frozenset({"json_schema", *options.takes})
         self._bodies = ChatBodies(options, address)
         way = options.likelihood
         self._scorer = None if way is None else Scorer(self._caller, self._bodies, way, options.alternatives)
@@ -95,7 +99,7 @@ class OpenAIApi(ModelAdapter):
         if options.batches or (options.batches is None and address == OPENAI_URL):
             self._courier = Courier(endpoint, scrub, options.model)
             self.batch_api = OpenAIBatches(self._courier, self._body, self._read_result)
-        self._images = ImageUrls()
+        self._pictures = Pictures("openai")
         self._worker = Worker("openai-images")
 
     @classmethod
@@ -129,40 +133,48 @@ class OpenAIApi(ModelAdapter):
 
     async def generate(self, request: Generate) -> Generation:
         """Continue messages of text and images; an answer that a content filter stops has the status `filtered`."""
-        urls = await self._urls(request.messages)
+        body = await self.body(request)
         try:
-            reply = await self._caller.ask("/chat/completions", self._chat_body(request, urls), ChatReply)
+            return self.read(await self._caller.send("/chat/completions", body), request)
         except FilteredError as stopped:
-            return Generation(text="", status="filtered", finish_reason=stopped.reason)
-        return self._read_chat(reply, request)
+            return self._filtered(stopped)
 
-    def _chat_body(self, request: Generate, urls: Callable[[str], str]) -> dict[str, Any]:
-        return self._bodies.generate(request, urls, self.generation(request) if self.generation is not None else 0)
+    async def body(self, request: Generate) -> dict[str, Any]:
+        """Return the body of a request, without the model's name and the settings' further fields.
 
-    def _read_chat(self, reply: ChatReply, request: Generate) -> Generation:
-        options = self._options
-        return read_generation(
-            reply,
-            request,
-            self._caller.where,
-            refusal_rule=options.refusal_rule,
-            tags=options.think_tags,
-            cut="stop" in options.omit,
-        )
+        Raises:
+            PermanentError: a request for what the endpoint does not take, or an image that cannot be sent.
+        """
+        if (refused := self.refuse_beyond(request)) is not None:
+            raise refused
+        look = await self._look(request.messages)
+        return self._bodies.generate(request, look, self.generation(request) if self.generation is not None else 0)
+
+    def read(self, reply: Reply, request: Generate) -> Generation:
+        """Return the answer of a reply to a request.
+
+        Raises:
+            ModelError: it holds none.
+        """
+        return self._bodies.read(self._caller.read(reply, ChatReply), reply.body, request, self._caller.where)
 
     async def _body(self, request: Generate) -> dict[str, Any]:
         """Return the body of a call, for a batch."""
-        return self._caller.whole(self._chat_body(request, await self._urls(request.messages)))
+        return self._caller.whole(await self.body(request))
 
     def _read_result(self, status: int, body: bytes, request: Generate) -> Generation:
         """Read the reply to a call of a batch."""
         reply = Reply(status, {"content-type": "application/json"}, body)
         if 200 <= status < 300:
-            return self._read_chat(self._caller.read(reply, ChatReply), request)
+            return self.read(reply, request)
         failure = self._caller.explain(reply)
         if isinstance(failure, FilteredError):
-            return Generation(text="", status="filtered", finish_reason=failure.reason)
+            return self._filtered(failure)
         raise failure
+
+    def _filtered(self, stopped: FilteredError) -> Generation:
+        made = Generation(text="", status="filtered", finish_reason=stopped.reason)
+        return with_reply(made, stopped.body, self._options.keep_replies, KNOWN)
 
     async def likelihood(self, request: Likelihood) -> Likelihoods:
         """Score continuations in the way that the settings name.
@@ -172,8 +184,8 @@ class OpenAIApi(ModelAdapter):
         """
         if self._scorer is None:
             raise UnsupportedOperationError(self.lacks[Likelihood], code="model.operation")
-        urls = await self._urls(() if isinstance(request.prompt, str) else request.prompt)
-        return await self._scorer.score(request, urls)
+        look = await self._look(() if isinstance(request.prompt, str) else request.prompt)
+        return await self._scorer.score(request, look)
 
     async def classify(self, request: Classify) -> Classification:
         """Give a probability per label of the settings.
@@ -228,11 +240,5 @@ class OpenAIApi(ModelAdapter):
             await self._courier.aclose()
         self._worker.close()
 
-    async def _urls(self, messages: tuple[Message, ...]) -> Callable[[str], str]:
-        """Return a function that gives the url of each image in some messages by its sha256."""
-        names = {part.sha256 for message in messages for part in message.parts if isinstance(part, Image)}
-        urls: dict[str, str] = {}
-        for name in names:
-            known = self._images.recall(name)
-            urls[name] = await self._worker.run(self._images.make, name, self.blobs) if known is None else known
-        return urls.__getitem__
+    async def _look(self, messages: tuple[Message, ...]) -> Look:
+        return await self._pictures.of(messages, self.blobs, self._worker)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.contracts.canonical import wire_seed
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Generate, Generation, Image, Message, ResponseStatus, TopToken
+from ..endpoint.answers import with_reply
+from ..endpoint.images import Look
+from ..endpoint.wishes import JOINT, schema_of
 from ..shared.reasoning import Tags, apart
 from ..shared.refusals import reads_as_refusal
 from ..shared.sampling import check_answer, cut_at
 from .options import OPENAI_URL, OpenAIOptions
 from .replies import ChatChoice, ChatReply, usage_of
 
-JOINT = "\n\n"
-Urls = Callable[[str], str]
 ABSENT = -9999.0
 """OpenAI's value for a log-probability that it does not give."""
 _FILTERED = frozenset({"content_filter", "content-filter", "safety", "prohibited_content", "blocklist", "spii"})
 """Finish reasons of a content filter, in lower case: OpenAI's and those that gateways to other providers pass on."""
+KNOWN = _FILTERED | {"stop", "length", "refusal", "tool_calls", "function_call"}
+"""Finish reasons that need no raw reply to be understood."""
 
 
 class ChatBodies:
@@ -30,7 +33,7 @@ class ChatBodies:
         own = "max_completion_tokens" if address == OPENAI_URL else "max_tokens"
         self.limit_field = options.max_tokens_field or own
 
-    def generate(self, request: Generate, urls: Urls, generation: int = 0) -> dict[str, Any]:
+    def generate(self, request: Generate, look: Look, generation: int = 0) -> dict[str, Any]:
         """Return the body of a request; fields that it does not set are not sent, but repeats have a seed.
 
         Raises:
@@ -38,7 +41,7 @@ class ChatBodies:
         """
         sampling = request.sampling
         check_answer(sampling)
-        body: dict[str, Any] = {"messages": self.messages(request.messages, urls)}
+        body: dict[str, Any] = {"messages": self.messages(request.messages, look)}
         limit = sampling.max_tokens or self._options.max_tokens
         limit = None if limit is None else limit + self._options.answer_room
         choices = {"temperature": sampling.temperature, "top_p": sampling.top_p, self.limit_field: limit}
@@ -47,15 +50,39 @@ class ChatBodies:
             body["stop"] = sampling.stop
         if (seed := wire_seed(request, generation)) is not None:
             body["seed"] = seed
+        named = {"top_k": sampling.top_k, "min_p": sampling.min_p}
+        body.update((name, value) for name, value in named.items() if value is not None)
+        if request.json_schema:
+            form = {"name": "answer", "schema": schema_of(request), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        if request.choices:
+            body["structured_outputs"] = {"choice": request.choices}
         if self._options.effort is not None:
             body["reasoning_effort"] = self._options.effort
         if request.top_logprobs:
             body.update(logprobs=True, top_logprobs=request.top_logprobs)
         return {name: value for name, value in body.items() if name not in self._options.omit}
 
-    def messages(self, messages: Sequence[Message], urls: Urls) -> list[dict[str, Any]]:
+    def read(self, reply: ChatReply, raw: bytes, request: Generate, where: str) -> Generation:
+        """Return the answer of a reply to a request, with its raw reply where the settings keep it.
+
+        Raises:
+            ModelError: it has none.
+        """
+        options = self._options
+        answer = read_generation(
+            reply,
+            request,
+            where,
+            refusal_rule=options.refusal_rule,
+            tags=options.think_tags,
+            cut="stop" in options.omit,
+        )
+        return with_reply(answer, raw, options.keep_replies, KNOWN)
+
+    def messages(self, messages: Sequence[Message], look: Look) -> list[dict[str, Any]]:
         """Return messages as the API writes them, behind the system prompt of the settings."""
-        made = [{"role": message.role, "content": self._content(message, urls)} for message in messages]
+        made = [{"role": message.role, "content": self._content(message, look)} for message in messages]
         system = self._options.system_prompt
         if system is None:
             return made
@@ -69,12 +96,12 @@ class ChatBodies:
         system = self._options.system_prompt
         return prompt if system is None else system + JOINT + prompt
 
-    def _content(self, message: Message, urls: Urls) -> str | list[dict[str, Any]]:
+    def _content(self, message: Message, look: Look) -> str | list[dict[str, Any]]:
         # One text goes as plain text: not every server knows parts.
         if len(message.parts) == 1 and not isinstance(part := message.parts[0], Image):
             return part.text
         return [
-            self._image(urls(part.sha256)) if isinstance(part, Image) else {"type": "text", "text": part.text}
+            self._image(look(part.sha256).url) if isinstance(part, Image) else {"type": "text", "text": part.text}
             for part in message.parts
         ]
 

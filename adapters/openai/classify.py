@@ -20,6 +20,7 @@ from ...core.contracts.records import (
 )
 from ..endpoint.call import Caller
 from ..endpoint.errors import FilteredError
+from ..endpoint.images import no_picture
 from ..shared.refusals import reads_as_refusal
 from .chat import ChatBodies, read_generation
 from .labels import one_hot, read_label
@@ -75,7 +76,7 @@ class Classifier:
         room = None if self._options.max_tokens else _ROOM
         message = Message("user", (Text(question),))
         request = Generate(messages=(message,), sampling=Sampling(temperature=0.0, max_tokens=room))
-        reply = await self._caller.ask("/chat/completions", self._bodies.generate(request, str), ChatReply)
+        reply = await self._caller.ask("/chat/completions", self._bodies.generate(request, no_picture), ChatReply)
         # The text rule waits until the answer is no label.
         answer = read_generation(reply, request, self._caller.where, refusal_rule=False, tags=self._options.think_tags)
         if answer.status != "ok":
@@ -100,7 +101,7 @@ class Classifier:
     async def _by_likelihood(self, question: str, scorer: Scorer) -> Classification:
         chat = self._options.likelihood == "first_token"
         prompt: Prompt = (Message("user", (Text(question),)),) if chat else question
-        found = await scorer.score(Likelihood(prompt=prompt, continuations=self._options.labels), str)
+        found = await scorer.score(Likelihood(prompt=prompt, continuations=self._options.labels), no_picture)
         values = [score.log_probability for score in found.scores]
         top = max(values)
         weights = [math.exp(value - top) for value in values]

@@ -18,9 +18,10 @@ import msgspec
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Likelihood, Likelihoods, Message, TokenScores, Usage
 from ..endpoint.call import Caller
+from ..endpoint.images import Look
 from ..shared.border import check_continuations, common_start
 from .align import Found, Tokens, find_continuation, find_start
-from .chat import ABSENT, ChatBodies, Urls
+from .chat import ABSENT, ChatBodies
 from .options import LikelihoodWay
 from .replies import ChatReply, PromptTokens, TextChoice, TextReply, usage_of
 
@@ -35,7 +36,7 @@ class Scorer:
     def __init__(self, caller: Caller, bodies: ChatBodies, way: LikelihoodWay, alternatives: int) -> None:
         self._caller, self._bodies, self._way, self._alternatives = caller, bodies, way, alternatives
 
-    async def score(self, request: Likelihood, urls: Urls) -> Likelihoods:
+    async def score(self, request: Likelihood, look: Look) -> Likelihoods:
         """Score each continuation, in the order asked.
 
         Raises:
@@ -45,9 +46,9 @@ class Scorer:
         if isinstance(request.prompt, str):
             request = msgspec.structs.replace(request, prompt=self._bodies.text(request.prompt))
         if self._way == "first_token":
-            return await self._first_token(request, urls)
+            return await self._first_token(request, look)
         # One after another: the server keeps the prompt of the first one for the others.
-        asked = [await self._one(request, continuation, urls) for continuation in request.continuations]
+        asked = [await self._one(request, continuation, look) for continuation in request.continuations]
         found = [one for one, _ in asked]
         start = common_start([one.texts for one in found], [one.first for one in found])
         spelled = "".join(found[0].texts[start:])
@@ -57,7 +58,7 @@ class Scorer:
             usage=_total([used for _, used in asked]),
         )
 
-    async def _one(self, request: Likelihood, continuation: str, urls: Urls) -> tuple[Found, Usage]:
+    async def _one(self, request: Likelihood, continuation: str, look: Look) -> tuple[Found, Usage]:
         if self._way == "echo":
             return await self._echo(request, continuation)
         if isinstance(request.prompt, str):
@@ -66,12 +67,12 @@ class Scorer:
             tokens = self._prompt_tokens(self._choice(text).prompt_logprobs)
             return self._align(tokens, request.prompt, continuation), usage_of(text.usage)
         chat = await self._caller.ask(
-            "/chat/completions", self._continued(request.prompt, continuation, urls), ChatReply
+            "/chat/completions", self._continued(request.prompt, continuation, look), ChatReply
         )
         return self._align(self._prompt_tokens(chat.prompt_logprobs), None, continuation), usage_of(chat.usage)
 
-    def _continued(self, messages: Sequence[Message], continuation: str, urls: Urls) -> dict[str, Any]:
-        made = self._bodies.messages(messages, urls)
+    def _continued(self, messages: Sequence[Message], continuation: str, look: Look) -> dict[str, Any]:
+        made = self._bodies.messages(messages, look)
         if made and made[-1]["role"] == "assistant" and isinstance(made[-1]["content"], str):
             made[-1]["content"] += continuation
         else:
@@ -134,13 +135,13 @@ class Scorer:
             )
         return Found(tokens.texts, tokens.values, start)
 
-    async def _first_token(self, request: Likelihood, urls: Urls) -> Likelihoods:
+    async def _first_token(self, request: Likelihood, look: Look) -> Likelihoods:
         if isinstance(request.prompt, str):
             body = {"prompt": request.prompt, "max_tokens": 1, "logprobs": self._alternatives, "temperature": 1.0}
             text = await self._caller.ask("/completions", body, TextReply)
             return self._look_up(_first_of_text(self._choice(text)), request, usage_of(text.usage))
         body = {
-            "messages": self._bodies.messages(request.prompt, urls),
+            "messages": self._bodies.messages(request.prompt, look),
             "temperature": 1.0,
             self._bodies.limit_field: 1,
         }

@@ -6,14 +6,8 @@ import msgspec
 
 from ...core.contracts.adapter import Remark
 from ...core.contracts.records import Usage
-from ..endpoint.call import Body
-
-_MOST_TOKENS = 2**31 - 1
-"""Counts above this are none: an answer with one could not be stored."""
-
-
-NAME = 200
-"""Characters of a name that are kept."""
+from ..endpoint.answers import count
+from ..endpoint.call import Body, remark_of
 
 
 class Alternative(msgspec.Struct):
@@ -106,8 +100,7 @@ class Counted(Body, kw_only=True):
 
     def remark(self) -> Remark | None:
         """Return the names of model and system."""
-        model, system = (name[:NAME] if isinstance(name, str) else "" for name in (self.model, self.system_fingerprint))
-        return Remark(model=model, fingerprint=system) if model or system else None
+        return remark_of(self.model, self.system_fingerprint)
 
 
 class ChatReply(Counted):
@@ -206,8 +199,8 @@ def usage_of(told: object) -> Usage:
     """Return the record of an endpoint's token counts, whose names differ by API; what is no count is 0."""
     counts = told if isinstance(told, dict) else {}
     return Usage(
-        input_tokens=_count(counts.get("prompt_tokens")) or _count(counts.get("input_tokens")),
-        output_tokens=_count(counts.get("completion_tokens")) or _count(counts.get("output_tokens")),
+        input_tokens=count(counts.get("prompt_tokens")) or count(counts.get("input_tokens")),
+        output_tokens=count(counts.get("completion_tokens")) or count(counts.get("output_tokens")),
         reasoning_tokens=_detail(counts, ("completion_tokens_details", "output_tokens_details"), "reasoning_tokens"),
         cached_tokens=_detail(counts, ("prompt_tokens_details", "input_tokens_details"), "cached_tokens"),
     )
@@ -215,8 +208,4 @@ def usage_of(told: object) -> Usage:
 
 def _detail(counts: dict[str, object], places: tuple[str, str], name: str) -> int:
     found = (counts.get(place) for place in places)
-    return next((_count(details.get(name)) for details in found if isinstance(details, dict)), 0)
-
-
-def _count(told: object) -> int:
-    return int(told) if isinstance(told, int | float) and 0 <= told <= _MOST_TOKENS else 0
+    return next((count(details.get(name)) for details in found if isinstance(details, dict)), 0)

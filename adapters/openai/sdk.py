@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -28,6 +29,8 @@ class Account(NamedTuple):
     key: str | None
     organization: str | None
     project: str | None
+    field: str = "authorization"
+    """Header that carries the key."""
 
     def __repr__(self) -> str:
         """Show nothing of the key."""
@@ -36,7 +39,8 @@ class Account(NamedTuple):
     def headers(self) -> dict[str, str]:
         """Return the headers of a request, as the API has them."""
         given = {
-            "Authorization": f"Bearer {self.key}" if self.key is not None else None,
+            "Authorization": f"Bearer {self.key}" if self.key is not None and self.field == "authorization" else None,
+            "api-key": self.key if self.field == "api-key" else None,
             "OpenAI-Organization": self.organization or os.environ.get("OPENAI_ORG_ID"),
             "OpenAI-Project": self.project or os.environ.get("OPENAI_PROJECT_ID"),
         }
@@ -80,7 +84,7 @@ class SdkWire:
         self._where, self._seconds, self._scrub = endpoint.where, endpoint.timeout_seconds, scrub
         self._options: Any = {} if account.key is not None else {"headers": {"Authorization": Omit()}}
 
-    async def post(self, path: str, body: bytes) -> Reply:
+    async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
         """Send a body; see `Wire`."""
         import httpx2
         from openai import APIConnectionError, APIStatusError, APITimeoutError

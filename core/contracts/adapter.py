@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, get_args
 import msgspec
 
 from .batch import BatchApi
-from .errors import ModelError, UnsupportedOperationError, UsageError
+from .errors import ModelError, PermanentError, UnsupportedOperationError, UsageError
 from .model_files import ModelFiles, Recognised
 from .records import (
     AnyRequest,
@@ -166,6 +166,8 @@ class ModelAdapter(ABC):
     """What a run checks the answers of an endpoint against."""
     batch_api: BatchApi | None = None
     """The provider's batch interface; None: it has none, and every request is a call of its own."""
+    honours: frozenset[str] = frozenset()
+    """What of `Generate.beyond` this model can do: top_k, min_p, json_schema, choices. All else is refused."""
     blobs: Callable[[str], bytes] | None = None
     keep: Callable[[bytes, str], str] | None = None
     hear: Callable[[Room], None] | None = None
@@ -241,7 +243,24 @@ class ModelAdapter(ABC):
             raise UnsupportedOperationError(why, code="model.operation")
         batch: Callable[[Any], Awaitable[Sequence[AnyResponse | ModelError]]]
         batch = getattr(self, f"{OPERATIONS[type(requests[0])]}_batch")
-        return await batch(requests)
+        refused = {place: error for place, one in enumerate(requests) if (error := self.refuse_beyond(one)) is not None}
+        if not refused:
+            return await batch(requests)
+        fit = [one for place, one in enumerate(requests) if place not in refused]
+        answers = iter(await batch(fit) if fit else ())
+        return [refused[place] if place in refused else next(answers) for place in range(len(requests))]
+
+    def refuse_beyond(self, request: Request) -> PermanentError | None:
+        """Return the error of a request for what this model cannot do, such as a JSON schema; None if it can."""
+        missing = request.beyond() - self.honours if isinstance(request, Generate) else None
+        if not missing:
+            return None
+        return PermanentError(
+            f"model {self.identity.model!r} of adapter {self.identity.adapter!r} cannot honour "
+            f"{', '.join(sorted(missing))}. Ask without, or take a model that can.",
+            code="request.unsupported",
+            names=tuple(sorted(missing)),
+        )
 
     @classmethod
     def capabilities(cls) -> frozenset[type[Request]]:

@@ -57,10 +57,14 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None
+    top_k: int | None = None
+    """Draw from this many of the likeliest tokens only; a model that cannot do so refuses the request."""
+    min_p: float | None = None
+    """Draw from tokens at least this many times as likely as the likeliest only; else refused, too."""
 
     def __post_init__(self) -> None:
         """Make equal settings equal in the key: 1 and 1.0, -0.0 and 0.0."""
-        for name in ("temperature", "top_p"):
+        for name in ("temperature", "top_p", "min_p"):
             if (value := getattr(self, name)) is not None:
                 msgspec.structs.force_setattr(self, name, float(value) + 0.0)
 
@@ -77,11 +81,36 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """Number of this repeat: each repeat of one prompt is a draw of its own."""
     top_logprobs: int = 0
     """How many alternatives per generated token to report; 0 reports none."""
+    json_schema: str = ""
+    """JSON text of the schema (JSON Schema) that the answer must fit; a model that cannot do so refuses the request."""
+    choices: tuple[str, ...] = ()
+    """The texts one of which the answer must be, word for word; else refused, too."""
 
     def __post_init__(self) -> None:
         """Make equal requests equal in the key: a default is left out of it only if it is the very same object."""
         if self.sampling == _PLAIN:
             msgspec.structs.force_setattr(self, "sampling", _PLAIN)
+        if self.json_schema:
+            msgspec.structs.force_setattr(self, "json_schema", _canonical_json(self.json_schema))
+
+    def beyond(self) -> frozenset[str]:
+        """Return the names of what is asked that not every model can do."""
+        if self.sampling.top_k is None and self.sampling.min_p is None and not self.json_schema and not self.choices:
+            return _NOTHING
+        asked = {"top_k": self.sampling.top_k is not None, "min_p": self.sampling.min_p is not None}
+        asked |= {"json_schema": bool(self.json_schema), "choices": bool(self.choices)}
+        return frozenset(name for name, is_asked in asked.items() if is_asked)
+
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+def _canonical_json(text: str) -> str:
+    """Return JSON text with its names in order and without blanks; a text that is no JSON as it is."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(text), order="sorted").decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return text
 
 
 class Likelihood(Request, frozen=True, kw_only=True, tag="likelihood"):
@@ -201,6 +230,8 @@ class Generation(Response, frozen=True, kw_only=True, tag="generation"):
     reasoning: str = ""
     """What the model wrote before its answer, word for word. If the text held it, its tags are here too, and
     `reasoning + text` is the text as received."""
+    reply: str = ""
+    """The raw JSON of an endpoint's reply, or its beginning, where the settings keep it: by default if unusual."""
 
 
 class Likelihoods(Response, frozen=True, kw_only=True, tag="likelihoods"):

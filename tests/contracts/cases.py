@@ -21,6 +21,8 @@ from prejudge.core.contracts.records import (
     Sampling,
     Text,
 )
+from prejudge.testing import ANTHROPIC, CONVERSE, GEMINI, RESPONSES, Dialect
+from prejudge.testing._kit import MODEL, NOWHERE
 
 from ..adapters import checkpoints, diffusion_files, gguf_files, llava_files
 
@@ -75,6 +77,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     path: Path | None = None
     """Where a stand-in for its library is."""
     blobs: Callable[[str], bytes] | None = None
+    speaks: Dialect | None = None
+    """How an endpoint that the kit stands in for writes its replies; None for the adapters that have one running."""
+    key_env: str = "OPENAI_API_KEY"
     endpoint: str = ""
     """The setting that holds the address of its endpoint; none for a model in this process."""
     ignores: frozenset[Any] = frozenset()
@@ -143,6 +148,45 @@ LOCAL_ELSEWHERE = frozenset({"model", "revision", "allow_pickle"})
 """Another model has another digest, revisions are of hub names, and pickles are pinned like all weights."""
 HF_ELSEWHERE = LOCAL_ELSEWHERE | {"peft", "peft_revision"}
 """PEFT adapters are files of their own: tests/adapters/hf/test_loading.py."""
+
+
+def _endpoint(
+    target: str,
+    speaks: Dialect,
+    key_env: str,
+    *,
+    others: tuple[Settings, ...],
+    same: tuple[Settings, ...] = (),
+    unjudged: frozenset[str] = frozenset(),
+    needs: tuple[str, ...] = ("aiohttp",),
+    settings: Settings | None = None,
+    ignores: frozenset[str] = frozenset(),
+) -> Case:
+    """Return the case of a dialect that answers in words."""
+    return Case(
+        target=target,
+        speaks=speaks,
+        endpoint="base_url",
+        key_env=key_env,
+        settings=lambda folder: {"model": MODEL, "base_url": NOWHERE, "api_key_env": key_env, **(settings or {})},
+        requests=GENERATE,
+        others=(
+            *({"model": "other"}, {"base_url": "http://127.0.0.1:8"}, {"endpoint": "ours"}, {"revision": "2026"}),
+            *({"system_prompt": "Be kind."}, {"max_tokens": 5}, {"refusal_rule": False}, {"omit": ["stop"]}),
+            *({"extra_body": {"more": 2}}, {"answer_room": 3}, {"think_tags": ["[A]", "[B]"]}, {"effort": "low"}),
+            *others,
+        ),
+        same=(
+            *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"concurrency": 2}),
+            *({"timeout_seconds": 9.0}, {"reply_mib": 1}, {"keep_replies": "all"}, *same),
+            *({"named_as": ["m"]}, {"context": 9000}),
+        ),
+        unjudged=unjudged,
+        ignores=ignores,
+        needs=needs,
+        environment={key_env: "sk-test-0123456789abcdef", "OTHER_KEY": "sk-test-fedcba9876543210"},
+    )
+
 
 CASES = {
     "simulated": Case(
@@ -301,16 +345,49 @@ CASES = {
             *({"image_detail": "low"}, {"likelihood": "prompt_logprobs"}, {"classify": "decisions"}),
             *({"labels": [" a", " b"]}, {"classify_prompt": "Rate: {text}"}, {"classify_question": "Which?"}),
             *({"send_draw_seed": True}, {"refusal_rule": False}, {"extra_body": {"top_k": 2}}, {"omit": ["stop"]}),
-            *({"answer_room": 3}, {"think_tags": ["[THINK]", "[/THINK]"]}, {"effort": "low"}),
+            *({"answer_room": 3}, {"think_tags": ["[THINK]", "[/THINK]"]}, {"effort": "low"}, {"api_version": "2"}),
         ),
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"organization": "o"}, {"project": "p"}),
             *({"concurrency": 2}, {"timeout_seconds": 9.0}, {"transport": "sdk"}, {"reply_mib": 1}),
+            *({"keep_replies": "all"}, {"named_as": ["m"]}, {"context": 9000}),
+            *({"takes": ["top_k"]}, {"header": "api-key"}),
             {"operations": ["generate", "likelihood", "classify", "embed", "draw"]},
         ),
         unjudged=frozenset({"alternatives"}),
         endpoint="base_url",
         needs=("openai", "aiohttp"),
         environment={"OPENAI_API_KEY": "sk-test-0123456789abcdef", "OTHER_KEY": "sk-test-fedcba9876543210"},
+    ),
+    "openai-responses": _endpoint(
+        "prejudge.adapters.responses.adapter:Responses",
+        RESPONSES,
+        "OPENAI_API_KEY",
+        ignores=frozenset({"seed", "stop"}),
+        others=({"summary": "auto"}, {"image_detail": "low"}),
+        same=({"organization": "o"}, {"project": "p"}),
+    ),
+    "anthropic": _endpoint(
+        "prejudge.adapters.anthropic.adapter:Anthropic",
+        ANTHROPIC,
+        "ANTHROPIC_API_KEY",
+        ignores=frozenset({"seed"}),
+        others=({"thinking": "off"}, {"thinking_tokens": 1024}, {"anthropic_version": "2027-01-01"}),
+    ),
+    "gemini": _endpoint(
+        "prejudge.adapters.gemini.adapter:Gemini",
+        GEMINI,
+        "GEMINI_API_KEY",
+        others=({"api_version": "v1"}, {"thinking_tokens": 0}, {"thoughts": True}, {"safety": "OFF"}),
+    ),
+    "bedrock": _endpoint(
+        "prejudge.adapters.bedrock.adapter:Bedrock",
+        CONVERSE,
+        "AWS_BEARER_TOKEN_BEDROCK",
+        ignores=frozenset({"seed"}),
+        others=({"guardrail": "g"}, {"guardrail": "g", "guardrail_version": "1"}),
+        unjudged=frozenset({"region", "profile"}),
+        needs=("aiohttp", "botocore"),
+        settings={"region": "eu-central-1"},
     ),
 }

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ def keep(data: bytes, media_type: str) -> str:
 
 
 def at(case: Case, settings: dict[str, Any], url: str, model: str) -> ModelAdapter:
-    return maker(case, {**settings, case.endpoint: f"{url}/v1", "model": model})()
+    address = url if case.speaks is not None else f"{url}/v1"
+    return maker(case, {**settings, case.endpoint: address, "model": model})()
 
 
 def maker(case: Case, settings: dict[str, Any]) -> Callable[[], ModelAdapter]:
@@ -45,6 +47,15 @@ def maker(case: Case, settings: dict[str, Any]) -> Callable[[], ModelAdapter]:
         return adapter
 
     return make
+
+
+def changed(case: Case, settings: dict[str, Any], other: dict[str, Any]) -> Callable[[], ModelAdapter]:
+    return maker(case, {**settings, **other})
+
+
+def standing(case: Case, settings: dict[str, Any], other: dict[str, Any]) -> Callable[[str, str], ModelAdapter]:
+    """Return how to make an adapter whose endpoint the kit stands in for."""
+    return lambda url, model: maker(case, {**settings, case.endpoint: url, "model": model, **other})()
 
 
 @pytest.fixture(scope="session")
@@ -73,8 +84,9 @@ def settings_of(
         if name not in made:
             folder = tmp_path_factory.mktemp(name)
             settings = CASES[name].settings(folder)
-            if name == "openai":
+            if CASES[name].endpoint:
                 (folder / "key").write_text("sk-test-of-a-file")
+            if name == "openai":
                 settings["base_url"] = server_url()
             made[name] = settings, folder
         return made[name]
@@ -108,10 +120,13 @@ def contract(name: str, case: Case) -> type[AdapterContract]:
             kit.ignores = case.ignores
             if case.endpoint:
                 kit.at = staticmethod(lambda url, model: at(case, settings, url, model))
-                kit.key_env = "OPENAI_API_KEY"
+                kit.key_env = case.key_env
+            if case.speaks is not None:
+                kit.make, kit.speaks = None, case.speaks
             kit.recipe = MAKE.format(target=case.target, settings=settings)
-            kit.others = [maker(case, {**settings, **within(folder, other)}) for other in case.others]
-            kit.same = [maker(case, {**settings, **within(folder, other)}) for other in case.same]
+            made = partial(standing, case, settings) if case.speaks is not None else partial(changed, case, settings)
+            kit.others = [made(within(folder, other)) for other in case.others]
+            kit.same = [made(within(folder, other)) for other in case.same]
 
     Kit.__name__ = Kit.__qualname__ = f"Test{name.title().replace('-', '')}"
     missing = [package for package in case.needs if importlib.util.find_spec(package) is None]

@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from prejudge.adapters.endpoint import wire as _wire
+from prejudge.adapters.endpoint.keys import find_address, find_key
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
-from prejudge.adapters.openai.options import find_address, find_key
+from prejudge.adapters.openai.options import HOME
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode
 from prejudge.core.contracts.errors import MissingExtraError, UsageError
@@ -203,13 +204,13 @@ def test_key_in_place_of_its_variable_is_not_shown():
 def test_file_without_a_key_is_refused_unshown(tmp_path, content):
     (tmp_path / "key").write_text(content, "utf-8")
     with pytest.raises(UsageError) as caught:
-        find_key(OpenAIOptions(model="tiny", api_key_file=str(tmp_path / "key")), URL)
+        find_key(OpenAIOptions(model="tiny", api_key_file=str(tmp_path / "key")), URL, HOME)
     assert not content.strip() or content.strip() not in str(caught.value)
 
 
 def test_missing_key_file_is_named():
     with raises_code(UsageError, "endpoint.key-missing", "no/such/file"):
-        find_key(OpenAIOptions(model="tiny", api_key_file="no/such/file"), URL)
+        find_key(OpenAIOptions(model="tiny", api_key_file="no/such/file"), URL, HOME)
 
 
 def test_missing_packages_name_the_extra(monkeypatch):
@@ -249,9 +250,9 @@ def test_openai_key_goes_to_its_own_hosts_only(monkeypatch, key, own, url, goes)
         monkeypatch.setenv("OPENAI_BASE_URL", own)
     options = OpenAIOptions(model="m", base_url=url)
     if goes:
-        assert find_key(options, find_address(options)) == key
+        assert find_key(options, find_address(options, HOME), HOME) == key
         return
     with raises_code(UsageError, "endpoint.key-host", "api_key_env"):
         OpenAIApi(options)
     named = OpenAIOptions(model="m", base_url=url, api_key_env="OPENAI_API_KEY")
-    assert find_key(named, find_address(named)) == key
+    assert find_key(named, find_address(named, HOME), HOME) == key

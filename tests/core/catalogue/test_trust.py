@@ -302,6 +302,9 @@ def test_named_file_needs_no_trust(clone):
     assert not (clone.parent / "config").exists()
 
 
+REMOTE = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
+
+
 def test_every_setting_with_an_address_a_key_or_code_is_known_by_its_name():
     found = {"url": set(), "key": set(), "code": set()}
     for name, adapter in built_in_registry().adapters.items():
@@ -312,9 +315,9 @@ def test_every_setting_with_an_address_a_key_or_code_is_known_by_its_name():
                 found[kind].add((name, field.name))
             # Whatever else is called like one of these needs a rule.
             if any(part in field.name for part in ("address", "host", "proxy", "endpoint", "env", "code", "pickle")):
-                assert kind or (name, field.name) == ("openai", "endpoint"), (name, field.name)
-    assert found["url"] == {("openai", "base_url")}
-    assert found["key"] == {("openai", "api_key_env"), ("openai", "api_key_file")}
+                assert kind or field.name == "endpoint", (name, field.name)
+    assert found["url"] == {(name, "base_url") for name in REMOTE}
+    assert found["key"] == {(name, field) for name in REMOTE for field in ("api_key_env", "api_key_file")}
     assert {name for name, _ in found["code"]} >= {"hf-masked", "hf-causal", "hf-encoder", "hf-vlm", "hf-classifier"}
 
 

@@ -1,0 +1,26 @@
+"""Settings of `anthropic`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from ..endpoint.options import EndpointOptions, Positive
+
+
+class AnthropicOptions(EndpointOptions, frozen=True, kw_only=True):
+    """Settings of `anthropic`."""
+
+    base_url: str | None = None
+    """Address of the endpoint, without `/v1`. None takes the environment's ANTHROPIC_BASE_URL, else Anthropic's own."""
+    max_tokens: Positive = 4096
+    """Maximum number of tokens to generate if the request sets no limit; the API wants one."""
+    thinking: Literal["off", "adaptive"] | None = None
+    """Extended thinking: `off`, or as much as the model finds right. None sends nothing: the model's own default."""
+    thinking_tokens: Annotated[int, msgspec.Meta(ge=1024)] | None = None
+    """Maximum number of tokens of extended thinking, for models that take a budget; below the limit of the answer."""
+    effort: str | None = None
+    """How much to spend on an answer, sent as `output_config.effort`, such as low, medium, high, xhigh, max."""
+    anthropic_version: str = "2023-06-01"
+    """Version of the API, sent as `anthropic-version`."""

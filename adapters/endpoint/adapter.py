@@ -1,0 +1,169 @@
+"""`EndpointAdapter`: a model behind an endpoint that answers in words, in whatever dialect.
+
+An adapter of a dialect says where it is at home, which headers it sends, how it writes a request, and how it reads a
+reply. All else is the same for all: keys, the wire, images, limits, refusals, reasoning, errors.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from ...core.contracts.adapter import Expected, Identity, Limits, ModelAdapter, Services, Worker
+from ...core.contracts.errors import PermanentError
+from ...core.contracts.records import Generate, Generation, Scalar
+from ...core.contracts.version import VERSION
+from .answers import Answer, generation_of, with_reply
+from .call import Body, Caller
+from .errors import FilteredError
+from .images import Look, Pictures
+from .keys import Home, check_extra, ensure_no_key, find_address, find_key
+from .options import EndpointOptions, endpoint_settings
+from .scrub import Scrubber
+from .wire import Endpoint, LeanWire, Reply, require_packages
+
+
+class EndpointAdapter(ModelAdapter):
+    """A model behind an endpoint."""
+
+    options: ClassVar[type[msgspec.Struct]] = EndpointOptions
+    home: ClassVar[Home]
+    version: ClassVar[str] = "1"
+    reply: ClassVar[type[Body]]
+    """What a reply is decoded as."""
+    known: ClassVar[frozenset[str]]
+    """Finish reasons that the parser knows, in lower case."""
+    named: ClassVar[bool] = True
+    """The body holds the model's name."""
+    packages: ClassVar[tuple[str, ...]] = ("aiohttp",)
+    stops: ClassVar[bool] = True
+    """The dialect has stop texts; else they are applied to the answer."""
+    logprobs: ClassVar[bool] = False
+    """The dialect has log-probabilities of generated tokens."""
+
+    def __init__(self, options: Any) -> None:
+        """Find address and key; nothing is sent.
+
+        Raises:
+            MissingExtraError: a package that the adapter needs is not installed.
+            UsageError: a setting is invalid, or there is no key at the configured place.
+        """
+        require_packages(self.home.adapter, self.home.extra, self.packages)
+        check_extra(options.extra_body, self.home.fixed)
+        address = self.address(options)
+        key = self.key(options, address)
+        settings = endpoint_settings(options, address) | self.settings(options)
+        self.identity = Identity(
+            adapter=self.home.adapter,
+            version=self.version,
+            model=options.model,
+            digest=options.revision or "",
+            settings=settings,
+        )
+        ensure_no_key(self.identity, key)
+        self.limits = Limits(concurrency=options.concurrency, batch_items=1)
+        self.expected = Expected(
+            answer_room=options.answer_room,
+            max_tokens=options.max_tokens,
+            context=options.context,
+            names=options.named_as,
+        )
+        own = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": f"prejudge/{VERSION}"}
+        endpoint = Endpoint(
+            address=address,
+            headers=own | dict(self.headers(options, key)),
+            connections=options.concurrency,
+            timeout_seconds=options.timeout_seconds,
+            reply_bytes=options.reply_mib << 20,
+        )
+        scrub = self._scrub = Scrubber(key)
+        self._options = options
+        # Limits are counted per model, so that two models behind one address have a pace each.
+        self.endpoint = f"{endpoint.where} {options.model}"
+        self._caller = Caller(
+            LeanWire(endpoint, scrub), endpoint.where, scrub, options.model, options.extra_body, named=self.named
+        )
+        self._pictures = Pictures(self.home.adapter)
+        self._worker = Worker(f"{self.home.adapter}-images")
+
+    def address(self, options: Any) -> str:
+        """Return the address of the endpoint."""
+        return find_address(options, self.home)
+
+    def key(self, options: Any, address: str) -> str | None:
+        """Return the key, or None for a server that wants none."""
+        return find_key(options, address, self.home)
+
+    def settings(self, options: Any) -> dict[str, Scalar]:
+        """Return the settings of the identity that only this dialect has."""
+        return {}
+
+    @abstractmethod
+    def headers(self, options: Any, key: str | None) -> Mapping[str, str]:
+        """Return the headers of every request that are the dialect's own."""
+
+    @abstractmethod
+    def path(self) -> str:
+        """Return the path below the address that answers."""
+
+    @abstractmethod
+    def write(self, request: Generate, look: Look, generation: int) -> dict[str, Any]:
+        """Return the body of a request, whose images `look` gives."""
+
+    @abstractmethod
+    def understand(self, reply: Any, request: Generate) -> Answer:
+        """Return what a reply says.
+
+        Raises:
+            ModelError: it holds no answer.
+        """
+
+    def bind(self, services: Services) -> None:
+        """Accept the services of a run."""
+        super().bind(services)
+        self._caller.tell, self._caller.note = services.hear, services.note
+
+    async def body(self, request: Generate) -> dict[str, Any]:
+        """Return the body of a request, without the model's name and the settings' further fields.
+
+        Raises:
+            PermanentError: a request that the dialect cannot write, or an image that cannot be sent.
+        """
+        if (refused := self.refuse_beyond(request)) is not None:
+            raise refused
+        if request.top_logprobs and not self.logprobs:
+            raise PermanentError(
+                f"adapter {self.home.adapter!r}: the endpoint gives no log-probabilities; ask without top_logprobs.",
+                code="endpoint.no-logprobs",
+            )
+        look = await self._pictures.of(request.messages, self.blobs, self._worker)
+        again = self.generation(request) if self.generation is not None else 0
+        return self.write(request, look, again)
+
+    def read(self, reply: Reply, request: Generate) -> Generation:
+        """Return the answer of a reply to a request.
+
+        Raises:
+            ModelError: it holds none.
+        """
+        answer = self.understand(self._caller.read(reply, self.reply), request)
+        cut = not self.stops or "stop" in self._options.omit
+        made = generation_of(answer, request, self._options, cut=cut)
+        return with_reply(made, reply.body, self._options.keep_replies, self.known)
+
+    async def generate(self, request: Generate) -> Generation:
+        """Continue messages of text and images; an answer that a content filter stops has the status `filtered`."""
+        body = await self.body(request)
+        try:
+            return self.read(await self._caller.send(self.path(), body), request)
+        except FilteredError as stopped:
+            made = Generation(text="", status="filtered", finish_reason=stopped.reason)
+            return with_reply(made, stopped.body, self._options.keep_replies, self.known)
+
+    async def aclose(self) -> None:
+        """Close the connections; current calls fail."""
+        await self._caller.aclose()
+        self._worker.close()

@@ -1,0 +1,69 @@
+"""`Answer`: what the reply of any dialect says, and the record that is stored of it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from ...core.contracts.records import Generate, Generation, ResponseStatus, TopToken, Usage
+from ..shared.reasoning import apart
+from ..shared.refusals import reads_as_refusal
+from ..shared.sampling import cut_at
+from .options import EndpointOptions
+
+MOST_KEPT = 20_000
+"""Characters of a raw reply that are stored."""
+_MOST_TOKENS = 2**31 - 1
+"""Counts above this are none: an answer with one could not be stored."""
+Keep = Literal["none", "unusual", "all"]
+
+
+class Answer(NamedTuple):
+    """An answer, as a parser reads it."""
+
+    text: str
+    finish: str
+    """The provider's own word for why it ended."""
+    reasoning: str = ""
+    refused: bool = False
+    """The provider marks a refusal."""
+    filtered: bool = False
+    """A content filter of the provider ended it."""
+    usage: Usage = Usage()
+    top_logprobs: tuple[tuple[TopToken, ...], ...] = ()
+
+
+def generation_of(answer: Answer, request: Generate, options: EndpointOptions, *, cut: bool) -> Generation:
+    """Return the record of an answer, apart from its reasoning; with `cut`, up to the first of the stop texts."""
+    reasoning, text = answer.reasoning, answer.text
+    if not reasoning:
+        reasoning, text = apart(text, options.think_tags)
+    end = cut_at(text, request.sampling.stop) if cut else None
+    return Generation(
+        text=text[:end],
+        reasoning=reasoning,
+        status=_status(answer, text, rule=options.refusal_rule),
+        finish_reason=answer.finish,
+        usage=answer.usage,
+        top_logprobs=answer.top_logprobs,
+    )
+
+
+def _status(answer: Answer, text: str, *, rule: bool) -> ResponseStatus:
+    if answer.filtered:
+        return "filtered"
+    return "refused" if answer.refused or (rule and reads_as_refusal(text)) else "ok"
+
+
+def with_reply(answer: Generation, body: bytes, keep: Keep, known: frozenset[str]) -> Generation:
+    """Return an answer with its raw reply, where it is to be kept; finish reasons are `known` in lower case."""
+    usual = answer.status == "ok" and answer.finish_reason.lower() in known
+    if keep == "none" or (keep == "unusual" and usual):
+        return answer
+    return msgspec.structs.replace(answer, reply=body.decode("utf-8", "replace")[:MOST_KEPT])
+
+
+def count(told: object) -> int:
+    """Return a number of tokens; what is no count is 0, and costs no answer."""
+    return int(told) if isinstance(told, int | float) and 0 <= told <= _MOST_TOKENS else 0

@@ -1,0 +1,79 @@
+"""Settings that all adapters of endpoints have, and the part of an identity that follows from them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from ...core.contracts import Options
+from ...core.contracts.records import Scalar
+from ..shared.reasoning import Tags, thinking_settings
+from ..shared.refusals import RULE_VERSION
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class EndpointOptions(Options, frozen=True, kw_only=True):
+    """Settings of an endpoint."""
+
+    model: str
+    """The endpoint's name for the model."""
+    base_url: str | None = None
+    """Address of the endpoint. None takes the environment's, else the provider's own."""
+    endpoint: str | None = None
+    """Name of the endpoint in the identity, for a model whose address changes; None takes the address."""
+    revision: str | None = None
+    """Version of the weights behind the name (a commit, a digest, a date); part of the identity, never sent."""
+    named_as: tuple[str, ...] = ()
+    """Names that replies give the model, if they are no versions of `model`: that behind an alias or a deployment."""
+    context: Positive | None = None
+    """Tokens of the model's context, if known: a longer prompt that is answered all the same is a finding."""
+    api_key_env: str | None = None
+    """NAME of the variable that holds the key, or NAME_FILE its file; "": no key. None: the provider's, at its host."""
+    api_key_file: str | None = None
+    """A file that holds the key and nothing else; used in place of the environment."""
+    concurrency: Positive = 64
+    """Maximum number of concurrent calls and of open connections."""
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+    """Time limit of a call in seconds; a call that takes longer fails and is sent again."""
+    reply_mib: Positive = 16
+    """Maximum size of a reply in MiB, decompressed; eight times as much for an image. A larger one fails."""
+    system_prompt: str | None = None
+    """Text before every prompt; for messages, the system message, joined with their own."""
+    max_tokens: Positive | None = None
+    """Maximum number of tokens to generate if the request sets no limit."""
+    refusal_rule: bool = True
+    """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
+    extra_body: dict[str, Any] = {}
+    """Further fields of every request, such as {top_k = 20}; a null removes a field. Part of the identity: no keys."""
+    answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Tokens added to the limit of every answer in words, for a model that reasons before it answers."""
+    effort: str | None = None
+    """How much to reason, in the provider's own words, such as none, minimal, low, medium, high."""
+    think_tags: Tags | None = None
+    """The marks around reasoning in the text of answers; None takes <think> and </think>."""
+    omit: tuple[str, ...] = ()
+    """Fields of answers in words that the endpoint refuses, such as ["temperature", "stop"]; they are not sent.
+    A `stop` that is not sent is applied to the answer."""
+    keep_replies: Literal["none", "unusual", "all"] = "unusual"
+    """Replies whose raw JSON is stored with the answer: those whose status is not `ok` or whose finish reason is not
+    known (`unusual`), all, or none."""
+
+    def __repr__(self) -> str:
+        """Return the model only: a mistaken setting may hold a key."""
+        return f"{type(self).__name__}(model={self.model!r}, ...)"
+
+
+def endpoint_settings(options: EndpointOptions, address: str) -> dict[str, Scalar]:
+    """Return the part of these settings that belongs to a model's identity: all that change answers, if set."""
+    settings: dict[str, Scalar] = {"endpoint": options.endpoint or address}
+    settings["refusal_rule"] = RULE_VERSION if options.refusal_rule else 0
+    named = {"system_prompt": options.system_prompt, "max_tokens": options.max_tokens, "effort": options.effort}
+    settings |= {name: value for name, value in named.items() if value is not None}
+    settings |= thinking_settings(options)
+    if options.omit:
+        settings["omit"] = msgspec.json.encode(sorted(options.omit)).decode()
+    if options.extra_body:
+        settings["extra_body"] = msgspec.json.encode(options.extra_body, order="sorted").decode()
+    return settings

@@ -1,0 +1,1 @@
+"""Endpoints that speak Google's generateContent."""

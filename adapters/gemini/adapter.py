@@ -1,0 +1,65 @@
+"""`gemini`: Google's generateContent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+import msgspec
+
+from ...core.contracts.records import Generate, Scalar
+from ..endpoint.adapter import EndpointAdapter
+from ..endpoint.answers import Answer
+from ..endpoint.call import Body
+from ..endpoint.images import Look
+from ..endpoint.keys import Home
+from .bodies import write_body
+from .options import GeminiOptions
+from .replies import KNOWN, ContentReply, read_answer
+
+HOME = Home(
+    "gemini",
+    "Google",
+    "https://generativelanguage.googleapis.com",
+    "GOOGLE_GEMINI_BASE_URL",
+    "GEMINI_API_KEY",
+    fixed=frozenset({"model", "contents", "systemInstruction"}),
+)
+
+
+class Gemini(EndpointAdapter):
+    """A model behind generateContent. The key goes into a header, never into the address."""
+
+    options: ClassVar[type[msgspec.Struct]] = GeminiOptions
+    home = HOME
+    reply: ClassVar[type[Body]] = ContentReply
+    known = KNOWN
+    named = False
+    logprobs = True
+    honours = frozenset({"top_k", "json_schema", "choices"})
+
+    def settings(self, options: GeminiOptions) -> dict[str, Scalar]:
+        """Return what only this dialect has."""
+        settings: dict[str, Scalar] = {"api_version": options.api_version}
+        named = {"thinking_tokens": options.thinking_tokens, "safety": options.safety}
+        settings |= {name: value for name, value in named.items() if value is not None}
+        return settings | ({"thoughts": True} if options.thoughts else {})
+
+    def headers(self, options: GeminiOptions, key: str | None) -> Mapping[str, str]:
+        """Return the key."""
+        return {} if key is None else {"x-goog-api-key": key}
+
+    def path(self) -> str:
+        """Return the path that answers; a model of the user's own has its folder in its name."""
+        model = self._options.model
+        name = quote(model if "/" in model else f"models/{model}", safe="/")
+        return f"/{self._options.api_version}/{name}:generateContent"
+
+    def write(self, request: Generate, look: Look, generation: int) -> dict[str, Any]:
+        """Return the body of a request."""
+        return write_body(request, self._options, look, generation)
+
+    def understand(self, reply: ContentReply, request: Generate) -> Answer:
+        """Return what a reply says."""
+        return read_answer(reply, self._caller.where, logprobs=bool(request.top_logprobs))

@@ -1,0 +1,31 @@
+"""Settings of `gemini`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from ..endpoint.options import EndpointOptions
+
+Threshold = Literal["OFF", "BLOCK_NONE", "BLOCK_ONLY_HIGH", "BLOCK_MEDIUM_AND_ABOVE", "BLOCK_LOW_AND_ABOVE"]
+
+
+class GeminiOptions(EndpointOptions, frozen=True, kw_only=True):
+    """Settings of `gemini`."""
+
+    base_url: str | None = None
+    """Address of the endpoint, without the version. None takes the environment's GOOGLE_GEMINI_BASE_URL, else Google's.
+    """
+    api_version: str = "v1beta"
+    """Version of the API, the first part of the path."""
+    effort: str | None = None
+    """How much to think, sent as `thinkingLevel`, such as minimal, low, medium, high."""
+    thinking_tokens: Annotated[int, msgspec.Meta(ge=-1)] | None = None
+    """Maximum number of tokens of thought, sent as `thinkingBudget`: 0 for none, -1 for as many as the model wants."""
+    thoughts: bool = False
+    """Ask for summaries of the model's thoughts."""
+    safety: Literal["OFF", "BLOCK_NONE", "BLOCK_ONLY_HIGH", "BLOCK_MEDIUM_AND_ABOVE", "BLOCK_LOW_AND_ABOVE"] | None = (
+        None
+    )
+    """Threshold of the adjustable filters, for all their categories. None: the provider's own."""

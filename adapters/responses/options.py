@@ -1,0 +1,22 @@
+"""Settings of `openai-responses`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..endpoint.options import EndpointOptions
+
+
+class ResponsesOptions(EndpointOptions, frozen=True, kw_only=True):
+    """Settings of `openai-responses`."""
+
+    base_url: str | None = None
+    """Address of the endpoint, including `/v1`. None takes the environment's OPENAI_BASE_URL, else OpenAI's own."""
+    organization: str | None = None
+    """OpenAI organisation; None takes the environment's OPENAI_ORG_ID."""
+    project: str | None = None
+    """OpenAI project; None takes the environment's OPENAI_PROJECT_ID."""
+    summary: Literal["auto", "concise", "detailed"] | None = None
+    """Summary of the reasoning to request; OpenAI does not give the reasoning itself."""
+    image_detail: Literal["auto", "low", "high", "original"] = "auto"
+    """Level of detail of images for the endpoint."""
