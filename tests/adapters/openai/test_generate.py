@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -129,7 +130,8 @@ def test_content_filter_finish_is_filtered(ask, server):
 def test_content_filter_error_is_filtered(ask, server, transport, code):
     server.plan = [Reply(400, problem(code))]
     (answer,) = ask(say("q"), transport=transport)
-    assert answer == Generation(text="", status="filtered", finish_reason=code)
+    assert json.loads(answer.reply) == problem(code)
+    assert answer == Generation(text="", status="filtered", finish_reason=code, reply=answer.reply)
 
 
 @pytest.mark.parametrize(
