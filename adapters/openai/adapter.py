@@ -27,8 +27,8 @@ from ...core.contracts.records import (
     Message,
     Request,
 )
-from ..endpoint.batches import Courier
 from ..endpoint.answers import with_reply
+from ..endpoint.batches import Courier
 from ..endpoint.call import Caller
 from ..endpoint.errors import FilteredError
 from ..endpoint.images import Look, Pictures, keep_image

@@ -351,7 +351,7 @@ CASES = {
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"organization": "o"}, {"project": "p"}),
             *({"concurrency": 2}, {"timeout_seconds": 9.0}, {"transport": "sdk"}, {"reply_mib": 1}),
             *({"keep_replies": "all"}, {"named_as": ["m"]}, {"context": 9000}),
-            *({"takes": ["top_k"]}, {"header": "api-key"}),
+            *({"takes": ["top_k"]}, {"header": "api-key"}, {"batches": True}),
             {"operations": ["generate", "likelihood", "classify", "embed", "draw"]},
         ),
         unjudged=frozenset({"alternatives"}),
