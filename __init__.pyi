@@ -24,11 +24,14 @@ from .core.contracts import Probe as Probe
 from .core.contracts import Stage as Stage
 from .core.contracts import Trial as Trial
 from .core.contracts import Unreadable as Unreadable
+from .core.contracts.adapter import Expected as Expected
 from .core.contracts.adapter import Identity as Identity
 from .core.contracts.adapter import Limits as Limits
 from .core.contracts.adapter import ModelAdapter as ModelAdapter
+from .core.contracts.adapter import Remark as Remark
 from .core.contracts.adapter import Services as Services
 from .core.contracts.adapter import Worker as Worker
+from .core.contracts.canonical import wire_seed as wire_seed
 from .core.contracts.errors import AuthenticationError as AuthenticationError
 from .core.contracts.errors import DataError as DataError
 from .core.contracts.errors import ModelError as ModelError

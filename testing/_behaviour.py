@@ -17,6 +17,7 @@ HOT = 2.0
 """A temperature at which a model that draws does not say the same eight times."""
 LONG = 24
 FREE: dict[str, Any] = {"temperature": 0.0, "max_tokens": LONG, "seed": 1}
+UNSEEDED: dict[str, Any] = {"temperature": HOT, "max_tokens": LONG}
 SEEDS: list[dict[str, Any]] = [{"temperature": HOT, "max_tokens": LONG, "seed": seed} for seed in range(DRAWS)]
 
 
@@ -34,7 +35,8 @@ async def check_sampling(adapter: ModelAdapter, asked: Sequence[Generate], ignor
         assert hot != greedy * DRAWS, f"answers at temperature {HOT:g} are those of temperature 0"
     if "seed" not in ignores:
         samples = await texts(adapter, asked, SEEDS[:1], samples=range(DRAWS))
-        for drawn, what in ((hot, "seed"), (samples, "sample")):
+        unseeded = await texts(adapter, asked, [UNSEEDED], samples=range(DRAWS))
+        for drawn, what in ((hot, "seed"), (samples, "sample"), (unseeded, "sample of a request without a seed")):
             various = any(len(set(drawn[place :: len(asked)])) > 1 for place in range(len(asked)))
             assert various, f"answers at temperature {HOT:g} do not depend on the {what}"
         assert hot == await texts(adapter, asked, SEEDS), "a seed does not draw the same again"

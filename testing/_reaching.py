@@ -103,14 +103,16 @@ class ReachingRules(AdapterKit):
             self._check_seeds()
 
     def _check_seeds(self) -> None:
-        """Check that other seeds, and other samples of one seed, are sent as other draws."""
-        first = ask("kit-setting", temperature=1.0, seed=420691)
-        sent = [asked(one) for one in self._sent_for(first)]
+        """Check that other seeds, and other samples with and without a seed, are sent as other draws."""
+        first, plain = ask("kit-setting", temperature=1.0, seed=420691), ask("kit-setting", temperature=1.0)
         others = {
-            "another seed": ask("kit-setting", temperature=1.0, seed=420692),
-            "another sample with the same seed": msgspec.structs.replace(first, sample=1),
-            "another attempt with the same seed": msgspec.structs.replace(first, attempt=1),
+            "another seed": (first, ask("kit-setting", temperature=1.0, seed=420692)),
+            "another sample with the same seed": (first, msgspec.structs.replace(first, sample=1)),
+            "another attempt with the same seed": (first, msgspec.structs.replace(first, attempt=1)),
+            "another sample without a seed": (plain, msgspec.structs.replace(plain, sample=1)),
+            "another attempt without a seed": (plain, msgspec.structs.replace(plain, attempt=1)),
         }
-        for what, other in others.items():
-            drawn = not sent or [asked(one) for one in self._sent_for(other)] != sent
-            assert drawn, f"{what} is sent as the same request, so that its answer is a copy"
+        for what, (one, other) in others.items():
+            sent = [asked(each) for each in self._sent_for(one)]
+            drawn = not sent or [asked(each) for each in self._sent_for(other)] != sent
+            assert drawn, f"{what} is sent as the same request, so that its answer is a copy: see `wire_seed`"

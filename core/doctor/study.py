@@ -11,6 +11,7 @@ from ..contracts import Stage, Trial, Unreadable
 from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.errors import DataError, ModelError
 from ..contracts.records import AnyResponse, Generate, Generation, Image, Likelihood
+from ..contracts.words import counted
 from ..engine.integrity.canary import ask_canary, samples
 from ..engine.integrity.replies import Inspector
 from ..engine.reading import read_answer
@@ -175,7 +176,7 @@ async def _draws(like: Generate, adapter: ModelAdapter) -> tuple[Verdict, str]:
 
     canary = await ask_canary(like, ask)
     draws = canary.first if canary.second is None or canary.verdict == "narrow" else canary.second
-    told = f"{draws.distinct} different answers of {draws.draws}"
+    told = f"{counted(draws.distinct, 'distinct answer')} to {draws.draws} draws"
     if canary.verdict == "alike":
         told += f", {draws.most} begin alike: the endpoint ignores the temperature, or a cache answers"
     if canary.verdict == "narrow":

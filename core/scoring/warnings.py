@@ -26,8 +26,8 @@ SECRET = (
     "replace the secret."
 )
 ONE_DRAW = (
-    "The endpoint of stage {stage!r} repeats itself where draws must differ ({why}): all samples of a prompt count as "
-    "one draw, and {lost} count for nothing."
+    "The endpoint of stage {stage!r} repeats itself where draws must differ ({why}): its answers may not be drawn as "
+    "the study asks. All samples of a prompt count as one draw{lost}."
 )
 FOUND = "The endpoint of stage {stage!r}: {what}. Seen {count:,} times in {checked:,} answers{key}."
 EQUAL = (
@@ -122,7 +122,8 @@ def _one_draw(scores: Scores) -> Iterator[str]:
     for name, found in scores.manifest.integrity.items():
         if found.repeated:
             lost = scores.left_out.get(name, 0)
-            yield ONE_DRAW.format(stage=name, why=found.repeated, lost=counted(lost, "further sample"))
+            more = f"; {counted(lost, 'further sample')} are left out" if lost else ""
+            yield ONE_DRAW.format(stage=name, why=found.repeated, lost=more)
 
 
 def _found(scores: Scores) -> Iterator[str]:

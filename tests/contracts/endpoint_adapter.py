@@ -10,6 +10,7 @@ import msgspec
 
 from prejudge.core.contracts import Options
 from prejudge.core.contracts.adapter import Identity, ModelAdapter
+from prejudge.core.contracts.canonical import wire_seed
 from prejudge.core.contracts.errors import (
     AuthenticationError,
     ModelError,
@@ -76,8 +77,7 @@ class Remote(ModelAdapter):
         return "".join(part.text for part in parts)
 
     def seed(self, request: Generate) -> int | None:
-        seed = request.sampling.seed
-        return None if seed is None else seed + 1000 * request.sample + 1_000_000 * request.attempt
+        return wire_seed(request)
 
     async def send(self, body: dict[str, Any]) -> bytes:
         status, headers, data = await self.post(body)
