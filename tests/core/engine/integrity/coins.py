@@ -16,7 +16,7 @@ from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import ModelEntry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Options, Probe, Stage, Trial
-from prejudge.core.contracts.records import Generate, Generation, Message, Sampling, Text
+from prejudge.core.contracts.records import Generate, Generation, Likelihood, Message, Sampling, Text
 from prejudge.core.engine.manifest import manifest_of
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.statistics.declared import DeclaredMetric
@@ -32,6 +32,8 @@ class CoinOptions(Options, frozen=True, kw_only=True):
     lengths: int = 0
     """Characters by which each prompt is longer than the one before."""
     top_logprobs: int = 0
+    scored: bool = False
+    """Ask for likelihoods in place of answers."""
 
 
 class CoinStage(Stage):
@@ -62,11 +64,23 @@ class CoinStage(Stage):
         return {"yes": float(response.text.lower().startswith("yes"))}
 
 
+class ScoredStage(CoinStage):
+    operation: ClassVar[Any] = Likelihood
+
+    def trials(self, earlier: Any) -> Iterator[Trial]:
+        for item in range(self.chosen.prompts):
+            request = Likelihood(prompt=f"Item {item} is", continuations=(f" good {item}", f" bad {item}"))
+            yield Trial(str(item), {"item": item, "sample": 0}, request)
+
+    def read(self, factors: Any, response: Any) -> dict[str, float]:
+        return {"yes": float(response.scores[0].log_probability > response.scores[1].log_probability)}
+
+
 class CoinProbe(Probe):
     options = CoinOptions
 
     def stages(self, options: CoinOptions) -> Sequence[Stage]:
-        return [CoinStage(options)]
+        return [ScoredStage(options) if options.scored else CoinStage(options)]
 
 
 class Share(DeclaredMetric):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
+import msgspec
 import numpy as np
 import pytest
 import sqlalchemy as sa
@@ -12,19 +14,24 @@ from scipy import stats
 pytest.importorskip("openai", reason="the extra 'openai' is not installed")
 pytest.importorskip("aiohttp", reason="the extra 'openai' is not installed")
 
+from prejudge.adapters.openai.options import OpenAIOptions, make_identity
+from prejudge.core.contracts.canonical import encode, identity_digest, request_key, wire_seed
 from prejudge.core.contracts.errors import BudgetError, HaltedError
 from prejudge.core.contracts.estimates import Caveat
+from prejudge.core.contracts.records import Generate, Message, Sampling, Text
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.integrity.canary import DRAWS, QUESTIONS, ROOM
+from prejudge.core.engine.manifest import Manifest
 from prejudge.core.engine.plan import plan
 from prejudge.core.engine.runs import RunOptions
 from prejudge.core.report.integrity import integrity_words
+from prejudge.core.scoring.recheck import RecheckOptions, recheck
 from prejudge.core.scoring.score import score
 from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import Store, get_run, list_runs, statistics
 from prejudge.testing import ChaosServer, Reply, raises_code
-from prejudge.testing.chaos import cached, cut_prompt, ignored, named, over_limit, stop_left
-from prejudge.testing.chaos.tiny import problem
+from prejudge.testing.chaos import cached, cut_prompt, ignored, named, over_limit, scored, stop_left
+from prejudge.testing.chaos.tiny import answer_well, problem
 
 from .coins import catalogue_of, coin, perform, saying, sure
 
@@ -308,6 +315,75 @@ def test_name_of_a_deployment_can_be_stated(store, server):
     assert "other-model" in found_in(perform(store, catalogue_of(server.url)))
     catalogue = catalogue_of(server.url, named_as=["gpt-4o"])
     assert found_in(perform(store, catalogue, RunOptions(mode="refresh"))) == {}
+
+
+CHANGES = {"rounded": lambda value: round(value, 1) - 0.1, "clipped": lambda value: max(value, -4.0)}
+
+
+@pytest.mark.parametrize("what", [*CHANGES, "own"])
+def test_log_probabilities_that_are_not_the_models_own_are_found(store, server, what):
+    server.model = answer_well
+    if what in CHANGES:
+        server.play(scored(CHANGES[what]))
+    catalogue = catalogue_of(server.url, likelihood="prompt_logprobs")
+    manifest = perform(store, catalogue, scored=True, prompts=40)
+    assert set(found_in(manifest)) == {what} - {"own"}
+    assert manifest.integrity["coin"].canary is None
+
+
+def test_recheck_is_sent_with_seeds_of_its_own(store, server):
+    """So a cache that tells bodies apart cannot hide a drift."""
+    catalogue = catalogue_of(server.url)
+    perform(store, catalogue, prompts=5)
+    before, count = [body.get("seed") for body in asked_of(server, canary=False)], len(server.seen)
+    asyncio.run(recheck(catalogue, store, "latest", RecheckOptions(sample=20)))
+    after = [one.body["seed"] for one in server.seen[count:]]
+    assert len(after) == 20 == len(set(after)) and not set(after) & set(before)
+
+
+def test_keys_are_those_of_stored_answers():
+    """As they were before repeats had seeds."""
+    identity = identity_digest(make_identity(OpenAIOptions(model="m", api_key_env=""), "http://h/v1"))
+    message = Message("user", (Text("a"),))
+    sampling = Sampling(temperature=0.7, max_tokens=8, stop=("x",), seed=5)
+    keys = {
+        "2aa94a78a2601556f573767ee3419e2ee72ecf326fe06d3bce5157edb8cc611e": Generate(messages=(message,)),
+        "e48a16e7297faa63c9716c48123e55c33aa3efdc0c1f64a60700216b41942d5e": Generate(messages=(message,), sample=3),
+        "ea544578903404b9a755a45d7f8ff9fb31528f62ae9ca9e5fc7d2c9d22889150": Generate(
+            messages=(message,), sampling=sampling, sample=1, attempt=2
+        ),
+    }
+    assert {request_key(identity, encode(request)).hex() for request in keys.values()} == set(keys)
+
+
+def test_seeds_on_the_wire_follow_from_the_request_alone():
+    plain = Generate(messages=(Message("user", (Text("a"),)),))
+    own = msgspec.structs.replace(plain, sampling=Sampling(seed=5))
+    repeats = [msgspec.structs.replace(plain, sample=n, attempt=m) for n in range(3) for m in range(3)]
+    seeds = [wire_seed(one, generation) for one in repeats for generation in range(3)]
+    assert seeds[0] is None and seeds == [wire_seed(one, generation) for one in repeats for generation in range(3)]
+    assert len(set(seeds)) == 27 and all(0 <= seed < 2**31 for seed in seeds[1:])
+    assert wire_seed(own) == wire_seed(own, 7) == 5, "a seed of the request decides"
+    assert wire_seed(msgspec.structs.replace(own, sample=1)) not in (
+        5,
+        wire_seed(msgspec.structs.replace(plain, sample=1)),
+    )
+
+
+def test_run_without_the_section_opens_and_reports(store, server):
+    """A run of an earlier version has no integrity in its manifest."""
+    catalogue = catalogue_of(server.url)
+    made = perform(store, catalogue)
+    told = msgspec.to_builtins(made)
+    for name in ("integrity", "repeats"):
+        told.pop(name)
+    assert msgspec.convert(told, Manifest).integrity == {}
+    old = msgspec.json.encode(told).decode()
+    with store.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE run SET manifest = :old, local = NULL"), {"old": old})
+    scores = score(catalogue, store, "latest")
+    assert scores.headline[0].n == 120 and not any("endpoint" in text.lower() for text in warnings_of(scores))
+    assert set(integrity_words(scores.manifest)["coin"]) == {"repeated prompts"}
 
 
 def test_endpoint_without_seeds_is_named_with_its_mend(store, server):
