@@ -31,7 +31,8 @@ def kept(frame, stage=FIRST):
 def test_first_readable_draw_of_each_prompt_stays():
     frame = rows(*((item, "a", sample, f"p{item}", "ok") for item in range(3) for sample in range(4)))
     assert kept(frame) == [(0, "a", 0), (1, "a", 0), (2, "a", 0)]
-    lost = frame.with_columns(status=pl.when((pl.col("item") == 1) & (pl.col("sample") < 2)).then(pl.lit("failed")).otherwise("status"))  # fmt: skip
+    gone = (pl.col("item") == 1) & (pl.col("sample") < 2)
+    lost = frame.with_columns(status=pl.when(gone).then(pl.lit("failed")).otherwise("status"))
     assert kept(lost) == [(0, "a", 0), (1, "a", 2), (2, "a", 0)]
     none = frame.with_columns(status=pl.lit("refused"))
     assert kept(none) == kept(frame), "a prompt without a readable answer stays, as missing"
