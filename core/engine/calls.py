@@ -37,13 +37,11 @@ class Calls:
         return answers, latency
 
     def _doubt(self, keyed: Keyed, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
-        """Take an endpoint's first answer without text and without an output token for a failure of the endpoint."""
-        if not isinstance(answer, Generation) or answer.text or answer.status != "ok":
-            return answer
-        if answer.usage.output_tokens or not answer.usage.input_tokens or keyed.key in self._doubted:
+        """Take an endpoint's first empty answer for a failure of the endpoint."""
+        if not is_blank(answer) or keyed.key in self._doubted:
             return answer
         self._doubted.add(keyed.key)
-        return TransientError("the endpoint sent an empty answer of 0 tokens.", code="endpoint.empty")
+        return blank()
 
     async def _call(self, requests: list[AnyRequest]) -> Answers:
         try:
@@ -68,3 +66,15 @@ class Calls:
     def _defect(self, what: str) -> PermanentError:
         said = " ".join(what.split())[:300]
         return PermanentError(f"the adapter {self._adapter.identity.adapter!r} {said}.", code="model.exception")
+
+
+def is_blank(answer: AnyResponse | ModelError) -> bool:
+    """Return whether an answer has no text and no output token, though the request was read."""
+    if not isinstance(answer, Generation) or answer.text or answer.status != "ok":
+        return False
+    return not answer.usage.output_tokens and bool(answer.usage.input_tokens)
+
+
+def blank() -> TransientError:
+    """Return the failure that such an answer is taken for, the first time."""
+    return TransientError("the endpoint sent an empty answer of 0 tokens.", code="endpoint.empty")

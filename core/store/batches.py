@@ -235,6 +235,17 @@ class Batches:
             connection.execute(sa.update(table).where(where).values(ended))
             return keys
 
+    def close_settled(self) -> None:
+        """End the batches whose last result was stored by a process that ended right then."""
+        table, items = table_of(Batch), table_of(BatchItem)
+        still = sa.select(items.c.batch_id).where(items.c.state == "open")
+        where = sa.and_(table.c.state.in_(OPEN), table.c.id.not_in(still))
+        with self._reading() as connection:
+            if connection.scalar(sa.select(table.c.id).where(where).limit(1)) is None:
+                return
+        with self._writing() as connection:
+            connection.execute(sa.update(table).where(where).values(state="collected", finished=time.time()))
+
     def keep_single(self, number: int, key: bytes, response: bytes) -> None:
         """Keep what a call of its own was answered to a request of a batch."""
         items = table_of(BatchItem)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from .batches import Desk, OpenAIBatches
+from .batches import AnthropicBatches, Desk, OpenAIBatches
 from .behaviours import ATTACK, BEHAVIOURS, Behaviour
 from .drops import cached, cut_prompt, ignored, named, over_limit, scored, stop_left
 from .http import Call, Reply
@@ -17,6 +17,7 @@ from .server import ChaosServer, Seen
 
 __all__ = [
     "ATTACK",
+    "AnthropicBatches",
     "BEHAVIOURS",
     "Behaviour",
     "Call",

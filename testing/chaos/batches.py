@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from .behaviours import Behaviour
 from .http import Call, Json, Reply
@@ -194,4 +195,63 @@ class OpenAIBatches(Desk):
         return made
 
 
-__all__ = ["Batch", "Desk", "OpenAIBatches"]
+class AnthropicBatches(Desk):
+    """Anthropic's Message Batches, which keep no marks. The path of the base url is not `/v1`, but empty."""
+
+    def __init__(self, server: ChaosServer) -> None:
+        super().__init__(server, ("/messages/batches",))
+
+    def _reply(self, call: Call) -> Reply:
+        match call.path.strip("/").split("/")[2:]:
+            case [] if call.body:
+                end = self.ends.pop(0) if self.ends else "completed"
+                batch = Batch(f"msgbatch_{len(self.batches)}", call.body["requests"], end, call.body)
+                self.batches[batch.id] = batch
+                return Reply(body=self._told(batch))
+            case []:
+                found = [self._told(batch) for batch in reversed(self.batches.values()) if batch.id not in self.lost]
+                return Reply(body={"data": found, "has_more": False})
+            case [name, *more] if name in self.batches and name not in self.lost:
+                batch = self.batches[name]
+                if more == ["results"]:
+                    lines = self.twist([self._line(found) for found in self.results(batch, "params")])
+                    return Reply(
+                        body=b"".join(json.dumps(line).encode() + b"\n" for line in lines if line),
+                        content_type="application/x-jsonl",
+                    )
+                batch.cancelled = batch.cancelled or more == ["cancel"]
+                batch.polls += not more
+                return Reply(body=self._told(batch))
+        return Reply(404, {"type": "error", "error": {"type": "not_found_error", "message": call.path}})
+
+    def _line(self, found: Json) -> Json:
+        answer, name = found["answer"], found["name"]
+        if found["ok"]:
+            return {"custom_id": name, "result": {"type": "succeeded", "message": answer}}
+        if answer == "nothing":
+            return {}
+        if isinstance(answer, str):
+            kind = {"cancelled": "canceled"}.get(answer, answer)
+            return {"custom_id": name, "result": {"type": kind}}
+        return {"custom_id": name, "result": {"type": "errored", "error": answer}}
+
+    def _told(self, batch: Batch) -> Json:
+        end = self.end_of(batch)
+        counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
+        counts["processing"] = len(batch.lines)
+        if end:
+            kinds = Counter(
+                line["result"]["type"] for found in self.results(batch, "params") if (line := self._line(found))
+            )
+            counts |= {"processing": 0, **kinds}
+        moment = datetime.fromtimestamp(batch.seconds, UTC).isoformat()
+        return {
+            "id": batch.id,
+            "type": "message_batch",
+            "processing_status": "ended" if end else "in_progress",
+            "request_counts": counts,
+            "created_at": moment,
+            "ended_at": moment if end else None,
+            "cancel_initiated_at": moment if batch.cancelled else None,
+            "results_url": f"http://127.0.0.1/v1/messages/batches/{batch.id}/results" if end else None,
+        }

@@ -35,6 +35,7 @@ from ...contracts.records import AnyRequest, AnyResponse, Request
 from ...contracts.words import counted
 from ...store import NewExchange
 from ...store.batches import Batches, BatchRow, Item, Result, new_mark
+from ..calls import blank, is_blank
 from ..ledger import Ledger
 from ..retry import RetryPolicy
 from .patience import given_up, patiently
@@ -49,6 +50,8 @@ PART = 500
 """Items settled in a transaction."""
 FULL_SECONDS = 120.0
 """Seconds before a batch is handed in again that the provider had no room for."""
+DARK_SECONDS = 3600.0
+"""Seconds in which a provider may be out of reach while its batches are waited for."""
 OVERDUE = 2.0
 """Multiples of the provider's own limit of time after which a batch that has not ended is given up."""
 _KINDS = {name: kind for kind, name in OPERATIONS.items()}
@@ -69,12 +72,16 @@ class Desk:
     """What was odd about results."""
     generations: dict[AnyRequest, int] = field(default_factory=dict)
     """How often a request that is asked anew was answered before; its seed follows from that."""
+    remote: bool = True
+    """Whether the model is behind an endpoint."""
     full_until: float = 0.0
     """Nothing is handed in before this time (`time.monotonic()`)."""
 
     def __post_init__(self) -> None:
         """Begin without a batch that was missed."""
         self._missed: Counter[int] = Counter()
+        self._dark_since: float | None = None
+        self._doubted: set[bytes] = set()
 
     async def advance(self, row: BatchRow) -> BatchRow:
         """Do what can be done for an open batch now, and return its row afterwards.
@@ -117,6 +124,8 @@ class Desk:
                 return
             except TransientError as error:
                 failure: ModelError = error
+                if error.code == "endpoint.unreachable":
+                    row = await self._note(row, tried=None)  # nothing was sent
             except ModelError as error:
                 # The provider has not taken it, and says so.
                 failure, row = error, await self._note(row, tried=None)
@@ -172,7 +181,14 @@ class Desk:
         LOG.info("batch %d is %s at the provider: %s", row.id, status.id, counted(row.items, "request"))
 
     async def _look(self, row: BatchRow) -> None:
-        status = await patiently(lambda: self.api.status(row.provider_id), self.policy, "asking for a batch")
+        try:
+            status = await patiently(lambda: self.api.status(row.provider_id), self.policy, "asking for a batch")
+            self._dark_since = None
+        except HaltedError:
+            self._dark_since = self._dark_since or time.monotonic()
+            if time.monotonic() - self._dark_since >= DARK_SECONDS:
+                raise
+            return  # the batch goes on without us
         if status.state != "missing":
             self._missed.pop(row.id, None)
         match status.state:
@@ -282,7 +298,7 @@ class Desk:
         self, row: BatchRow, items: Sequence[Item], lines: Mapping[str, BatchLine], seconds: float
     ) -> None:
         read = [
-            (item, request := decode_request(item.request), self._read(lines[item.key.hex()], request))
+            (item, request := decode_request(item.request), self._read(item.key, lines[item.key.hex()], request))
             for item in items
         ]
         results = []
@@ -295,15 +311,22 @@ class Desk:
         settled = await self.ledger.do(self.book.settle, row.id, results)
         self.on_answers([one for one in read if one[0].key in settled.done], settled.new)
 
-    def _read(self, line: BatchLine, request: AnyRequest) -> AnyResponse | ModelError:
+    def _read(self, key: bytes, line: BatchLine, request: AnyRequest) -> AnyResponse | ModelError:
         try:
-            return self.api.read(line, request)
+            return self._doubt(key, self.api.read(line, request))
         except ModelError as error:
             return error
         except Exception as error:
             LOG.debug("the adapter raised", exc_info=error)
             said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             return PermanentError(f"the adapter raised {said}", code="model.exception")
+
+    def _doubt(self, key: bytes, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
+        """Take a first answer without text and without an output token for a failure, as of a single call."""
+        if not self.remote or not is_blank(answer) or key in self._doubted:
+            return answer
+        self._doubted.add(key)
+        return blank()
 
     async def _note(self, row: BatchRow, **values: Any) -> BatchRow:
         """Record a step of handing in; a process that was taken for dead, and replaced, goes no further."""

@@ -90,7 +90,13 @@ class BatchStage:
             self.scheduler.model_id, self.budget, self.scheduler.prices.in_batches(), self.scheduler.counts
         )
         self.desk = Desk(
-            api, self.ledger, self.book, self._hear, self.scheduler.policy, generations=self.scheduler.generations
+            api,
+            self.ledger,
+            self.book,
+            self._hear,
+            self.scheduler.policy,
+            generations=self.scheduler.generations,
+            remote=self.scheduler.adapter.endpoint is not None,
         )
         self.sentinels = Sentinels(self.stage, self.scheduler, self.book, self.run, self.options.sentinel)
         self._watched: dict[int, BatchRow] = {}
@@ -142,6 +148,7 @@ class BatchStage:
         """Record batches of all that is missing; return how much of it other processes are asking for."""
         survey, pile, others = Survey(**self._shared(), counts=Counts()), _Pile(), 0
         self._short = False
+        await self.ledger.do(self.book.close_settled)
         await self.sentinels.recall()
         for window in self.windows(survey):
             first = list(window.keyed)

@@ -75,8 +75,25 @@ def estimates(place, runs="runs"):
     return pl.read_parquet(folder / "estimates.parquet")
 
 
-def single(place):
-    """Run the same study by single calls into another store, and return its estimates."""
+@pytest.fixture(scope="module")
+def known():
+    """Hold the estimates of a run by single calls, made once."""
+    return {}
+
+
+@pytest.fixture
+def single(known):
+    """Return a function that runs the same study by single calls into another store, and gives its estimates."""
+
+    def run(place):
+        if not known:
+            known["single"] = by_single_calls(place)
+        return known["single"]
+
+    return run
+
+
+def by_single_calls(place):
     code, said = prejudge(place, "run", *STUDY, "--store", "single.db", "--runs", "single")
     assert code == 0, said
     return estimates(place, "single")
@@ -95,7 +112,7 @@ def sound(place):
         return Counter(state for row in book.all() for state, n in book.counts(row.id).items() for _ in range(n))
 
 
-def test_batch_run_is_bit_equal_with_a_run_by_single_calls(place, server):
+def test_batch_run_is_bit_equal_with_a_run_by_single_calls(place, server, single):
     desk = OpenAIBatches(server)
     code, said = prejudge(place, "run", *STUDY, "--batch")
     assert code == 0, said
@@ -119,7 +136,7 @@ KILLS = [
 
 
 @pytest.mark.parametrize(("when", "path", "number"), KILLS)
-def test_kill_at_a_step_is_taken_up_and_pays_nothing_twice(place, server, when, path, number):
+def test_kill_at_a_step_is_taken_up_and_pays_nothing_twice(place, server, single, when, path, number):
     running: list[Command] = []
 
     def kill(call):
@@ -159,7 +176,7 @@ def test_500_after_the_batch_was_taken_is_no_second_batch(place, server):
     assert len(desk.batches) == 1 and set(desk.paid.values()) == {1}
 
 
-def test_odd_ends_and_items_give_the_same_estimates(place, server):
+def test_odd_ends_and_items_give_the_same_estimates(place, server, single):
     desk = OpenAIBatches(server)
     desk.ends = ["token_limit_exceeded", "queue", "expired"]
     failing = Counter()
@@ -193,7 +210,7 @@ def test_two_processes_at_once_hand_nothing_in_twice(place, server):
     sound(place)
 
 
-def test_command_can_be_left_listed_cancelled_and_resumed(place, server):
+def test_command_can_be_left_listed_cancelled_and_resumed(place, server, single):
     desk = OpenAIBatches(server)
     desk.polls = 99
     code, said = prejudge(place, "run", *STUDY, "--batch", "--no-wait", "--sentinel", "0")

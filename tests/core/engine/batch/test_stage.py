@@ -19,7 +19,7 @@ from prejudge.core.contracts.errors import (
     RateLimitError,
     TransientError,
 )
-from prejudge.core.contracts.records import Generation
+from prejudge.core.contracts.records import Generation, Usage
 from prejudge.core.engine.batch import desk
 from prejudge.core.engine.batch.options import BatchOptions
 from prejudge.core.engine.budget import Caps
@@ -367,6 +367,43 @@ def test_process_that_ends_while_it_collects_stores_nothing_twice(run, store, pr
     with store.engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*), max(generation) FROM exchange").one() == (10, 0)
     assert len(provider.batches) == 1
+
+
+def test_process_that_ends_after_its_last_result_leaves_no_open_batch(run, store, provider, monkeypatch):
+    def end(self, *_):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Batches, "close", end)
+        with pytest.raises(Killed):
+            run(n=6, name="mine")
+    assert states(store) == ({"ok": 6}, ["ended"])
+    run(n=6, name="mine")
+    assert states(store) == ({"ok": 6}, ["collected"]) and len(provider.batches) == 1
+
+
+def test_provider_out_of_reach_for_a_while_is_waited_for(run, provider, monkeypatch):
+    def fail(step):
+        if step == "status" and provider.calls["status"] < 20:
+            raise TransientError("no network", code="endpoint.unreachable")
+
+    provider.before = fail
+    run(n=4)
+    assert len(provider.batches) == 1 and provider.calls["status"] >= 20
+    monkeypatch.setattr(desk, "DARK_SECONDS", 0.0)
+    provider.calls["status"] = 0
+    with pytest.raises(HaltedError) as raised:
+        run(n=8)
+    assert raised.value.code == "batch.provider"
+
+
+def test_first_empty_answer_of_an_endpoint_is_asked_once_more(run, store, provider, monkeypatch):
+    monkeypatch.setattr(FakeModel, "endpoint", "somewhere")
+    empty = Generation(text="", usage=Usage(input_tokens=5, output_tokens=0))
+    provider.items = lambda name, request, tried: empty if text_of(request) == "q 1" else None
+    run(n=4)
+    assert [len(held.lines) for held in provider.batches.values()] == [4, 1]
+    assert counts(store)["asked"] == 4 and counts(store)["retried"] == 1
 
 
 def test_refresh_asks_anew_in_a_batch(run, store, provider):
