@@ -7,12 +7,15 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from ...core.contracts.batch import BatchApi
 from ...core.contracts.records import Generate, Scalar
 from ..endpoint.adapter import EndpointAdapter
 from ..endpoint.answers import Answer
+from ..endpoint.batches import Courier
 from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home
+from .batches import AnthropicBatches
 from .bodies import write_body
 from .options import AnthropicOptions
 from .replies import KNOWN, MessageReply, read_answer
@@ -54,6 +57,10 @@ class Anthropic(EndpointAdapter):
     def write(self, request: Generate, look: Look, generation: int) -> dict[str, Any]:
         """Return the body of a request."""
         return write_body(request, self._options, look)
+
+    def batching(self, courier: Courier) -> BatchApi:
+        """Return the Message Batches."""
+        return AnthropicBatches(courier, self.batch_body, self.batch_answer)
 
     def understand(self, reply: MessageReply, request: Generate) -> Answer:
         """Return what a message says."""

@@ -13,10 +13,12 @@ from typing import Any, ClassVar
 import msgspec
 
 from ...core.contracts.adapter import Expected, Identity, Limits, ModelAdapter, Services, Worker
+from ...core.contracts.batch import BatchApi
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import Generate, Generation, Scalar
 from ...core.contracts.version import VERSION
 from .answers import Answer, generation_of, with_reply
+from .batches import Courier
 from .call import Body, Caller
 from .errors import FilteredError
 from .images import Look, Pictures
@@ -86,6 +88,9 @@ class EndpointAdapter(ModelAdapter):
         self._caller = Caller(
             LeanWire(endpoint, scrub), endpoint.where, scrub, options.model, options.extra_body, named=self.named
         )
+        self._courier = Courier(endpoint, scrub, options.model)
+        if options.batches or (options.batches is None and address == self.home.url):
+            self.batch_api = self.batching(self._courier)
         self._pictures = Pictures(self.home.adapter)
         self._worker = Worker(f"{self.home.adapter}-images")
 
@@ -120,6 +125,27 @@ class EndpointAdapter(ModelAdapter):
         Raises:
             ModelError: it holds no answer.
         """
+
+    def batching(self, courier: Courier) -> BatchApi | None:
+        """Return the batch interface of the dialect, if it has one; see `batch_body` and `batch_answer`."""
+        return None
+
+    async def batch_body(self, request: Generate) -> dict[str, Any]:
+        """Return the whole body of a single call, for a batch."""
+        return self._caller.whole(await self.body(request))
+
+    def batch_answer(self, reply: Reply, request: Generate) -> Generation:
+        """Return the answer of a reply that stood in the results of a batch.
+
+        Raises:
+            ModelError: it holds none.
+        """
+        if 200 <= reply.status < 300:
+            return self.read(reply, request)
+        failure = self._caller.explain(reply)
+        if isinstance(failure, FilteredError):
+            return self._filtered(failure)
+        raise failure
 
     def bind(self, services: Services) -> None:
         """Accept the services of a run."""
@@ -160,10 +186,14 @@ class EndpointAdapter(ModelAdapter):
         try:
             return self.read(await self._caller.send(self.path(), body), request)
         except FilteredError as stopped:
-            made = Generation(text="", status="filtered", finish_reason=stopped.reason)
-            return with_reply(made, stopped.body, self._options.keep_replies, self.known)
+            return self._filtered(stopped)
+
+    def _filtered(self, stopped: FilteredError) -> Generation:
+        made = Generation(text="", status="filtered", finish_reason=stopped.reason)
+        return with_reply(made, stopped.body, self._options.keep_replies, self.known)
 
     async def aclose(self) -> None:
         """Close the connections; current calls fail."""
         await self._caller.aclose()
+        await self._courier.aclose()
         self._worker.close()

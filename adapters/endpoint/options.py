@@ -39,6 +39,8 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
     """Time limit of a call in seconds; a call that takes longer fails and is sent again."""
     reply_mib: Positive = 16
     """Maximum size of a reply in MiB, decompressed; eight times as much for an image. A larger one fails."""
+    batches: bool | None = None
+    """Whether the endpoint takes batches, if the dialect has any. None: the provider's own address does, no other."""
     system_prompt: str | None = None
     """Text before every prompt; for messages, the system message, joined with their own."""
     max_tokens: Positive | None = None

@@ -162,10 +162,9 @@ class OpenAIApi(ModelAdapter):
         """Return the body of a call, for a batch."""
         return self._caller.whole(await self.body(request))
 
-    def _read_result(self, status: int, body: bytes, request: Generate) -> Generation:
+    def _read_result(self, reply: Reply, request: Generate) -> Generation:
         """Read the reply to a call of a batch."""
-        reply = Reply(status, {"content-type": "application/json"}, body)
-        if 200 <= status < 300:
+        if 200 <= reply.status < 300:
             return self.read(reply, request)
         failure = self._caller.explain(reply)
         if isinstance(failure, FilteredError):

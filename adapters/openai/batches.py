@@ -1,4 +1,4 @@
-"""OpenAI's Files and Batches API: chat completions handed in as one file, and read back from two.
+"""OpenAI's Files and Batches API: chat completions or responses handed in as one file, and read back from two.
 
 Written after the API's reference: at most 50,000 requests and 200 MB per file, 24 hours; answers are in the output
 file, failures in the error file, also of a batch that expired or was cancelled, in any order.
@@ -23,6 +23,7 @@ from ...core.contracts.batch import (
 from ...core.contracts.errors import ModelError, PermanentError
 from ...core.contracts.records import AnyRequest, AnyResponse, Generate, Generation, Request
 from ..endpoint.batches import Courier
+from ..endpoint.wire import Reply
 
 LIMITS = BatchLimits(items=50_000, bytes=200_000_000, hours=24)
 PATH = "/v1/chat/completions"
@@ -31,6 +32,7 @@ MARK = "prejudge"
 FULL = "token_limit_exceeded"
 PAGE, PAGES = 100, 50
 SHOWN = 3
+_JSON = {"content-type": "application/json"}
 STATES: dict[str, BatchState] = {"completed": "ended", "expired": "expired", "cancelled": "cancelled"}
 
 
@@ -132,17 +134,18 @@ class OpenAIBatches:
         self,
         courier: Courier,
         body: Callable[[Generate], Awaitable[dict[str, Any]]],
-        read: Callable[[int, bytes, Generate], Generation],
+        read: Callable[[Reply, Generate], Generation],
+        path: str = PATH,
     ) -> None:
-        """`body` makes the body of a single call, and `read` reads the status and body of its reply."""
-        self._courier, self._body, self._read = courier, body, read
+        """`body` makes the whole body of a single call to `path`, and `read` reads its reply."""
+        self._courier, self._body, self._read, self._path = courier, body, read, path
         self._lines = msgspec.json.Decoder(Line)
 
     async def encode(self, name: str, request: AnyRequest) -> bytes:
         """Return the line of a request."""
         assert isinstance(request, Generate)
         body = await self._body(request)
-        return msgspec.json.encode({"custom_id": name, "method": "POST", "url": PATH, "body": body})
+        return msgspec.json.encode({"custom_id": name, "method": "POST", "url": self._path, "body": body})
 
     async def upload(self, mark: str, lines: Sequence[bytes]) -> str:
         """Upload a file."""
@@ -151,7 +154,7 @@ class OpenAIBatches:
 
     async def submit(self, mark: str, file: str, lines: Sequence[bytes], kind: type[Request]) -> BatchStatus:
         """Start a batch."""
-        body = {"input_file_id": file, "endpoint": PATH, "completion_window": "24h", "metadata": {MARK: mark}}
+        body = {"input_file_id": file, "endpoint": self._path, "completion_window": "24h", "metadata": {MARK: mark}}
         try:
             return (await self._courier.ask("POST", "/batches", Told, body)).read()
         except ModelError as error:
@@ -194,7 +197,7 @@ class OpenAIBatches:
         assert isinstance(request, Generate)
         found = self._lines.decode(line.body)
         if found.response is not None and found.response.status_code:
-            return self._read(found.response.status_code, bytes(found.response.body), request)
+            return self._read(Reply(found.response.status_code, _JSON, bytes(found.response.body)), request)
         code = (found.error.code or "") if found.error is not None else ""
         told = found.error.words() if found.error is not None else "neither an answer nor an error"
         if "expired" in code:
@@ -202,7 +205,7 @@ class OpenAIBatches:
         if "cancel" in code:
             raise BatchCancelledError(told)
         body = msgspec.json.encode({"error": {"message": told, "code": code}})
-        return self._read(500, body, request)
+        return self._read(Reply(500, _JSON, body), request)
 
     async def cancel(self, batch: str) -> None:
         """Cancel a batch."""

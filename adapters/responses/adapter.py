@@ -7,12 +7,15 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from ...core.contracts.batch import BatchApi
 from ...core.contracts.records import Generate, Scalar
 from ..endpoint.adapter import EndpointAdapter
 from ..endpoint.answers import Answer
+from ..endpoint.batches import Courier
 from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home
+from ..openai.batches import OpenAIBatches
 from ..openai.options import OPENAI_URL
 from ..openai.sdk import Account
 from .bodies import write_body
@@ -56,6 +59,10 @@ class Responses(EndpointAdapter):
     def write(self, request: Generate, look: Look, generation: int) -> dict[str, Any]:
         """Return the body of a request."""
         return write_body(request, self._options, look)
+
+    def batching(self, courier: Courier) -> BatchApi:
+        """Return the Batches, of responses."""
+        return OpenAIBatches(courier, self.batch_body, self.batch_answer, "/v1/responses")
 
     def understand(self, reply: ResponsesReply, request: Generate) -> Answer:
         """Return what a response says."""

@@ -140,7 +140,15 @@ class Desk:
         items = await self.ledger.do(self.book.items, row.id)
         requests = {item.key: decode_request(item.request) for item in items}
         await self.note_generations({item.key: requests[item.key] for item in items if item.anew is not None})
-        return [await self.api.encode(key.hex(), request) for key, request in requests.items()]
+        lines = []
+        for key, request in requests.items():
+            try:
+                lines.append(await self.api.encode(key.hex(), request))
+            except ModelError as error:  # it could be sent when it was drafted: an image has gone since
+                await self.ledger.do(self.book.settle, row.id, [Result(key, "errored", None, str(error))])
+        if not lines:
+            await self._refuse(row, "none of its requests can be sent.")
+        return lines
 
     async def note_generations(self, anew: Mapping[bytes, AnyRequest]) -> None:
         """Look up how often requests were answered before that are asked anew."""

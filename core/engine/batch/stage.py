@@ -163,11 +163,18 @@ class BatchStage:
             await self.desk.note_generations(anew)
             for key, lack in lacks.items():
                 if key not in held and self._admit(lack):
-                    line = await self.api.encode(key.hex(), lack.keyed.request)
+                    try:
+                        line = await self.api.encode(key.hex(), lack.keyed.request)
+                    except ModelError as error:  # a request that cannot be sent, such as one for a lost image
+                        self._fail(key, error)
+                        self.given_up.add(key)
+                        self._release(key, Spending())
+                        continue
                     if pile.is_full(len(line), self._most_items, self.api.limits.bytes):
                         others += await self._write(pile)
                     pile.add(Draft(key, lack.keyed.encoded, lack.anew, len(line)), self.api.limits.bytes)
         others += await self._write(pile)
+        await self._report()
         return others
 
     def _is_not_handed_in(self, number: int | None) -> bool:

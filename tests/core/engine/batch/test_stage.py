@@ -16,6 +16,7 @@ from prejudge.core.contracts.errors import (
     BudgetError,
     HaltedError,
     PendingError,
+    PermanentError,
     RateLimitError,
     TransientError,
 )
@@ -172,6 +173,20 @@ def test_what_fails_for_good_is_asked_once(run, store, provider):
     provider.items = lambda name, request, tried: "wrong" if text_of(request) == "q 1" else None
     run(n=4)
     assert len(provider.batches) == 1 and counts(store)["failed"] == 1 and states(store)[0] == {"ok": 3, "errored": 1}
+
+
+def test_request_that_cannot_be_written_fails_alone(run, store, provider, monkeypatch):
+    encode = Provider.encode
+
+    async def refuse(self, name, request):
+        if text_of(request) == "q 1":
+            raise PermanentError("no image")
+        return await encode(self, name, request)
+
+    monkeypatch.setattr(Provider, "encode", refuse)
+    run(n=4)
+    assert counts(store)["failed"] == 1 and counts(store)["asked"] == 3
+    assert list(read_failures(store, get_run(store, "latest").id).values()) == ["permanent"]
 
 
 def test_missing_doubled_and_foreign_results_are_told(run, store, provider):
