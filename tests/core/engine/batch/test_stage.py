@@ -186,7 +186,7 @@ def test_request_that_cannot_be_written_fails_alone(run, store, provider, monkey
     monkeypatch.setattr(Provider, "encode", refuse)
     run(n=4)
     assert counts(store)["failed"] == 1 and counts(store)["asked"] == 3
-    assert list(read_failures(store, get_run(store, "latest").id).values()) == ["permanent"]
+    assert list(read_failures(store, get_run(store, "latest").id).values()) == ["no image"]
 
 
 def test_missing_doubled_and_foreign_results_are_told(run, store, provider):
