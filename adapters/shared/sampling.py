@@ -29,7 +29,7 @@ class Defaults(NamedTuple):
     """0 takes the likeliest token."""
     top_p: float = 1.0
     top_k: int = 0
-    """0 sets no limit; a request cannot name one."""
+    """0 sets no limit."""
 
 
 class Choice(NamedTuple):
@@ -42,6 +42,12 @@ class Choice(NamedTuple):
     top_p: float = 1.0
     top_k: int = 0
     """0 sets no limit."""
+    min_p: float = 0.0
+    """Least probability of a token, as a share of that of the likeliest."""
+
+
+HONOURED = frozenset({"top_k", "min_p"})
+"""What of `Generate.beyond` these draws can do."""
 
 
 def choose(request: Generate, defaults: Defaults, ids: Sequence[int], images: Sequence[str] = ()) -> Choice:
@@ -59,7 +65,12 @@ def choose(request: Generate, defaults: Defaults, ids: Sequence[int], images: Se
         )
     if not 0 < top_p <= 1:
         raise PermanentError(f"top_p is {top_p}. Give more than 0 and at most 1.", code="request.value")
-    return Choice(noise_key(request, ids, images), temperature, top_p, defaults.top_k)
+    top_k, min_p = defaults.top_k if wish.top_k is None else wish.top_k, wish.min_p or 0.0
+    if wish.top_k is not None and top_k < 1:
+        raise PermanentError(f"top_k is {top_k}. Give 1 or more.", code="request.value")
+    if not 0 <= min_p <= 1:
+        raise PermanentError(f"min_p is {min_p}. Give 0 to 1.", code="request.value")
+    return Choice(noise_key(request, ids, images), temperature, top_p, top_k, min_p)
 
 
 def check_answer(wish: Sampling) -> None:
@@ -153,16 +164,18 @@ def _draw(logits: Any, choices: Sequence[Choice], steps: Sequence[int]) -> Any:
 
 
 def _filter(logits: Any, choices: Sequence[Choice]) -> Any:
-    """Exclude all but the `top_k` likeliest tokens, and of these all beyond the first `top_p` of probability."""
+    """Exclude all but the `top_k` likeliest tokens, then those below `min_p`, then those beyond the first `top_p`."""
     import torch
 
-    if all(choice.top_p == 1 and choice.top_k == 0 for choice in choices):
+    if all((choice.top_p, choice.top_k, choice.min_p) == (1, 0, 0) for choice in choices):
         return logits
     device, size = logits.device, logits.shape[-1]
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
     most = torch.tensor([choice.top_k or size for choice in choices], device=device)
     ordered = ordered.masked_fill(torch.arange(size, device=device) >= most[:, None], -torch.inf)
+    least = torch.tensor([choice.min_p for choice in choices], device=device)[:, None]
     chances = ordered.softmax(-1)
+    chances = ordered.masked_fill_(chances < least * chances[:, :1], -torch.inf).softmax(-1)
     top_p = torch.tensor([choice.top_p for choice in choices], device=device)[:, None]
     behind = (chances.cumsum(-1) - chances >= top_p) & (top_p < 1)
     return torch.empty_like(logits).scatter_(-1, order, ordered.masked_fill(behind, -torch.inf))

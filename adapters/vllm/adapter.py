@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -13,7 +13,7 @@ import msgspec
 
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
-from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods
+from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Request
 from ..hf.base import check_known, check_size, not_finite
 from ..hf.causal.prompt import choose_style
 from ..hf.files import fetch, find_source
@@ -24,7 +24,7 @@ from ..hf.text import Encoder
 from ..hf.vlm.groups import open_image
 from ..hf.vlm.model import MORE
 from ..shared.reasoning import is_opened
-from ..shared.sampling import Defaults, answer_length, choose
+from ..shared.sampling import HONOURED, Defaults, answer_length, choose
 from ..shared.threaded import ThreadedAdapter
 from . import answers, likelihood
 from .engine import Asked, Engine
@@ -49,6 +49,7 @@ class VLLM(ThreadedAdapter):
     """A model behind vLLM's offline engine (Kwon et al. 2023)."""
 
     options: ClassVar[type[msgspec.Struct]] = VLLMOptions
+    honours = frozenset({*HONOURED, "json_schema", "choices"})
 
     def __init__(self, options: VLLMOptions) -> None:
         """Check the model's files and pin them; the engine starts at the first call.
@@ -85,9 +86,15 @@ class VLLM(ThreadedAdapter):
             settings={**self._style.settings(), **identity_settings(options, self._dtype, self._source)},
         )
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
-        if options.prefix_caching:
-            self.lacks = {Likelihood: "Likelihoods depend on earlier requests with prefix_caching. Set it to false."}
+        self.lacks = self.lacking(options)
         self._start("vllm")
+
+    @classmethod
+    def lacking(cls, options: Any) -> Mapping[type[Request], str]:
+        """Return likelihoods as missing where prefixes are cached: they would depend on earlier requests."""
+        if not options.prefix_caching:
+            return {}
+        return {Likelihood: "Likelihoods depend on earlier requests with prefix_caching. Set it to false."}
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages, images among them; a request that cannot be answered has its error in its place.

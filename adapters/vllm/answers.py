@@ -57,9 +57,26 @@ def parameters(request: Generate, choice: Choice, most: int, ends: frozenset[int
     }
     if stops:
         params["stop"] = list(request.sampling.stop)
+    if choice.min_p:
+        params["min_p"] = choice.min_p
     if request.top_logprobs > 0:
         params["logprobs"] = request.top_logprobs
+    if form := _form(request):
+        params["form"] = form
     return params
+
+
+def _form(request: Generate) -> dict[str, Any]:
+    """Return the form that an answer must have, as vLLM's `StructuredOutputsParams` names it.
+
+    Raises:
+        PermanentError: two forms at once.
+    """
+    if request.json_schema and request.choices:
+        raise PermanentError("an answer cannot fit both a JSON schema and choices.", code="request.value")
+    if request.json_schema:
+        return {"json": request.json_schema}
+    return {"choice": list(request.choices)} if request.choices else {}
 
 
 def stopped_in_reasoning(plan: Plan, output: Any, encoder: Encoder, tags: Tags | None) -> bool:

@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 
     ids: Sequence[int]
     params: Mapping[str, Any]
-    """Fields of `SamplingParams`."""
+    """Fields of `SamplingParams`; `form` stands for the fields of its `structured_outputs`."""
     images: Sequence[Any] = ()
 
 
@@ -102,8 +102,13 @@ class Engine:
             prompt["multi_modal_data"] = {"image": list(one.images)}
         from vllm.exceptions import VLLMClientError
 
+        params = dict(one.params)
         try:
-            (name,) = self._llm.enqueue([prompt], [self._params(**one.params)], use_tqdm=False)
+            if (form := params.pop("form", None)) is not None:
+                from vllm.sampling_params import StructuredOutputsParams
+
+                params["structured_outputs"] = StructuredOutputsParams(**form)
+            (name,) = self._llm.enqueue([prompt], [self._params(**params)], use_tqdm=False)
         except (VLLMClientError, ValueError) as error:
             long = TOO_LONG in str(error)
             raise PermanentError(

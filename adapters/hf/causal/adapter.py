@@ -24,7 +24,7 @@ from ....core.contracts.records import (
 )
 from ...shared.reasoning import Tags, apart, cut_answer, is_opened, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
-from ...shared.sampling import Defaults, answer_length, choose
+from ...shared.sampling import HONOURED, Defaults, answer_length, choose
 from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, check_known, check_size, not_finite, open_source, too_large
@@ -74,6 +74,7 @@ class HFCausal(HFAdapter[_Engine]):
     """A causal language model of Transformers."""
 
     options: ClassVar[type[msgspec.Struct]] = HFCausalOptions
+    honours = HONOURED
     kind: ClassVar[Kind | None] = CAUSAL
     sees: ClassVar[bool] = False
     _options: HFCausalOptions

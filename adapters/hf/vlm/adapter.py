@@ -17,6 +17,7 @@ from ....core.contracts.records import Generate, Generation, Likelihood, Likelih
 from ...shared.images import require_pillow
 from ...shared.reasoning import Tags, is_opened, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
+from ...shared.sampling import HONOURED
 from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, not_finite, open_source
@@ -61,6 +62,7 @@ class HFVLM(HFAdapter[_Model]):
     """A vision-language model of Transformers (LLaVA 1.5, Liu et al. 2024, and others of its kind)."""
 
     options: ClassVar[type[msgspec.Struct]] = HFVLMOptions
+    honours = HONOURED
     kind: ClassVar[Kind | None] = KIND
     _options: HFVLMOptions
 

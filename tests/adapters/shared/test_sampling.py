@@ -57,6 +57,15 @@ def test_noise_follows_seed_prompt_and_images(other):
     assert other != key(1, 2, seed=3) == key(1, 2, seed=3)
 
 
+def test_least_share_of_the_likeliest_excludes_the_rest():
+    drawn = draw(range(COUNT), min_p=0.28)
+    kept = torch.tensor([0.5, 0.25, 0.15])
+    assert set(drawn.tolist()) == {0, 1, 2} and misfit(drawn, kept) > 1e-3
+    # Of what is left, the two likeliest have 0.83 of the probability.
+    assert set(draw(range(COUNT), min_p=0.28, top_p=0.8).tolist()) == {0, 1}
+    assert set(draw(range(COUNT), min_p=0.28, top_k=1).tolist()) == {0}
+
+
 def test_no_seed_is_not_seed_zero():
     assert key(1) != key(1, seed=0)
 
@@ -149,8 +158,8 @@ def test_limited_draws_follow_what_is_left():
 
 def test_request_goes_before_defaults():
     own = Defaults(1.5, 0.7, 9)
-    assert choose(asked(), own, [1])[1:] == (1.5, 0.7, 9)
-    assert choose(asked(temperature=0.3, top_p=0.9), own, [1])[1:] == (0.3, 0.9, 9)
+    assert choose(asked(), own, [1])[1:] == (1.5, 0.7, 9, 0.0)
+    assert choose(asked(temperature=0.3, top_p=0.9), own, [1])[1:] == (0.3, 0.9, 9, 0.0)
 
 
 @pytest.mark.parametrize("fields", [{"temperature": -1}, {"temperature": math.inf}, {"top_p": 0}, {"top_p": 1.1}])

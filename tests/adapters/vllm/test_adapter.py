@@ -132,6 +132,20 @@ def test_draws_follow_the_distribution_of_the_model(tiny_llama, ask, by_transfor
     assert 3 < len({answer.text for answer in answers})
 
 
+def test_forms_and_further_limits_reach_vllm(tiny_llama, ask):
+    shaped = [
+        Generate(messages=ask_for("Who?").messages, choices=("lazy", "not lazy")),
+        Generate(messages=ask_for("Who?").messages, json_schema='{"type": "object", "properties": {"who": {}}}'),
+    ]
+    assert [answer.text for answer in ask(tiny_llama, shaped)] == ["not lazy", '{"who": "x"}']
+    both = Generate(messages=shaped[0].messages, choices=("a",), json_schema="{}")
+    assert ask(tiny_llama, [both])[0].code == "request.value"
+    likeliest = ask(tiny_llama, greedy())
+    assert ask(tiny_llama, greedy(temperature=2.0, top_k=1)) == likeliest
+    for limit in ({"top_k": 0}, {"min_p": 1.5}):
+        assert ask(tiny_llama, [ask_for("x", **limit)])[0].code == "request.value"
+
+
 @pytest.mark.parametrize(
     ("request_", "code"),
     [

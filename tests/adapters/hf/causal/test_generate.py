@@ -114,6 +114,17 @@ def test_lack_of_memory_is_met_by_smaller_batches(tiny_llama, ask_causal, monkey
     assert ask_causal(tiny_llama, asked) == expected
 
 
+def test_top_k_and_min_p_limit_the_draws(tiny_llama, ask_causal):
+    likeliest = texts(ask_causal(tiny_llama, requests(temperature=0)))
+    for limit in ({"top_k": 1}, {"min_p": 1.0}):
+        assert texts(ask_causal(tiny_llama, requests(temperature=2.0, seed=1, **limit))) == likeliest
+    free = texts(ask_causal(tiny_llama, requests(temperature=2.0, seed=1)))
+    assert texts(ask_causal(tiny_llama, requests(temperature=2.0, seed=1, top_k=10**6, min_p=0.0))) == free
+    for limit in ({"top_k": 0}, {"min_p": -0.1}):
+        (answer,) = ask_causal(tiny_llama, [ask_for("x", **limit)])
+        assert isinstance(answer, PermanentError) and answer.code == "request.value"
+
+
 def test_seed_sample_and_attempt_each_make_another_answer(tiny_llama, ask_causal):
     base = {"temperature": 2.0, "max_tokens": 20}
     fields = (

@@ -163,6 +163,10 @@ class Numbers:
             generator.manual_seed(params.seed)
         reason, why, text, first = "length", None, "", None
         while len(made) < params.max_tokens and len(ids) + len(made) < config.max_model_len:
+            if params.structured_outputs is not None:
+                made, text = self._shaped(params.structured_outputs), ""
+                logprobs, reason, first = [{}], "stop", self.logits(ids, pictures)
+                break
             table = self.logits([*ids, *made], pictures)
             table[:, 7] += shift
             first = table if first is None else first
@@ -194,6 +198,11 @@ class Numbers:
         return SimpleNamespace(
             request_id=name, prompt_token_ids=list(ids), prompt_logprobs=before, outputs=[output], finished=True
         )
+
+    def _shaped(self, form: Any) -> list[int]:
+        """Return an answer of a form: the last choice, or an object with the first property of the schema."""
+        text = form.choice[-1] if form.choice else json.dumps({next(iter(json.loads(form.json)["properties"])): "x"})
+        return self.tokenizer.encode(text, add_special_tokens=False)
 
     def _draw(self, logits: Any, params: SamplingParams, generator: Any) -> int:
         if params.temperature == 0:

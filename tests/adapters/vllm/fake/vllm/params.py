@@ -9,6 +9,18 @@ import msgspec
 from .exceptions import VLLMValidationError
 
 
+class StructuredOutputsParams(msgspec.Struct, kw_only=True):
+    json: Any = None
+    regex: str | None = None
+    choice: list[str] | None = None
+    grammar: str | None = None
+    json_object: bool | None = None
+
+    def __post_init__(self):
+        if sum(getattr(self, name) is not None for name in self.__struct_fields__) != 1:
+            raise VLLMValidationError("You can only use one kind of structured outputs constraint")
+
+
 class SamplingParams(msgspec.Struct, omit_defaults=True, dict=True):
     n: int = 1
     presence_penalty: float = 0.0
