@@ -16,6 +16,7 @@ from .core.api import score as score
 from .core.api import smallest_effects as smallest_effects
 from .core.api import vary as vary
 from .core.compare import CompareOptions as CompareOptions
+from .core.contracts import REASONING as REASONING
 from .core.contracts import Follows as Follows
 from .core.contracts import Imported as Imported
 from .core.contracts import Metric as Metric

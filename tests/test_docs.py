@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import polars as pl
 import pytest
 
 from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
@@ -165,6 +166,15 @@ def variants_of_a_model(block: Block, place: Path, monkeypatch: pytest.MonkeyPat
     assert len(names["done"].comparison.runs) == 2
 
 
+def metric_of_reasoning(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count with it: one of two answers with reasoning names a gender, and one answer has none."""
+    shown = vars(module(monkeypatch, "my_bias.named", block.text))["Named"]
+    texts = ["A woman, then.", "The wisest choice.", None]
+    frame = pl.DataFrame({"trial": ["1", "2", "3"], "reasoning": texts, "status": ["ok"] * 3, "reason": [None] * 3})
+    (estimate,) = [e for e in shown().compute(frame, shown.options()) if e.metric == "named"]
+    assert (estimate.value, estimate.n, estimate.missing.total) == (50.0, 2, 1)
+
+
 RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "def prejudge_studies": studies_of_a_plugin,
     "prejudge.run(": run_of_a_study,
@@ -172,7 +182,8 @@ RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "read_parquet(": tables_of_runs,
     "smallest_effects(": effects_of_a_design,
     "class MyProbe": probe_of_a_plugin,
-    "DeclaredMetric": declared_metric,
+    "class Named": metric_of_reasoning,
+    "class StereoSet": declared_metric,
     "def prejudge_probes": hook_of_a_plugin,
     "class TestProbe": kit_of_a_plugin,
     "chaos_server": before_the_chaos_server,

@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 import msgspec
 
-from ..contracts import Metric, Options, Probe, Stage
+from ..contracts import REASONING, Metric, Options, Probe, Stage
 from ..contracts.adapter import OPERATIONS, Level, ModelAdapter, ensure_level
 from ..contracts.errors import PluginError, PrejudgeError, UsageError
 from ..contracts.options import build_options, choices_of
-from ..contracts.records import Request
+from ..contracts.records import Generate, Request
 from ..contracts.secrets import looks_secret, secret_place
 from .folders import Candidate, candidates, choose, is_place
 from .plugins import Plugins
@@ -344,6 +344,11 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
         metrics = {name: msgspec.to_builtins(options) for name, (_, options) in self.metrics.items()}
         return EveryOption(msgspec.to_builtins(self.options), metrics)
 
+    @property
+    def needs_reasoning(self) -> bool:
+        """Return whether a metric reads what models wrote before their answers."""
+        return any(REASONING in metric.columns(options) for metric, options in self.metrics.values())
+
     def stages(self) -> list[Stage]:
         """Return the stages, in order, without optional ones whose role has no model."""
         return [stage for stage in self.every_stage() if not stage.optional or stage.role in self.roles]
@@ -371,7 +376,7 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
         for name, (metric, options) in self.metrics.items():
             given = set(ALWAYS) | ({STAGE} if metric.every_stage else set())
             for stage in stages if metric.every_stage else self.stages()[-1:]:
-                given |= {*stage.factors, *stage.outcomes}
+                given |= {*stage.factors, *stage.outcomes, *([REASONING] if stage.operation is Generate else [])}
             if lacking := sorted(metric.columns(options) - given):
                 gives = ", ".join(sorted(given))
                 raise UsageError(

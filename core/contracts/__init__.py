@@ -2,7 +2,7 @@
 
 from .adapter import Identity, Limits, ModelAdapter
 from .estimates import Chart, Estimate, Example, Listing
-from .metric import CROSSED, DESIGN_COLUMNS, PROMPT_KEY, UNIT_COLUMNS, Metric
+from .metric import CROSSED, DESIGN_COLUMNS, PROMPT_KEY, REASONING, UNIT_COLUMNS, Metric
 from .options import Options
 from .presentation import HEADLINE, Presentation
 from .probe import Follows, Imported, Probe, Stage, Trial, Unreadable
@@ -25,6 +25,7 @@ __all__ = [
     "Presentation",
     "Probe",
     "PROMPT_KEY",
+    "REASONING",
     "Stage",
     "Trial",
     "UNIT_COLUMNS",

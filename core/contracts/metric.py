@@ -22,6 +22,9 @@ DESIGN_COLUMNS = ("test", "level", *CROSSED)
 
 PROMPT_KEY = "prompt_key"
 """Column of observations where a prompt was asked several times: all samples of one prompt share it."""
+REASONING = "reasoning"
+"""Column that observations have only where a metric needs it, of stages that ask for words: what the model wrote before
+its answer; null where it wrote nothing, or keeps it to itself."""
 
 
 class Metric(Presentation, ABC):

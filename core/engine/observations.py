@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from ..catalogue.study import ALWAYS, FIRST, STAGE
-from ..contracts import PROMPT_KEY, Stage, Unreadable
+from ..contracts import PROMPT_KEY, REASONING, Stage, Unreadable
 from ..contracts.canonical import decode_response
 from ..contracts.records import Draw, Generate, Scalar
 from ..store import Store, first_statuses, read_failures, read_prompts, stream_trials
@@ -34,6 +34,7 @@ def gather_observations(
     first: First = "reader",
     earlier: Mapping[bytes, str] | None = None,
     prompts: Mapping[bytes, bytes] | None = None,
+    reasoning: bool = False,
 ) -> pl.DataFrame:
     """Return the observations of trials that arrive in parts, after the stage's review.
 
@@ -45,22 +46,36 @@ def gather_observations(
         first: what judges a refused answer first.
         earlier: status of the first answer to a trial that was asked again, by the key of its last request.
         prompts: key that the samples of a prompt share, by their own; a key that is not there stands for itself.
+        reasoning: whether a metric needs the reasoning of answers in words.
     """
-    frames = [build_observations(stage, part, failures, first) for part in parts]
+    frames = [
+        _with_reasoning(stage, part, build_observations(stage, part, failures, first), wanted=reasoning)
+        for part in parts
+    ]
     if not frames:
         return build_observations(stage, _none(), failures, first)
     whole = _with_prompts(pl.concat(frames, how="diagonal_relaxed"), prompts or {})
     return stage.review(whole if stage.max_attempts == 1 else _with_first(whole, earlier or {}), blobs)
 
 
-def observe_stage(store: Store, run: int, stage: Stage, first: First, tally: Tally | None = None) -> pl.DataFrame:
+def _with_reasoning(stage: Stage, part: pl.DataFrame, frame: pl.DataFrame, *, wanted: bool) -> pl.DataFrame:
+    """Add what the models wrote before their answers; the rows are those of the part, in its order."""
+    if not wanted or stage.operation is not Generate or REASONING in frame.columns:
+        return frame
+    return frame.with_columns(part["response"].str.json_path_match(f"$.{REASONING}").alias(REASONING))
+
+
+def observe_stage(
+    store: Store, run: int, stage: Stage, first: First, tally: Tally | None = None, *, reasoning: bool = False
+) -> pl.DataFrame:
     """Return the observations of a stage of a run, from the store alone; `tally` counts repeats as they are read."""
     earlier = first_statuses(store, run, stage.name) if stage.max_attempts > 1 else None
     prompts = read_prompts(store, run, stage.name) if stage.operation in (Generate, Draw) else None
     trials, failures = stream_trials(store, run, stage.name), read_failures(store, run)
     if tally is not None and prompts and stage.operation is Generate:
         trials = _tallied(trials, prompts, tally)
-    return gather_observations(stage, trials, failures, store.blob, first=first, earlier=earlier, prompts=prompts)
+    own = {"first": first, "earlier": earlier, "prompts": prompts, "reasoning": reasoning}
+    return gather_observations(stage, trials, failures, store.blob, **own)
 
 
 def _tallied(trials: Iterable[pl.DataFrame], prompts: Mapping[bytes, bytes], tally: Tally) -> Iterator[pl.DataFrame]:
@@ -100,7 +115,7 @@ def unstack(frame: pl.DataFrame, stages: Iterable[Stage]) -> dict[str, pl.DataFr
         stage.name: frame.filter(pl.col(STAGE) == stage.name).select(
             name
             for name in frame.columns
-            if name in {*stage.factors, *stage.outcomes, "trial", *ALWAYS, FIRST, PROMPT_KEY}
+            if name in {*stage.factors, *stage.outcomes, "trial", *ALWAYS, FIRST, PROMPT_KEY, REASONING}
         )
         for stage in stages
     }

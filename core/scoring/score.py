@@ -137,7 +137,7 @@ def score(
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     tallies = {stage.name: Tally() for stage in stages}
-    every_draw = observations_of(store, run, stages, tallies)
+    every_draw = observations_of(store, run, stages, tallies, reasoning=instrument.needs_reasoning)
     observations = one_draw(every_draw, stages, [name for name, found in manifest.integrity.items() if found.repeated])
     left_out = {n: lost for n, frame in observations.items() if (lost := every_draw[n].height - frame.height)}
     counts = {name: found for name, tally in tallies.items() if (found := tally.count()) is not None}
@@ -163,11 +163,22 @@ def score(
 
 
 def observations_of(
-    store: Store, run: RunRow, stages: Iterable[Stage], tallies: Mapping[str, Tally] = NONE
+    store: Store,
+    run: RunRow,
+    stages: Iterable[Stage],
+    tallies: Mapping[str, Tally] = NONE,
+    *,
+    reasoning: bool = False,
 ) -> dict[str, pl.DataFrame]:
-    """Return the observations of a run by stage, from the store alone; tallies count repeats, by stage."""
+    """Return the observations of a run by stage, from the store alone; tallies count repeats, by stage.
+
+    `reasoning`: with what models wrote before their answers.
+    """
     first = manifest_of(run).refusals
-    return {stage.name: observe_stage(store, run.id, stage, first, tallies.get(stage.name)) for stage in stages}
+    return {
+        stage.name: observe_stage(store, run.id, stage, first, tallies.get(stage.name), reasoning=reasoning)
+        for stage in stages
+    }
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: frozenset[str] = frozenset()) -> Manifest:
