@@ -74,8 +74,16 @@ def observe_stage(
     trials, failures = stream_trials(store, run, stage.name), read_failures(store, run)
     if tally is not None and prompts and stage.operation is Generate:
         trials = _tallied(trials, prompts, tally)
-    own = {"first": first, "earlier": earlier, "prompts": prompts, "reasoning": reasoning}
-    return gather_observations(stage, trials, failures, store.blob, **own)
+    return gather_observations(
+        stage,
+        trials,
+        failures,
+        store.blob,
+        first=first,
+        earlier=earlier,
+        prompts=prompts,
+        reasoning=reasoning,
+    )
 
 
 def _tallied(trials: Iterable[pl.DataFrame], prompts: Mapping[bytes, bytes], tally: Tally) -> Iterator[pl.DataFrame]:
