@@ -216,11 +216,11 @@ class Batches:
             still = {item.key: item for item in self._still_open(connection, number, wanted)}
             rows = [answer for key in still if (answer := wanted[key].answer) is not None]
             anew = {key: item.anew for key, item in still.items() if item.anew is not None}
-            stored, met = self._store.write_exchanges(connection, rows, anew) if rows else (set(), {})
-            found = self._store.latest(connection, [row.key for row in rows])
-            _settle(connection, number, [(wanted[key], found.get(key)) for key in still])
+            found, met = self._store.write_exchanges(connection, rows, anew)
+            numbers = {key: answer.exchange_id for key, answer in found.items()}
+            _settle(connection, number, [(wanted[key], numbers.get(key)) for key in still])
         self._store.remember(met)
-        return Settled(frozenset(still), frozenset(stored))
+        return Settled(frozenset(still), frozenset(key for key, answer in found.items() if answer.new))
 
     def close(self, number: int, state: str, left: str, problem: str = "") -> frozenset[bytes]:
         """End a batch: `collected` or `lost`; items that are open still get the state `left`. Return their keys."""

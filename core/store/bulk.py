@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -12,6 +13,7 @@ from sqlmodel import SQLModel
 LOOKUP = 5_000
 """Keys per query; SQLite allows 32,766 parameters."""
 T = TypeVar("T")
+_INSERTIONS: dict[tuple[str, str, str, tuple[str, ...]], tuple[str, tuple[str, ...] | None]] = {}
 
 
 def insert_many(
@@ -20,15 +22,22 @@ def insert_many(
     """Insert rows with these columns, without building a statement per row."""
     if not rows:
         return
-    statement = sa.insert(table).compile(dialect=connection.dialect, column_keys=list(names))
-    order = statement.positiontup
-    values: Any
+    statement, order = _insertion(connection.dialect, table, tuple(names))
+    values: Any = rows
     if order is None:
         values = [dict(zip(names, row, strict=True)) for row in rows]
-    else:
-        places = [names.index(name) for name in order]
-        values = [tuple(row[place] for place in places) for row in rows]
-    connection.exec_driver_sql(str(statement), values)
+    elif order != tuple(names):
+        values = list(map(itemgetter(*(names.index(name) for name in order)), rows))
+    connection.exec_driver_sql(statement, values)
+
+
+def _insertion(dialect: sa.Dialect, table: sa.Table, names: tuple[str, ...]) -> tuple[str, tuple[str, ...] | None]:
+    """Return an insert statement, and the order of its values; None: they are named."""
+    key = (dialect.name, dialect.driver, table.name, names)
+    if key not in _INSERTIONS:  # to compile one takes as long as to insert a hundred rows
+        made = sa.insert(table).compile(dialect=dialect, column_keys=list(names))
+        _INSERTIONS[key] = str(made), None if made.positiontup is None else tuple(made.positiontup)
+    return _INSERTIONS[key]
 
 
 def plain_rows(connection: sa.Connection, query: sa.Select[Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
@@ -44,6 +53,11 @@ def plain_rows(connection: sa.Connection, query: sa.Select[Any], size: int) -> I
             yield rows
     finally:
         result.close()
+
+
+def marks(connection: sa.Connection, number: int) -> str:
+    """Return so many placeholders of a plain statement, with commas between."""
+    return ", ".join(["?" if connection.dialect.paramstyle == "qmark" else "%s"] * number)
 
 
 def table_of(kind: type[SQLModel]) -> sa.Table:

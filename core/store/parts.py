@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from .bulk import LOOKUP, batched, table_of
+from .bulk import LOOKUP, batched, marks, table_of
 from .tables import Part
 
 SHORTEST = 64
@@ -23,7 +23,7 @@ REMEMBERED = 16_000_000
 """Maximum number of characters of parts in memory."""
 
 # Quotes inside a JSON string are escaped, so neither pattern can match within a text.
-_TEXT = re.compile(r'(?<="text":|"pair":)"[^"\\]*(?:\\.[^"\\]*)*"|(?<="prompt":)"[^"\\]*(?:\\.[^"\\]*)*"')
+_TEXT = re.compile(r'("(?:text|pair|prompt)":)("[^"\\]*(?:\\.[^"\\]*)*")')
 _PART = re.compile(r'\{"part":(\d+)\}')
 
 
@@ -56,12 +56,13 @@ class Parts:
         return self._numbers.get(text, met.get(text))
 
     def _find(self, connection: sa.Connection, texts: Sequence[str]) -> dict[str, int]:
-        table = table_of(Part)
+        if not texts or connection.exec_driver_sql("SELECT id FROM part LIMIT 1").first() is None:
+            return {}
         found: dict[bytes, int] = {}
         digests = {text_digest(text): text for text in texts}
         for some in batched(digests, LOOKUP):
-            query = sa.select(table.c.digest, table.c.id).where(table.c.digest.in_(some))
-            found.update((bytes(digest), number) for digest, number in connection.execute(query))
+            query = f"SELECT digest, id FROM part WHERE digest IN ({marks(connection, len(some))})"
+            found.update((bytes(digest), number) for digest, number in connection.exec_driver_sql(query, tuple(some)))
         return {digests[digest]: number for digest, number in found.items()}
 
 
@@ -84,13 +85,13 @@ def part_numbers(request: str) -> set[int]:
 
 def long_texts(request: str) -> list[str]:
     """Return the texts of a request that may be stored once, as JSON."""
-    return [text for text in _TEXT.findall(request) if len(text) >= SHORTEST]
+    return [text for _, text in _TEXT.findall(request) if len(text) >= SHORTEST]
 
 
 def _replace(request: str, numbers: Mapping[str, int]) -> str:
     def part(match: re.Match[str]) -> str:
-        number = numbers.get(match[0])
-        return match[0] if number is None else f'{{"part":{number}}}'
+        number = numbers.get(match[2])
+        return match[0] if number is None else f'{match[1]}{{"part":{number}}}'
 
     return _TEXT.sub(part, request)
 

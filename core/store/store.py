@@ -22,7 +22,7 @@ from ..contracts.adapter import Identity
 from ..contracts.canonical import encode, identity_digest
 from ..contracts.errors import DataError, StoreError
 from ..contracts.places import Places, handed_on
-from .bulk import LOOKUP, batched, insert_many, table_of
+from .bulk import LOOKUP, batched, insert_many, marks, table_of
 from .engine import lacks_file, open_engine, translated
 from .evidence import answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
 from .holders import Holds, ensure_free
@@ -57,6 +57,9 @@ class NewExchange(NamedTuple):
     input_tokens: int
     output_tokens: int
     latency: float
+
+
+_EXCHANGE = (*NewExchange._fields, "generation", "created", "digest")
 
 
 class Failure(NamedTuple):
@@ -133,14 +136,8 @@ class Store:
             found = self.find(keys)
             old = self.older((answer.exchange_id for answer in found.values()), since)
             return {key: answer for key, answer in found.items() if answer.exchange_id not in old}
-        latest: dict[bytes, tuple[int, Found]] = {}
         with translated(self.url), self.engine.connect() as connection:
-            for part in batched(keys, LOOKUP):
-                rows = connection.exec_driver_sql(self._lookup(len(part)), tuple(part))
-                for key, number, status, generation, digest in rows:
-                    if key not in latest or generation > latest[key][0]:
-                        latest[bytes(key)] = generation, Found(number, status, False, digest)
-        return {key: found for key, (_, found) in latest.items()}
+            return {key: found for key, (_, found) in _look_up(connection, keys).items()}
 
     def older(self, exchange_ids: Iterable[int], than: float) -> set[int]:
         """Return those of the exchanges that were stored before a time."""
@@ -150,30 +147,10 @@ class Store:
             parts = [connection.scalars(query.where(table.c.id.in_(some))) for some in batched(exchange_ids, LOOKUP)]
             return {number for part in parts for number in part}
 
-    def _lookup(self, keys: int) -> str:
-        # Plain SQL: SQLAlchemy builds a statement with thousands of parameters more slowly than it is answered.
-        mark = "?" if self.engine.dialect.paramstyle == "qmark" else "%s"
-        return f"SELECT key, id, status, generation, digest FROM exchange WHERE key IN ({', '.join([mark] * keys)})"
-
     def generations(self, keys: list[bytes]) -> dict[bytes, int]:
         """Return how often each key was answered before, of those that were."""
         with translated(self.url), self.engine.connect() as connection:
-            return {key: last + 1 for key, last in self._generations(connection, keys).items()}
-
-    def _generations(self, connection: sa.Connection, keys: list[bytes]) -> dict[bytes, int]:
-        last: dict[bytes, int] = {}
-        for some in batched(keys, LOOKUP):
-            for key, _, _, generation, _ in connection.exec_driver_sql(self._lookup(len(some)), tuple(some)):
-                last[bytes(key)] = max(generation, last.get(bytes(key), 0))
-        return last
-
-    def latest(self, connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the id of the newest exchange of each key."""
-        numbers: dict[bytes, tuple[int, int]] = {}
-        for some in batched(keys, LOOKUP):
-            for key, number, _, generation, _ in connection.exec_driver_sql(self._lookup(len(some)), tuple(some)):
-                numbers[bytes(key)] = max((generation, number), numbers.get(bytes(key), (-1, 0)))
-        return {key: number for key, (_, number) in numbers.items()}
+            return {key: last + 1 for key, (last, _) in _look_up(connection, keys).items()}
 
     def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
         """Return the canonical responses of exchanges."""
@@ -204,34 +181,36 @@ class Store:
         if not rows:
             return {}
         with translated(self.url), self._writer.begin() as connection:
-            stored, met = self.write_exchanges(connection, rows, anew)
+            found, met = self.write_exchanges(connection, rows, anew)
         self.remember(met)
-        return {key: found._replace(new=key in stored) for key, found in self.find(row.key for row in rows).items()}
+        return found
 
     def write_exchanges(
         self, connection: sa.Connection, rows: Sequence[NewExchange], anew: Mapping[bytes, str]
-    ) -> tuple[set[bytes], Mapping[str, int]]:
-        """Write answers in a transaction of the caller's; return the keys of new ones, and shared texts to remember."""
-        now, table = time.time(), table_of(Exchange)
-        last = self._generations(connection, [row.key for row in rows])
-        new = [row for row in rows if row.key in anew or row.key not in last]
+    ) -> tuple[dict[bytes, Found], Mapping[str, int]]:
+        """Write answers in a transaction of the caller's; return the answer of each key, and texts to `remember`."""
+        now, known = time.time(), _look_up(connection, (row.key for row in rows))
+        new = [row for row in rows if row.key in anew or row.key not in known]
         requests, met = self._parts.pack(connection, [row.request.decode() for row in new])
-        fresh, weights = [], []
+        fresh, weights, digests = [], [], list[bytes]()
         for row, request in zip(new, requests, strict=True):
             key, model_id, operation, _, encoded, status, read, written, latency = row
-            response, generation = encoded.decode(), last.get(key, -1) + 1
+            response, generation = encoded.decode(), known[key][0] + 1 if key in known else 0
             digest = answer_digest(key, operation, response, status, read, written, latency, now)
             columns = (key, model_id, operation, request, response, status, read, written, latency)
             fresh.append((*columns, generation, now, digest))
             weights.append(weigh_exchange(digest, generation))
-        insert_many(connection, table, (*NewExchange._fields, "generation", "created", "digest"), fresh)
+            digests.append(digest)
+        before = connection.exec_driver_sql("SELECT max(id) FROM exchange").scalar() or 0
+        insert_many(connection, table_of(Exchange), _EXCHANGE, fresh)
         tally(connection, "exchange", weights)
-        renewed = {row.key: anew[row.key] for row in new if anew.get(row.key)}
-        numbers = self.latest(connection, renewed) if renewed else {}
-        latest = [(number, renewed[key]) for key, number in numbers.items()]
-        insert_many(connection, table_of(Renewal), ("exchange_id", "outcome"), latest)
-        tally(connection, "renewal", (weigh(*row) for row in latest))
-        return {row.key for row in new}, met
+        numbers = _added_after(connection, before)
+        renewed = [(numbers[row.key], anew[row.key]) for row in new if anew.get(row.key)]
+        insert_many(connection, table_of(Renewal), ("exchange_id", "outcome"), renewed)
+        tally(connection, "renewal", (weigh(*row) for row in renewed))
+        found = {key: answer for key, (_, answer) in known.items()}
+        added = ((row, Found(numbers[row.key], row.status, True, made)) for row, made in zip(new, digests, strict=True))
+        return found | {row.key: answer for row, answer in added}, met
 
     def remember(self, met: Mapping[str, int]) -> None:
         """Keep the shared texts of `write_exchanges` in memory, once they are committed."""
@@ -340,6 +319,25 @@ class Store:
         if rows:
             with translated(self.url), self._writer.begin() as connection:
                 insert_many(connection, table_of(kind), names, rows)
+
+
+def _look_up(connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, tuple[int, Found]]:
+    """Return (generation, answer) of the latest answer to each key that has one."""
+    latest: dict[bytes, tuple[int, Found]] = {}
+    for some in batched(keys, LOOKUP):
+        # Plain SQL: SQLAlchemy builds a statement with thousands of parameters more slowly than it is answered.
+        wanted = marks(connection, len(some))
+        query = f"SELECT key, id, status, generation, digest FROM exchange WHERE key IN ({wanted})"
+        for key, number, status, generation, digest in connection.exec_driver_sql(query, tuple(some)):
+            if key not in latest or generation > latest[key][0]:
+                latest[bytes(key)] = generation, Found(number, status, False, digest)
+    return latest
+
+
+def _added_after(connection: sa.Connection, number: int) -> dict[bytes, int]:
+    """Return the ids of exchanges above one, by key; within a transaction that writes, those that it has added."""
+    query = f"SELECT key, id FROM exchange WHERE id > {marks(connection, 1)}"
+    return {bytes(key): found for key, found in connection.exec_driver_sql(query, (number,))}
 
 
 def manifest_columns(manifest: bytes) -> dict[str, Any]:
