@@ -329,8 +329,6 @@ class ModelAdapter(ABC):
             except ModelError as error:
                 return error
 
-        if requests:
-            self.ensure_supports(type(requests[0]))
         if len(requests) == 1:
             return [await settled(requests[0])]
         return await asyncio.gather(*(settled(request) for request in requests))

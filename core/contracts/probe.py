@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Trial(msgspec.Struct, frozen=True):
+class Trial(msgspec.Struct, frozen=True, gc=False):
     """One request of a design, with its factors."""
 
     id: str

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
 
 from ..contracts.records import AnyRequest
 from ..store import Found
 
 
-class Keyed(NamedTuple):
+class Keyed(msgspec.Struct, frozen=True, gc=False):
     """A request with its canonical encoding and key."""
 
     key: bytes
@@ -19,16 +20,28 @@ class Keyed(NamedTuple):
     encoded: bytes
 
 
-@dataclass(eq=False)
 class Asking:
     """Requests that one caller waits for, until each is answered or has failed finally."""
 
-    found: dict[bytes, Found]
-    """The answers; committed."""
-    left: int
-    """Batches that are not finished."""
-    done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    _watched: dict[bytes, list[asyncio.Future[Found | None]]] = field(default_factory=dict)
+    def __init__(self, requests: Sequence[Keyed], size: int, found: dict[bytes, Found]) -> None:
+        """Group requests of one kind and similar length: the longest request determines the cost of a batch."""
+        self.found = found
+        """The answers; committed."""
+        self._kinds: dict[type, list[Keyed]] = {}
+        for keyed in sorted(requests, key=lambda keyed: len(keyed.encoded)):
+            self._kinds.setdefault(type(keyed.request), []).append(keyed)
+        self._size = size
+        self.left = sum(-(-len(kind) // size) for kind in self._kinds.values())
+        """Batches that are not finished."""
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._watched: dict[bytes, list[asyncio.Future[Found | None]]] = {}
+
+    def jobs(self) -> Iterator[Job]:
+        """Yield the batches, each made when it is sent: the garbage collector walks through all that are there."""
+        for kind in self._kinds.values():
+            for start in range(0, len(kind), self._size):
+                batch = kind[start : start + self._size]
+                yield Job(self, batch, batch)
 
     @property
     def over(self) -> bool:
@@ -68,11 +81,3 @@ class Job:
     pending: list[Keyed]
     retries: int = 0
     polls: int = 0
-
-
-def batches(missing: Sequence[Keyed], size: int) -> list[list[Keyed]]:
-    """Group requests of the same kind and similar length, because the longest request determines a batch's cost."""
-    by_kind: dict[type, list[Keyed]] = {}
-    for keyed in sorted(missing, key=lambda keyed: len(keyed.encoded)):
-        by_kind.setdefault(type(keyed.request), []).append(keyed)
-    return [kind[i : i + size] for kind in by_kind.values() for i in range(0, len(kind), size)]

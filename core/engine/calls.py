@@ -33,7 +33,8 @@ class Calls:
         finally:
             self._limiter.leave(ticket, answers)
         if self._adapter.endpoint is not None:
-            answers = [self._doubt(keyed, answer) for keyed, answer in zip(asked, answers, strict=True)]
+            for place, keyed in enumerate(asked):
+                answers[place] = self._doubt(keyed, answers[place])
         return answers, latency
 
     def _doubt(self, keyed: Keyed, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
@@ -59,7 +60,7 @@ class Calls:
         if len(answers) != len(requests):
             return [self._defect(f"gave {len(answers)} answers to {len(requests)} requests")] * len(requests)
         return [
-            answer if isinstance(answer, Response | ModelError) else self._defect(f"gave {type(answer).__name__}")
+            answer if isinstance(answer, (Response, ModelError)) else self._defect(f"gave {type(answer).__name__}")
             for answer in answers
         ]
 

@@ -49,13 +49,19 @@ class RunClaims:
     async def claim(self, keys: Iterable[bytes]) -> Claimed:
         """Claim keys; another process is asking those that are in neither part of the result."""
         await self.join()
-        if self._ticks is not None and self._ticks.done():
-            self._ticks.result()
         keys = list(keys)
-        if not self._shared:
-            self._held.update(keys)
-            return Claimed({}, frozenset(keys))
-        return await self._written.add(keys)
+        return Claimed({}, frozenset(keys)) if self.hold(keys) else await self._written.add(keys)
+
+    def hold(self, keys: Iterable[bytes]) -> bool:
+        """Claim keys in memory, if this process has joined and no other uses the store; return whether it is so."""
+        if self._ticks is None:
+            return False
+        if self._ticks.done():
+            self._ticks.result()
+        if self._shared:
+            return False
+        self._held.update(keys)
+        return True
 
     def release(self, keys: Iterable[bytes]) -> None:
         """Release keys that were answered or given up."""

@@ -39,9 +39,14 @@ class Commits(Generic[T]):
         if self._task is None:
             self._look()
 
+    @property
+    def full(self) -> bool:
+        """Return whether more calls than slots are uncommitted."""
+        return self._uncommitted > self._slots
+
     async def room(self) -> None:
         """Wait while more calls than slots are uncommitted."""
-        while self._uncommitted > self._slots:
+        while self.full:
             if self._freed is None:
                 self._freed = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._freed)

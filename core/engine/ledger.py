@@ -61,6 +61,10 @@ class Ledger:
         """Return how often each key was answered before, of those that were."""
         return await self._run(self.store.generations, list(keys))
 
+    def hold(self, keys: Sequence[bytes]) -> bool:
+        """Claim keys without a transaction; return whether that was possible, because no other process asks."""
+        return not self._anew and self._claims.hold(keys)
+
     async def claim(self, keys: Sequence[bytes]) -> Claimed:
         """Claim keys before asking; another process is asking those that are in neither part of the result."""
         anew = self._anew.keys() & set(keys)

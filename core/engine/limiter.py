@@ -148,36 +148,37 @@ class Limiter:
         self._busy -= 1
         if self._freed is not None and not self._freed.done():
             self._freed.set_result(None)
-        limited = [answer for answer in answers if isinstance(answer, RateLimitError)]
-        now = self._clock.now()
+        now, failed = self._clock.now(), [answer for answer in answers if isinstance(answer, ModelError)]
+        limited = [error for error in failed if isinstance(error, RateLimitError)]
         if self._pace.learn(now, ticket, len(limited)):
             self.paced.shrunk += 1
             LOG.info("the endpoint is at its limit: %.2f requests per second from now on", self.rate or 0.0)
         if limited:
             self.paced.limited += len(limited)
             self._pause(now, ticket, limited)
-        elif self._window < self._most and self._filled >= ticket.sent and not any(map(_failed, answers)):
+        elif self._window < self._most and self._filled >= ticket.sent and not failed:
             self._window += 1
         if self._remote and answers:
-            self._watch(now, ticket, answers)
+            self._watch(now, ticket, failed if len(failed) == len(answers) else ())
 
-    def _watch(self, now: float, ticket: Ticket, answers: Sequence[object]) -> None:
-        failed = all(isinstance(answer, TransientError) for answer in answers)
-        self._answered = self._answered or not failed
-        if (seconds := self._outage.learn(now, ticket.sent, failed=failed)) > 0:
+    def _watch(self, now: float, ticket: Ticket, failed: Sequence[ModelError]) -> None:
+        """Look whether the endpoint is down; `failed` are the errors of a call that brought no answer at all."""
+        down = bool(failed) and all(isinstance(error, TransientError) for error in failed)
+        self._answered = self._answered or not down
+        if (seconds := self._outage.learn(now, ticket.sent, failed=down)) > 0:
             LOG.info("the endpoint is down; it is tried again in %.1f s", seconds)
             self._pace.pause(now, min(seconds, self._longest))
         allowed = self._longest if self._answered else min(SILENT_SECONDS, self._longest)
-        if failed and self._outage.lasted(now) >= allowed:
+        if down and self._outage.lasted(now) >= allowed:
             lasted = f"the endpoint has not answered for {self._outage.lasted(now):,.0f} s."
-            mend = f"The last failure: {answers[-1]} Resume the run when it answers again."
+            mend = f"The last failure: {failed[-1]} Resume the run when it answers again."
             code = "endpoint.down" if self._answered else "model.silent"
             self.halt = HaltedError(f"{lasted} {mend}", code=code)
-        limited = all(isinstance(answer, RateLimitError) for answer in answers)
+        limited = bool(failed) and all(isinstance(error, RateLimitError) for error in failed)
         if (seconds := self._outage.refuse(now, limited=limited)) >= self._longest and self.halt is None:
             self.halt = HaltedError(
                 f"the endpoint has answered nothing but 429 (too many requests) for {seconds:,.0f} s. The last one: "
-                f"{answers[-1]} Resume the run later, or allow a longer wait (--max-wait).",
+                f"{failed[-1]} Resume the run later, or allow a longer wait (--max-wait).",
                 code="endpoint.limited",
             )
 
@@ -245,10 +246,6 @@ class Limiters:
 
     def _hear(self, adapter: ModelAdapter, room: Room) -> None:
         self.of(adapter).hear(room)
-
-
-def _failed(answer: object) -> bool:
-    return isinstance(answer, ModelError)
 
 
 def describe(paced: Paced) -> dict[str, float | int | None]:

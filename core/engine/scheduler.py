@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal, NamedTuple
@@ -23,7 +23,7 @@ from ..contracts.errors import AuthenticationError, DataError, HaltedError, Mode
 from ..contracts.records import AnyRequest, AnyResponse, Generate
 from ..store import Failure, Found, NewExchange
 from ..store.batches import Batches
-from .asking import Asking, Job, Keyed, batches
+from .asking import Asking, Job, Keyed
 from .budget import Budget, Spending
 from .calls import Calls
 from .charging import Charges
@@ -100,7 +100,7 @@ class Scheduler:
         self._commits: Commits[Call] = Commits(self._slots, self._commit, self._fail)
         self._flights: dict[bytes, Asking] = {}
         self._askings: set[Asking] = set()
-        self._queue: deque[Job] = deque()
+        self._queue: deque[Iterator[Job]] = deque()
         self._workers: set[asyncio.Task[None]] = set()
         self._refused: AuthenticationError | HaltedError | None = None
         self._answered = False
@@ -134,11 +134,12 @@ class Scheduler:
         if self.mode == "replay":
             self.counts.missed += len(missing)
             return found
+        before = {} if anew is None else await self.ledger.generations(missing)
+        # From here to the entry of its keys in the table, a caller does not wait: no two ask one key.
         shared = {key: self._flights[key].watch(key) for key in missing if key in self._flights}
         own = [keyed for key, keyed in missing.items() if key not in shared]
         if anew is not None:
             self.ledger.renew({keyed.key: anew[keyed.key] for keyed in own})
-            before = await self.ledger.generations([keyed.key for keyed in own])
             self.generations |= {keyed.request: before[keyed.key] for keyed in own if keyed.key in before}
         await self._ask(own, found)
         if self.generations:
@@ -161,13 +162,11 @@ class Scheduler:
     async def _ask(self, missing: Sequence[Keyed], found: dict[bytes, Found]) -> None:
         if not missing:
             return
-        made = batches(missing, self.adapter.limits.batch_items)
-        asking = Asking(found, len(made))
+        asking = Asking(missing, self.adapter.limits.batch_items, found)
         self._askings.add(asking)
         self._flights |= {keyed.key: asking for keyed in missing}
-        self._queue.extend(Job(asking, batch, batch) for batch in made)
         try:
-            self._hire()
+            self._enqueue(asking.jobs(), asking.left)
             await asking.done
         finally:
             for keyed in missing:
@@ -178,10 +177,19 @@ class Scheduler:
             if not self._askings:
                 await self._dismiss()
 
-    def _hire(self) -> None:
-        """Have a worker for each job in the queue, as far as there are slots."""
-        for _ in range(min(len(self._queue), self._slots - len(self._workers))):
+    def _enqueue(self, jobs: Iterator[Job], number: int) -> None:
+        """Have a worker for each of so many jobs, as far as there are slots."""
+        self._queue.append(jobs)
+        for _ in range(min(number, self._slots - len(self._workers))):
             self._workers.add(asyncio.create_task(self._work()))
+
+    def _next(self) -> Job | None:
+        while self._queue:
+            for job in self._queue[0]:
+                if not job.asking.over:
+                    return job
+            self._queue.popleft()
+        return None
 
     async def _dismiss(self) -> None:
         self._queue.clear()
@@ -197,10 +205,8 @@ class Scheduler:
 
     async def _work(self) -> None:
         try:
-            while self._queue:
-                job = self._queue.popleft()
-                if not job.asking.over:
-                    await self._send(job)
+            while (job := self._next()) is not None:
+                await self._send(job)
         except Exception as error:
             self._fail(error)
         finally:
@@ -208,18 +214,24 @@ class Scheduler:
 
     async def _send(self, job: Job) -> None:
         """Ask the requests of a job that no other process is asking, and as many as the budget allows."""
-        await self._stop_if_refused()
-        await self._commits.room()
+        # Each wait costs as much as a key, so none is made for nothing.
+        if self._reason is not None:
+            await self._stop()
+        if self._commits.full:
+            await self._commits.room()
         mine, theirs = await self._claim(job)
         if not mine:
             await self._stop_if_batched(job, theirs)
             job.polls += 1
             self._go_on(job, theirs, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
             return
-        await self.try_canary(mine)
-        held = await self._charges.reserve(mine)
+        if self.inspector is not None and self.inspector.wants_canary(mine[0].request):
+            await self.try_canary(mine)
+        held = Spending(len(mine)) if self.budget is None else await self._charges.reserve(mine)
         asked, rest = mine[: held.requests], mine[held.requests :] + theirs
-        ticket = await self._enter(len(asked))
+        ticket = self._gate.try_enter(len(asked)) if self._reason is None else None
+        if ticket is None:
+            ticket = await self._enter(len(asked))
         self._flying, self._open = self._flying + 1, self._open + 1
         self._landed.clear()
         try:
@@ -245,7 +257,8 @@ class Scheduler:
         async with self._turn:
             if (like := watch.wants([keyed.request for keyed in asked])) is not None:
                 self._refused = await watch.ask(like, self._draw) or self._refused
-        await self._stop_if_refused()
+        if self._reason is not None:
+            await self._stop()
 
     async def _draw(self, requests: Sequence[Generate]) -> list[AnyResponse | ModelError]:
         """Ask requests that belong to no trial: nothing is stored, all is counted."""
@@ -309,9 +322,9 @@ class Scheduler:
 
     async def _claim(self, job: Job) -> tuple[list[Keyed], list[Keyed]]:
         """Return requests that this process asks, and those that another process is asking; the rest are answered."""
-        claimed = await self.ledger.claim([keyed.key for keyed in job.pending])
-        if len(claimed.mine) == len(job.pending):
+        if self.ledger.hold([keyed.key for keyed in job.pending]):
             return job.pending, []
+        claimed = await self.ledger.claim([keyed.key for keyed in job.pending])
         if claimed.found:
             self._count_cached(claimed.found)
             for key, answer in claimed.found.items():
@@ -333,12 +346,11 @@ class Scheduler:
 
     async def _enter(self, requests: int) -> Ticket:
         """Wait for the limiter, and return its ticket; raise if there is a reason to ask no more."""
-        if (ticket := self._gate.try_enter(requests)) is None:
-            self._show_wait(self._gate.waits)
-            ticket = await self._gate.enter(requests)
+        self._show_wait(self._gate.waits)
+        ticket = await self._gate.enter(requests)
         if self._reason is not None:
             self._gate.leave(ticket, [])
-            await self._stop_if_refused()
+            await self._stop()
         return ticket
 
     async def _commit(self, calls: list[Call]) -> None:
@@ -378,19 +390,14 @@ class Scheduler:
         """Ask the rest of a job after some seconds; if nothing is left, the job is finished."""
         job.pending = pending
         if pending and seconds:
-            asyncio.get_running_loop().call_later(seconds, self._enqueue, job)
+            asyncio.get_running_loop().call_later(seconds, self._enqueue, iter((job,)), 1)
         elif pending:
-            self._enqueue(job)
+            self._enqueue(iter((job,)), 1)
         else:
             self.ledger.release([keyed.key for keyed in job.batch])
             job.asking.left -= 1
             if not job.asking.left and not job.asking.over and self._reason is None:
                 job.asking.done.set_result(None)
-
-    def _enqueue(self, job: Job) -> None:
-        if not job.asking.over:
-            self._queue.append(job)
-            self._hire()
 
     def _wait(self, errors: list[ModelError], retries: int) -> float:
         """Return the seconds until requests are retried."""
@@ -430,10 +437,10 @@ class Scheduler:
             return self._refused or (halt if halt is not None and halt.code == "endpoint.wait" else None)
         return self._refused or self.wall.halt or halt
 
-    async def _stop_if_refused(self) -> None:
-        """Raise the reason to stop, if there is one, once no call is open: no answer is lost."""
+    async def _stop(self) -> None:
+        """Raise the reason to stop once no call is open: no answer is lost."""
+        await self._landed.wait()
         if self._reason is not None:
-            await self._landed.wait()
             raise self._reason
 
     async def _record(self, failed: Failed) -> None:

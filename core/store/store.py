@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 from sqlmodel import SQLModel
@@ -34,7 +35,7 @@ from .urls import store_url
 NONE: Mapping[bytes, str] = MappingProxyType({})
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True, gc=False):
     """A stored answer to a key."""
 
     exchange_id: int

@@ -42,6 +42,10 @@ class Inspector:
         self._most_tokens = 0
         self._numbers = Numbers()
 
+    def wants_canary(self, request: AnyRequest) -> bool:
+        """Return whether the canary is to be asked before this request."""
+        return self.canary is not None and self.canary.wants([request]) is not None
+
     def hear(self, remark: Remark) -> None:
         """Receive what the endpoint says of itself beside an answer."""
         now = time.time()
