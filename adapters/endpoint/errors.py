@@ -11,7 +11,7 @@ import msgspec
 
 from ...core.contracts.errors import AuthenticationError, ModelError, PermanentError, RateLimitError, TransientError
 from .scrub import Scrubber
-from .waits import read_span, read_wait
+from .waits import read_retry_after, read_span, read_wait
 from .wire import Reply
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -124,12 +124,12 @@ def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> Mode
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         wait = read_wait(reply.headers)
         return RateLimitError(line, read_span(problem.wait) if wait is None else wait, code="endpoint.rate-limit")
-    return _other(status, line, model)
+    return _other(status, line, model, read_retry_after(reply.headers))
 
 
-def _other(status: int, line: str, model: str) -> ModelError:
+def _other(status: int, line: str, model: str, wait: float | None) -> ModelError:
     if status in _PASSING or status >= 500:
-        return TransientError(line, code="endpoint.server")
+        return TransientError(line, wait, code="endpoint.server")
     if status == HTTPStatus.NOT_FOUND:
         return PermanentError(
             f"{line} Does the endpoint offer model {model!r}, and does base_url end where /v1 does?",

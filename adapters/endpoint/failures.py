@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from http import HTTPStatus
 
-from ...core.contracts.errors import ModelError, PermanentError, TransientError
+from ...core.contracts.errors import AuthenticationError, ModelError, PermanentError, TransientError
+from .proxies import Proxy
 from .scrub import Scrubber
 
 _CUT = frozenset(
@@ -29,7 +30,7 @@ def late(where: str, seconds: float) -> TransientError:
     return TransientError(f"{where} did not answer within {seconds:g} s.", code="endpoint.timeout")
 
 
-def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> ModelError:
+def explain_cut(error: BaseException, where: str, scrub: Scrubber, proxy: Proxy | None = None) -> ModelError:
     """Return the error of an interrupted exchange, with its reason in plain words."""
     chain = [error]
     while (cause := chain[-1].__cause__ or getattr(chain[-1], "os_error", None) or chain[-1].__context__) and (
@@ -38,6 +39,8 @@ def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> ModelError
         chain.append(cause)
     said = f"{type(error).__name__}: {scrub.text(str(error))}"
     names = {type(link).__name__ for link in chain}
+    if proxy is not None and (found := _explain_proxy(chain, names, where, proxy)) is not None:
+        return found
     if any(isinstance(link, socket.gaierror) for link in chain) or "ClientConnectorDNSError" in names:
         return TransientError(
             f"the host name in {where} cannot be resolved. Check base_url and the network.", code="endpoint.unreachable"
@@ -54,7 +57,50 @@ def explain_cut(error: BaseException, where: str, scrub: Scrubber) -> ModelError
     return TransientError(f"no answer from {where}: {said}", code="endpoint.connection")
 
 
-def find_proxy(address: str) -> str | None:
-    """Return the proxy the environment names for an address. aiohttp would also take passwords out of a .netrc."""
-    parts = urlsplit(address)
-    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+def refused_credentials(proxy: Proxy) -> AuthenticationError:
+    """Return the error of a proxy that asks for a user and a password, or refuses them."""
+    return AuthenticationError(
+        f"the proxy {proxy.where} answered 407: it wants a user and a password, or refuses those that it was given. "
+        "Write them into its address: http://USER:PASSWORD@HOST:PORT.",
+        code="proxy.credentials",
+    )
+
+
+def _explain_proxy(chain: list[BaseException], names: set[str], where: str, proxy: Proxy) -> ModelError | None:
+    """Return the error of a proxy; None if the exchange failed behind it.
+
+    Names are resolved, and connections made, for the proxy only: it does both for the endpoint.
+    """
+    if any(isinstance(link, socket.gaierror) for link in chain) or "ClientConnectorDNSError" in names:
+        return TransientError(
+            f"the host name of the proxy {proxy.where}, through which {where} is asked, cannot be resolved. Check "
+            "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or exempt the host with NO_PROXY.",
+            code="proxy.unreachable",
+        )
+    status = next((found for link in chain if (found := _status_of(link)) is not None), None)
+    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return refused_credentials(proxy)
+    if status is not None:
+        kind = TransientError if status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS else PermanentError
+        return kind(
+            f"the proxy {proxy.where} answered {status} when it was asked for {where}: it cannot reach it, or must "
+            "not. Ask who runs the proxy, or exempt the host with NO_PROXY.",
+            code="proxy.refused",
+        )
+    refused = any(isinstance(link, ConnectionRefusedError) for link in chain)
+    if refused or names & {"ClientProxyConnectionError", "ConnectTimeout", "ConnectError"}:
+        return TransientError(
+            f"the proxy {proxy.where}, through which {where} is asked, does not answer. Is it running? Check "
+            "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or exempt the host with NO_PROXY.",
+            code="proxy.unreachable",
+        )
+    return None
+
+
+def _status_of(link: BaseException) -> int | None:
+    """Return the status with which a proxy refused a tunnel."""
+    if type(link).__name__ == "ClientHttpProxyError":
+        return int(getattr(link, "status", 0)) or None
+    if type(link).__name__ == "ProxyError" and (found := re.match(r"\d{3}\b", str(link))):
+        return int(found[0])
+    return None

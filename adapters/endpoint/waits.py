@@ -23,11 +23,8 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
     Looked for in this order: `retry-after-ms`, `retry-after` (seconds or an HTTP date), the longest reset of a limit
     that is used up (or that does not say how much is left): `x-ratelimit-reset-*`, `anthropic-ratelimit-*-reset`.
     """
-    if (exact := _number(headers.get("retry-after-ms"))) is not None:
-        return exact / 1000
-    if (named := headers.get("retry-after")) is not None:
-        seconds = _number(named)
-        return seconds if seconds is not None else _until(named)
+    if (named := read_retry_after(headers)) is not None:
+        return named
     resets = [
         reset
         for what in _LIMITS
@@ -35,6 +32,16 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
         if (limit.remaining or 0.0) < 1 and (reset := limit.reset) is not None
     ]
     return max(resets, default=None)
+
+
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the wait of `retry-after-ms` or `retry-after` (seconds or an HTTP date); None if there is neither."""
+    if (exact := _number(headers.get("retry-after-ms"))) is not None:
+        return exact / 1000
+    if (named := headers.get("retry-after")) is None:
+        return None
+    seconds = _number(named)
+    return seconds if seconds is not None else _until(named)
 
 
 def read_room(headers: Mapping[str, str]) -> Room | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import platform
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
@@ -17,7 +18,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...core.contracts.errors import MissingExtraError, ModelError, PermanentError
-from .failures import explain_cut, find_proxy, late
+from .failures import explain_cut, late, refused_credentials
+from .proxies import Proxy, find_proxy
 from .scrub import Scrubber
 
 if TYPE_CHECKING:
@@ -61,6 +63,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         """Return host and port, as errors call the endpoint."""
         return urlsplit(self.address).netloc
 
+    @property
+    def proxy(self) -> Proxy | None:
+        """Return the proxy through which it is asked, as the environment names it."""
+        return find_proxy(self.address)
+
     def __repr__(self) -> str:
         """Return the address only."""
         return f"Endpoint({self.address!r})"
@@ -92,7 +99,7 @@ class LeanWire:
     def __init__(self, endpoint: Endpoint, scrub: Scrubber) -> None:
         self._endpoint, self._where, self._scrub = endpoint, endpoint.where, scrub
         self._session: aiohttp.ClientSession | None = None
-        self._proxy = find_proxy(endpoint.address)
+        self._proxy = endpoint.proxy
 
     async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
         """Send a body; see `Wire`."""
@@ -111,8 +118,10 @@ class LeanWire:
                 data=body,
                 headers=headers,
                 allow_redirects=False,
-                proxy=self._proxy,
+                proxy=None if self._proxy is None else self._proxy.url,
             ) as response:
+                if self._proxy is not None and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+                    raise refused_credentials(self._proxy)
                 body_read = await within(self._endpoint.most(path), response.content.iter_any())
                 return Reply(response.status, response.headers, body_read)
         except LargeError:
@@ -120,9 +129,9 @@ class LeanWire:
         except TimeoutError:
             failure = late(self._where, self._endpoint.timeout_seconds)
         except OSError as error:
-            failure = explain_cut(error, self._where, self._scrub)
+            failure = explain_cut(error, self._where, self._scrub, self._proxy)
         except self._foreign as error:
-            failure = explain_cut(error, self._where, self._scrub)
+            failure = explain_cut(error, self._where, self._scrub, self._proxy)
         # Raised out here, so that no foreign error with its request and headers hangs on to it.
         raise failure
 

@@ -77,6 +77,7 @@ class OpenAIApi(ModelAdapter):
         )
         scrub = Scrubber(key)
         wire = make_wire(endpoint, options.transport, scrub, account)
+        self.proxy = endpoint.proxy.where if endpoint.proxy is not None else ""
         self._options = options
         self.expected = Expected(
             answer_room=options.answer_room,

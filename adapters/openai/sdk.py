@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ...core.contracts.errors import ModelError
 from ...core.contracts.version import VERSION
-from ..endpoint.failures import explain_cut, late
+from ..endpoint.failures import explain_cut, late, refused_credentials
 from ..endpoint.scrub import Scrubber
 from ..endpoint.wire import Endpoint, LargeError, LeanWire, Reply, Wire, too_large, within
 
@@ -79,7 +80,11 @@ class SdkWire:
             max_connections=endpoint.connections, max_keepalive_connections=endpoint.connections, keepalive_expiry=60
         )
         hooks = {"response": [self._read]}
-        client = DefaultAsyncHttpxClient(limits=limits, follow_redirects=False, event_hooks=hooks)
+        self._proxy = endpoint.proxy
+        # The package would read the environment by rules of its own, which know no networks in NO_PROXY.
+        url = None if self._proxy is None else self._proxy.url
+        way: dict[str, Any] = {"proxy": url} if url else {"mounts": {"http://": None, "https://": None}}
+        client = DefaultAsyncHttpxClient(limits=limits, follow_redirects=False, event_hooks=hooks, **way)
         self._client, self._endpoint = make_client(endpoint, account, client), endpoint
         self._where, self._seconds, self._scrub = endpoint.where, endpoint.timeout_seconds, scrub
         self._options: Any = {} if account.key is not None else {"headers": {"Authorization": Omit()}}
@@ -98,12 +103,14 @@ class SdkWire:
         except (TimeoutError, APITimeoutError):
             failure = late(self._where, self._seconds)
         except APIConnectionError as error:
-            failure = explain_cut(error.__cause__ or error, self._where, self._scrub)
+            failure = explain_cut(error.__cause__ or error, self._where, self._scrub, self._proxy)
         except LargeError:
             failure = too_large(self._endpoint, path)
         # Raised out here, so that no foreign error with its request and headers hangs on to it.
         if failure is not None:
             raise failure
+        if self._proxy is not None and response.status_code == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            raise refused_credentials(self._proxy)
         return Reply(response.status_code, response.headers, response.content)
 
     async def _read(self, response: httpx2.Response) -> None:

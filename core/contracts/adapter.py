@@ -160,6 +160,8 @@ class ModelAdapter(ABC):
     """Name of a rate limit: adapters that name the same endpoint share one limiter. None: a local model."""
     sees: ClassVar[bool] = True
     """Whether messages may have images. False: a study that shows some is refused before the first call."""
+    proxy: str = ""
+    """Host and port of the proxy through which the endpoint is asked, for `doctor`; empty: none."""
     lacks: Mapping[type[Request], str] = MappingProxyType({})
     """Operations that the class supports but this model does not, with the fix. Refused before the first call."""
     expected: Expected = Expected()

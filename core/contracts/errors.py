@@ -173,23 +173,23 @@ class ReplayMissError(StoreError):
 
 
 class ModelError(PrejudgeError):
-    """Report a model that did not answer."""
+    """Report a model that did not answer; `retry_after` is the wait in seconds that the endpoint named, if any."""
 
     code = "model"
     decision = RetryDecision.PERMANENT
 
-
-class RateLimitError(ModelError):
-    """Report a rate limit; `retry_after` is the wait in seconds that the endpoint named, if any."""
-
-    code = "rate-limit"
-    decision = RetryDecision.RATE_LIMIT
-
     def __init__(
-        self, message: str, retry_after: float | None = None, *, code: str | None = None, **fields: object
+        self, message: str = "", retry_after: float | None = None, *, code: str | None = None, **fields: object
     ) -> None:
         self.retry_after = retry_after
         super().__init__(message, code=code, **fields)
+
+
+class RateLimitError(ModelError):
+    """Report a rate limit."""
+
+    code = "rate-limit"
+    decision = RetryDecision.RATE_LIMIT
 
 
 class TransientError(ModelError):

@@ -82,7 +82,7 @@ async def examine(adapter: ModelAdapter, operations: Collection[type[Request]] =
         ModelLoadError: the model cannot be loaded, so there is nothing to ask.
         MissingExtraError: what it needs is not installed.
     """
-    checks: list[Check] = []
+    checks = [Check("proxy", "skip", f"the endpoint is asked through {adapter.proxy}")] if adapter.proxy else []
     for operation, probes in PROBES.items():
         if why := _left_out(adapter, operation, operations):
             verdict: Verdict = "fail" if operation in operations else "skip"

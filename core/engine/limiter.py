@@ -155,11 +155,12 @@ class Limiter:
             LOG.info("the endpoint is at its limit: %.2f requests per second from now on", self.rate or 0.0)
         if limited:
             self.paced.limited += len(limited)
-            self._pause(now, ticket, limited)
         elif self._window < self._most and self._filled >= ticket.sent and not failed:
             self._window += 1
         if self._remote and answers:
             self._watch(now, ticket, failed if len(failed) == len(answers) else ())
+        if failed:
+            self._pause(now, ticket, failed)
 
     def _watch(self, now: float, ticket: Ticket, failed: Sequence[ModelError]) -> None:
         """Look whether the endpoint is down; `failed` are the errors of a call that brought no answer at all."""
@@ -182,13 +183,14 @@ class Limiter:
                 code="endpoint.limited",
             )
 
-    def _pause(self, now: float, ticket: Ticket, limited: Sequence[RateLimitError]) -> None:
-        named = [error.retry_after for error in limited if error.retry_after is not None]
+    def _pause(self, now: float, ticket: Ticket, failed: Sequence[ModelError]) -> None:
+        """Wait as long as the endpoint asks for, with a 429 or while it is down."""
+        named = [error.retry_after for error in failed if error.retry_after is not None]
         if not named:
             return
         seconds = self._allow(now, ticket.sent, max(named))
-        # While no limit is known, only the request that met a 429 waits, not all requests.
-        if self._pace.limited or seconds >= self._longest:
+        # While no limit is known and others are answered, only the request that failed waits, not all requests.
+        if self._pace.limited or self.down or seconds >= self._longest:
             LOG.info("the endpoint asks to wait %.1f s", max(named))
             self._pace.pause(now, seconds)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..contracts.errors import ModelError, RateLimitError, RetryDecision
+from ..contracts.errors import ModelError, RetryDecision
 
 LONGEST_SECONDS = 900.0
 """Default of the longest wait that an endpoint may ask for."""
@@ -33,7 +33,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     def wait(self, errors: Iterable[ModelError], retries: int) -> float:
         """Return the seconds to wait: as the endpoint asked, up to a limit; else a back-off with jitter."""
-        named = [e.retry_after for e in errors if isinstance(e, RateLimitError) and e.retry_after is not None]
+        named = [error.retry_after for error in errors if error.retry_after is not None]
         if named:
             return min(self.longest_seconds, max(named))
         longest = min(self.longest_seconds, self.cap_seconds)
