@@ -81,6 +81,7 @@ class EndpointAdapter(ModelAdapter):
             timeout_seconds=options.timeout_seconds,
             reply_bytes=options.reply_mib << 20,
         )
+        self.proxy = endpoint.proxy.where if endpoint.proxy is not None else ""
         scrub = self._scrub = Scrubber(key)
         self._options = options
         # Limits are counted per model, so that two models behind one address have a pace each.
