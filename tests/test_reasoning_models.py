@@ -145,4 +145,5 @@ def test_run_keeps_the_reasoning_and_reads_the_answer(thinking):
     assert ("reasoning" in shown) == (kind != "hidden") and "hm" not in shown["answer"].split()
     assert "hm hm" not in str(first.to_dicts())
     spent = next(iter(run.scores.manifest.stages.values()))
-    assert spent.counts["output_tokens"] == (THOUGHT + 9) * spent.counts["asked"]
+    answers = spent.counts["asked"] + spent.counts["canary"]
+    assert spent.counts["output_tokens"] == (THOUGHT + 9) * answers

@@ -76,7 +76,7 @@ def expected(prompt: str, continuation: str) -> list[float]:
 def _chat(body: Json) -> Json:
     last = body["messages"][-1]["content"]
     text = last if isinstance(last, str) else " ".join(part.get("text", "[image]") for part in last)
-    made = chat(_drawn(body) if _OPEN.match(text) else text.upper())
+    made = chat(_drawn(text, body) if _OPEN.match(text) else text.upper())
     if body.get("logprobs"):
         top = {token: log_probability(text, token) for token in ("A", "B", "C")}
         alternatives = [{"token": token, "logprob": value} for token, value in top.items()]
@@ -89,10 +89,10 @@ def _chat(body: Json) -> Json:
     return made
 
 
-def _drawn(body: Json) -> str:
+def _drawn(text: str, body: Json) -> str:
     """Draw twenty made-up words, at temperature 0 always the same ones; the model is sure of all its other answers."""
     hot = body.get("temperature", 1.0) > 0
-    numbers = random.Random(body.get("seed") if hot else 0)
+    numbers = random.Random(body.get("seed") if hot else text)
     return " ".join(f"{numbers.randrange(16**6):06x}" for _ in range(20))
 
 

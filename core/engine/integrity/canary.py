@@ -8,6 +8,7 @@ that is sure of its answer, so the question has none: twenty random words. The r
    words or more each, are suspicious.
 2. Then eight draws of another question, at temperature 1 if the stage's is below and without its other limits to
    sampling: a model that is nearly deterministic at 0.1 differs there. Six alike again: the endpoint repeats itself.
+   If both questions begin with one answer, the model does not answer them: unclear.
 3. Fewer than six draws of ten words (refusals, one-word models, answers cut off while reasoning), and no four distinct
    texts either: unclear. An unclear canary stops nothing.
 
@@ -69,12 +70,18 @@ async def ask_canary(like: Generate, ask: Ask) -> Canary:
     """Ask the canary with the settings of a request, and judge the answers."""
     # Other numbers in each run: a cache that tells bodies apart must not answer with the draws of an earlier run.
     number, own = 1 + secrets.randbelow(1 << 30), like.sampling
-    first = judge(await ask(requests_of(QUESTIONS[0], own, number)), own.temperature)
+    answers = await ask(requests_of(QUESTIONS[0], own, number))
+    first = judge(answers, own.temperature)
     if first.verdict != "alike":
         return Canary(verdict=first.verdict, first=first)
     warm = None if own.temperature is None else max(1.0, own.temperature)
     wide = Sampling(temperature=warm, max_tokens=own.max_tokens, seed=own.seed)
-    second = judge(await ask(requests_of(QUESTIONS[1], wide, number + DRAWS)), warm)
+    others = await ask(requests_of(QUESTIONS[1], wide, number + DRAWS))
+    second = judge(others, warm)
+    if second.verdict == "alike" and _commonest(answers) == _commonest(others):
+        why = "both questions got one and the same answer, which is no answer to them"
+        second = msgspec.structs.replace(second, verdict="unclear", reason=why)
+        return Canary(verdict="unclear", first=msgspec.structs.replace(first, reason=why), second=second)
     return Canary(verdict="narrow" if second.verdict == "varied" else "alike", first=first, second=second)
 
 
@@ -99,6 +106,11 @@ def judge(answers: Sequence[AnyResponse | ModelError], temperature: float | None
     if len(usable) >= ALIKE or distinct >= DISTINCT:
         return draws
     return msgspec.structs.replace(draws, verdict="unclear", reason=_why(answers, len(given), len(usable)))
+
+
+def _commonest(answers: Sequence[AnyResponse | ModelError]) -> str:
+    texts = Counter(beginning(answer.text) for answer in answers if isinstance(answer, Generation))
+    return texts.most_common(1)[0][0]
 
 
 def beginning(text: str) -> str:

@@ -107,7 +107,8 @@ def test_study_without_draws_is_asked_for_no_draws():
 def test_endpoint_that_repeats_fails_only_where_the_study_samples():
     class Deaf(Model):
         async def generate(self, request):
-            text = "yes " + "the same words again and again for all of these draws"
+            asked = request.messages[-1].parts[0].text
+            text = f"yes {asked if 'random' in asked else ''} and the same words again and again"
             return Generation(text=text, usage=Usage(input_tokens=9, output_tokens=9))
 
     assert "fail" not in verdicts(examined(Asking(*OWN), subject=Deaf())).values()

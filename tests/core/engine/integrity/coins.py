@@ -97,7 +97,7 @@ def coin(path: str, body: dict[str, Any], certain: bool = False) -> dict[str, An
     """Answer as a model that samples, with the seed of the body or one of its own."""
     prompt = body["messages"][-1]["content"]
     hot = body.get("temperature", 1.0) > 0
-    numbers = random.Random(body.get("seed") if hot else 0)
+    numbers = random.Random(body.get("seed") if hot else prompt)
     if prompt.startswith("Write"):
         text = " ".join(f"{numbers.randrange(16**6):06x}" for _ in range(20))
     else:

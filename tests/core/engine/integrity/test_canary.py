@@ -24,6 +24,10 @@ def like(**sampling):
     return Generate(messages=(Message("user", (Text("a or b?"),)),), sampling=Sampling(**sampling))
 
 
+def text_of(request):
+    return request.messages[0].parts[0].text
+
+
 def draw(number, count=20):
     return " ".join(random.Random(number).choices(WORDS, k=count))
 
@@ -94,11 +98,17 @@ def test_draws_have_the_settings_of_the_stage_and_numbers_of_their_own():
 
 
 def test_second_question_is_asked_warm_and_without_other_limits():
-    canary, (_, second) = asked(lambda r: Generation(text=draw(1)), temperature=0.1, top_p=0.05)
+    canary, (_, second) = asked(lambda r: Generation(text=draw(text_of(r))), temperature=0.1, top_p=0.05)
     assert canary.verdict == "alike" and canary.second is not None
     assert {(r.sampling.temperature, r.sampling.top_p) for r in second} == {(1.0, None)}
     narrow, _ = asked(lambda r: Generation(text=draw(1 if r.sampling.top_p else r.sample)), temperature=0.1, top_p=0.05)
     assert narrow.verdict == "narrow"
+
+
+def test_model_that_says_one_thing_to_everything_is_unclear():
+    said_always = "I am the assistant of a shop and can help with questions about its products only."
+    canary, rounds = asked(lambda r: Generation(text=said_always), temperature=0.7)
+    assert (canary.verdict, len(rounds)) == ("unclear", 2) and "both questions" in canary.first.reason
 
 
 def test_false_alarm_of_one_round_is_the_documented_one():
