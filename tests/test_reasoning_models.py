@@ -37,8 +37,15 @@ ENTRIES = {
     "field": "answer_room = 512",
     "tags": "answer_room = 512, extra_body = { chat_template_kwargs = { enable_thinking = true } }",
     "bare": "",
+    "responses": 'omit = ["temperature", "top_p"], answer_room = 512, effort = "low", summary = "auto"',
+    "anthropic": 'omit = ["temperature", "top_p"], answer_room = 2048, thinking_tokens = 1024',
+    "gemini": "answer_room = 512, thoughts = true",
 }
 """How a model is written in a registry, by how its endpoint tells the reasoning; `bare` has no room for it."""
+ADAPTERS = {"responses": "openai-responses", "anthropic": "anthropic", "gemini": "gemini"}
+"""The dialects other than OpenAI's chat."""
+ROLES: dict[str, Any] = {"model": "assistant"}
+REFUSED_BY = {"responses": ("temperature", "top_p", "stop", "seed"), "anthropic": ("temperature", "top_p", "seed")}
 STUDIES = {
     "subtle-sai": {},
     "dora-t2t": {},
@@ -58,13 +65,17 @@ class Thinker:
         self._speaker = Speaker(SimulatedOptions(model="thinker"))
 
     def __call__(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        limit = body.get("max_completion_tokens", body.get("max_tokens"))
+        config = body.get("generationConfig", {})
+        names = ("max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens")
+        limit = next((place[name] for place in (body, config) for name in names if name in place), None)
         thought = " ".join(["hm"] * THOUGHT)
         if limit is not None and limit <= THOUGHT:
             return self._told(thought, "", "length", limit)
         return self._told(thought, self._answer(body), "stop", THOUGHT + 9)
 
     def _told(self, thought: str, answer: str, finish: str, tokens: int) -> dict[str, Any]:
+        if self.kind in ADAPTERS:
+            return TOLD[self.kind](thought, answer, finish == "stop", tokens)
         made = chat(answer, finish)
         if self.kind == "field":
             made = chat(answer, finish, reasoning_content=thought)
@@ -73,8 +84,13 @@ class Thinker:
         return made | {"usage": {"prompt_tokens": 50, "completion_tokens": tokens}}
 
     def _answer(self, body: dict[str, Any]) -> str:
-        messages = tuple(Message(one["role"], tuple(_texts(one["content"]))) for one in body["messages"])
-        asking = Generate(messages=messages, sampling=Sampling(seed=body.get("seed")))
+        said = body.get("messages") or body.get("input") or body.get("contents") or []
+        messages = tuple(
+            Message(ROLES.get(one["role"], one["role"]), tuple(_texts(one.get("content") or one["parts"])))
+            for one in said
+        )
+        seed = body.get("seed", body.get("generationConfig", {}).get("seed"))
+        asking = Generate(messages=messages, sampling=Sampling(seed=seed))
         # The server answers within its own event loop.
         with ThreadPoolExecutor(1) as pool:
             return str(pool.submit(lambda: asyncio.run(self._speaker.generate(asking))).result().text)
@@ -84,7 +100,36 @@ def _texts(content: Any) -> Iterator[Text]:
     if isinstance(content, str):
         yield Text(content)
     else:
-        yield from (Text(part["text"]) for part in content if part["type"] == "text")
+        yield from (Text(part["text"]) for part in content if "text" in part)
+
+
+def _responses(thought: str, answer: str, whole: bool, tokens: int) -> dict[str, Any]:
+    message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": answer}]}
+    return {
+        "status": "completed" if whole else "incomplete",
+        "incomplete_details": None if whole else {"reason": "max_output_tokens"},
+        "output": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": thought}]}, message],
+        "usage": {"input_tokens": 50, "output_tokens": tokens, "output_tokens_details": {"reasoning_tokens": THOUGHT}},
+    }
+
+
+def _anthropic(thought: str, answer: str, whole: bool, tokens: int) -> dict[str, Any]:
+    return {
+        "type": "message",
+        "content": [{"type": "thinking", "thinking": thought, "signature": "s"}, {"type": "text", "text": answer}],
+        "stop_reason": "end_turn" if whole else "max_tokens",
+        "usage": {"input_tokens": 50, "output_tokens": tokens},
+    }
+
+
+def _gemini(thought: str, answer: str, whole: bool, tokens: int) -> dict[str, Any]:
+    parts = [{"text": thought, "thought": True}, {"text": answer}]
+    usage = {"promptTokenCount": 50, "candidatesTokenCount": tokens - THOUGHT, "thoughtsTokenCount": THOUGHT}
+    finish = "STOP" if whole else "MAX_TOKENS"
+    return {"candidates": [{"content": {"parts": parts}, "finishReason": finish}], "usageMetadata": usage}
+
+
+TOLD = {"responses": _responses, "anthropic": _anthropic, "gemini": _gemini}
 
 
 @pytest.fixture(params=ENTRIES)
@@ -94,10 +139,16 @@ def thinking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[s
         if kind in ("hidden", "bare"):
             unsupported = Reply(400, problem("unsupported_parameter", "Unsupported parameter: 'temperature'."))
             server.play(unsupported, where=lambda call: any(name in call.body for name in REFUSED))
-        entry = f'model = "thinker", base_url = "{server.url}", api_key_env = ""'
+        elif kind in REFUSED_BY:
+            unknown = Reply(400, problem("invalid_request_error", "Unsupported parameter."))
+            server.play(unknown, where=lambda call: any(name in call.body for name in REFUSED_BY[kind]))
+        address = server.url.removesuffix("/v1") if kind in ADAPTERS else server.url
+        entry = f'model = "thinker", base_url = "{address}", api_key_env = ""'
         registry = tmp_path / "mine.toml"
         more = f", {ENTRIES[kind]}" if ENTRIES[kind] else ""
-        registry.write_text(f'[models.thinker]\nadapter = "openai"\nsettings = {{ {entry}{more} }}\n')
+        registry.write_text(
+            f'[models.thinker]\nadapter = "{ADAPTERS.get(kind, "openai")}"\nsettings = {{ {entry}{more} }}\n'
+        )
         yield (
             kind,
             prejudge.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs"), registry=str(registry)),
@@ -117,7 +168,10 @@ def test_answers_are_read_with_nothing_but_the_entry(study, thinking):
         assert not any(isinstance(answer, Generation) and answer.text for answer in answers)
         return
     assert not (errors := [str(one) for one in answers if not isinstance(one, Generation)]), errors[:1]
-    assert all(answer.finish_reason == "stop" and answer.usage.output_tokens > THOUGHT for answer in answers)
+    assert all(
+        answer.finish_reason in ("stop", "completed", "end_turn", "STOP") and answer.usage.output_tokens > THOUGHT
+        for answer in answers
+    )
     read = [read_answer(stage, trial.factors, answer) for trial, answer in zip(trials, answers, strict=True)]
     assert not [one for one in read if one is None or isinstance(one, Unreadable)]
     assert {bool(answer.reasoning) for answer in answers} == {kind != "hidden"}

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from ...core.contracts.adapter import Level
 from ...core.contracts.batch import BatchApi
 from ...core.contracts.records import Generate, Scalar
 from ..endpoint.adapter import EndpointAdapter
@@ -15,6 +16,7 @@ from ..endpoint.batches import Courier
 from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home
+from ..shared.thinking import ROOM, by_effort, with_room
 from .batches import AnthropicBatches
 from .bodies import write_body
 from .options import AnthropicOptions
@@ -38,6 +40,16 @@ class Anthropic(EndpointAdapter):
     reply: ClassVar[type[Body]] = MessageReply
     known = KNOWN
     honours = frozenset({"top_k", "json_schema"})
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Switch thinking off, or set its budget; an entry with `thinking` gets a word of effort in its place."""
+        if level == "off":
+            rest = {name: value for name, value in settings.items() if name not in ("thinking_tokens", "effort")}
+            return rest | {"thinking": "off"}
+        if settings.get("thinking") == "adaptive":
+            return with_room(settings, level) if level == "on" else by_effort(settings, level)
+        return with_room({**settings, "thinking_tokens": ROOM[level]}, level)
 
     def settings(self, options: AnthropicOptions) -> dict[str, Scalar]:
         """Return what only this dialect has."""

@@ -8,12 +8,14 @@ from urllib.parse import quote
 
 import msgspec
 
+from ...core.contracts.adapter import Level, cannot_think
 from ...core.contracts.records import Generate, Scalar
 from ..endpoint.adapter import EndpointAdapter
 from ..endpoint.answers import Answer
 from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home
+from ..shared.thinking import ROOM, by_effort, with_room
 from .bodies import write_body
 from .options import GeminiOptions
 from .replies import KNOWN, ContentReply, read_answer
@@ -38,6 +40,15 @@ class Gemini(EndpointAdapter):
     named = False
     logprobs = True
     honours = frozenset({"top_k", "json_schema", "choices"})
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the budget of thoughts; an entry with `effort`, which newer models want, gets a word in its place."""
+        if settings.get("effort") is not None:
+            if level in ("off", "on"):
+                raise cannot_think(level, "a model with levels of thought", ("minimal", "low", "medium", "high"))
+            return by_effort(settings, level)
+        return with_room({**settings, "thinking_tokens": -1 if level == "on" else ROOM[level]}, level)
 
     def settings(self, options: GeminiOptions) -> dict[str, Scalar]:
         """Return what only this dialect has."""

@@ -8,6 +8,8 @@ import json
 
 import pytest
 
+from prejudge.core.catalogue.plugins import load_target
+from prejudge.core.catalogue.trust import built_in_registry
 from prejudge.core.contracts.errors import (
     AuthenticationError,
     ModelError,
@@ -339,3 +341,23 @@ class TestResponses:
         server.plan = [told(PROVIDERS["openai-responses"].answer("A.") | {"status": "in_progress"})]
         (error,) = ask("openai-responses", QUESTION)
         assert isinstance(error, TransientError) and error.code == "endpoint.broken-off"
+
+
+@pytest.mark.parametrize(
+    ("adapter", "entry", "level", "sent"),
+    [
+        ("openai-responses", {}, "off", ("reasoning", {"effort": "none"})),
+        ("anthropic", {"omit": ["temperature"]}, "low", ("thinking", {"type": "enabled", "budget_tokens": 4096})),
+        ("anthropic", {}, "off", ("thinking", {"type": "disabled"})),
+        ("anthropic", {"thinking": "adaptive"}, "high", ("output_config", {"effort": "high"})),
+        ("gemini", {}, "off", ("generationConfig", {"thinkingConfig": {"thinkingBudget": 0}})),
+        ("gemini", {"effort": "low"}, "high", ("thinkingConfig", {"thinkingLevel": "high"})),
+    ],
+)
+def test_a_level_of_thinking_reaches_the_endpoint(ask, server, adapter, entry, level, sent):
+    kind = load_target(built_in_registry().adapters[adapter].target, "tests")
+    server.plan = [told(PROVIDERS[adapter].answer("A."))]
+    (answer,) = ask(adapter, QUESTION, **kind.think(level, entry))
+    assert answer.text == "A."
+    body = server.seen[0].body
+    assert (body | body.get("generationConfig", {}))[sent[0]].items() >= sent[1].items()
