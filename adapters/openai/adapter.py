@@ -5,14 +5,15 @@ OpenAI itself, vLLM, llama.cpp's server, `transformers serve`, Ollama, LM Studio
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 
 from ...core.contracts.adapter import OPERATIONS, Expected, Level, Limits, ModelAdapter, Services, Worker
-from ...core.contracts.errors import PermanentError, TransientError, UnsupportedOperationError
+from ...core.contracts.errors import ModelError, PermanentError, TransientError, UnsupportedOperationError
 from ...core.contracts.records import (
     Classification,
     Classify,
@@ -42,8 +43,10 @@ from .classify import Classifier
 from .likelihood import Scorer
 from .options import HOME, OPENAI_URL, OpenAIOptions, check_options, make_identity
 from .replies import ChatReply, EmbeddingReply, ImageReply, usage_of
+from .samples import ask_several, groups_of
 from .sdk import Account, make_wire
 
+_UNASKED = PermanentError("a request was not asked", code="endpoint.no-answer")
 _ALWAYS_BASE64 = ("gpt-image", "chatgpt-image")
 """Models that always send images as base64 and refuse the parameter for it."""
 
@@ -66,7 +69,7 @@ class OpenAIApi(ModelAdapter):
         key = find_key(options, address, HOME)
         self.identity = make_identity(options, address)
         ensure_no_key(self.identity, key)
-        self.limits = Limits(concurrency=options.concurrency, batch_items=1)
+        self.limits = Limits(concurrency=options.concurrency, batch_items=options.samples_per_call)
         account = Account(key, options.organization, options.project, options.header)
         endpoint = Endpoint(
             address=address,
@@ -139,6 +142,38 @@ class OpenAIApi(ModelAdapter):
             return self.read(await self._caller.send("/chat/completions", body), request)
         except FilteredError as stopped:
             return self._filtered(stopped)
+
+    async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
+        """Continue messages; with `samples_per_call`, samples of one question in one call."""
+        if self._options.samples_per_call == 1:
+            return await self._each(self.generate, requests)
+        groups = groups_of(requests, self._options.samples_per_call)
+        answers: list[Generation | ModelError] = [_UNASKED] * len(requests)
+        for places, made in zip(
+            groups,
+            await asyncio.gather(*(self._together([requests[place] for place in places]) for places in groups)),
+            strict=True,
+        ):
+            for place, answer in zip(places, made, strict=True):
+                answers[place] = answer
+        return answers
+
+    async def _together(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
+        if len(requests) == 1:
+            return await self._each(self.generate, requests)
+        try:
+            return await ask_several(requests, self._several, self._read_one, self._caller.where)
+        except FilteredError as stopped:
+            return [self._filtered(stopped)] * len(requests)
+        except ModelError as error:
+            return [error] * len(requests)
+
+    async def _several(self, request: Generate, samples: int) -> tuple[ChatReply, bytes]:
+        reply = await self._caller.send("/chat/completions", {**await self.body(request), "n": samples})
+        return self._caller.read(reply, ChatReply), reply.body
+
+    def _read_one(self, reply: ChatReply, raw: bytes, request: Generate) -> Generation:
+        return self._bodies.read(reply, raw, request, self._caller.where)
 
     async def body(self, request: Generate) -> dict[str, Any]:
         """Return the body of a request, without the model's name and the settings' further fields.

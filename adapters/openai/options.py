@@ -47,6 +47,8 @@ class OpenAIOptions(EndpointOptions, frozen=True, kw_only=True):
     takes: tuple[Beyond, ...] = ()
     """Fields beyond OpenAI's that the endpoint takes: `top_k`, `min_p`, `choices` (vLLM's structured outputs).
     Requests that need others are refused."""
+    samples_per_call: Annotated[int, msgspec.Meta(ge=1, le=128)] = 1
+    """Samples of one question to ask for in one call (`n`), where the endpoint offers it; part of the identity."""
     transport: Literal["lean", "sdk"] = "lean"
     """`sdk` sends every call through the package's own stack: slower, for networks where the lean path fails."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
@@ -139,6 +141,8 @@ def make_identity(options: OpenAIOptions, address: str) -> Identity:
         # Ones and noughts, and no probabilities: whoever reads the results must see it.
         settings["classify_scores"] = "one-hot"
         settings["label_rule"] = LABEL_RULE
+    if options.samples_per_call > 1:
+        settings["samples_per_call"] = options.samples_per_call
     if options.send_draw_seed:
         settings["send_draw_seed"] = True
     version = SPANS if options.likelihood in {"prompt_logprobs", "echo"} else VERSION

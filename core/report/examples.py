@@ -52,7 +52,8 @@ def show_response(response: AnyResponse) -> list[tuple[str, str]]:
             return [("log-probability", f"{response.log_probability:.3f} over {response.count} tokens")]
         case Generation():
             thoughts = [("reasoning", response.reasoning)] if response.reasoning else []
-            return [*thoughts, ("answer", response.text)]
+            raw = [("raw reply", response.reply)] if response.reply else []
+            return [*thoughts, ("answer", response.text), *raw]
         case Likelihoods():
             return [("log-probabilities", ", ".join(f"{score.log_probability:.3f}" for score in response.scores))]
         case Classification():

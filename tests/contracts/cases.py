@@ -346,6 +346,7 @@ CASES = {
             *({"labels": [" a", " b"]}, {"classify_prompt": "Rate: {text}"}, {"classify_question": "Which?"}),
             *({"send_draw_seed": True}, {"refusal_rule": False}, {"extra_body": {"top_k": 2}}, {"omit": ["stop"]}),
             *({"answer_room": 3}, {"think_tags": ["[THINK]", "[/THINK]"]}, {"effort": "low"}, {"api_version": "2"}),
+            {"samples_per_call": 4},
         ),
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"organization": "o"}, {"project": "p"}),

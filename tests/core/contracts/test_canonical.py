@@ -48,6 +48,29 @@ def test_key_is_pinned():
     assert key(request).hex() == "ca0eedfef52b0ced100b5031ddbab29beb9df8d4d15235eb54c0e8a208b61692"
 
 
+def test_fields_of_later_versions_are_left_out_of_the_key_until_they_are_set():
+    plain = Generate(messages=(Message("user", (Text("q"),)),), sampling=Sampling(temperature=0.5, seed=3))
+    text = encode(plain).decode()
+    assert not any(name in text for name in ("top_k", "min_p", "json_schema", "choices"))
+    assert key(plain).hex() == "0a0728ea882d044ea82f32892af0b735e135a034dfe0e7ce09951d44d8202dd7"
+    named = [{"json_schema": '{"type": "object"}'}, {"choices": ("a",)}]
+    others = [msgspec.structs.replace(plain, **one) for one in named]
+    others += [Generate(messages=plain.messages, sampling=Sampling(temperature=0.5, seed=3, **one)) for one in SAMPLED]
+    assert len({key(one) for one in (plain, *others)}) == 5
+
+
+SAMPLED = ({"top_k": 5}, {"min_p": 0.1})
+
+
+def test_spelling_of_a_schema_does_not_matter():
+    one, other = '{"type": "object", "a": 1}', '{ "a":1,"type":"object"}'
+    assert key(Generate(messages=(), json_schema=one)) == key(Generate(messages=(), json_schema=other))
+
+
+def test_answers_without_a_raw_reply_are_written_as_before():
+    assert encode_response(Generation(text="a")).decode() == '{"text":"a","type":"generation"}'
+
+
 def test_key_is_the_same_in_another_process():
     code = (
         "from prejudge.core.contracts.canonical import *; from prejudge.core.contracts.adapter import Identity;"
