@@ -285,7 +285,8 @@ def test_other_commands_of_the_pages_name_what_is_there(page, line, tmp_path):
             with Store(tmp_path / "copy.db", writable=False) as copied:
                 assert list_runs(copied) == []
     else:
-        assert line.startswith("export OPENAI_API_KEY="), f"{page}: nobody tests {line}"
+        name = re.match(r"export (\w+)=", line)
+        assert name and (name[1] == "AWS_REGION" or name[1] in KEYS), f"{page}: nobody tests {line}"
 
 
 @pytest.mark.parametrize(("page", "text"), sorted(set(told_commands())))
@@ -300,6 +301,10 @@ def test_command_that_is_only_told_exists(page, text):
         group, context = found[0], click.Context(found[0])
     known = {option for parameter in group.params for option in (*parameter.opts, *parameter.secondary_opts)}
     assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known | {"--help"}, f"{page}: {text}"
+
+
+KEYS = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"}
+"""Variables that adapters read their keys from."""
 
 
 def test_benchmarks_that_the_pages_name_are_there():
