@@ -46,6 +46,14 @@ def test_server_trouble_is_transient(ask, server, transport, status):
     assert "try later" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("headers", "seconds"), [({"Retry-After": "7"}, 7.0), ({"x-ratelimit-reset-tokens": "9s"}, None)]
+)
+def test_server_trouble_carries_the_wait(ask, server, transport, headers, seconds):
+    error = fail(ask, server, Reply(503, problem(None), headers), transport=transport)
+    assert type(error) is TransientError and error.retry_after == seconds
+
+
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_refused_request_is_permanent(ask, server, transport, status):
     error = fail(ask, server, Reply(status, problem("bad", "unknown field 'x'")), transport=transport)

@@ -100,6 +100,28 @@ def test_long_wait_that_was_enough_stops_nothing():
     assert gate.halt is None
 
 
+def test_wait_that_an_endpoint_names_while_it_is_down_holds_for_all():
+    async def work():
+        gate, loop = limiter(300.0), asyncio.get_running_loop()
+        for _ in range(8):
+            gate.leave(await gate.enter(1), [TransientError("503", 20.0)])
+        began = loop.time()
+        gate.leave(await gate.enter(1), [None])
+        return loop.time() - began
+
+    assert run_virtual(work) >= 20.0
+
+
+def test_wait_of_one_failure_among_answers_is_its_own():
+    async def work():
+        gate = limiter(300.0)
+        gate.leave(await gate.enter(1), [TransientError("503", 20.0)])
+        return gate.waits
+
+    assert run_virtual(work) == 0.0
+    assert RetryPolicy().wait([TransientError("503", 20.0)], 0) == 20.0
+
+
 @pytest.mark.parametrize("reset", [99_999_999.0, 1e300])
 def test_announced_reset_is_capped_and_then_stops_the_run(reset):
     async def work():
