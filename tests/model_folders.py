@@ -49,7 +49,12 @@ def write_kinds(folder: Path) -> dict[str, Path]:
         "untrained": write_model(folder / "untrained", "BertForSequenceClassification", BODY),
         "encoder": write_model(folder / "encoder", "BertModel"),
         "vlm": write_model(
-            folder / "vlm", "LlavaForConditionalGeneration", ("lm_head.weight",), CAUSAL_TOKENIZER, vision_config={}
+            folder / "vlm",
+            "LlavaForConditionalGeneration",
+            ("lm_head.weight",),
+            CAUSAL_TOKENIZER,
+            vision_config={},
+            image_token_id=7,
         ),
         "pipeline": folder / "pipeline",
         "gguf": folder / "gguf" / "tiny.gguf",

@@ -16,7 +16,7 @@ from ..endpoint.batches import Courier
 from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home
-from ..shared.thinking import ROOM, by_effort, with_room
+from ..shared.thinking import ROOM, by_budget, by_known_effort, with_room
 from .batches import AnthropicBatches
 from .bodies import write_body
 from .options import AnthropicOptions
@@ -43,13 +43,13 @@ class Anthropic(EndpointAdapter):
 
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Switch thinking off, or set its budget; an entry with `thinking` gets a word of effort in its place."""
+        """Set a budget of tokens; for an entry with adaptive thinking or an effort, the effort of adaptive thinking."""
+        plain = {name: value for name, value in settings.items() if name not in ("thinking", "thinking_tokens")}
         if level == "off":
-            rest = {name: value for name, value in settings.items() if name not in ("thinking_tokens", "effort")}
-            return rest | {"thinking": "off"}
-        if settings.get("thinking") == "adaptive":
-            return with_room(settings, level) if level == "on" else by_effort(settings, level)
-        return with_room({**settings, "thinking_tokens": ROOM[level]}, level)
+            return with_room({**plain, "thinking": "off"}, level)
+        if settings.get("thinking") == "adaptive" or settings.get("effort") is not None:
+            return by_known_effort({**plain, "thinking": "adaptive"}, level)
+        return by_budget(plain, level, ROOM[level])
 
     def settings(self, options: AnthropicOptions) -> dict[str, Scalar]:
         """Return what only this dialect has."""

@@ -8,14 +8,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from ...core.contracts.adapter import Level, cannot_think
+from ...core.contracts.adapter import Level
 from ...core.contracts.records import Generate, Scalar
 from ..endpoint.adapter import EndpointAdapter
 from ..endpoint.answers import Answer
 from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home
-from ..shared.thinking import ROOM, by_effort, with_room
+from ..shared.thinking import by_budget, by_known_effort
 from .bodies import write_body
 from .options import GeminiOptions
 from .replies import KNOWN, ContentReply, read_answer
@@ -28,6 +28,8 @@ HOME = Home(
     "GEMINI_API_KEY",
     fixed=frozenset({"model", "contents", "systemInstruction"}),
 )
+BUDGETS: dict[str, int] = {"off": 0, "minimal": 1_024, "low": 1_024, "medium": 8_192, "high": 24_576, "on": -1}
+"""Tokens of thought by level; -1: as many as the model wants."""
 
 
 class Gemini(EndpointAdapter):
@@ -43,12 +45,14 @@ class Gemini(EndpointAdapter):
 
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set the budget of thoughts; an entry with `effort`, which newer models want, gets a word in its place."""
+        """Set a budget of tokens; for an entry with an effort (`thinkingLevel`), the effort.
+
+        Budgets: those that Google's endpoint in OpenAI's dialect takes for the same words.
+        """
+        plain = {name: value for name, value in settings.items() if name != "thinking_tokens"}
         if settings.get("effort") is not None:
-            if level in ("off", "on"):
-                raise cannot_think(level, "a model with levels of thought", ("minimal", "low", "medium", "high"))
-            return by_effort(settings, level)
-        return with_room({**settings, "thinking_tokens": -1 if level == "on" else ROOM[level]}, level)
+            return by_known_effort(plain, level, least="minimal")
+        return by_budget(plain, level, BUDGETS[level])
 
     def settings(self, options: GeminiOptions) -> dict[str, Scalar]:
         """Return what only this dialect has."""

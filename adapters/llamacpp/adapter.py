@@ -68,7 +68,6 @@ class LlamaCpp(ThreadedAdapter):
     """A GGUF model. This adapter's own seeded sampler draws answers from the model's unmodified distribution."""
 
     options: ClassVar[type[msgspec.Struct]] = LlamaCppOptions
-    sees: ClassVar[bool] = False
 
     def __init__(self, options: LlamaCppOptions) -> None:
         """Check the file and hash it; weights load at the first call.
@@ -107,6 +106,11 @@ class LlamaCpp(ThreadedAdapter):
             Recognised(files.path if files.is_file else f"{files.path.rstrip('/')}/{name}", f"{name} is a GGUF file")
             for name in first_files(files.names)
         ]
+
+    @classmethod
+    def sees(cls, options: Any) -> bool:
+        """Return False: it reads text only."""
+        return False
 
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:

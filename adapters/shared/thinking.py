@@ -33,6 +33,28 @@ def by_effort(settings: Mapping[str, Any], level: Level, **words: str) -> dict[s
     return with_room({**settings, "effort": words.get(level, level)}, level)
 
 
+def by_budget(settings: Mapping[str, Any], level: Level, tokens: int) -> dict[str, Any]:
+    """Return settings with a budget of tokens; the entry's own room grows to hold it."""
+    room = max(settings.get("answer_room") or 0, ROOM[level])
+    return {**settings, "thinking_tokens": tokens, "answer_room": room}
+
+
+def by_known_effort(settings: Mapping[str, Any], level: Level, *, least: str = "low") -> dict[str, Any]:
+    """Return settings with a word of effort of a model that thinks in any case, from the least level on.
+
+    `on` is what the model does by itself: no word is sent.
+
+    Raises:
+        UsageError: a level below.
+    """
+    if level == "on":
+        return with_room({**settings, "effort": None}, level)
+    known = (*(("minimal",) if least == "minimal" else ()), *LEVELS)
+    if level not in known:
+        raise cannot_think(level, "the model thinks in any case, and takes an effort", (*known, "on"))
+    return by_effort(settings, level)
+
+
 def by_template(settings: Mapping[str, Any], level: Level, template: str | None) -> dict[str, Any]:
     """Return settings with the argument that a chat template takes.
 

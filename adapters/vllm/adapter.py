@@ -11,12 +11,13 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
-from ...core.contracts.adapter import Identity, Limits
+from ...core.contracts.adapter import Identity, Level, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Request
 from ..hf.base import check_known, check_size, not_finite
 from ..hf.causal.prompt import choose_style
-from ..hf.files import fetch, find_source
+from ..hf.checkpoint import folder_template, local_files, misfit
+from ..hf.files import CONFIG, fetch, find_source
 from ..hf.generation import named_ends, read_settings, sampling_defaults
 from ..hf.load import check_kind, load_tokenizer
 from ..hf.loading import resolve_dtype
@@ -25,10 +26,11 @@ from ..hf.vlm.groups import open_image
 from ..hf.vlm.model import MORE
 from ..shared.reasoning import is_opened
 from ..shared.sampling import HONOURED, Defaults, answer_length, choose
+from ..shared.thinking import by_template, check_arguments
 from ..shared.threaded import ThreadedAdapter
 from . import answers, likelihood
 from .engine import Asked, Engine
-from .kind import GENERATIVE, image_marker
+from .kind import GENERATIVE, IMAGE_KEYS, image_marker
 from .options import OWN_ARGUMENTS, VLLMOptions, engine_arguments, identity_settings
 from .prompt import Picturing, images_of
 
@@ -50,6 +52,24 @@ class VLLM(ThreadedAdapter):
 
     options: ClassVar[type[msgspec.Struct]] = VLLMOptions
     honours = frozenset({*HONOURED, "json_schema", "choices"})
+
+    @classmethod
+    def unfit(cls, options: VLLMOptions) -> Mapping[type[Request], str]:
+        """Return why the model in a folder cannot be asked, for every operation."""
+        files = local_files(options.model)
+        why = "" if files is None else misfit(files, GENERATIVE, trusted=options.trust_remote_code)
+        return dict.fromkeys(cls.capabilities(), why) if why else {}
+
+    @classmethod
+    def sees(cls, options: VLLMOptions) -> bool:
+        """Return whether a model may see images; a folder whose configuration names no token of images does not."""
+        files = local_files(options.model)
+        return files is None or any(files.settings(CONFIG).get(key) is not None for key in IMAGE_KEYS)
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the argument of the model's chat template."""
+        return by_template(settings, level, folder_template(str(settings.get("model"))))
 
     def __init__(self, options: VLLMOptions) -> None:
         """Check the model's files and pin them; the engine starts at the first call.
@@ -76,6 +96,7 @@ class VLLM(ThreadedAdapter):
         )
         check_kind(GENERATIVE, self._source.config, self._source.name, trust_remote_code=options.trust_remote_code)
         self._style = choose_style(options.chat, options.system_prompt, self._source, options.chat_template_kwargs)
+        check_arguments(options.chat_template_kwargs, self._style.template, self._source.name)
         named = options.dtype
         self._dtype = resolve_dtype(self._source.config, self._source.name) if named == "auto" else named
         self.identity = Identity(

@@ -260,8 +260,8 @@ class Catalogue:
 
     def misfit(self, model: str, stage: Stage) -> str:
         """Return the reason why a model cannot answer a stage, as the end of a sentence; empty if it can."""
-        if stage.shows_images and not self.adapter_class(model).sees:
-            return f": models of the adapter {self.registry.model(model).adapter!r} see no images."
+        if stage.shows_images and not self.adapter_class(model).sees(self.options_of(model)):
+            return f": it reads text only, by its adapter {self.registry.model(model).adapter!r} or its files."
         return self.why_not(model, stage.operation)
 
     def fits(self, model: str, stage: Stage) -> bool:

@@ -158,8 +158,6 @@ class ModelAdapter(ABC):
     limits: Limits = Limits()
     endpoint: str | None = None
     """Name of a rate limit: adapters that name the same endpoint share one limiter. None: a local model."""
-    sees: ClassVar[bool] = True
-    """Whether messages may have images. False: a study that shows some is refused before the first call."""
     proxy: str = ""
     """Host and port of the proxy through which the endpoint is asked, for `doctor`; empty: none."""
     lacks: Mapping[type[Request], str] = MappingProxyType({})
@@ -285,6 +283,11 @@ class ModelAdapter(ABC):
         download, no large package. What it cannot tell from these it leaves to the loading of the model.
         """
         return {}
+
+    @classmethod
+    def sees(cls, options: Any) -> bool:
+        """Return whether messages may have images; a study that shows some is refused where not. As `unfit`."""
+        return True
 
     @classmethod
     def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:

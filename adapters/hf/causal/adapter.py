@@ -76,7 +76,6 @@ class HFCausal(HFAdapter[_Engine]):
     options: ClassVar[type[msgspec.Struct]] = HFCausalOptions
     honours = HONOURED
     kind: ClassVar[Kind | None] = CAUSAL
-    sees: ClassVar[bool] = False
     _options: HFCausalOptions
 
     def __init__(self, options: HFCausalOptions) -> None:
@@ -97,6 +96,11 @@ class HFCausal(HFAdapter[_Engine]):
             **thinking_settings(options, options.chat_template_kwargs),
         }
         self._open(NAMING, options, self._source, settings)
+
+    @classmethod
+    def sees(cls, options: Any) -> bool:
+        """Return False: it reads text only."""
+        return False
 
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:

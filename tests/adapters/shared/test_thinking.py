@@ -7,10 +7,16 @@ from typing import get_args
 
 import pytest
 
+from prejudge.adapters.anthropic.adapter import Anthropic
+from prejudge.adapters.bedrock.adapter import Bedrock
+from prejudge.adapters.gemini.adapter import Gemini
 from prejudge.adapters.openai.adapter import OpenAIApi
+from prejudge.adapters.responses.adapter import Responses
 from prejudge.adapters.shared.thinking import ROOM, by_template, check_arguments
+from prejudge.adapters.vllm.adapter import VLLM
 from prejudge.core.contracts.adapter import Level
 from prejudge.core.contracts.errors import ModelLoadError, UsageError
+from prejudge.core.contracts.options import build_options
 from prejudge.testing import raises_code
 
 QWEN, GPT_OSS, PLAIN = (
@@ -62,3 +68,42 @@ def test_effort_of_an_endpoint_replaces_that_of_the_entry():
     assert "effort" not in made and json.dumps(body) == json.dumps(
         {"chat_template_kwargs": {"enable_thinking": True, "x": 1}, "top_k": 3}
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "level", "told"),
+    [
+        (Responses, {}, "off", {"effort": "none"}),
+        (Responses, {"effort": "low"}, "high", {"effort": "high"}),
+        (Anthropic, {}, "off", {"thinking": "off", "thinking_tokens": None}),
+        (Anthropic, {"thinking": "adaptive"}, "off", {"thinking": "off"}),
+        (Anthropic, {"thinking": "adaptive"}, "high", {"thinking": "adaptive", "effort": "high"}),
+        (Anthropic, {"thinking_tokens": 9999}, "low", {"thinking_tokens": 4096, "thinking": None, "answer_room": 4096}),
+        (Anthropic, {"answer_room": 2000}, "high", {"thinking_tokens": 32_768, "answer_room": 32_768}),
+        (Anthropic, {"answer_room": 50_000}, "high", {"thinking_tokens": 32_768, "answer_room": 50_000}),
+        (Gemini, {"thinking_tokens": 5}, "off", {"thinking_tokens": 0}),
+        (Gemini, {}, "high", {"thinking_tokens": 24_576}),
+        (Gemini, {"effort": "low"}, "minimal", {"effort": "minimal", "thinking_tokens": None}),
+        (Bedrock, {}, "low", {"effort": "low"}),
+        (Bedrock, {"effort": "low"}, "on", {"effort": None}),
+        (VLLM, {}, "on", {"chat_template_kwargs": {"enable_thinking": True}}),
+    ],
+)
+def test_each_dialect_has_settings_for_a_level(kind, entry, level, told):
+    made = build_options("m", kind.options, kind.think(level, {"model": "m/n", **entry}))
+    assert {name: getattr(made, name) for name in told} == told
+    assert made.answer_room == max(entry.get("answer_room", 0), ROOM[level])
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "level"),
+    [
+        (Gemini, {"effort": "low"}, "off"),
+        (Bedrock, {}, "off"),
+        (Bedrock, {}, "minimal"),
+        (Anthropic, {"effort": "low"}, "minimal"),
+    ],
+)
+def test_level_that_a_dialect_does_not_have_is_refused(kind, entry, level):
+    with raises_code(UsageError, "model.thinking"):
+        kind.think(level, entry)

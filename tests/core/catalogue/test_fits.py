@@ -59,6 +59,13 @@ CAN = {
     "chat": {WORDS, SEEN, IMAGES},
     "scores": {WORDS, SCORES, SEEN, IMAGES},
     "words-only": {WORDS, SEEN},
+    "claude": {WORDS, SEEN},
+    "gemini": {WORDS, SEEN},
+    "responses": {WORDS, SEEN},
+    "bedrock": {WORDS, SEEN},
+    "vllm:causal": {WORDS, SCORES},
+    "vllm:vlm": {WORDS, SCORES, SEEN},
+    "vllm:masked": set(),
     "lexicon": {CLASSES},
     "simulated-fair": {WORDS, SCORES, MASKS, CLASSES, IMAGES, SEEN},
 }
@@ -69,6 +76,18 @@ settings = { model = "m", base_url = "http://127.0.0.1:9/v1", api_key_env = "" }
 [models.scores]
 adapter = "openai"
 settings = { model = "m", base_url = "http://127.0.0.1:9/v1", api_key_env = "", likelihood = "echo" }
+[models.claude]
+adapter = "anthropic"
+settings = { model = "m", base_url = "http://127.0.0.1:9", api_key_env = "" }
+[models.gemini]
+adapter = "gemini"
+settings = { model = "m", base_url = "http://127.0.0.1:9", api_key_env = "" }
+[models.responses]
+adapter = "openai-responses"
+settings = { model = "m", base_url = "http://127.0.0.1:9/v1", api_key_env = "" }
+[models.bedrock]
+adapter = "bedrock"
+settings = { model = "m", base_url = "http://127.0.0.1:9", region = "eu-central-1" }
 [models.words-only]
 adapter = "openai"
 settings = { model = "m", base_url = "http://127.0.0.1:9/v1", api_key_env = "", operations = ["generate"] }
