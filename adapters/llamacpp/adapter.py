@@ -68,6 +68,7 @@ class LlamaCpp(ThreadedAdapter):
     """A GGUF model. This adapter's own seeded sampler draws answers from the model's unmodified distribution."""
 
     options: ClassVar[type[msgspec.Struct]] = LlamaCppOptions
+    honours = frozenset({"top_k", "min_p", "json_schema", "choices"})
 
     def __init__(self, options: LlamaCppOptions) -> None:
         """Check the file and hash it; weights load at the first call.

@@ -26,8 +26,9 @@ from ...core.contracts.records import (
 from ..shared.border import check_continuations, common_start
 from ..shared.reasoning import Tags, apart, cut_answer, is_opened
 from ..shared.refusals import mark_refusal
-from ..shared.sampling import answer_length, piece_text
+from ..shared.sampling import answer_length, check_limits, piece_text
 from .chat import FILE, PLAIN, Rendered, read_turns, render_builtin, render_jinja, render_plain, render_text
+from .grammar import Grammar, grammar_text
 from .model import Engine
 from .sampling import Row, draw, seed_of, uniform
 from .split import cut
@@ -94,6 +95,7 @@ class Answers:
             )
         if (request.sampling.temperature or 0) < 0:
             raise PermanentError("the temperature cannot be negative.", code="request.value")
+        check_limits(request.sampling)
         self._check_size(len(tokens), 1)
         asking = self._asking
         most = answer_length(request, asking.max_tokens, asking.n_ctx - len(tokens), asking.answer_room)
@@ -186,11 +188,23 @@ class _Drawing:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._text = ""
         self._tops: list[tuple[TopToken, ...]] = []
+        text = grammar_text(request)
+        self._grammar = Grammar(engine, text) if text else None
 
     def run(self, most: int, cancelled: threading.Event) -> Generation:
+        try:
+            return self._run(most, cancelled)
+        finally:
+            if self._grammar is not None:
+                self._grammar.close()
+
+    def _run(self, most: int, cancelled: threading.Event) -> Generation:
         row = self._engine.prepare(self._tokens)
         for step in range(most):
-            token = draw(row, self._request.sampling, uniform(self._seed, step))
+            fitting = row if self._grammar is None else self._grammar.allow(row)
+            token = draw(fitting, self._request.sampling, uniform(self._seed, step))
+            if self._grammar is not None:
+                self._grammar.accept(token)
             self._note(row)
             if self._engine.ends(token):
                 return self._answer("stop", step + 1)

@@ -71,17 +71,17 @@ class Engine:
         self._name = source.name
         self._said = _quiet()
         self._model = self._load_weights(source, setup)
-        self._vocab = self.lib.llama_model_get_vocab(self._model)
+        self.vocab = self.lib.llama_model_get_vocab(self._model)
         self._ctx = self._open_context(setup)
         self._memory = self.lib.llama_get_memory(self._ctx)
         self._batch = self.lib.llama_batch_init(BLOCK, 0, 1)
         self._held: list[int] = []
-        self._vocabulary: int = self.lib.llama_vocab_n_tokens(self._vocab)
-        bos: int = self.lib.llama_vocab_bos(self._vocab)
+        self._vocabulary: int = self.lib.llama_vocab_n_tokens(self.vocab)
+        bos: int = self.lib.llama_vocab_bos(self.vocab)
         self.any_bos = bos if bos >= 0 else None
         self._blank = False
         self._blank = b"".join(self.piece(token, special=False) for token in self.encode("a")) == b" a"
-        self.bos = self.any_bos if self.lib.llama_vocab_get_add_bos(self._vocab) else None
+        self.bos = self.any_bos if self.lib.llama_vocab_get_add_bos(self.vocab) else None
 
     def encode(self, text: str) -> list[int]:
         """Tokenise a text as Transformers does: names of special tokens stand for them; no begin-of-text is added.
@@ -93,7 +93,7 @@ class Engine:
         room = len(data) + 16
         while True:
             tokens = (self.lib.llama_token * room)()
-            count = self.lib.llama_tokenize(self._vocab, data, len(data), tokens, room, False, True)
+            count = self.lib.llama_tokenize(self.vocab, data, len(data), tokens, room, False, True)
             if count >= 0:
                 return list(tokens[:count])
             room = -count
@@ -103,18 +103,18 @@ class Engine:
         room = 64
         while True:
             buffer = ctypes.create_string_buffer(room)
-            count = self.lib.llama_token_to_piece(self._vocab, token, buffer, room, 0, special)
+            count = self.lib.llama_token_to_piece(self.vocab, token, buffer, room, 0, special)
             if count >= 0:
                 return buffer.raw[:count]
             room = -count
 
     def ends(self, token: int) -> bool:
         """Return whether a token ends an answer."""
-        return bool(self.lib.llama_vocab_is_eog(self._vocab, token))
+        return bool(self.lib.llama_vocab_is_eog(self.vocab, token))
 
     def token_texts(self) -> dict[str, str]:
         """Return the tokens that chat templates name."""
-        ids = {"bos_token": self.lib.llama_vocab_bos(self._vocab), "eos_token": self.lib.llama_vocab_eos(self._vocab)}
+        ids = {"bos_token": self.lib.llama_vocab_bos(self.vocab), "eos_token": self.lib.llama_vocab_eos(self.vocab)}
         return {name: "" if token < 0 else self.piece(token, special=True).decode() for name, token in ids.items()}
 
     def prepare(self, tokens: Sequence[int]) -> Row:

@@ -44,14 +44,20 @@ def draw(row: Row, sampling: Sampling, point: float) -> int:
 
     Args:
         row: one log-probability per token of the vocabulary.
-        sampling: temperature 0 takes the likeliest token, the first of equals; None is 1. `top_p` None is 1.
+        sampling: temperature 0 takes the likeliest token, the first of equals; None is 1. `top_k` first, then `min_p`,
+            then `top_p` rule tokens out.
         point: where in [0, 1) the draw falls.
     """
     temperature = 1.0 if sampling.temperature is None else sampling.temperature
     if temperature <= 0:
         return int(row.argmax())
     order = np.argsort(-row, kind="stable")
-    cumulated = np.exp(log_softmax(row[order] / temperature)).cumsum()
+    chances = np.exp(log_softmax(row[order] / temperature))
+    if sampling.top_k is not None or sampling.min_p:
+        chances = chances[: sampling.top_k]
+        chances = chances[chances >= (sampling.min_p or 0.0) * chances[0]]
+        chances = chances / chances.sum()
+    cumulated = chances.cumsum()
     if sampling.top_p is not None and sampling.top_p < 1:
         kept = int(np.searchsorted(cumulated, sampling.top_p)) + 1
         cumulated = cumulated[:kept]

@@ -65,12 +65,21 @@ def choose(request: Generate, defaults: Defaults, ids: Sequence[int], images: Se
         )
     if not 0 < top_p <= 1:
         raise PermanentError(f"top_p is {top_p}. Give more than 0 and at most 1.", code="request.value")
+    check_limits(wish)
     top_k, min_p = defaults.top_k if wish.top_k is None else wish.top_k, wish.min_p or 0.0
-    if wish.top_k is not None and top_k < 1:
-        raise PermanentError(f"top_k is {top_k}. Give 1 or more.", code="request.value")
-    if not 0 <= min_p <= 1:
-        raise PermanentError(f"min_p is {min_p}. Give 0 to 1.", code="request.value")
     return Choice(noise_key(request, ids, images), temperature, top_p, top_k, min_p)
+
+
+def check_limits(wish: Sampling) -> None:
+    """Refuse limits of draws that are out of range.
+
+    Raises:
+        PermanentError: which.
+    """
+    if wish.top_k is not None and wish.top_k < 1:
+        raise PermanentError(f"top_k is {wish.top_k}. Give 1 or more.", code="request.value")
+    if not 0 <= (wish.min_p or 0.0) <= 1:
+        raise PermanentError(f"min_p is {wish.min_p}. Give 0 to 1.", code="request.value")
 
 
 def check_answer(wish: Sampling) -> None:
