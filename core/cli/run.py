@@ -145,6 +145,9 @@ def perform_all(catalogue: Catalogue, studies: Sequence[Study], options: RunOpti
         except BudgetError as spent:
             echo(f"prejudge: {spent}", err=True)
             code, name = SPENT, None
+        if code == PENDING:
+            worst = PENDING  # the batches of the other variants are handed in, too
+            continue
         if name is None:
             echo(
                 f"{number - 1} of {len(studies)} variants are done. The same command continues: stored answers are not "
@@ -154,6 +157,8 @@ def perform_all(catalogue: Catalogue, studies: Sequence[Study], options: RunOpti
             return code
         names.append(name)
         worst = max(worst, code)
+    if worst == PENDING:
+        return PENDING
     with Store(where["store"], writable=False) as store:
         runs = score_all(catalogue, store, names)
     done = compare_scores(catalogue, runs, CompareOptions(all_pairs=True))
@@ -251,7 +256,9 @@ def perform(
             with _terminated_gently():
                 name = asyncio.run(execute(catalogue, study, store, options, progress, budget))
         except KeyboardInterrupt:
-            raise UsageError(f"interrupted. {_resume(progress.run, where)}", code="run.interrupted") from None
+            goes_on = "What is with the provider in batches goes on there. " if options.batch is not None else ""
+            said = f"interrupted. {goes_on}{_resume(progress.run, where)}"
+            raise UsageError(said, code="run.interrupted") from None
         except HaltedError as halted:
             raise HaltedError(f"{halted} {_resume(progress.run, where)}", code=halted.code) from None
         except BudgetError as spent:
