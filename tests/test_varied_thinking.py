@@ -194,3 +194,10 @@ def test_variant_is_a_model_like_any_other(serve):
     assert all(body["max_tokens"] % 100 == 77 for body in model.bodies if body["max_tokens"] > 77)
     (stage,) = prejudge.plan("dora-t2t", "thinker[thinking=high]", settings, per_dimension=1, samples=1, letters="a")
     assert stage.requests == 0 and prejudge.score(run.name, settings).name == run.name
+
+
+def test_plan_counts_the_room_for_reasoning(serve):
+    settings, _ = serve(Model(effort_of))
+    plans = [prejudge.plan(STUDY, f"thinker[thinking={level}]", settings, **SMALL)[0] for level in ("off", "low")]
+    assert plans[1].output_tokens == plans[0].output_tokens + plans[0].requests * 4096
+    assert plans[1].cost > plans[0].cost and "4,096" in plans[1].basis and "reasoning" not in plans[0].basis

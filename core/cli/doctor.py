@@ -11,10 +11,10 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ..catalogue.capabilities import ensure_roles
+from ..catalogue.capabilities import ensure_named_capable, ensure_roles
 from ..catalogue.study import Catalogue
 from ..contracts.adapter import OPERATIONS, ModelAdapter, Services
-from ..contracts.errors import UsageError
+from ..contracts.errors import UnsupportedOperationError, UsageError
 from ..contracts.records import Request
 from ..doctor.installation import Fact, look_around
 from ..doctor.model import Check, examine
@@ -85,6 +85,10 @@ def _check_study(catalogue: Catalogue, name: str, models: tuple[str, ...], given
     study = catalogue.study(name, read_models(models), read_assignments(given["assignments"], given["data"]))
     instrument = catalogue.instrument(study)
     ensure_roles(study, instrument)
+    try:
+        ensure_named_capable(catalogue, study, instrument)
+    except UnsupportedOperationError as error:
+        return _show(f"doctor: {study.name}", [Check("it can answer the study", "fail", str(error))])
     adapters = {role: catalogue.adapter(model) for role, model in study.roles.items()}
     checks = asyncio.run(_bound(list(adapters.values()), lambda: examine_study(instrument, adapters)))
     return _show(f"doctor: {study.name}", checks)

@@ -124,6 +124,8 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
     known = catalogue.adapter(model).identity if model is not None and store is not None else None
     prices = catalogue.registry.model(model).prices if model is not None else Prices()
     rates = learn(store, known, stage.operation) if store is not None and known is not None else RULE_OF_THUMB
+    if model is not None and not rates.learned_from:
+        rates = rates._replace(room=int(getattr(catalogue.options_of(model), "answer_room", 0) or 0))
     tally = _Tally(rates, prices)
     _count(stage, identity_digest(known) if known is not None else None, store, tally)
     ensure_asked(study, stage, tally.trials)

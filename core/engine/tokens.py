@@ -64,13 +64,18 @@ class Rates(NamedTuple):
     """Number of answers used; 0 for the rule of thumb."""
     cached_share: float = 0.0
     """Share of input tokens that the endpoint had cached."""
+    room: int = 0
+    """Output tokens that the model may use to reason, besides those of its answer."""
 
     def guess(self, request: AnyRequest) -> Tokens:
         """Return the tokens of a request."""
         text, images = weigh(request)
-        written = self.output_per_request if self.learned_from else most_written(request)
+        written = self.output_per_request if self.learned_from else self._most_written(request)
         read = text / self.characters_per_token + images * IMAGE_TOKENS
         return Tokens(read, written or 0.0, read * self.cached_share)
+
+    def _most_written(self, request: AnyRequest) -> float:
+        return most_written(request) + (self.room if isinstance(request, Generate) else 0)
 
     def describe(self) -> str:
         """Return the source of the numbers, as text."""
@@ -79,6 +84,7 @@ class Rates(NamedTuple):
         return (
             f"estimated from {CHARACTERS_PER_TOKEN:g} characters per token, and from the maximum of output tokens of a "
             f"request ({ANSWER_TOKENS} if it sets none)"
+            + (f" and the model's room for reasoning of {self.room:,}" if self.room else "")
         )
 
 

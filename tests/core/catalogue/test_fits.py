@@ -183,3 +183,10 @@ def test_command_lists_the_studies_of_a_folder(places):
     shown = CliRunner().invoke(cli, ["list", "--model", places["masked"]], catch_exceptions=False).output
     rows = {line.split()[1]: line.split()[3] for line in shown.splitlines() if line.startswith("\u2502 ")}
     assert rows["bistereo-pairs"] == "yes" and rows["dora-t2t"] == "no"
+
+
+def test_doctor_refuses_a_model_that_the_study_cannot_ask(places):
+    for model in ("headless", "maskless"):
+        words = ["doctor", f"hf-masked:{places[model]}", "--study", "bistereo-pairs"]
+        done = CliRunner().invoke(cli, words, standalone_mode=False)
+        assert done.return_value == 1 and "FAIL" in done.output and "reference-masked-fair" in done.output
