@@ -68,8 +68,7 @@ def _show(book: Batches, rows: list[BatchRow]) -> None:
 
 
 def _cancel(catalogue: Catalogue, book: Batches, row: BatchRow) -> None:
-    if not row.provider_id and row.tried is None:
-        freed = book.close(row.id, "collected", "cancelled")
+    if (freed := book.withdraw(row.id)) is not None:
         echo(f"Batch {row.id} was not handed in: {counted(len(freed), 'request')} freed.")
         return
     if not row.provider_id:

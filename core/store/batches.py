@@ -222,18 +222,29 @@ class Batches:
         self._store.remember(met)
         return Settled(frozenset(still), frozenset(key for key, answer in found.items() if answer.new))
 
+    def withdraw(self, number: int) -> frozenset[bytes] | None:
+        """End a batch that was not handed in, and return its keys; None if the provider may have it."""
+        with self._writing() as connection:
+            row = _row(connection, number)
+            if row.provider_id or row.tried is not None:
+                return None
+            return self._close(connection, number, "collected", "cancelled", "")
+
     def close(self, number: int, state: str, left: str, problem: str = "") -> frozenset[bytes]:
         """End a batch: `collected` or `lost`; items that are open still get the state `left`. Return their keys."""
-        table, items = table_of(Batch), table_of(BatchItem)
         with self._writing() as connection:
-            here = sa.and_(items.c.batch_id == number, items.c.state == "open")
-            keys = frozenset(map(bytes, connection.scalars(sa.select(items.c.key).where(here))))
-            values = {"state": left, "request": None, "problem": problem or None}
-            connection.execute(sa.update(items).where(here).values(values))
-            ended = {"state": state, "finished": time.time(), "problem": problem}
-            where = sa.and_(table.c.id == number, table.c.state.in_(OPEN))
-            connection.execute(sa.update(table).where(where).values(ended))
-            return keys
+            return self._close(connection, number, state, left, problem)
+
+    def _close(self, connection: sa.Connection, number: int, state: str, left: str, problem: str) -> frozenset[bytes]:
+        table, items = table_of(Batch), table_of(BatchItem)
+        here = sa.and_(items.c.batch_id == number, items.c.state == "open")
+        keys = frozenset(map(bytes, connection.scalars(sa.select(items.c.key).where(here))))
+        values = {"state": left, "request": None, "problem": problem or None}
+        connection.execute(sa.update(items).where(here).values(values))
+        ended = {"state": state, "finished": time.time(), "problem": problem}
+        where = sa.and_(table.c.id == number, table.c.state.in_(OPEN))
+        connection.execute(sa.update(table).where(where).values(ended))
+        return keys
 
     def close_settled(self) -> None:
         """End the batches whose last result was stored by a process that ended right then."""

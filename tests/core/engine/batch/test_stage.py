@@ -345,11 +345,32 @@ def test_cancelled_batch_keeps_what_was_answered(run, store, provider):
     assert set(provider.paid.values()) == {1} and len(provider.paid) == 8
 
 
+def test_batch_that_was_not_handed_in_can_be_withdrawn(run, store, provider):
+    def end(met):
+        raise Killed
+
+    provider.before = end
+    with pytest.raises(Killed):
+        run(n=4)
+    book = Batches(store)
+    (row,) = book.all(only_open=True)
+    assert len(book.withdraw(row.id)) == 4 and not book.all(only_open=True)
+    provider.before, provider.after = provider.after, end
+    with pytest.raises(Killed):
+        run(n=4)
+    (row,) = book.all(only_open=True)
+    book.advance(row.id, tried=1.0)
+    assert book.withdraw(row.id) is None
+
+
 STEPS = [(when, step) for step in ("upload", "submit", "status") for when in ("before", "after")]
 
 
+@pytest.mark.parametrize("marks", [True, False])
 @pytest.mark.parametrize(("when", "step"), [*STEPS, ("before", "results")])
-def test_process_that_ends_at_a_step_is_taken_up(run, catalogue, store, provider, tmp_path, when, step):
+def test_process_that_ends_at_a_step_is_taken_up(run, catalogue, store, provider, tmp_path, when, step, marks):
+    provider.marks = marks
+
     def end(met):
         if met == step:
             raise Killed
