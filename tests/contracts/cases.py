@@ -137,7 +137,7 @@ HF = ("torch", "transformers")
 THINKING = (
     {"answer_room": 3},
     {"think_tags": ["[THINK]", "[/THINK]"]},
-    {"chat_template_kwargs": {"enable_thinking": True}},
+    {"chat_template_kwargs": {"tone": "kind"}},
 )
 HF_OTHERS = (
     *({"tf32": True}, {"device_map": "auto"}, {"attention": "eager"}, {"compile": True}),

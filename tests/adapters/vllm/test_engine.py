@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from prejudge.adapters.vllm.adapter import VLLM
 from prejudge.adapters.vllm.engine import INVARIANT, Asked, Engine
 from prejudge.adapters.vllm.options import VLLMOptions, engine_arguments
 from prejudge.core.contracts.adapter import Services
@@ -45,6 +46,18 @@ def test_identity_is_known_without_vllm_or_torch_being_imported(tiny_llama):
 def test_arguments_with_a_setting_of_their_own_are_refused(tiny_llama):
     with raises_code(ModelLoadError, "model.option", "enable_prefix_caching"):
         make(tiny_llama, engine={"enable_prefix_caching": True})
+
+
+def test_thinking_is_an_argument_of_the_chat_template(tiny_llama, make_causal):
+    folder = make_causal("llama", template="{% for m in messages %}{{ m.content }}{% endfor %}{{ enable_thinking }}")
+    assert VLLM.think("off", {"model": str(folder)})["chat_template_kwargs"] == {"enable_thinking": False}
+    with raises_code(ModelLoadError, "model.template"):
+        make(tiny_llama, chat_template_kwargs={"enable_thinking": True})
+
+
+def test_folder_of_another_kind_is_told_before_the_study(tiny_bert, tiny_llama):
+    assert set(VLLM.unfit(VLLMOptions(model=str(tiny_bert)))) == VLLM.capabilities()
+    assert not VLLM.unfit(VLLMOptions(model=str(tiny_llama)))
 
 
 def test_masked_model_is_refused(tiny_bert):
