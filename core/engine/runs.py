@@ -37,6 +37,7 @@ from .asking import Keyed
 from .batch.options import BatchOptions, BatchRecord
 from .batch.stage import BatchStage, ensure_batches, takes
 from .budget import Budget, Caps, ensure_priced
+from .collector import spared
 from .counts import Counts
 from .integrity.canary import Watch
 from .integrity.records import ALIKE, Integrity
@@ -137,7 +138,8 @@ async def execute(
             ensure_batches(study, instrument.stages(), adapters)
         parts = _Parts(study, instrument, adapters, owner, prices, origins(catalogue, study))
         run = _Run(parts, store, options, progress or Silent(), budget)
-        return await run.execute()
+        with spared():
+            return await run.execute()
     finally:
         for adapter in adapters.values():
             await adapter.aclose()
