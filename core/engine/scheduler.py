@@ -261,31 +261,40 @@ class Scheduler:
             await self._stop()
 
     async def _draw(self, requests: Sequence[Generate]) -> list[AnyResponse | ModelError]:
-        """Ask requests that belong to no trial: nothing is stored, all is counted."""
-        drawn = await asyncio.gather(*(self._draw_one(self.key(one)) for one in requests), return_exceptions=True)
+        """Ask requests that belong to no trial, in batches like the others: nothing is stored, all is counted."""
+        size = self.adapter.limits.batch_items
+        keyed = [self.key(one) for one in requests]
+        parts = [keyed[start : start + size] for start in range(0, len(keyed), size)]
+        drawn = await asyncio.gather(*(self._draw_together(part) for part in parts), return_exceptions=True)
         answers: list[AnyResponse | ModelError] = []
-        for answer in drawn:
-            if isinstance(answer, BaseException) and not isinstance(answer, ModelError):
-                raise answer
-            if isinstance(answer, AuthenticationError):
-                self._refused = self._refused or answer
-            answers.append(answer)
+        for part in drawn:
+            if isinstance(part, BaseException):
+                raise part
+            answers.extend(part)
+        self._refused = self._refused or next((a for a in answers if isinstance(a, AuthenticationError)), None)
         return answers
 
-    async def _draw_one(self, keyed: Keyed) -> AnyResponse | ModelError:
+    async def _draw_together(self, asked: list[Keyed]) -> list[AnyResponse | ModelError]:
+        answers: dict[bytes, AnyResponse | ModelError] = {}
+        pending = asked
         for retries in count():
-            held = await self._charges.reserve([keyed])
-            (answer,), _ = await self._calls.ask([keyed], await self._enter(1))
-            self.counts.canary += 1
-            if not isinstance(answer, ModelError):
-                self._charges.pay(Generate, held, [(keyed, answer)])
+            held = await self._charges.reserve(pending)
+            sent, rest = pending[: held.requests], pending[held.requests :]
+            drawn, _ = await self._calls.ask(sent, await self._enter(len(sent)))
+            given = [(k, a) for k, a in zip(sent, drawn, strict=True) if not isinstance(a, ModelError)]
+            self._charges.pay(Generate, held, given)
+            self.counts.canary += len(sent)
+            for _, answer in given:
                 self.counts.use(answer)
-                return answer
-            self._charges.pay(Generate, held, [])
-            if not self.policy.again(answer, retries) or self._gate.down:
-                return answer
-            await asyncio.sleep(self._wait([answer], retries))
-        raise AssertionError
+            answers |= {keyed.key: answer for keyed, answer in zip(sent, drawn, strict=True)}
+            failed = [(k, a) for k, a in zip(sent, drawn, strict=True) if isinstance(a, ModelError)]
+            again = [(k, a) for k, a in failed if self.policy.again(a, retries) and not self._gate.down]
+            if again:
+                await asyncio.sleep(self._wait([error for _, error in again], retries))
+            pending = [keyed for keyed, _ in again] + rest
+            if not pending:
+                break
+        return [answers[keyed.key] for keyed in asked]
 
     def _receive(
         self, job: Job, held: Spending, answers: list[tuple[Keyed, AnyResponse | ModelError]], latency: float

@@ -135,6 +135,19 @@ def test_cache_by_body_is_told_from_draws_by_the_seeds_that_are_sent(store, serv
         perform(store, catalogue_of(server.url, omit=["seed"]))
 
 
+def test_copies_of_one_call_with_several_samples_are_found(store, server):
+    """The canary is asked as the study is: `n` samples in one call, which an endpoint may draw with one seed."""
+
+    def copies(path, body):
+        made = coin(path, body)
+        many = [{**made["choices"][0], "index": place} for place in range(body.get("n", 1))]
+        return {**made, "choices": many}
+
+    server.model = copies
+    with raises_code(HaltedError, "endpoint.repeats"):
+        perform(store, catalogue_of(server.url, samples_per_call=8))
+
+
 def test_endpoint_that_ignores_seeds_is_sound(store, server):
     server.play(ignored("seed", answer=lambda body: coin("", body)))
     found = perform(store, catalogue_of(server.url)).integrity["coin"]
