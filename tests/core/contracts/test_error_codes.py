@@ -15,7 +15,7 @@ from ...package_parts import PARTS, ROOT
 CODE = re.compile(r"[a-z]+(-[a-z]+)*\.[a-z]+(-[a-z]+)*")
 ROW = re.compile(r"^\| `([a-z.*-]+)` \| (.*?) \| (.*?) \|$", re.MULTILINE)
 CLASSES = {name: kind for name, kind in vars(errors).items() if name.endswith("Error")}
-DERIVED = {"UnknownNameError", "MissingExtraError", "ReplayMissError", "BudgetError", "FilteredError"}
+DERIVED = {"UnknownNameError", "MissingExtraError", "ReplayMissError", "BudgetError", "FilteredError", "PendingError"}
 """Classes with one meaning, whose code is their own."""
 
 
