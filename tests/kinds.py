@@ -42,7 +42,9 @@ PLACES = {
         "core/doctor/test_installation.py::test_extras_that_build_on_others_are_taken_apart",
     ),
     "servers": (
+        "adapters/endpoint/",
         "adapters/openai/",
+        "adapters/test_any_llm.py",
         "contracts/test_docs_example.py",
         "test_varied_thinking.py",
         "contracts/test_kit_of_endpoints.py",

@@ -21,7 +21,7 @@ from prejudge.core.contracts.records import (
     Sampling,
     Text,
 )
-from prejudge.testing import ANTHROPIC, CONVERSE, GEMINI, RESPONSES, Dialect
+from prejudge.testing import ANTHROPIC, CONVERSE, GEMINI, OPENAI, RESPONSES, Dialect
 from prejudge.testing._kit import MODEL, NOWHERE
 
 from ..adapters import checkpoints, diffusion_files, gguf_files, llava_files
@@ -150,6 +150,14 @@ HF_ELSEWHERE = LOCAL_ELSEWHERE | {"peft", "peft_revision"}
 """PEFT adapters are files of their own: tests/adapters/hf/test_loading.py."""
 
 
+def _relayed(text: str) -> Any:
+    return OPENAI.answer(text) | {"id": "1", "created": 1, "model": "tiny"}
+
+
+RELAYED = Dialect(answer=_relayed, error=OPENAI.error)
+"""Chat completions that the package of the provider accepts."""
+
+
 def _endpoint(
     target: str,
     speaks: Dialect,
@@ -179,7 +187,7 @@ def _endpoint(
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"concurrency": 2}),
             *({"timeout_seconds": 9.0}, {"reply_mib": 1}, {"keep_replies": "all"}, *same),
-            *({"named_as": ["m"]}, {"context": 9000}),
+            *({"named_as": ["m"]}, {"context": 9000}, {"batches": True}),
         ),
         unjudged=unjudged,
         ignores=ignores,
@@ -380,6 +388,14 @@ CASES = {
         GEMINI,
         "GEMINI_API_KEY",
         others=({"api_version": "v1"}, {"thinking_tokens": 0}, {"thoughts": True}, {"safety": "OFF"}),
+    ),
+    "any-llm": _endpoint(
+        "prejudge.adapters.any_llm.adapter:AnyLlm",
+        RELAYED,
+        "MY_KEY",
+        others=({"provider": "mistral"},),
+        needs=("any_llm", "aiohttp"),
+        settings={"provider": "openai"},
     ),
     "bedrock": _endpoint(
         "prejudge.adapters.bedrock.adapter:Bedrock",

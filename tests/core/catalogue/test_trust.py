@@ -302,7 +302,7 @@ def test_named_file_needs_no_trust(clone):
     assert not (clone.parent / "config").exists()
 
 
-REMOTE = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
+REMOTE = ("openai", "openai-responses", "anthropic", "gemini", "bedrock", "any-llm")
 
 
 def test_every_setting_with_an_address_a_key_or_code_is_known_by_its_name():

@@ -1,0 +1,1 @@
+"""A bridge to providers without an adapter of their own."""
