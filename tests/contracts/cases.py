@@ -214,6 +214,9 @@ CASES = {
             *({f"{facet}_spread": 0.1} for facet in ("group", "item", "face", "prompt")),
             *({"correlation": 0.5}, {"unequal": 1.0}),
             *({"analogy": 1.0}, {"copying": 1.0}, {"copying_other": 1.0}),
+            *({"position_lean": 1.0}, {"label_spread": 1.0}, {"length_lean": 0.5}, {"frequency_spread": 0.5}),
+            *({"drift": 1.0}, {"drift": 1.0, "drift_after": 3}, {"refusal_lean": 0.5}, {"unreadable_share": 0.5}),
+            *({"error_rate": 0.5}, {"same_samples": True}),
             *({"desirable": ["rich"]}, {"undesirable": ["poor"]}, {"positive": ["kind"]}, {"negative": ["rude"]}),
             # A name is part of the identity: whoever gives another means another model.
             *({"varying": ["he"]}, {"model": "another"}),
