@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from prejudge.adapters.simulated.adapter import Simulated
 from prejudge.core.catalogue.registry import ModelEntry, PluginEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.trust import load_registry
+from prejudge.core.contracts.adapter import Level
 from prejudge.core.contracts.batch import BatchLimits, BatchLine, BatchStatus
 from prejudge.core.contracts.canonical import decode_request, decode_response, encode, encode_response
 from prejudge.core.contracts.errors import ModelError
@@ -48,6 +49,7 @@ SPEAKER = "documented"
 OWN = {
     "my-model": ModelEntry("simulated", {"strength": 1.0}),
     "my-bert": ModelEntry("hf-masked", {"model": "./my-bert"}),
+    "my-gpt": ModelEntry("openai-responses", {"model": "gpt-5.1"}),
 }
 """Models that readers have."""
 
@@ -97,6 +99,11 @@ class Speaker(Simulated):
     def batch_api(self) -> Any:
         """Take batches, too."""
         return Batches(self)
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Be another model at each level."""
+        return {**settings, "model": f"{settings['model']}-{level}"}
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Answer in the words that are asked for, or as the simulated adapter does."""
