@@ -9,6 +9,9 @@ from typing import Any
 
 from ...core.contracts.errors import ModelLoadError
 
+LONGEST = 300
+"""Characters of another library's message."""
+
 
 def download(name: str, commit: str, wanted: Iterable[str], unwanted: Iterable[str] = ()) -> Path:
     """Return the directory with those files of a model that match `wanted`, and none of `unwanted`.
@@ -88,9 +91,10 @@ def pin_file(model: str, revision: str | None, name: str) -> Path:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the first informative line of another library's error message."""
+    """Return the first informative line of another library's error message, with the list that it announces."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    told = " ".join(lines) if lines and lines[0].endswith(":") else lines[0] if lines else type(error).__name__
+    return told if len(told) <= LONGEST else f"{told[:LONGEST]}..."
 
 
 @contextmanager

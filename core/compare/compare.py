@@ -303,10 +303,15 @@ def _apart(difference: Estimate, first: float | None, second: float | None) -> s
 def _untested(first: Estimate, second: Estimate, group: dict[str, Any]) -> Estimate:
     """Return the difference of two estimates that are not means of units."""
     defined = first.value is not None and second.value is not None
+    value = None
+    if first.value is not None and second.value is not None:
+        # Values that are the same but for the rounding of their sums are no 3.6e-15 apart.
+        same = isclose(second.value, first.value, rel_tol=1e-12, abs_tol=1e-12)
+        value = 0.0 if same else second.value - first.value
     return Estimate.from_flat(
         metric=second.metric,
         group=group,
-        value=second.value - first.value if second.value is not None and first.value is not None else None,
+        value=value,
         neutral=0.0,
         n=min(first.n, second.n),
         caveats=(Caveat.UNTESTED if defined else Caveat.UNDEFINED,),

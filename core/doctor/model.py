@@ -107,13 +107,16 @@ def _left_out(adapter: ModelAdapter, operation: type[Request], named: Collection
 
 
 async def checked(name: str, probe: Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]], a: ModelAdapter) -> Check:
-    """Return the row of a check; an error of the model is its failure."""
+    """Return the row of a check; an error of the model is its failure, and so is a defect of its adapter or files."""
     try:
         return Check(name, *await probe(a))
     except (ModelLoadError, MissingExtraError):
         raise  # every row would have the same error
     except PrejudgeError as error:
         return Check(name, "fail", f"{type(error).__name__}: {error}")
+    except Exception as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        return Check(name, "fail", f"the adapter {a.identity.adapter!r} raised {said}")
 
 
 async def _answers(adapter: ModelAdapter, requests: Sequence[Request]) -> list[object]:

@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
+from prejudge.adapters.hf.hub import one_line
 from prejudge.adapters.hf.loading import resolve_dtype
 from prejudge.adapters.hf.masked.adapter import HFMasked, HFMaskedOptions
 from prejudge.adapters.shared.torch import float32_products
@@ -236,3 +237,16 @@ def test_models_with_and_without_tf32_take_turns(monkeypatch):
     finally:
         switch.allow_tf32, torch.backends.cudnn.allow_tf32 = before
     assert len(seen) == 4000 and all(seen)
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("\n first \nsecond", "first"),
+        ("none of:\n(1) a file,\n(2) another.", "none of: (1) a file, (2) another."),
+        ("x" * 999, "x" * 300 + "..."),
+        ("", "OSError"),
+    ],
+)
+def test_message_of_another_library_is_one_line_that_says_something(said, line):
+    assert one_line(OSError(said)) == line

@@ -216,6 +216,19 @@ def test_metric_without_units_is_compared_without_test(comparing, run_study, sto
     assert done.conclusion == "No difference between the runs could be tested."
 
 
+def test_values_that_differ_by_rounding_alone_have_no_difference(comparing, run_study, store, monkeypatch):
+    told = iter([100 * (0.1 + 0.2), 30.0])
+
+    def compute(self, observations, options):
+        return [Estimate.from_flat(metric="share", group={}, value=next(told), n=3)]
+
+    monkeypatch.setattr(UnitLength, "compute", compute)
+    monkeypatch.setattr(UnitLength, "units", lambda *words: None)
+    (found,) = compare(comparing, store, two_runs(run_study), QUICK).differences
+    assert (found.first, found.second, found.estimate.value) == (100 * (0.1 + 0.2), 30.0, 0.0)
+    assert found.first != found.second
+
+
 def test_comparison_leaves_report_frames_and_figures(comparing, run_study, store, tmp_path):
     report = write_comparison(compare(comparing, store, two_runs(run_study), QUICK), tmp_path)
     folder = report.parent

@@ -128,6 +128,16 @@ def test_endpoint_that_refuses_seeds_fails_where_the_study_repeats():
     assert any("endpoint.seed" in check.detail for check in found.values())
 
 
+def test_model_that_raises_what_it_may_not_fails_and_is_named():
+    class Broken(Model):
+        async def generate(self, request):
+            raise RuntimeError("The size of tensor a (4)\nmust match")
+
+    found = examined(Asking(*OWN), subject=Broken())
+    failed = [check for check in found.values() if check.verdict == "fail"]
+    assert len(failed) == 4 and all("'a'" in one.detail and "(4) must match" in one.detail for one in failed)
+
+
 def test_answers_that_cannot_be_read_fail():
     model = Model()
     model.text = lambda request: "hm"
