@@ -264,17 +264,30 @@ class Batches:
         with self._writing() as connection:
             connection.execute(sa.update(items).where(where).values(single=response.decode()))
 
-    def singles(self, run: str, stage: str) -> dict[bytes, tuple[str, str | None]]:
-        """Return what was asked both ways in a stage of a run, by key: the single response, and that of the batch."""
-        batch, items, exchange = table_of(Batch), table_of(BatchItem), table_of(Exchange)
+    def singles(self, run: int, name: str, stage: str) -> dict[bytes, tuple[str, str | None]]:
+        """Return what was asked both ways, by key: the single response, and that of the batch.
+
+        These are the requests of the batches that a run handed in for a stage, and those whose answers it uses.
+        """
+        batch, items, exchange, trials = table_of(Batch), table_of(BatchItem), table_of(Exchange), table_of(RunTrial)
+        used = sa.select(trials.c.exchange_id).where(trials.c.run_id == run, trials.c.stage == stage)
+        own = sa.and_(batch.c.run == name, batch.c.stage == stage)
         query = (
             sa.select(items.c.key, items.c.single, exchange.c.response)
             .join_from(items, batch, items.c.batch_id == batch.c.id)
             .join(exchange, items.c.exchange_id == exchange.c.id, isouter=True)
-            .where(batch.c.run == run, batch.c.stage == stage, items.c.single.is_not(None))
+            .where(items.c.single.is_not(None), sa.or_(own, items.c.exchange_id.in_(used)))
+            .order_by(batch.c.id)
         )
         with self._reading() as connection:
             return {bytes(key): (alone, both) for key, alone, both in connection.execute(query)}
+
+    def asked_alone(self, model_id: int) -> frozenset[bytes]:
+        """Return the keys of all requests to a model that were asked both ways."""
+        batch, items = table_of(Batch), table_of(BatchItem)
+        query = sa.select(items.c.key).join_from(items, batch).where(batch.c.model_id == model_id)
+        with self._reading() as connection:
+            return frozenset(map(bytes, connection.scalars(query.where(items.c.single.is_not(None)))))
 
     def identity(self, row: BatchRow) -> str:
         """Return the identity of the model of a batch, canonical JSON."""

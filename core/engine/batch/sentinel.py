@@ -76,11 +76,15 @@ class Sentinels:
         self._drawn: list[tuple[bytes, bytes, Keyed, Trial]] = []
         self._known: dict[bytes, tuple[str, str | None]] = {}
         self._trials: dict[bytes, Trial] = {}
+        self._others: dict[bytes, Trial | None] = {}
         self._like: Keyed | None = None
 
     async def recall(self) -> None:
-        """Read what was asked before, by an earlier command too."""
-        self._known = await self.scheduler.ledger.do(self.book.singles, self.run, self.stage.name)
+        """Read what was asked before, by other commands too: their batches may bring answers of this stage."""
+        ledger = self.scheduler.ledger
+        self._known = await ledger.do(self.book.singles, ledger.run_id, self.run, self.stage.name)
+        known = await ledger.do(self.book.asked_alone, self.scheduler.model_id)
+        self._others = {key: self._others.get(key) for key in known}
 
     def meet(self, trials: Sequence[Trial], keyed: Sequence[Keyed], missing: Collection[bytes]) -> None:
         """Draw from a window of trials: those with the smallest digests of their keys, whatever their order."""
@@ -95,6 +99,8 @@ class Sentinels:
                 heapq.heappush(self._drawn, (bytes(255 - byte for byte in digest), one.key, one, trial))
                 if len(self._drawn) > self.wanted - len(self._known):
                     del self._trials[heapq.heappop(self._drawn)[1]]
+            elif one.key in self._others:
+                self._others[one.key] = trial
 
     async def ask(self, keep_going: bool) -> None:
         """Ask what was drawn, once its batches are drafted.
@@ -135,7 +141,7 @@ class Sentinels:
                 f"failed. The last: {alone.failures[-1]} To hand in all the same: --keep-going.",
                 code="run.all-failing",
             )
-        read = [self._outcome(key, answer) for key, answer in alone.answers.items()]
+        read = [self._outcome(self._trials[key], answer) for key, answer in alone.answers.items()]
         if read and all(outcome == "unreadable" for outcome in read):
             said = next((a.text for a in alone.answers.values() if isinstance(a, Generation)), "")
             raise HaltedError(
@@ -149,12 +155,12 @@ class Sentinels:
         await self.recall()
         pairs, equal, greedy = [], 0, True
         for key, (alone, both) in self._known.items():
-            if both is None or key not in self._trials:
+            if both is None or (trial := self._trials.get(key) or self._others.get(key)) is None:
                 continue
             one, other = decode_response(alone), decode_response(both)
             equal += _said(one) == _said(other)
-            greedy = greedy and _is_greedy(self._trials[key].request)
-            pairs.append((self._outcome(key, one), self._outcome(key, other)))
+            greedy = greedy and _is_greedy(trial.request)
+            pairs.append((self._outcome(trial, one), self._outcome(trial, other)))
         if not self._known:
             return None
         distance, p = permuted(pairs)
@@ -169,9 +175,9 @@ class Sentinels:
             differs=equal < len(pairs) if greedy else p is not None and p < LEVEL,
         )
 
-    def _outcome(self, key: bytes, response: AnyResponse) -> str:
+    def _outcome(self, trial: Trial, response: AnyResponse) -> str:
         try:
-            found = read_answer(self.stage, self._trials[key].factors, response)
+            found = read_answer(self.stage, trial.factors, response)
         except Exception as error:  # a defect of the reader is reported when the run is scored
             return f"unread: {type(error).__name__}"
         if found is None:

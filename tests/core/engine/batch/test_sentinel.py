@@ -129,6 +129,30 @@ def test_resumed_run_asks_its_sample_once(run, store, provider):
     assert len(asked()) == 20 and sentinel(store, "mine").compared == 20
 
 
+@pytest.mark.parametrize("said", ["", "other"])
+def test_another_run_that_collects_the_batch_has_its_comparison(run, store, catalogue, provider, said):
+    FakeModel.script = lambda request, seen: Generation(text=said) if said and text_of(request) == "q 1" else None
+    provider.polls = 99
+    with pytest.raises(PendingError):
+        run(n=20, batch=msgspec.structs.replace(OPTIONS, wait=False))
+    provider.polls = 1
+    later = run(n=30, batch=OPTIONS)
+    found = sentinel(store, later)
+    assert len(asked()) == 30 and found.compared == found.asked == 30 and found.equal_texts == 30 - bool(said)
+    scores = score(catalogue, store, later)
+    assert all((Caveat.BATCH_DIFFERS in one.caveats) == bool(said) for one in scores.estimates["mean"])
+    again = run(n=20)
+    assert len(asked()) == 30 and sentinel(store, again).compared == 20
+
+
+def test_answers_that_are_asked_anew_are_compared_anew(run, store, provider):
+    run(n=20)
+    FakeModel.script = lambda request, seen: Generation(text="other")
+    again = run(n=20, mode="refresh", keep_going=True)
+    found = sentinel(store, again)
+    assert (found.asked, found.compared, found.equal_texts) == (20, 20, 0)
+
+
 def expected(pairs):
     """Compute distance and p anew, with fractions and over all exchanges."""
 
