@@ -3,9 +3,10 @@
 An endpoint that ignores the temperature, or a cache in front of it, gives one answer to all draws. So does a model
 that is sure of its answer, so the question has none: twenty random words. The rule:
 
-1. Eight draws with the stage's own settings. Two are alike if their first 40 letters and digits are the same: rounding
-   in a GPU parts even the likeliest answer of one model from itself, late in the text. Six alike draws of eight, of ten
-   words or more each, are suspicious.
+1. Eight draws with the stage's own settings. Two are alike if their first 40 letters and digits are the same, without
+   the words of the questions: rounding in a GPU parts even the likeliest answer of one model from itself, late in the
+   text, and many a model repeats the question before its answer. Six alike draws of eight, of ten words or more each,
+   are suspicious.
 2. Then eight draws of another question, at temperature 1 if the stage's is below and without its other limits to
    sampling: a model that is nearly deterministic at 0.1 differs there. Six alike again: the endpoint repeats itself.
    If both questions begin with one answer, the model does not answer them: unclear.
@@ -36,6 +37,7 @@ QUESTIONS = (
     "Write twenty random English words, separated by blanks. Write nothing else.",
     "Write twenty random numbers from 100 to 999, separated by blanks. Write nothing else.",
 )
+_ASKED = frozenset(re.findall(r"\w+", " ".join(QUESTIONS).casefold()))
 DRAWS, ALIKE, DISTINCT = 8, 6, 4
 """Draws; how many alike are suspicious; how many distinct texts show that draws differ, however short they are."""
 WORDS, BEGINNING = 10, 40
@@ -114,8 +116,9 @@ def _commonest(answers: Sequence[AnyResponse | ModelError]) -> str:
 
 
 def beginning(text: str) -> str:
-    """Return the part of a draw that is compared."""
-    return "".join(letter for letter in text.casefold() if letter.isalnum())[:BEGINNING]
+    """Return the part of a draw that is compared: what it repeats of the questions is no part of it."""
+    words = (word for word in re.findall(r"\w+", text.casefold()) if word not in _ASKED)
+    return "".join(letter for word in words for letter in word if letter.isalnum())[:BEGINNING]
 
 
 def _why(answers: Sequence[AnyResponse | ModelError], given: int, usable: int) -> str:

@@ -111,6 +111,29 @@ def test_model_that_says_one_thing_to_everything_is_unclear():
     assert (canary.verdict, len(rounds)) == ("unclear", 2) and "both questions" in canary.first.reason
 
 
+LONG = "Of course! I would be happy to help you with that. Here are the {what} that you asked for: "
+PREAMBLES = (
+    "Here are {what} separated by blanks:\n\n",
+    "Certainly! Here is a list of {what}:\n",
+    "**{what}:**\n1. ",
+    LONG,
+)
+
+
+@pytest.mark.parametrize("preamble", PREAMBLES)
+@pytest.mark.parametrize("greedy", [False, True])
+def test_model_that_repeats_the_question_first_is_judged_by_what_follows(preamble, greedy):
+    """A preamble that is one text says nothing of draws; one longer than what is compared leaves nothing to judge."""
+
+    async def answer(requests):
+        numbers = [0] * len(requests) if greedy else range(len(requests))
+        what = text_of(requests[0]).removeprefix("Write ").split(",")[0]
+        return said(*(preamble.format(what=what) + draw(f"{what} {n}") for n in numbers))
+
+    verdict = asyncio.run(ask_canary(like(temperature=0.7), answer)).verdict
+    assert verdict == ("unclear" if preamble is LONG else "alike" if greedy else "varied")
+
+
 def test_false_alarm_of_one_round_is_the_documented_one():
     """Exact, and by simulation of a model whose likeliest beginning has probability p."""
     p = Fraction(1, 5)
@@ -125,4 +148,4 @@ def test_false_alarm_of_one_round_is_the_documented_one():
 
 def test_beginning_is_letters_and_digits_of_any_script():
     assert beginning("  A, b!\n3 Ä 語") == "ab3ä語" and len(beginning("x" * 99)) == 40
-    assert len({beginning(question) for question in QUESTIONS}) == 2
+    assert [beginning(question) for question in QUESTIONS] == ["", ""]
