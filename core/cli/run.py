@@ -27,7 +27,7 @@ from ..engine.scheduler import Mode
 from ..engine.varying import Purse, varied_studies
 from ..report.output import ensure_writable
 from ..scoring.score import score
-from ..store import Store, get_run
+from ..store import Store, get_run, unfinished_runs
 from ..store.repair import damage_words
 from ..store.urls import hide_password
 from .comparison import show_comparison
@@ -181,6 +181,11 @@ def resume(name: str, **where: Any) -> int:
     catalogue = Catalogue.load(where["registry"])
     with Store(where["store"], writable=False) as store:
         found = get_run(store, name)
+        if name == "latest" and found.state == "finished" and (left := unfinished_runs(store)):
+            echo(
+                f"Note: the latest run is finished. Others are not: {', '.join(left[:3])}. Resume one by its name.",
+                err=True,
+            )
         if damage := damage_words(store, found.id):
             echo(f"Note: {damage}", err=True)
     manifest = manifest_of(found)

@@ -16,6 +16,7 @@ import msgspec
 
 from ..catalogue.prices import Prices
 from ..contracts.errors import BudgetError, UsageError
+from ..contracts.words import counted
 
 Whole = Annotated[int, msgspec.Meta(ge=1)]
 Dollars = Annotated[float, msgspec.Meta(gt=0)]
@@ -78,6 +79,8 @@ class Budget:
         self.caps = caps
         self.spent = Spending()
         self._held = Spending()
+        self._admitted = Spending()
+        """The part of what is held that ends with a batch, and not with a call in flight."""
         self._kinds: dict[str, _Kind] = {}
         self._turn = asyncio.Lock()
         self._settled = asyncio.Event()
@@ -97,9 +100,10 @@ class Budget:
             while True:
                 granted = self._room(requests)
                 hold = self._hold(kind, granted, guess)
-                idle = not self._held.requests
+                idle = self._held.requests == self._admitted.requests
                 # With no call in flight, a batch may exceed the limit: its true cost is known afterwards.
-                if granted and (self._fits(hold) or (idle and not self._exhausted())):
+                alone = not self._held.requests and not self._exhausted()
+                if granted and (self._fits(hold) or alone):
                     self._held = self._held.plus(hold)
                     return hold
                 if idle:
@@ -112,10 +116,27 @@ class Budget:
 
         Nothing of a batch can be taken back, so it must fit beforehand.
         """
-        if not self._room(hold.requests) or self._exhausted() or not self._fits(hold):
+        if self._room(hold.requests) < hold.requests or self._exhausted() or not self._fits(hold):
             return False
-        self._held = self._held.plus(hold)
+        self._held, self._admitted = self._held.plus(hold), self._admitted.plus(hold)
         return True
+
+    def release(self, hold: Spending, spent: Spending) -> None:
+        """Count what was spent instead of what `admit` reserved."""
+        self._admitted = self._admitted.plus(hold, -1)
+        self.settle("", hold, spent, 0)
+
+    def ensure_room(self, requests: int, why: str) -> None:
+        """Refuse to begin what needs a number of requests together, before any of them is spent.
+
+        Raises:
+            BudgetError: fewer are left.
+        """
+        if (left := self._room(requests)) < requests:
+            raise BudgetError(
+                f"--max-requests {self.caps.requests:,} leaves {counted(left, 'request')}, and {why} "
+                f"{requests}; none of them was spent."
+            )
 
     def settle(self, kind: str, held: Spending, spent: Spending, answered: int) -> None:
         """Release the reservation and count the actual cost; `answered` is the number of answered requests."""

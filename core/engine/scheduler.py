@@ -29,6 +29,7 @@ from .calls import Calls
 from .charging import Charges
 from .commits import Commits
 from .counts import Counts
+from .integrity.canary import DRAWS
 from .integrity.replies import Inspector
 from .ledger import Ledger
 from .limiter import Limiter, Ticket
@@ -250,12 +251,15 @@ class Scheduler:
 
         Raises:
             HaltedError: they are, and the run was not told to ask all the same.
+            BudgetError: no request of a trial would be left after it.
         """
         watch = self.inspector.canary if self.inspector is not None else None
         if watch is None or watch.outcome is not None:
             return
         async with self._turn:
             if (like := watch.wants([keyed.request for keyed in asked])) is not None:
+                if self.budget is not None:
+                    self.budget.ensure_room(DRAWS + 1, "a stage that samples needs for its canary and a question")
                 self._refused = await watch.ask(like, self._draw) or self._refused
         if self._reason is not None:
             await self._stop()

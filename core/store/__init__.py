@@ -13,6 +13,7 @@ from .reading import (
     statistics,
     stream_trials,
     trial_counts,
+    unfinished_runs,
     used_answers,
 )
 from .store import Failure, Found, NewExchange, NewTrial, Store
@@ -28,6 +29,7 @@ __all__ = [
     "first_statuses",
     "get_run",
     "list_runs",
+    "unfinished_runs",
     "read_failures",
     "read_prompts",
     "read_trials",

@@ -103,6 +103,12 @@ def get_run(store: Store, name: str) -> RunRow:
     return found[0]
 
 
+def unfinished_runs(store: Store) -> list[str]:
+    """Return the names of the runs that were interrupted or are under way, the newest first."""
+    runs = [run for run in list_runs(store) if run.state in ("interrupted", "running")]
+    return [run.name for run in reversed(runs) if not run.study.startswith(RECHECK)]
+
+
 def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
     """Return a stage's trials in plan order with their answers (columns of `TRIAL_SCHEMA`)."""
     return pl.concat([pl.DataFrame(schema=TRIAL_SCHEMA), *stream_trials(store, run_id, stage)])

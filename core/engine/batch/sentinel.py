@@ -79,6 +79,11 @@ class Sentinels:
         self._others: dict[bytes, Trial | None] = {}
         self._like: Keyed | None = None
 
+    @property
+    def left(self) -> int:
+        """Return how many requests may still be asked both ways."""
+        return max(0, self.wanted - len(self._known))
+
     async def recall(self) -> None:
         """Read what was asked before, by other commands too: their batches may bring answers of this stage."""
         ledger = self.scheduler.ledger
@@ -112,6 +117,8 @@ class Sentinels:
         ledger = self.scheduler.ledger
         batches = await ledger.do(self.book.holding, [key for _, key, _, _ in drawn])
         asked = [keyed for _, key, keyed, _ in drawn if key in batches]
+        for key in {key for _, key, _, _ in drawn} - batches.keys():  # the budget had no room: drawn from again later
+            del self._trials[key]
         base, like = self.scheduler, self._like
         self._like = None
         alone = Alone(

@@ -36,6 +36,7 @@ from ..asking import Keyed
 from ..budget import Spending
 from ..charging import Charges
 from ..counts import Counts
+from ..integrity.canary import DRAWS
 from ..scheduler import Scheduler
 from ..wall import ERRORS
 from .desk import Desk
@@ -102,6 +103,7 @@ class BatchStage:
         self._watched: dict[int, BatchRow] = {}
         self._failures: list[Failure] = []
         self._holds: dict[bytes, Spending] = {}
+        self._alone: list[Spending] = []
         self._cancelled = self._permanent = self._good = 0
         self._refused: AuthenticationError | None = None
         self._last = ""
@@ -148,6 +150,7 @@ class BatchStage:
         """Record batches of all that is missing; return how much of it other processes are asking for."""
         survey, pile, others = Survey(**self._shared(), counts=Counts()), _Pile(), 0
         self._short = False
+        self._free_alone()
         await self.ledger.do(self.book.close_settled)
         await self.sentinels.recall()
         for window in self.windows(survey):
@@ -192,12 +195,28 @@ class BatchStage:
             return True
         if self._short:
             return False
-        hold = self.charges.guess([lack.keyed])
-        if not self.budget.admit(hold):
+        hold, alone = self.charges.guess([lack.keyed]), self._guess_alone(lack.keyed)
+        if not self.budget.admit(hold.plus(alone)):
             self._short = True
             return False
         self._holds[lack.keyed.key] = hold
+        self._alone.append(alone)
         return True
+
+    def _guess_alone(self, keyed: Keyed) -> Spending:
+        """Return what a request adds to the single calls before its batch: its own, as a sentinel, and the canary."""
+        calls = int(len(self._alone) < self.sentinels.left)
+        if not self._alone and (inspector := self.scheduler.inspector) is not None:
+            calls += 2 * DRAWS * inspector.wants_canary(keyed.request)
+        if not calls:
+            return Spending()
+        one = Charges(self.scheduler.model_id, self.budget, self.scheduler.prices, self.counts).guess([keyed])
+        return Spending(calls, one.tokens * calls, one.cost * calls)
+
+    def _free_alone(self) -> None:
+        """Release what was reserved for single calls."""
+        while self.budget is not None and self._alone:
+            self.budget.release(self._alone.pop(), Spending())
 
     async def _write(self, pile: _Pile) -> int:
         """Draft a batch, and return how many of its requests others are asking for."""
@@ -221,6 +240,7 @@ class BatchStage:
 
     async def _drive(self) -> None:
         """Hand in and collect the watched batches."""
+        self._free_alone()
         await self.sentinels.ask(self.keep_going)
         pause, swept = self.options.poll_seconds, False
         while self._watched:
@@ -315,7 +335,7 @@ class BatchStage:
     def _release(self, key: bytes, spent: Spending) -> None:
         """Count what a request cost instead of what was reserved for it, if this command handed it in."""
         if self.budget is not None and (hold := self._holds.pop(key, None)) is not None:
-            self.budget.settle("", hold, spent, 0)
+            self.budget.release(hold, spent)
 
 
 @dataclass

@@ -238,3 +238,13 @@ def test_cost_is_that_of_batches_and_budgets_hold_before(place, server):
         record = get_run(store, "latest").manifest
     cost = float(re.findall(r'"cost":([0-9.e-]+)', record)[0])
     assert cost == pytest.approx(30 * 0.5 * (7 * 2.0 + 3 * 10.0) / 1e6)
+
+
+@pytest.mark.parametrize("budget", [("--max-requests", "30"), ("--max-cost", "0.002")])
+def test_budget_has_room_for_the_sample_that_is_asked_first(place, server, budget):
+    desk = OpenAIBatches(server)
+    code, said = prejudge(place, "run", *STUDY, "--batch", *budget)
+    single = sum(seen.path == "/chat/completions" for seen in server.seen)
+    batched = sum(len(batch.lines) for batch in desk.batches.values())
+    assert code == 3 and 0 < single <= min(20, batched), said
+    assert single + batched <= 30 if "--max-requests" in budget else (single + batched / 2) * 44e-6 <= 0.002

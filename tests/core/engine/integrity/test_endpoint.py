@@ -265,7 +265,10 @@ def test_plan_shows_the_canary_with_its_tokens(store, server):
 def test_budget_holds_for_the_canary_too(store, server):
     with pytest.raises(BudgetError):
         perform(store, catalogue_of(server.url), RunOptions(caps=Caps(requests=5)))
-    assert len(server.seen) == 5 and not asked_of(server, canary=False)
+    assert not server.seen, "a canary that leaves no question would be paid again by every resume"
+    with pytest.raises(BudgetError):
+        perform(store, catalogue_of(server.url), RunOptions(caps=Caps(requests=DRAWS + 1)))
+    assert len(server.seen) == DRAWS + 1 and len(asked_of(server, canary=False)) == 1
 
 
 def test_refresh_mixes_the_generation_into_the_seed(store, server):
