@@ -104,7 +104,8 @@ def test_kills_lose_nothing_and_change_no_estimate(tmp_path, chaos_server, comma
         assert not before & set(well), "a stored answer was asked for again"
         again.append(well.total() - len(after - before))
         before = after
-    assert max(again) <= CONCURRENCY, f"more was lost than was in flight: {again}"
+    # A slot is free before its answer is committed: as many answers wait for a commit as there are slots.
+    assert max(again) <= 2 * CONCURRENCY, f"more was lost than was in flight and uncommitted: {again}"
     lab.ended += [one for one in ended if one.code == 0]
     assert lab.call("resume").code == 0 and lab.call("cache", "verify").code == 0
     assert len(lab.kept()) == TRIALS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 from fakes import ask
@@ -36,7 +37,7 @@ def test_answer_is_found_by_its_key(store):
     row = exchange(store, "a")
     added = store.add_exchanges([row])
     assert added[row.key].new
-    assert store.find([row.key, b"0" * 32]) == {row.key: added[row.key]._replace(new=False)}
+    assert store.find([row.key, b"0" * 32]) == {row.key: msgspec.structs.replace(added[row.key], new=False)}
     assert store.responses([added[row.key].exchange_id]) == {added[row.key].exchange_id: row.response.decode()}
 
 
@@ -52,7 +53,7 @@ def test_first_answer_stays(store):
     first = store.add_exchanges([exchange(store, "a", "one")])
     second = store.add_exchanges([exchange(store, "a", "two")])
     ((key, kept),) = first.items()
-    assert second == {key: kept._replace(new=False)} and kept.new and statistics(store)["Exchange"] == 1
+    assert second == {key: msgspec.structs.replace(kept, new=False)} and kept.new and statistics(store)["Exchange"] == 1
 
 
 def test_refreshed_answer_is_a_new_generation(store):
@@ -60,7 +61,7 @@ def test_refreshed_answer_is_a_new_generation(store):
     row = exchange(store, "a", "two")
     second = store.add_exchanges([row], anew={row.key: ""})
     ((key, renewed),) = second.items()
-    assert first != second and renewed.new and store.find(second) == {key: renewed._replace(new=False)}
+    assert first != second and renewed.new and store.find(second) == {key: msgspec.structs.replace(renewed, new=False)}
     assert statistics(store)["Exchange"] == 2
 
 
@@ -76,7 +77,9 @@ def test_more_keys_are_found_than_one_look_up_takes(store, few_at_once):
     store.add_exchanges(rows)
     others = [exchange(store, f"t{i}", "other") for i in range(len(rows))]
     again = store.add_exchanges(others, anew={row.key: "refused" for row in others})
-    assert store.find(row.key for row in rows) == {key: found._replace(new=False) for key, found in again.items()}
+    assert store.find(row.key for row in rows) == {
+        key: msgspec.structs.replace(found, new=False) for key, found in again.items()
+    }
 
 
 def test_failure_is_not_an_answer(store):
