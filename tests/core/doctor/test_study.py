@@ -108,7 +108,9 @@ def test_endpoint_that_repeats_fails_only_where_the_study_samples():
     class Deaf(Model):
         async def generate(self, request):
             asked = request.messages[-1].parts[0].text
-            text = f"yes {asked if 'random' in asked else ''} and the same words again and again"
+            trees = "alder birch cedar elm fir hazel larch maple oak pine rowan"
+            drawn = " ".join(map(str, range(100, 120))) if "numbers" in asked else trees
+            text = f"yes {drawn if 'random' in asked else ''}"
             return Generation(text=text, usage=Usage(input_tokens=9, output_tokens=9))
 
     assert "fail" not in verdicts(examined(Asking(*OWN), subject=Deaf())).values()
