@@ -28,7 +28,7 @@ from ..core.contracts.records import (
     PseudoLikelihood,
     TokenScores,
 )
-from ..core.engine.observations import gather_observations
+from ..core.engine.observations import TRIALS, gather_observations
 
 Answer = Callable[[AnyRequest], AnyResponse]
 WORDS = ("yes", "no", "(a)", "(b)", "1", "2", "3", "positive", "negative", "neutral")
@@ -49,12 +49,9 @@ def observe(probe: Probe, options: Any, answer: Answer, most: int = 2000) -> dic
         trials = list(islice(stage.trials(earlier), most))
         rows = [_row(trial.id, trial.factors, trial.request, answer) for trial in trials]
         prompts = {_key(trial.request): _key(question_of(trial.request)) for trial in trials}
-        frame = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
+        frame = pl.DataFrame(rows, schema=TRIALS, orient="row")
         earlier[stage.name] = gather_observations(stage, [frame], {}, prompts=prompts)
     return earlier
-
-
-_COLUMNS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status": pl.String, "response": pl.String}
 
 
 def _row(trial: str, factors: Any, request: AnyRequest, answer: Answer) -> tuple[Any, ...]:

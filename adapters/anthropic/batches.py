@@ -6,9 +6,9 @@ API keeps no mark with a batch, so one whose name was never received is known by
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import ClassVar
 
 import msgspec
 
@@ -20,9 +20,9 @@ from ...core.contracts.batch import (
     BatchState,
     BatchStatus,
 )
-from ...core.contracts.errors import PermanentError, TransientError
-from ...core.contracts.records import AnyRequest, AnyResponse, Generate, Generation, Request
-from ..endpoint.batches import Courier
+from ...core.contracts.errors import TransientError
+from ...core.contracts.records import AnyRequest, AnyResponse, Generate, Request
+from ..endpoint.batches import EndpointBatches
 from ..endpoint.wire import Reply
 
 LIMITS = BatchLimits(items=100_000, bytes=255_000_000, hours=24)
@@ -114,21 +114,13 @@ class Faulty(msgspec.Struct):
     error: Fault | None = None
 
 
-class AnthropicBatches:
+class AnthropicBatches(EndpointBatches):
     """Batches of messages of one model."""
 
     limits = LIMITS
-    takes: frozenset[type[Request]] = frozenset({Generate})
-
-    def __init__(
-        self,
-        courier: Courier,
-        body: Callable[[Generate], Awaitable[dict[str, Any]]],
-        read: Callable[[Reply, Generate], Generation],
-    ) -> None:
-        """`body` makes the whole body of a single call, and `read` reads its reply."""
-        self._courier, self._body, self._read = courier, body, read
-        self._lines = msgspec.json.Decoder(Line)
+    told = Told
+    place = PATH
+    lines: ClassVar[msgspec.json.Decoder[Line]] = msgspec.json.Decoder(Line)
 
     async def encode(self, name: str, request: AnyRequest) -> bytes:
         """Return the line of a request."""
@@ -157,15 +149,6 @@ class AnthropicBatches:
             after = f"&after_id={read[-1].id}"
         return found
 
-    async def status(self, batch: str) -> BatchStatus:
-        """Return the state of a batch."""
-        try:
-            return (await self._courier.ask("GET", f"{PATH}/{batch}", Told)).read()
-        except PermanentError as error:
-            if error.code != "endpoint.not-found":
-                raise
-            return BatchStatus(id=batch, state="missing")
-
     async def results(self, status: BatchStatus) -> list[BatchLine]:
         """Return all lines."""
         parts = [await self._courier.lines(path) for path in status.files]
@@ -178,7 +161,7 @@ class AnthropicBatches:
             ModelError: it answers nothing.
         """
         assert isinstance(request, Generate)
-        found = self._lines.decode(line.body).result
+        found = self.lines.decode(line.body).result
         headers = {"content-type": "application/json"}
         match found.type:
             case "succeeded":
@@ -193,10 +176,6 @@ class AnthropicBatches:
             case "canceled":
                 raise BatchCancelledError("this request was not asked")
         raise TransientError(f"the result is of the unknown type {found.type!r}", code="endpoint.no-answer")
-
-    async def cancel(self, batch: str) -> None:
-        """Cancel a batch."""
-        await self._courier.ask("POST", f"{PATH}/{batch}/cancel", Told, {})
 
 
 def _seconds(time: str | None) -> float | None:

@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import Expected, Identity, Limits, ModelAdapter, Worker
+from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
 from ...core.contracts.errors import ModelError, TransientError, UsageError
 from ...core.contracts.records import Generate, Generation, Image, Message
-from ..endpoint.answers import with_reply
+from ..endpoint.answers import filtered_answer, with_reply
 from ..endpoint.errors import FilteredError, explain_leak, explain_reply
 from ..endpoint.failures import late
 from ..endpoint.images import Look, Pictures
 from ..endpoint.keys import Home, check_extra, ensure_no_key, find_address, find_key
-from ..endpoint.options import EndpointOptions, endpoint_settings
+from ..endpoint.options import EndpointOptions, endpoint_settings, expected_of
 from ..endpoint.scrub import Scrubber
 from ..endpoint.wire import Reply, require_packages
 from ..endpoint.wishes import JOINT, split_system, wish_of
@@ -72,12 +72,7 @@ class AnyLlm(ModelAdapter):
         self.identity = Identity(adapter="any-llm", version="1", model=options.model, digest=digest, settings=settings)
         ensure_no_key(self.identity, self._key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=1)
-        self.expected = Expected(
-            answer_room=options.answer_room,
-            max_tokens=options.max_tokens,
-            context=options.context,
-            names=options.named_as,
-        )
+        self.expected = expected_of(options)
         self._options, self._where = options, options.provider
         self.endpoint = f"{address} {options.model}"
         self._scrub, self._pictures, self._worker = Scrubber(self._key), Pictures("any-llm"), Worker("any-llm-images")
@@ -92,8 +87,7 @@ class AnyLlm(ModelAdapter):
         body = self._body(request, look)
         raw = await self._ask(body)
         if isinstance(raw, FilteredError):
-            stopped = Generation(text="", status="filtered", finish_reason=raw.reason)
-            return with_reply(stopped, raw.body, self._options.keep_replies, KNOWN)
+            return filtered_answer(raw, self._options.keep_replies, KNOWN)
         if isinstance(raw, ModelError):
             raise raw
         options = self._options

@@ -12,18 +12,18 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import Expected, Identity, Limits, ModelAdapter, Services, Worker
+from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Services, Worker
 from ...core.contracts.batch import BatchApi
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import Generate, Generation, Scalar
 from ...core.contracts.version import VERSION
-from .answers import Answer, generation_of, with_reply
+from .answers import Answer, filtered_answer, generation_of, with_reply
 from .batches import Courier
 from .call import Body, Caller
 from .errors import FilteredError
 from .images import Look, Pictures
 from .keys import Home, check_extra, ensure_no_key, find_address, find_key
-from .options import EndpointOptions, endpoint_settings
+from .options import EndpointOptions, endpoint_settings, expected_of
 from .scrub import Scrubber
 from .wire import Endpoint, LeanWire, Reply, require_packages
 
@@ -67,12 +67,7 @@ class EndpointAdapter(ModelAdapter):
         )
         ensure_no_key(self.identity, key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=1)
-        self.expected = Expected(
-            answer_room=options.answer_room,
-            max_tokens=options.max_tokens,
-            context=options.context,
-            names=options.named_as,
-        )
+        self.expected = expected_of(options)
         own = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": f"prejudge/{VERSION}"}
         endpoint = Endpoint(
             address=address,
@@ -141,12 +136,10 @@ class EndpointAdapter(ModelAdapter):
         Raises:
             ModelError: it holds none.
         """
-        if 200 <= reply.status < 300:
-            return self.read(reply, request)
-        failure = self._caller.explain(reply)
-        if isinstance(failure, FilteredError):
-            return self._filtered(failure)
-        raise failure
+        try:
+            return self.read(self._caller.answered(reply), request)
+        except FilteredError as stopped:
+            return self._filtered(stopped)
 
     def bind(self, services: Services) -> None:
         """Accept the services of a run."""
@@ -190,8 +183,7 @@ class EndpointAdapter(ModelAdapter):
             return self._filtered(stopped)
 
     def _filtered(self, stopped: FilteredError) -> Generation:
-        made = Generation(text="", status="filtered", finish_reason=stopped.reason)
-        return with_reply(made, stopped.body, self._options.keep_replies, self.known)
+        return filtered_answer(stopped, self._options.keep_replies, self.known)
 
     async def aclose(self) -> None:
         """Close the connections; current calls fail."""

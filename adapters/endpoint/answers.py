@@ -10,6 +10,7 @@ from ...core.contracts.records import Generate, Generation, ResponseStatus, TopT
 from ..shared.reasoning import apart
 from ..shared.refusals import reads_as_refusal
 from ..shared.sampling import cut_at
+from .errors import FilteredError
 from .options import EndpointOptions
 
 MOST_KEPT = 20_000
@@ -67,3 +68,9 @@ def with_reply(answer: Generation, body: bytes, keep: Keep, known: frozenset[str
 def count(told: object) -> int:
     """Return a number of tokens; what is no count is 0, and costs no answer."""
     return int(told) if isinstance(told, int | float) and 0 <= told <= _MOST_TOKENS else 0
+
+
+def filtered_answer(stopped: FilteredError, keep: Keep, known: frozenset[str]) -> Generation:
+    """Return the answer to a request that a content filter stopped."""
+    made = Generation(text="", status="filtered", finish_reason=stopped.reason)
+    return with_reply(made, stopped.body, keep, known)

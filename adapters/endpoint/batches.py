@@ -1,14 +1,16 @@
-"""`Courier`: the calls that batches need beside single questions: files, lists, states and large results."""
+"""`Courier`: the calls that batches need beside single questions, and what the batches of all providers share."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
-from ...core.contracts.batch import BatchLine
+from ...core.contracts.batch import BatchLine, BatchStatus
+from ...core.contracts.errors import PermanentError
+from ...core.contracts.records import Generate, Generation, Request
 from .errors import UNREADABLE, explain_leak, explain_reply, explain_unreadable
 from .scrub import Scrubber
 from .wire import Endpoint, LeanWire, Reply
@@ -94,6 +96,45 @@ class Courier:
         except UNREADABLE:
             failure = explain_unreadable(reply, self._where, self._model, self._scrub)
         raise failure
+
+
+class Stated(Protocol):
+    """A batch as a provider writes it."""
+
+    def read(self) -> BatchStatus:
+        """Return what it says."""
+
+
+class EndpointBatches:
+    """What the batches of one model have in common, whatever the provider calls them."""
+
+    takes: frozenset[type[Request]] = frozenset({Generate})
+    told: ClassVar[type[Stated]]
+    """What the state of a batch is decoded as."""
+    place: ClassVar[str]
+    """The path below which batches stand."""
+
+    def __init__(
+        self,
+        courier: Courier,
+        body: Callable[[Generate], Awaitable[dict[str, Any]]],
+        read: Callable[[Reply, Generate], Generation],
+    ) -> None:
+        """`body` makes the whole body of a single call, and `read` reads its reply."""
+        self._courier, self._body, self._read = courier, body, read
+
+    async def status(self, batch: str) -> BatchStatus:
+        """Return the state of a batch."""
+        try:
+            return (await self._courier.ask("GET", f"{self.place}/{batch}", self.told)).read()
+        except PermanentError as error:
+            if error.code != "endpoint.not-found":
+                raise
+            return BatchStatus(id=batch, state="missing")
+
+    async def cancel(self, batch: str) -> None:
+        """Cancel a batch."""
+        await self._courier.ask("POST", f"{self.place}/{batch}/cancel", self.told, {})
 
 
 class _Named(msgspec.Struct):

@@ -93,6 +93,16 @@ class Caller:
             return self.explain(reply)
         return explain_leak(self.where) if self._scrub.finds(reply.body) else None
 
+    def answered(self, reply: Reply) -> Reply:
+        """Return a reply that stood in the results of a batch.
+
+        Raises:
+            ModelError: it reports an error.
+        """
+        if not 200 <= reply.status < 300:
+            raise self.explain(reply)
+        return reply
+
     def read(self, reply: Reply, kind: type[T]) -> T:
         """Return what a reply says.
 

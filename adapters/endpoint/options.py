@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ...core.contracts import Options
+from ...core.contracts.adapter import Expected
 from ...core.contracts.records import Scalar
 from ..shared.reasoning import Tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
@@ -79,3 +80,13 @@ def endpoint_settings(options: EndpointOptions, address: str) -> dict[str, Scala
     if options.extra_body:
         settings["extra_body"] = msgspec.json.encode(options.extra_body, order="sorted").decode()
     return settings
+
+
+def expected_of(options: EndpointOptions) -> Expected:
+    """Return what the answers of an endpoint are checked against."""
+    return Expected(
+        answer_room=options.answer_room,
+        max_tokens=options.max_tokens,
+        context=options.context,
+        names=options.named_as,
+    )

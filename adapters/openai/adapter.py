@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import OPERATIONS, Expected, Level, Limits, ModelAdapter, Services, Worker
+from ...core.contracts.adapter import OPERATIONS, Level, Limits, ModelAdapter, Services, Worker
 from ...core.contracts.errors import ModelError, PermanentError, TransientError, UnsupportedOperationError
 from ...core.contracts.records import (
     Classification,
@@ -28,12 +28,13 @@ from ...core.contracts.records import (
     Message,
     Request,
 )
-from ..endpoint.answers import with_reply
+from ..endpoint.answers import filtered_answer
 from ..endpoint.batches import Courier
 from ..endpoint.call import Caller
 from ..endpoint.errors import FilteredError
 from ..endpoint.images import Look, Pictures, keep_image
 from ..endpoint.keys import ensure_no_key, find_address, find_key
+from ..endpoint.options import expected_of
 from ..endpoint.scrub import Scrubber
 from ..endpoint.wire import Endpoint, Reply, require_packages
 from ..shared.thinking import by_body, by_effort
@@ -82,12 +83,7 @@ class OpenAIApi(ModelAdapter):
         wire = make_wire(endpoint, options.transport, scrub, account)
         self.proxy = endpoint.proxy.where if endpoint.proxy is not None else ""
         self._options = options
-        self.expected = Expected(
-            answer_room=options.answer_room,
-            max_tokens=options.max_tokens,
-            context=options.context,
-            names=options.named_as,
-        )
+        self.expected = expected_of(options)
         self.lacks = self.lacking(options)
         # Limits are counted per model, so that two models behind one address have a pace each.
         self.endpoint = f"{endpoint.where} {options.model}"
@@ -200,16 +196,13 @@ class OpenAIApi(ModelAdapter):
 
     def _read_result(self, reply: Reply, request: Generate) -> Generation:
         """Read the reply to a call of a batch."""
-        if 200 <= reply.status < 300:
-            return self.read(reply, request)
-        failure = self._caller.explain(reply)
-        if isinstance(failure, FilteredError):
-            return self._filtered(failure)
-        raise failure
+        try:
+            return self.read(self._caller.answered(reply), request)
+        except FilteredError as stopped:
+            return self._filtered(stopped)
 
     def _filtered(self, stopped: FilteredError) -> Generation:
-        made = Generation(text="", status="filtered", finish_reason=stopped.reason)
-        return with_reply(made, stopped.body, self._options.keep_replies, KNOWN)
+        return filtered_answer(stopped, self._options.keep_replies, KNOWN)
 
     async def likelihood(self, request: Likelihood) -> Likelihoods:
         """Score continuations in the way that the settings name.

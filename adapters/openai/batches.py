@@ -20,9 +20,9 @@ from ...core.contracts.batch import (
     BatchState,
     BatchStatus,
 )
-from ...core.contracts.errors import ModelError, PermanentError
+from ...core.contracts.errors import ModelError
 from ...core.contracts.records import AnyRequest, AnyResponse, Generate, Generation, Request
-from ..endpoint.batches import Courier
+from ..endpoint.batches import Courier, EndpointBatches
 from ..endpoint.wire import Reply
 
 LIMITS = BatchLimits(items=50_000, bytes=200_000_000, hours=24)
@@ -124,11 +124,12 @@ class Line(msgspec.Struct):
     error: Fault | None = None
 
 
-class OpenAIBatches:
+class OpenAIBatches(EndpointBatches):
     """Batches of chat completions of one model."""
 
     limits = LIMITS
-    takes: frozenset[type[Request]] = frozenset({Generate})
+    told = Told
+    place = "/batches"
 
     def __init__(
         self,
@@ -138,8 +139,8 @@ class OpenAIBatches:
         path: str = PATH,
     ) -> None:
         """`body` makes the whole body of a single call to `path`, and `read` reads its reply."""
-        self._courier, self._body, self._read, self._path = courier, body, read, path
-        self._lines = msgspec.json.Decoder(Line)
+        super().__init__(courier, body, read)
+        self._path, self._lines = path, msgspec.json.Decoder(Line)
 
     async def encode(self, name: str, request: AnyRequest) -> bytes:
         """Return the line of a request."""
@@ -174,15 +175,6 @@ class OpenAIBatches:
             after = f"&after={page.data[-1].id}"
         return found
 
-    async def status(self, batch: str) -> BatchStatus:
-        """Return the state of a batch."""
-        try:
-            return (await self._courier.ask("GET", f"/batches/{batch}", Told)).read()
-        except PermanentError as error:
-            if error.code != "endpoint.not-found":
-                raise
-            return BatchStatus(id=batch, state="missing")
-
     async def results(self, status: BatchStatus) -> list[BatchLine]:
         """Return the lines of both files."""
         parts = [await self._courier.lines(f"/files/{name}/content") for name in status.files]
@@ -206,7 +198,3 @@ class OpenAIBatches:
             raise BatchCancelledError(told)
         body = msgspec.json.encode({"error": {"message": told, "code": code}})
         return self._read(Reply(500, _JSON, body), request)
-
-    async def cancel(self, batch: str) -> None:
-        """Cancel a batch."""
-        await self._courier.ask("POST", f"/batches/{batch}/cancel", Told, {})

@@ -218,9 +218,7 @@ class Answers:
             raise PermanentError(f"continuation {continuation!r} has no word to score.", code="request.empty")
         text = prompt + continuation
         signs = self._lists.signs(text)
-        score = self._tilt(signs, text) + self._habits.text(continuation)
-        if place := self._listed_lean(prompt, continuation):
-            score += place
+        score = self._tilt(signs, text) + self._habits.text(continuation) + self._listed_lean(prompt, continuation)
         if self._planted.leans and (inference := inference_in(prompt)) is not None:
             score += self._label_lean(inference, continuation.strip().lower())
         if self._planted.analogies and (analogy := analogy_in(prompt)) is not None:

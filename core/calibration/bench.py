@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from ..contracts.errors import DataError, ModelError
 from ..contracts.estimates import Estimate
 from ..contracts.records import AnyRequest, AnyResponse
 from ..engine.manifest import Manifest
-from ..engine.observations import gather_observations, stack
+from ..engine.observations import TRIALS, gather_observations, stack
 from ..engine.reading import read_answer
 from ..scoring.score import measure_frame
 from ..store.bulk import batched
@@ -26,17 +26,36 @@ from ..store.bulk import batched
 WINDOW = 4096
 """Trials that are asked together, the shortest first, as a run asks them."""
 _HERE = b"calibration"
-_COLUMNS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status": pl.String, "response": pl.String}
+
+
+class Sent(NamedTuple):
+    """A request, with its key and its size in bytes."""
+
+    key: bytes
+    request: AnyRequest
+    size: int
+
+    @classmethod
+    def of(cls, request: AnyRequest) -> Sent:
+        """Return a request with what is known of it."""
+        encoded = encode(request)
+        return cls(request_key(_HERE, encoded), request, len(encoded))
 
 
 class Asked(NamedTuple):
-    """A trial with its factors and request, encoded."""
+    """A trial with its factors, encoded, and its request."""
 
     trial: Trial
     factors: str
-    key: bytes
+    sent: Sent
     prompt: bytes
     """Key that all samples of the prompt share."""
+
+    @classmethod
+    def of(cls, trial: Trial) -> Asked:
+        """Return a trial with what is known of it."""
+        prompt = request_key(_HERE, encode(question_of(trial.request)))
+        return cls(trial, encode(trial.factors).decode(), Sent.of(trial.request), prompt)
 
 
 class Bench:
@@ -63,7 +82,7 @@ class Bench:
         for stage in self.stages:
             for data, media_type in stage.images():
                 self._keep(data, media_type)
-        return [_asked(trial) for trial in self.stages[0].trials({})]
+        return [Asked.of(trial) for trial in self.stages[0].trials({})]
 
     async def observe(self, models: Mapping[str, ModelAdapter]) -> dict[str, pl.DataFrame]:
         """Return the observations of each stage.
@@ -73,7 +92,7 @@ class Bench:
         """
         earlier: dict[str, pl.DataFrame] = {}
         for place, stage in enumerate(self.stages):
-            asked = self.first if place == 0 else [_asked(trial) for trial in stage.trials(earlier)]
+            asked = self.first if place == 0 else [Asked.of(trial) for trial in stage.trials(earlier)]
             model = models[stage.role]
             model.bind(Services(blobs=self._blob, keep=self._keep))
             earlier[stage.name] = await self._stage(stage, model, asked)
@@ -89,38 +108,35 @@ class Bench:
         failures: dict[bytes, str] = {}
         firsts: dict[bytes, str] = {}
         for window in batched(asked, WINDOW):
-            keys = [one.key for one in window]
-            answers = await self._answers(model, {one.key: one.trial.request for one in window})
+            sent = [one.sent for one in window]
+            answers = await self._answers(model, sent)
             begun = dict(answers)
             for attempt in range(1, stage.max_attempts):
-                again = [n for n, one in enumerate(window) if _asks_again(stage, one, answers[keys[n]])]
+                again = [n for n, one in enumerate(window) if _asks_again(stage, one, answers[sent[n].key])]
                 if not again:
                     break
-                requests = {n: msgspec.structs.replace(window[n].trial.request, attempt=attempt) for n in again}
                 for place in again:
-                    keys[place] = _key(requests[place])
-                answers |= await self._answers(model, {keys[n]: requests[n] for n in again})
-            for one, key in zip(window, keys, strict=True):
-                answer = answers[key]
+                    sent[place] = Sent.of(msgspec.structs.replace(window[place].trial.request, attempt=attempt))
+                answers |= await self._answers(model, [sent[place] for place in again])
+            for one, last in zip(window, sent, strict=True):
+                key, answer, before = last.key, answers[last.key], begun[one.sent.key]
                 if isinstance(answer, ModelError):
                     failures[key] = str(answer)
                     rows.append((one.trial.id, one.factors, key, None, None))
                 else:
                     rows.append((one.trial.id, one.factors, key, answer.status, encode_response(answer).decode()))
-                before = begun[one.key]
                 firsts[key] = "failed" if isinstance(before, ModelError) else before.status
-        frame = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
-        prompts = {one.key: one.prompt for one in asked}
+        frame = pl.DataFrame(rows, schema=TRIALS, orient="row")
+        prompts = {one.sent.key: one.prompt for one in asked}
         return gather_observations(stage, [frame], failures, self._blob, earlier=firsts, prompts=prompts)
 
-    async def _answers(
-        self, model: ModelAdapter, requests: Mapping[bytes, AnyRequest]
-    ) -> dict[bytes, AnyResponse | ModelError]:
+    async def _answers(self, model: ModelAdapter, sent: Iterable[Sent]) -> dict[bytes, AnyResponse | ModelError]:
+        requests = {one.key: one for one in sent}
         self.requests += len(requests)
         found: dict[bytes, AnyResponse | ModelError] = {}
-        for batch in batched(sorted(requests.items(), key=_size), model.limits.batch_items):
-            answers = await model.answer([request for _, request in batch])
-            found.update(zip((key for key, _ in batch), answers, strict=True))
+        for batch in batched(sorted(requests.values(), key=lambda one: one.size), model.limits.batch_items):
+            answers = await model.answer([one.request for one in batch])
+            found.update(zip((one.key for one in batch), answers, strict=True))
         return found
 
     def _blob(self, name: str) -> bytes:
@@ -133,18 +149,6 @@ class Bench:
         name = hashlib.sha256(data).hexdigest()
         self._blobs[name] = data
         return name
-
-
-def _asked(trial: Trial) -> Asked:
-    return Asked(trial, encode(trial.factors).decode(), _key(trial.request), _key(question_of(trial.request)))
-
-
-def _key(request: AnyRequest) -> bytes:
-    return request_key(_HERE, encode(request))
-
-
-def _size(item: tuple[bytes, AnyRequest]) -> int:
-    return len(encode(item[1]))
 
 
 def _asks_again(stage: Stage, one: Asked, answer: AnyResponse | ModelError) -> bool:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from ..catalogue.origins import digest_of
 from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import DataError
 from ..contracts.inputs import file_bytes
 from ..contracts.records import Scalar
+from ..engine.manifest import digest_data, digest_files
 
 LEVEL = 0.05
 """Level of the tests that are judged."""
@@ -116,31 +117,20 @@ def digests_of(catalogue: Catalogue, study: Study) -> dict[str, str]:
     parts = {f"probe {study.probe}": catalogue.plugins.load("probe", study.probe).__module__}
     parts |= {f"metric {name}": catalogue.plugins.load("metric", name).__module__ for name in study.metrics}
     parts["statistics"] = f"{__package__.rpartition('.')[0]}.statistics.inference"
-    found = {part: digest_of(module) for part, module in parts.items()}
+    found = {part: _digest_of(module) for part, module in parts.items()}
     instrument = catalogue.instrument(study)
-    data = getattr(instrument.options, "data", None)
-    for path in [*([data] if isinstance(data, str) else []), *instrument.files()]:
-        found[f"data {Path(path).name}"] = _of_files([(Path(path).name, Path(path))]) if Path(path).is_file() else ""
-    return found
+    data = digest_data(msgspec.structs.asdict(instrument.options)) | digest_files(instrument.files())
+    return found | {f"data {Path(path).name}": digest for path, digest in data.items()}
 
 
 @cache
-def digest_of(module: str) -> str:
+def _digest_of(module: str) -> str:
     """Return the digest of the package that a module stands in, or of its own file."""
     package = sys.modules.get(module.rpartition(".")[0])
-    folders = [Path(folder) for folder in getattr(package, "__path__", ())]
-    files = [(path.relative_to(folder).as_posix(), path) for folder in folders for path in folder.rglob("*")]
+    if folders := [Path(folder) for folder in getattr(package, "__path__", ())]:
+        return digest_of(folders)
     own = getattr(sys.modules.get(module), "__file__", None)
-    if not files and own is not None:
-        files = [(Path(own).name, Path(own))]
-    return _of_files(sorted((n, p) for n, p in files if p.is_file() and "__pycache__" not in p.parts))
-
-
-def _of_files(files: Iterable[tuple[str, Path]]) -> str:
-    digest = hashlib.sha256()
-    for name, path in files:
-        digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode(errors="surrogateescape"))
-    return digest.hexdigest()
+    return digest_of((), [] if own is None else [Path(own)])
 
 
 def state_of(

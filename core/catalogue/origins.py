@@ -103,17 +103,23 @@ def changes(before: Mapping[str, Origin], now: Mapping[str, Origin]) -> list[str
 def _origin(module: str, distribution: str) -> Origin:
     # What a process has imported stays what it is: it is digested once.
     package, folders, files = _package(module)
-    digest = hashlib.sha256()
-    for name, path in sorted([*((path.name, path) for path in files), *_within(folders)]):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{name}\0{content}\n".encode(errors="surrogateescape"))
+    digest = digest_of(folders, files)
     distribution = distribution or _distribution(package.partition(".")[0], [*folders, *files])
     try:
         number = version(distribution) if distribution else ""
     except PackageNotFoundError:
         number = ""
-    return Origin(package, digest.hexdigest(), distribution, number)
+    return Origin(package, digest, distribution, number)
+
+
+def digest_of(folders: Iterable[Path], files: Iterable[Path] = ()) -> str:
+    """Return the sha256 (hex) of files and of all in folders, by their paths within; compiled files do not count."""
+    digest = hashlib.sha256()
+    for name, path in sorted([*((path.name, path) for path in files), *_within(folders)]):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{name}\0{content}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
 
 
 def _distribution(package: str, places: Iterable[Path]) -> str:

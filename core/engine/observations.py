@@ -21,6 +21,8 @@ from ..store.reading import damaged
 from .integrity.repeats import Tally
 from .reading import First, read_answer
 
+TRIALS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status": pl.String, "response": pl.String}
+"""Columns of recorded trials: factors and response as JSON, status and response null without an answer."""
 DIGITS = 16
 """Of `prompt_key`."""
 
@@ -53,7 +55,7 @@ def gather_observations(
         for part in parts
     ]
     if not frames:
-        return build_observations(stage, _none(), failures, first)
+        return build_observations(stage, pl.DataFrame(schema=TRIALS), failures, first)
     whole = _with_prompts(pl.concat(frames, how="diagonal_relaxed"), prompts or {})
     return stage.review(whole if stage.max_attempts == 1 else _with_first(whole, earlier or {}), blobs)
 
@@ -104,11 +106,6 @@ def _with_prompts(frame: pl.DataFrame, prompts: Mapping[bytes, bytes]) -> pl.Dat
 def _with_first(frame: pl.DataFrame, earlier: Mapping[bytes, str]) -> pl.DataFrame:
     known = pl.Series(FIRST, [earlier.get(key) for key in frame["key"]], dtype=pl.String)
     return frame.with_columns(known.fill_null(frame["status"]))
-
-
-def _none() -> pl.DataFrame:
-    columns = ("trial", "factors", "status", "response")
-    return pl.DataFrame(schema=dict.fromkeys(columns, pl.String) | {"key": pl.Binary})
 
 
 def stack(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
