@@ -11,6 +11,7 @@ import pytest
 from prejudge.adapters.hf.masked.adapter import HFMasked, HFMaskedOptions
 from prejudge.core.contracts.errors import ModelError
 from prejudge.core.contracts.records import PseudoLikelihood, TokenScores
+from prejudge.testing import ChaosServer
 
 from .checkpoints import write_causal, write_classifier, write_masked
 from .pool import POOL
@@ -122,3 +123,16 @@ def ask_causal() -> Callable[..., list[Any]]:
         return POOL.ask(HFCausal, chosen, requests)
 
     return ask
+
+
+@pytest.fixture(scope="session")
+def _server() -> Iterator[ChaosServer]:
+    with ChaosServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(_server: ChaosServer) -> ChaosServer:
+    """Return a server without a history that answers well."""
+    _server.clear()
+    return _server

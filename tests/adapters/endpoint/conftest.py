@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,19 +20,6 @@ if find_spec("aiohttp") is None:
 
 KEY = "ek-test-Zq9/very+secret=key~0123456789"
 KEYS = ("ANTHROPIC_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "GEMINI_API_KEY", "OPENAI_API_KEY")
-
-
-@pytest.fixture(scope="session")
-def _server() -> Iterator[ChaosServer]:
-    with ChaosServer() as server:
-        yield server
-
-
-@pytest.fixture
-def server(_server: ChaosServer) -> ChaosServer:
-    """Return a server without a history."""
-    _server.clear()
-    return _server
 
 
 @pytest.fixture(autouse=True)

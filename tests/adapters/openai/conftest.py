@@ -35,19 +35,6 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
         yield start
 
 
-@pytest.fixture(scope="session")
-def _server() -> Iterator[ChaosServer]:
-    with ChaosServer() as server:
-        yield server
-
-
-@pytest.fixture
-def server(_server: ChaosServer) -> ChaosServer:
-    """Return a server without a history that answers well."""
-    _server.clear()
-    return _server
-
-
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the key, which stands in the environment; nothing else of OpenAI's does."""
