@@ -61,6 +61,7 @@ from .observations import observe_stage
 from .progress import Progress, Silent
 from .reading import First, Outcome, outcomes_of, read_answer
 from .retry import LONGEST_SECONDS, RetryPolicy
+from .same_models import ensure_same_models
 from .scheduler import Mode, Scheduler
 from .wall import Wall
 
@@ -116,7 +117,8 @@ async def execute(
     `budget` is one that several runs share; None: a new one, of the options' limits.
 
     Raises:
-        UsageError: the study cannot be run, or its design is empty; nothing was asked.
+        UsageError: the study cannot be run, its design is empty, or a model of the run to resume has changed since;
+            nothing was asked.
         ReplayMissError: requests of a `replay` have no stored answer.
         BudgetError: the budget is spent; the run can be resumed.
         PendingError: the run is not to wait for its batches; it can be resumed.
@@ -133,6 +135,10 @@ async def execute(
     owner = catalogue.plugins.offers["probe"][study.probe].plugin
     adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
     try:
+        if earlier is not None:
+            identities = {role: adapters[model].identity for role, model in study.roles.items()}
+            why = "so its answers would be those of two models"
+            ensure_same_models(earlier.manifest, identities, "run.other-model", why)
         _ensure_set_up(study, instrument.stages(), adapters)
         if options.batch is not None:
             ensure_batches(study, instrument.stages(), adapters)

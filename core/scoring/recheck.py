@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import sqlalchemy as sa
@@ -26,6 +26,7 @@ from ..engine.ledger import Ledger
 from ..engine.limiter import Limiters
 from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, manifest_of, new_name
 from ..engine.reading import First, read_answer
+from ..engine.same_models import ensure_same_models
 from ..engine.scheduler import Scheduler
 from ..store import NewTrial, RunRow, Store, get_run, list_runs
 from ..store.bulk import table_of
@@ -114,15 +115,9 @@ class _Recheck:
 
     def ensure_same_models(self) -> None:
         """Refuse models that differ from those that the run asked."""
-        for role, adapter in self.adapters.items():
-            before, now = self._manifest.identities[role], adapter.identity
-            if before != now:
-                places = _differing(before, now)
-                raise UsageError(
-                    f"the model of the role {role!r} has changed ({places}), so its answers cannot show drift. "
-                    "Run the study again.",
-                    code="recheck.other-model",
-                )
+        identities = {role: adapter.identity for role, adapter in self.adapters.items()}
+        why = "so its answers cannot show drift"
+        ensure_same_models(self._manifest, identities, "recheck.other-model", why)
 
     async def perform(self) -> Rechecked:
         chosen = choose(self._store, self._run, self._options)
@@ -245,15 +240,3 @@ def _read(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse, fi
     if found is None:
         return {"status": response.status}
     return {"status": "unreadable"} if isinstance(found, Unreadable) else {"status": "ok", **found}
-
-
-def _differing(before: Identity, now: Identity) -> str:
-    one, other = (_flat(identity) for identity in (before, now))
-    places = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-    return ", ".join(f"{name}: {one.get(name)!r}, now {other.get(name)!r}" for name in places)
-
-
-def _flat(identity: Identity) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.structs.asdict(identity)
-    settings = fields.pop("settings")
-    return {**fields, **settings}

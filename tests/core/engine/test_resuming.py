@@ -9,10 +9,11 @@ import pytest
 from fakes import CountOptions, FakeModel, text_of
 
 from prejudge.core.catalogue.study import EveryOption
-from prejudge.core.contracts.errors import AuthenticationError
+from prejudge.core.contracts.errors import AuthenticationError, UsageError
 from prejudge.core.engine.manifest import Manifest, StageRecord, add_up, as_made
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import get_run
+from prejudge.testing import raises_code
 
 
 @pytest.fixture
@@ -67,6 +68,39 @@ def test_answers_of_other_runs_stay_cached(run_study, catalogue, store):
     name, _ = run_study(n=10)
     after = counts(resume(catalogue, store, name))
     assert (after["asked"], after["cached"]) == (6, 4)
+
+
+def change(catalogue, **settings):
+    """Change the entry of the model in the registry."""
+    entry = catalogue.registry.models["fake"]
+    catalogue.registry.models["fake"] = msgspec.structs.replace(entry, settings={**entry.settings, **settings})
+
+
+def test_a_model_that_changed_since_is_refused_before_it_is_asked(run_study, catalogue, store):
+    name, _ = stopped(run_study, store)
+    before, made = get_run(store, name), len(FakeModel.made)
+    change(catalogue, model="another")
+    with raises_code(UsageError, "run.other-model") as caught:
+        resume(catalogue, store, name)
+    assert caught.value.fields == {"role": "subject", "changed": ("model",)}
+    assert get_run(store, name) == before
+    assert [(model.closed, model.asked) for model in FakeModel.made[made:]] == [(True, [])]
+    change(catalogue, model="fake")
+    assert resume(catalogue, store, name).state == "finished"
+
+
+def test_a_finished_run_is_not_asked_anew_of_another_model(run_study, catalogue, store):
+    name, _ = run_study(n=10)
+    change(catalogue, model="another")
+    with raises_code(UsageError, "run.other-model"):
+        resume(catalogue, store, name)
+
+
+def test_what_is_no_identity_may_change(run_study, catalogue, store):
+    name, asked = stopped(run_study, store)
+    change(catalogue, concurrency=7, batch=1)
+    after = counts(resume(catalogue, store, name))
+    assert 0 < asked < 10 and (after["asked"], after["cached"]) == (10, 0)
 
 
 @pytest.mark.parametrize(
