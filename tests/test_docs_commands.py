@@ -71,7 +71,7 @@ def small(options_of) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("prejudge.core.catalogue.study.load_registry", world.registry_of_stand_ins)
         patch.setattr(Catalogue, "load", world.small_catalogue(options_of))
-        patch.setattr("prejudge.probes.bistereo.command.PER_CELL", 3)
+        patch.setattr("prejudge.probes.demo.command.PER_CELL", 3)
         for option in train_encoder.params:
             if option.name in world.SHORT:
                 patch.setattr(option, "default", world.SHORT[option.name])

@@ -1,25 +1,11 @@
-"""`prejudge tuples`: drafted tuples as annotation sheets, and annotated sheets as data of `bistereo-tuples`.
-
-Also `prejudge demo`: BIStereo-Pairs on the reference models, one of which has the measured association planted.
-"""
+"""`prejudge tuples`: drafted tuples as annotation sheets, and annotated sheets as data of `bistereo-tuples`."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import click
 
 from ...core.api import Settings, observe
-from ...core.cli.console import (
-    echo,
-    quiet_option,
-    registry_option,
-    run_argument,
-    run_study,
-    runs_option,
-    store_option,
-    write_new,
-)
+from ...core.cli.console import echo, registry_option, run_argument, store_option, write_new
 from ...core.contracts.csv import csv_text
 from ...core.contracts.errors import UsageError
 from .tuples_agreement import tuple_agreement
@@ -30,9 +16,6 @@ from .tuples_sheet import advice, draft_rows, long_ratings, read_sheets, sheet_t
 from .tuples_tests import build
 
 PROBE = "bistereo-tuples-draft"
-STUDY = "bistereo-pairs"
-MODELS = ("reference-masked-fair", "reference-masked-biased")
-PER_CELL = 300
 PARTS = ("descriptor", "term", "attribute")
 
 
@@ -110,14 +93,3 @@ def complete(file: str, out: str) -> None:
     tests = [test for test in build(read_tuples(out), 0, unscored=True) if test.factors["validated"]]
     echo(f"With these drafts the tuples make {len(tests)} analogy tests, whatever their scores.")
     echo(f"Check each cell that `drafted` names, then: prejudge plan bistereo-tuples --data {out}")
-
-
-@click.command()
-@click.option("--full", is_flag=True, help=f"All pairs of the study, instead of {PER_CELL} per cell.")
-@store_option
-@runs_option
-@quiet_option
-def demo(full: bool, **where: Any) -> None:
-    """Run a study on the two reference models that come with the package: one fair, one with a planted bias."""
-    for model in MODELS:
-        run_study(STUDY, model, {} if full else {"per_cell": PER_CELL}, where, "prejudge demo")

@@ -87,9 +87,4 @@ def prejudge_commands() -> list[Plugged]:
             "prejudge.probes.bistereo.command:tuples",
             "Write annotation sheets for drafted tuples, and read the completed sheets.",
         ),
-        Plugged(
-            "demo",
-            "prejudge.probes.bistereo.command:demo",
-            "Run a study on the two reference models of the package.",
-        ),
     ]

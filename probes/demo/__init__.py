@@ -1,0 +1,1 @@
+"""The demonstration: a study on the reference models, whose bias is known."""

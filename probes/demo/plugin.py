@@ -1,0 +1,13 @@
+"""Plugin of the demonstration."""
+
+from __future__ import annotations
+
+from ...core.contracts.plugin import Plugged, hookimpl
+
+
+@hookimpl
+def prejudge_commands() -> list[Plugged]:
+    """Return the command."""
+    return [
+        Plugged("demo", "prejudge.probes.demo.command:demo", "Run a study on the two reference models of the package.")
+    ]
