@@ -13,9 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 import prejudge
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import BudgetError, UsageError
 from prejudge.core.contracts.estimates import Caveat
+from prejudge.core.engine.varying import varied_studies
 from prejudge.core.store import Store, list_runs, statistics
 from prejudge.testing import ChaosServer, raises_code
 from prejudge.testing.chaos.tiny import chat
@@ -201,3 +203,22 @@ def test_plan_counts_the_room_for_reasoning(serve):
     plans = [prejudge.plan(STUDY, f"thinker[thinking={level}]", settings, **SMALL)[0] for level in ("off", "low")]
     assert plans[1].output_tokens == plans[0].output_tokens + plans[0].requests * 4096
     assert plans[1].cost > plans[0].cost and "4,096" in plans[1].basis and "reasoning" not in plans[0].basis
+
+
+def test_variant_that_cannot_be_sent_is_refused_before_another_is_paid_for(serve, tmp_path, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-key")
+    settings, model = serve(Model(effort_of))
+    url = Path(settings.registry).read_text().split('base_url = "')[1].split('"')[0]
+
+    def registry(more: str) -> prejudge.Settings:
+        entry = f'model = "tiny", base_url = "{url}", api_key_env = "", max_tokens = 5000{more}'
+        (tmp_path / "claude.toml").write_text(f'[models.thinker]\nadapter = "anthropic"\nsettings = {{ {entry} }}\n')
+        return prejudge.Settings(store=settings.store, registry=str(tmp_path / "claude.toml"))
+
+    with raises_code(UsageError, "vary.refused", "thinker[thinking=low]", "temperature") as caught:
+        prejudge.vary(STUDY, "thinker", {"thinking": ["off", "low"]}, registry(""), **SMALL)
+    assert caught.value.fields == {"variant": "thinker[thinking=low]", "why": "request.thinking"}
+    assert not model.bodies and not Path(settings.store).exists()
+    catalogue = Catalogue.load(registry(', omit = ["temperature", "top_p"]').registry)
+    varied = varied_studies(catalogue, STUDY, {"subject": "thinker"}, {"thinking": ["off", "low"]}, SMALL)
+    assert [one.roles["subject"] for one in varied] == ["thinker[thinking=off]", "thinker[thinking=low]"]

@@ -14,11 +14,11 @@ import msgspec
 
 from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
 from ...core.contracts.errors import ModelError, TransientError, UsageError
-from ...core.contracts.records import Generate, Generation, Image, Message
+from ...core.contracts.records import Generate, Generation, Image, Message, Request
 from ..endpoint.answers import filtered_answer, with_reply
 from ..endpoint.errors import FilteredError, explain_leak, explain_reply
 from ..endpoint.failures import late
-from ..endpoint.images import Look, Pictures
+from ..endpoint.images import Look, Pictures, any_picture
 from ..endpoint.keys import Home, check_extra, ensure_no_key, find_address, find_key
 from ..endpoint.options import EndpointOptions, endpoint_settings, expected_of
 from ..endpoint.scrub import Scrubber
@@ -101,6 +101,11 @@ class AnyLlm(ModelAdapter):
             cut=cut,
         )
         return with_reply(answer, raw, options.keep_replies, KNOWN)
+
+    def rehearse(self, request: Request) -> None:
+        """Write a request; see `ModelAdapter`."""
+        if isinstance(request, Generate):
+            self._body(request, any_picture)
 
     async def aclose(self) -> None:
         """Close the connections of the provider's package, where it can, and end the thread."""

@@ -15,13 +15,13 @@ import msgspec
 from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Services, Worker
 from ...core.contracts.batch import BatchApi
 from ...core.contracts.errors import PermanentError
-from ...core.contracts.records import Generate, Generation, Scalar
+from ...core.contracts.records import Generate, Generation, Request, Scalar
 from ...core.contracts.version import VERSION
 from .answers import Answer, filtered_answer, generation_of, with_reply
 from .batches import Courier
 from .call import Body, Caller
 from .errors import FilteredError
-from .images import Look, Pictures
+from .images import Look, Pictures, any_picture
 from .keys import Home, check_extra, ensure_no_key, find_address, find_key
 from .options import EndpointOptions, endpoint_settings, expected_of
 from .scrub import Scrubber
@@ -154,14 +154,23 @@ class EndpointAdapter(ModelAdapter):
         """
         if (refused := self.refuse_beyond(request)) is not None:
             raise refused
-        if request.top_logprobs and not self.logprobs:
-            raise PermanentError(
-                f"adapter {self.home.adapter!r}: the endpoint gives no log-probabilities; ask without top_logprobs.",
-                code="endpoint.no-logprobs",
-            )
         look = await self._pictures.of(request.messages, self.blobs, self._worker)
         again = self.generation(request) if self.generation is not None else 0
         return self.write(request, look, again)
+
+    def rehearse(self, request: Request) -> None:
+        """Write a request; see `ModelAdapter`."""
+        if isinstance(request, Generate):
+            self.write(request, any_picture, 0)
+
+    def refuse_beyond(self, request: Request) -> PermanentError | None:
+        """Return the error of a request for what the dialect does not have, log-probabilities among it."""
+        if isinstance(request, Generate) and request.top_logprobs and not self.logprobs:
+            return PermanentError(
+                f"adapter {self.home.adapter!r}: the endpoint gives no log-probabilities; ask without top_logprobs.",
+                code="endpoint.no-logprobs",
+            )
+        return super().refuse_beyond(request)
 
     def read(self, reply: Reply, request: Generate) -> Generation:
         """Return the answer of a reply to a request.

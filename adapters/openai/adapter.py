@@ -32,7 +32,7 @@ from ..endpoint.answers import filtered_answer
 from ..endpoint.batches import Courier
 from ..endpoint.call import Caller
 from ..endpoint.errors import FilteredError
-from ..endpoint.images import Look, Pictures, keep_image
+from ..endpoint.images import Look, Pictures, any_picture, keep_image
 from ..endpoint.keys import ensure_no_key, find_address, find_key
 from ..endpoint.options import expected_of
 from ..endpoint.scrub import Scrubber
@@ -181,6 +181,11 @@ class OpenAIApi(ModelAdapter):
             raise refused
         look = await self._look(request.messages)
         return self._bodies.generate(request, look, self.generation(request) if self.generation is not None else 0)
+
+    def rehearse(self, request: Request) -> None:
+        """Write a request; see `ModelAdapter`."""
+        if isinstance(request, Generate):
+            self._bodies.generate(request, any_picture)
 
     def read(self, reply: Reply, request: Generate) -> Generation:
         """Return the answer of a reply to a request.

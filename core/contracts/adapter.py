@@ -262,6 +262,23 @@ class ModelAdapter(ABC):
             names=tuple(sorted(missing)),
         )
 
+    def refuses(self, request: Request) -> ModelError | None:
+        """Return the error that this model gives to a request without being asked; None if it would be asked."""
+        try:
+            self.rehearse(request)
+        except ModelError as error:
+            return error
+        return self.refuse_beyond(request)
+
+    def rehearse(self, request: Request) -> None:  # noqa: B027 - many adapters write nothing
+        """Write a request as if to send it; nothing by default. Images are not there to look at.
+
+        It is called for a few requests of a study before any is sent.
+
+        Raises:
+            ModelError: it cannot be sent, by the settings or by the dialect.
+        """
+
     @classmethod
     def capabilities(cls) -> frozenset[type[Request]]:
         """Return the kinds of request for which this class overrides a method."""

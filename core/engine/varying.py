@@ -11,8 +11,10 @@ import msgspec
 from ..catalogue.capabilities import ensure_capable
 from ..catalogue.study import SUBJECT, Catalogue, Study
 from ..catalogue.variants import variants
-from ..contracts.adapter import Identity
+from ..contracts import Stage
+from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import BudgetError, UsageError
+from ..contracts.records import AnyRequest, Generate
 from .budget import Budget, Caps
 
 
@@ -36,19 +38,49 @@ def varied_studies(
     for one in studies:
         ensure_capable(catalogue, one, catalogue.instrument(one))
         name = one.roles[SUBJECT]
-        found = msgspec.json.encode(_identity(catalogue, name), order="sorted")
-        if (other := same.setdefault(found, name)) != name:
-            raise UsageError(
-                f"{other!r} and {name!r} are the same model: the setting changes nothing that is asked. Vary another.",
-                code="vary.same",
-            )
+        adapter = catalogue.adapter(name)
+        try:
+            found = msgspec.json.encode(adapter.identity, order="sorted")
+            if (other := same.setdefault(found, name)) != name:
+                raise UsageError(
+                    f"{other!r} and {name!r} are the same model: the setting changes nothing that is asked. Vary "
+                    "another.",
+                    code="vary.same",
+                )
+            _ensure_sendable(one, catalogue.instrument(one).stages()[0], adapter)
+        finally:
+            asyncio.run(adapter.aclose())
     return studies
 
 
-def _identity(catalogue: Catalogue, model: str) -> Identity:
-    adapter = catalogue.adapter(model)
-    asyncio.run(adapter.aclose())
-    return adapter.identity
+def _ensure_sendable(study: Study, stage: Stage, adapter: ModelAdapter) -> None:
+    """Refuse a variant that cannot be sent a request of the first stage; what others ask follows from answers.
+
+    Raises:
+        UsageError: naming the variant.
+    """
+    if stage.role != SUBJECT:
+        return
+    kinds: set[object] = set()
+    for trial, _ in stage.alike({}):
+        if (kind := _kind(trial.request)) in kinds:
+            continue
+        kinds.add(kind)
+        if (refused := adapter.refuses(trial.request)) is not None:
+            raise UsageError(
+                f"{study.roles[SUBJECT]!r} cannot be asked this study, and no variant was asked: {refused}",
+                code="vary.refused",
+                variant=study.roles[SUBJECT],
+                why=refused.code,
+            )
+
+
+def _kind(request: AnyRequest) -> object:
+    """Return what decides whether a request can be sent: all but its words."""
+    if not isinstance(request, Generate):
+        return type(request)
+    messages = tuple((one.role, *(type(part) for part in one.parts)) for one in request.messages)
+    return (messages, request.sampling, request.top_logprobs, request.json_schema, request.choices)
 
 
 class Purse:
