@@ -178,10 +178,18 @@ class EndpointAdapter(ModelAdapter):
         Raises:
             ModelError: it holds none.
         """
-        answer = self.understand(self._caller.read(reply, self.reply), request)
+        return self.record(self._caller.read(reply, self.reply), reply.body, request)
+
+    def record(self, reply: Any, raw: bytes, request: Generate) -> Generation:
+        """Return the answer of a reply that was decoded.
+
+        Raises:
+            ModelError: it holds none.
+        """
+        answer = self.understand(reply, request)
         cut = not self.stops or "stop" in self._options.omit
         made = generation_of(answer, request, self._options, cut=cut)
-        return with_reply(made, reply.body, self._options.keep_replies, self.known)
+        return with_reply(made, raw, self._options.keep_replies, self.known)
 
     async def generate(self, request: Generate) -> Generation:
         """Continue messages of text and images; an answer that a content filter stops has the status `filtered`."""

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 import msgspec
 
 from ...core.contracts.adapter import Level
-from ...core.contracts.records import Generate, Scalar
+from ...core.contracts.errors import ModelError
+from ...core.contracts.records import Generate, Generation, Scalar
 from ..endpoint.adapter import EndpointAdapter
 from ..endpoint.answers import Answer
 from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home
+from ..endpoint.samples import ask_groups, dealt, settled
 from ..shared.thinking import by_budget, by_known_effort
 from .bodies import write_body
 from .options import GeminiOptions
-from .replies import KNOWN, ContentReply, read_answer
+from .replies import KNOWN, ContentReply, in_order, read_answer, usage_of
 
 HOME = Home(
     "gemini",
@@ -43,6 +46,11 @@ class Gemini(EndpointAdapter):
     logprobs = True
     honours = frozenset({"top_k", "json_schema", "choices"})
 
+    def __init__(self, options: GeminiOptions) -> None:
+        """See `EndpointAdapter`."""
+        super().__init__(options)
+        self.limits = msgspec.structs.replace(self.limits, batch_items=options.samples_per_call)
+
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
         """Set a budget of tokens; for an entry with an effort (`thinkingLevel`), the effort.
@@ -59,6 +67,7 @@ class Gemini(EndpointAdapter):
         settings: dict[str, Scalar] = {"api_version": options.api_version}
         named = {"thinking_tokens": options.thinking_tokens, "safety": options.safety}
         settings |= {name: value for name, value in named.items() if value is not None}
+        settings |= {"samples_per_call": options.samples_per_call} if options.samples_per_call > 1 else {}
         return settings | ({"thoughts": True} if options.thoughts else {})
 
     def headers(self, options: GeminiOptions, key: str | None) -> Mapping[str, str]:
@@ -78,3 +87,20 @@ class Gemini(EndpointAdapter):
     def understand(self, reply: ContentReply, request: Generate) -> Answer:
         """Return what a reply says."""
         return read_answer(reply, self._caller.where, logprobs=bool(request.top_logprobs))
+
+    async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
+        """Continue messages; with `samples_per_call`, samples of one question in one call."""
+        if (most := self._options.samples_per_call) == 1:
+            return await self._each(self.generate, requests)
+        return await ask_groups(requests, most, partial(self._each, self.generate), self._several, self._filtered)
+
+    async def _several(self, requests: Sequence[Generate]) -> list[Generation | ModelError]:
+        body = await self.body(requests[0])
+        config = {**body.get("generationConfig", {}), "candidateCount": len(requests)}
+        sent = await self._caller.send(self.path(), {**body, "generationConfig": config})
+        reply = self._caller.read(sent, ContentReply)
+        usage, where = usage_of(reply.usage_metadata), self._caller.where
+        # A prompt that was blocked has no candidate: all its samples are.
+        each = [msgspec.structs.replace(reply, candidates=[one]) for one in in_order(reply)] or [reply] * len(requests)
+        found = (settled(partial(self.record, one, sent.body, requests[0])) for one in each)
+        return dealt(found, usage, len(requests), where)

@@ -25,6 +25,9 @@ class GeminiOptions(EndpointOptions, frozen=True, kw_only=True):
     """Maximum number of tokens of thought, sent as `thinkingBudget`: 0 for none, -1 for as many as the model wants."""
     thoughts: bool = False
     """Ask for summaries of the model's thoughts."""
+    samples_per_call: Annotated[int, msgspec.Meta(ge=1, le=8)] = 1
+    """Samples of one question to ask for in one call (`candidateCount`), where the model offers it; part of the
+    identity."""
     safety: Literal["OFF", "BLOCK_NONE", "BLOCK_ONLY_HIGH", "BLOCK_MEDIUM_AND_ABOVE", "BLOCK_LOW_AND_ABOVE"] | None = (
         None
     )

@@ -64,6 +64,7 @@ class Candidate(msgspec.Struct, rename="camel"):
     """One answer."""
 
     content: Content | None = None
+    index: int | None = None
     finish_reason: str | None = None
     logprobs_result: Logprobs | None = None
 
@@ -119,6 +120,11 @@ def read_answer(reply: ContentReply, where: str, *, logprobs: bool) -> Answer:
         usage=usage,
         top_logprobs=tuple(_tokens(place) for place in top or []) if logprobs else (),
     )
+
+
+def in_order(reply: ContentReply) -> list[Candidate]:
+    """Return the candidates by their index, which is not sent where it is 0."""
+    return sorted(reply.candidates or [], key=lambda one: one.index or 0)
 
 
 def _tokens(place: Top) -> tuple[TopToken, ...]:

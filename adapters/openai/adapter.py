@@ -5,9 +5,9 @@ OpenAI itself, vLLM, llama.cpp's server, `transformers serve`, Ollama, LM Studio
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
@@ -35,6 +35,7 @@ from ..endpoint.errors import FilteredError
 from ..endpoint.images import Look, Pictures, any_picture, keep_image
 from ..endpoint.keys import ensure_no_key, find_address, find_key
 from ..endpoint.options import expected_of
+from ..endpoint.samples import ask_groups, dealt, settled
 from ..endpoint.scrub import Scrubber
 from ..endpoint.wire import Endpoint, Reply, require_packages
 from ..shared.thinking import by_body, by_effort
@@ -44,10 +45,8 @@ from .classify import Classifier
 from .likelihood import Scorer
 from .options import HOME, OPENAI_URL, OpenAIOptions, check_options, make_identity
 from .replies import ChatReply, EmbeddingReply, ImageReply, usage_of
-from .samples import ask_several, groups_of
 from .sdk import Account, make_wire
 
-_UNASKED = PermanentError("a request was not asked", code="endpoint.no-answer")
 _ALWAYS_BASE64 = ("gpt-image", "chatgpt-image")
 """Models that always send images as base64 and refuse the parameter for it."""
 
@@ -141,35 +140,23 @@ class OpenAIApi(ModelAdapter):
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages; with `samples_per_call`, samples of one question in one call."""
-        if self._options.samples_per_call == 1:
+        if (most := self._options.samples_per_call) == 1:
             return await self._each(self.generate, requests)
-        groups = groups_of(requests, self._options.samples_per_call)
-        answers: list[Generation | ModelError] = [_UNASKED] * len(requests)
-        for places, made in zip(
-            groups,
-            await asyncio.gather(*(self._together([requests[place] for place in places]) for places in groups)),
-            strict=True,
-        ):
-            for place, answer in zip(places, made, strict=True):
-                answers[place] = answer
-        return answers
+        return await ask_groups(requests, most, partial(self._each, self.generate), self._several, self._filtered)
 
-    async def _together(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
-        if len(requests) == 1:
-            return await self._each(self.generate, requests)
-        try:
-            return await ask_several(requests, self._several, self._read_one, self._caller.where)
-        except FilteredError as stopped:
-            return [self._filtered(stopped)] * len(requests)
-        except ModelError as error:
-            return [error] * len(requests)
+    async def _several(self, requests: Sequence[Generate]) -> list[Generation | ModelError]:
+        sent = await self._caller.send("/chat/completions", {**await self.body(requests[0]), "n": len(requests)})
+        reply = self._caller.read(sent, ChatReply)
+        where = self._caller.where
 
-    async def _several(self, request: Generate, samples: int) -> tuple[ChatReply, bytes]:
-        reply = await self._caller.send("/chat/completions", {**await self.body(request), "n": samples})
-        return self._caller.read(reply, ChatReply), reply.body
+        def one(part: ChatReply) -> Generation:
+            if part.choices and part.choices[0].error:
+                raise TransientError(f"{where} ended a sample with an error.", code="endpoint.broken-off")
+            return self._bodies.read(part, sent.body, requests[0], where)
 
-    def _read_one(self, reply: ChatReply, raw: bytes, request: Generate) -> Generation:
-        return self._bodies.read(reply, raw, request, self._caller.where)
+        parts = [msgspec.structs.replace(reply, choices=[choice]) for choice in reply.choices]
+        found = (settled(partial(one, part)) for part in parts or [reply] * len(requests))
+        return dealt(found, usage_of(reply.usage), len(requests), where)
 
     async def body(self, request: Generate) -> dict[str, Any]:
         """Return the body of a request, without the model's name and the settings' further fields.

@@ -390,7 +390,10 @@ CASES = {
         "prejudge.adapters.gemini.adapter:Gemini",
         GEMINI,
         "GEMINI_API_KEY",
-        others=({"api_version": "v1"}, {"thinking_tokens": 0}, {"thoughts": True}, {"safety": "OFF"}),
+        others=(
+            *({"api_version": "v1"}, {"thinking_tokens": 0}, {"thoughts": True}, {"safety": "OFF"}),
+            {"samples_per_call": 4},
+        ),
     ),
     "any-llm": _endpoint(
         "prejudge.adapters.any_llm.adapter:AnyLlm",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prejudge.adapters.openai.samples import share
+from prejudge.adapters.endpoint.samples import share
 from prejudge.core.contracts.errors import ModelError, PermanentError, TransientError
 from prejudge.core.contracts.records import Generate, Generation, Message, Sampling, Text, Usage
 from prejudge.testing import Reply
