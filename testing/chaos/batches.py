@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import ClassVar
 
 from .behaviours import Behaviour
 from .http import Call, Json, Reply
@@ -41,6 +42,9 @@ class Batch:
 class Desk:
     """What the imitations share."""
 
+    MOST_BYTES: ClassVar[int]
+    """Bytes of a batch by the provider's documentation."""
+
     def __init__(self, server: ChaosServer, prefixes: tuple[str, ...]) -> None:
         self.server = server
         self.batches: dict[str, Batch] = {}
@@ -50,6 +54,10 @@ class Desk:
         """How the next batches end: `completed`, `expired`, `cancelled`, or what makes one fail; then all complete."""
         self.polls = 1
         """Looks at a batch until it has ended."""
+        self.most_bytes = self.MOST_BYTES
+        """Bytes that one batch may have; a larger one is refused."""
+        self.sizes: list[int] = []
+        """Bytes of each batch that was handed in."""
         self.share = 0.5
         """Share of the requests that were answered when a batch expired or was cancelled."""
         self.fate: Fate = lambda body, tried: None
@@ -110,6 +118,8 @@ class Desk:
 class OpenAIBatches(Desk):
     """OpenAI's Files and Batches."""
 
+    MOST_BYTES = 200_000_000
+
     def __init__(self, server: ChaosServer) -> None:
         self.files: dict[str, bytes] = {}
         super().__init__(server, ("/files", "/batches"))
@@ -138,8 +148,11 @@ class OpenAIBatches(Desk):
     def _upload(self, call: Call) -> Reply:
         assert b'name="purpose"\r\n\r\nbatch\r\n' in call.raw
         head, _, rest = call.raw.partition(b"application/jsonl\r\n\r\n")
-        name = f"file-{len(self.files)}"
-        self.files[name] = rest[: rest.rindex(b"\r\n--")]
+        name, content = f"file-{len(self.files)}", rest[: rest.rindex(b"\r\n--")]
+        self.sizes.append(len(content))
+        if len(content) > self.most_bytes:
+            return Reply(400, problem(None, "File is too large."))
+        self.files[name] = content
         return Reply(body={"id": name, "object": "file", "purpose": "batch", "bytes": len(self.files[name])})
 
     def _create(self, body: Json) -> Reply:
@@ -198,12 +211,18 @@ class OpenAIBatches(Desk):
 class AnthropicBatches(Desk):
     """Anthropic's Message Batches, which keep no marks. The path of the base url is not `/v1`, but empty."""
 
+    MOST_BYTES = 256_000_000
+
     def __init__(self, server: ChaosServer) -> None:
         super().__init__(server, ("/messages/batches",))
 
     def _reply(self, call: Call) -> Reply:
         match call.path.strip("/").split("/")[2:]:
             case [] if call.body:
+                self.sizes.append(len(call.raw))
+                if len(call.raw) > self.most_bytes:
+                    error = {"type": "request_too_large", "message": "Request exceeds the maximum size"}
+                    return Reply(413, {"type": "error", "error": error})
                 end = self.ends.pop(0) if self.ends else "completed"
                 batch = Batch(f"msgbatch_{len(self.batches)}", call.body["requests"], end, call.body)
                 self.batches[batch.id] = batch
