@@ -27,7 +27,8 @@ if find_spec("openai") is None:
     pytest.skip("the extra 'openai' is not installed", allow_module_level=True)
 pytestmark = pytest.mark.usefixtures("no_figures")
 STUDY = "attractiveness"
-SMALL = {"categories": ["conditions"], "seeds": [0], "attractiveness.resamples": 99, "attractiveness.effect_resamples": 0}
+SMALL = {"categories": ["conditions"], "seeds": [0]}
+SMALL |= {"attractiveness.resamples": 99, "attractiveness.effect_resamples": 0}
 MOST = 120_000
 """Bytes of a batch here, so that a study of some megabytes needs several."""
 
