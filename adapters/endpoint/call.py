@@ -29,11 +29,11 @@ class Body(msgspec.Struct, kw_only=True):
         return None
 
 
-def remark_of(model: object, fingerprint: object = None) -> Remark | None:
-    """Return the names of model and system that a reply has; what is no text is none."""
-    names = (name[:_NAME] if isinstance(name, str) else "" for name in (model, fingerprint))
-    remark = Remark(**dict(zip(("model", "fingerprint"), names, strict=True)))
-    return remark if remark.model or remark.fingerprint else None
+def remark_of(model: object, fingerprint: object = None, provider: object = None) -> Remark | None:
+    """Return the names of model, system and provider that a reply has; what is no text is none."""
+    told = {"model": model, "fingerprint": fingerprint, "provider": provider}
+    names = {field: name[:_NAME] for field, name in told.items() if isinstance(name, str) and name}
+    return Remark(**names) if names else None
 
 
 T = TypeVar("T", bound=Body)

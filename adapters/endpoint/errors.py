@@ -28,8 +28,10 @@ _ACCOUNT = frozenset(
 )
 _KEY = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED"})
 """Codes of a refused key that come with the status 400 (Google)."""
+_FLAGGED = "moderation"
+"""Our word for an input that OpenRouter's moderation flagged; it comes with the status 403 and no word."""
 _FILTER = frozenset(
-    {"content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation"}
+    {"content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation", _FLAGGED}
 )
 _STATUSES = {
     "overloaded_error": 529,
@@ -85,6 +87,9 @@ def read_problem(body: bytes) -> Problem | None:
     inner, details = error.get("innererror"), _tables(error.get("details"))
     names = [error.get("code"), error.get("type"), error.get("status")]
     names += [inner.get("code") if isinstance(inner, dict) else None, *(one.get("reason") for one in details)]
+    metadata = error.get("metadata")
+    if isinstance(metadata, dict) and metadata.keys() & {"flagged_input", "reasons"}:
+        names.append(_FLAGGED)
     waits = (one.get("retryDelay") for one in details)
     return Problem(
         _words(error),

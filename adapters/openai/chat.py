@@ -19,8 +19,12 @@ from .replies import ChatChoice, ChatReply, usage_of
 
 ABSENT = -9999.0
 """OpenAI's value for a log-probability that it does not give."""
-_FILTERED = frozenset({"content_filter", "content-filter", "safety", "prohibited_content", "blocklist", "spii"})
+_FILTERED = frozenset(
+    {"content_filter", "content-filter", "safety", "prohibited_content", "blocklist", "spii", "recitation"}
+)
 """Finish reasons of a content filter, in lower case: OpenAI's and those that gateways to other providers pass on."""
+_BROKEN = frozenset({"error", "abort", "insufficient_system_resource"})
+"""Finish reasons of an answer that the server broke off: OpenRouter's; vLLM's and SGLang's; DeepSeek's."""
 KNOWN = _FILTERED | {"stop", "length", "refusal", "tool_calls", "function_call"}
 """Finish reasons that need no raw reply to be understood."""
 
@@ -126,8 +130,9 @@ def read_generation(
     choice = reply.choices[0]
     if choice.message is None:
         raise TransientError(f"{where} sent a choice without a message.", code="endpoint.no-answer")
-    if choice.finish_reason == "error":
-        raise TransientError(f"{where} ended an answer with an error.", code="endpoint.broken-off")
+    finish = _finish(choice)
+    if finish.lower() in _BROKEN:
+        raise TransientError(f"{where} broke an answer off ({finish}).", code="endpoint.broken-off")
     reasoning, text = choice.message.thoughts(), choice.message.words()
     if not reasoning:
         reasoning, text = apart(text, tags)
@@ -135,22 +140,30 @@ def read_generation(
     return Generation(
         text=text[:end],
         reasoning=reasoning,
-        status=_status(choice, text, choice.message.refused(), refusal_rule=refusal_rule),
-        finish_reason=choice.finish_reason or "",
+        status=_status(finish, text, choice.message.refused(), refusal_rule=refusal_rule),
+        finish_reason=finish,
         usage=usage_of(reply.usage),
         top_logprobs=_alternatives(choice, text, where) if request.top_logprobs else (),
     )
 
 
+def _finish(choice: ChatChoice) -> str:
+    """Return the finish reason; the own word of a provider behind a router, where that is a refusal or a filter."""
+    native = choice.native_finish_reason
+    if isinstance(native, str) and native.lower() in _FILTERED | {"refusal"}:
+        return native
+    return choice.finish_reason or ""
+
+
 def is_filtered(choice: ChatChoice) -> bool:
     """Return whether a content filter ended an answer."""
-    return (choice.finish_reason or "").lower() in _FILTERED
+    return _finish(choice).lower() in _FILTERED
 
 
-def _status(choice: ChatChoice, text: str, refused: str, *, refusal_rule: bool) -> ResponseStatus:
-    if is_filtered(choice):
+def _status(finish: str, text: str, refused: str, *, refusal_rule: bool) -> ResponseStatus:
+    if finish.lower() in _FILTERED:
         return "filtered"
-    if refused or (choice.finish_reason or "").lower() == "refusal":
+    if refused or finish.lower() == "refusal":
         return "refused"
     return "refused" if refusal_rule and reads_as_refusal(text) else "ok"
 

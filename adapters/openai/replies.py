@@ -77,6 +77,8 @@ class ChatChoice(msgspec.Struct):
     index: int | None = None
     error: object = None
     finish_reason: str | None = None
+    native_finish_reason: object = None
+    """That of the provider behind OpenRouter, which folds it into few words."""
     logprobs: ChatLogprobs | None = None
 
 
@@ -97,10 +99,12 @@ class Counted(Body, kw_only=True):
     """Read by `usage_of`: a nonsensical count costs no answer."""
     model: object = None
     system_fingerprint: object = None
+    provider: object = None
+    """The one that OpenRouter had answer."""
 
     def remark(self) -> Remark | None:
-        """Return the names of model and system."""
-        return remark_of(self.model, self.system_fingerprint)
+        """Return the names of model, system and provider."""
+        return remark_of(self.model, self.system_fingerprint, self.provider)
 
 
 class ChatReply(Counted):
@@ -201,7 +205,9 @@ def usage_of(told: object) -> Usage:
     return Usage(
         input_tokens=count(counts.get("prompt_tokens")) or count(counts.get("input_tokens")),
         output_tokens=count(counts.get("completion_tokens")) or count(counts.get("output_tokens")),
-        reasoning_tokens=_detail(counts, ("completion_tokens_details", "output_tokens_details"), "reasoning_tokens"),
+        # SGLang counts them beside the others, not in details.
+        reasoning_tokens=_detail(counts, ("completion_tokens_details", "output_tokens_details"), "reasoning_tokens")
+        or count(counts.get("reasoning_tokens")),
         cached_tokens=_detail(counts, ("prompt_tokens_details", "input_tokens_details"), "cached_tokens"),
     )
 

@@ -104,6 +104,8 @@ class Remark(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the model that answered, in the endpoint's words."""
     fingerprint: str = ""
     """Name of the system that answered, such as OpenAI's `system_fingerprint`."""
+    provider: str = ""
+    """Name of the provider that a router had answer, such as OpenRouter's `provider`."""
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,7 +42,11 @@ def _stage(found: Integrity | None, repeats: Repeats | None) -> dict[str, Any]:
 
 
 def _named(found: Integrity) -> dict[str, Mapping[str, Sighting]]:
-    return {"models named in replies": found.models, "system fingerprints": found.fingerprints}
+    return {
+        "models named in replies": found.models,
+        "system fingerprints": found.fingerprints,
+        "providers behind the router": found.providers,
+    }
 
 
 def _canary(canary: Canary | None) -> str:

@@ -17,8 +17,9 @@ FINDINGS = {
     "max-tokens": "answers are longer than the limit of tokens that was sent",
     "stop": "answers hold a stop text that should have ended them",
     "context": "prompts longer than the model's context were answered all the same",
-    "truncated": "prompts of different length are counted with one number of tokens, the largest: they may be cut off",
+    "truncated": "prompts of different length are counted with one number of tokens: they may be cut off",
     "model-changed": "replies name several models",
+    "providers": "a router had several providers answer, which may run the model differently",
     "other-model": "replies name another model than the one that was asked",
     "rounded": "log-probabilities are rounded to few values",
     "clipped": "log-probabilities are cut off at a lowest value",
@@ -98,6 +99,8 @@ class Integrity(msgspec.Struct, frozen=True, kw_only=True):
     models: dict[str, Sighting] = {}
     """By the name in replies."""
     fingerprints: dict[str, Sighting] = {}
+    providers: dict[str, Sighting] = {}
+    """By the provider that a router such as OpenRouter names."""
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +127,7 @@ def add_up(before: Integrity | None, now: Integrity) -> Integrity:
         findings=tuple(_together([*before.findings, *now.findings])),
         models=_seen(before.models, now.models),
         fingerprints=_seen(before.fingerprints, now.fingerprints),
+        providers=_seen(before.providers, now.providers),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from itertools import takewhile
 
 import msgspec
 
@@ -22,6 +23,9 @@ OVER_CONTEXT = 1.5
 PLATEAU, LONGEST, TELLING = 3, 256, 1.3
 """Prompts of different length with one number of tokens, which is at least this large, whose longest is this many times
 as long as the shortest: they were cut off."""
+LENGTHS, LOOSER = 512, 1.5
+"""Lengths of prompts that are kept, the longest; and how many times as many characters a token the longest must have as
+all others, if a server cut them off to less than it would have read whole, as Ollama does to half of its context."""
 _DATED = r"\d{4,}|v\d+|latest|preview|exp|experimental|stable|free"
 _LEAVES_OUT = re.compile(_DATED)
 _ADDS = re.compile(rf"{_DATED}|\d+|gguf|awq|gptq|fp\d+|bf\d+|int\d+|q\d.*|[kmsl]|xs")
@@ -40,6 +44,9 @@ class Inspector:
         self._fingerprints: dict[str, Sighting] = {}
         self._longest: dict[int, bytes] = {}
         self._most_tokens = 0
+        self._sizes: dict[int, tuple[int, bytes]] = {}
+        """Tokens and key by characters; 0 tokens where they differ."""
+        self._providers: dict[str, Sighting] = {}
         self._numbers = Numbers()
 
     def wants_canary(self, request: AnyRequest) -> bool:
@@ -49,7 +56,12 @@ class Inspector:
     def hear(self, remark: Remark) -> None:
         """Receive what the endpoint says of itself beside an answer."""
         now = time.time()
-        for name, seen in ((remark.model, self._models), (remark.fingerprint, self._fingerprints)):
+        told = (
+            (remark.model, self._models),
+            (remark.fingerprint, self._fingerprints),
+            (remark.provider, self._providers),
+        )
+        for name, seen in told:
             if name:
                 one = Sighting(1, now, now)
                 seen[name] = seen[name].plus(one) if name in seen else one
@@ -84,6 +96,7 @@ class Inspector:
             findings=tuple(findings),
             models=dict(self._models),
             fingerprints=dict(self._fingerprints),
+            providers=dict(self._providers),
         )
 
     def _look_at_text(self, key: bytes, request: Generate, answer: Generation) -> None:
@@ -108,6 +121,11 @@ class Inspector:
             self._most_tokens, self._longest = tokens, {}
         if tokens == self._most_tokens and tokens >= LONGEST:
             self._plateau(key, characters)
+        if tokens >= LONGEST:
+            known = self._sizes.get(characters, (tokens, key))
+            self._sizes[characters] = (tokens if known[0] == tokens else 0, known[1])
+            if len(self._sizes) > LENGTHS:
+                del self._sizes[min(self._sizes)]
 
     def _plateau(self, key: bytes, characters: int) -> None:
         self._longest.setdefault(characters, key)
@@ -128,17 +146,33 @@ class Inspector:
             detail = f"{lengths[0]} to {lengths[-1]} characters are {self._most_tokens} tokens each"
             key = self._longest[lengths[-1]].hex()
             found.append(Finding(name="truncated", count=len(lengths), key=key, detail=detail))
+        elif (halved := self._halved()) is not None:
+            found.append(halved)
         names = self._expected.names or (self._model,)
         if other := [name for name in self._models if not any(is_name_of(name, asked) for asked in names)]:
             count = sum(self._models[name].count for name in other)
             detail = f"{self._model!r} was asked, {', '.join(map(repr, other[:3]))} answered"
             found.append(Finding(name="other-model", count=count, detail=detail))
-        if len(self._models) > 1:
-            ordered = sorted(self._models.items(), key=lambda item: item[1].first)
-            count = sum(sighting.count for _, sighting in ordered[1:])
-            detail = ", then ".join(f"{name!r} ({sighting.count:,} answers)" for name, sighting in ordered[:3])
-            found.append(Finding(name="model-changed", count=count, detail=detail))
+        for what, seen in (("model-changed", self._models), ("providers", self._providers)):
+            if len(seen) > 1:
+                ordered = sorted(seen.items(), key=lambda item: item[1].first)
+                count = sum(sighting.count for _, sighting in ordered[1:])
+                detail = ", then ".join(f"{name!r} ({sighting.count:,} answers)" for name, sighting in ordered[:3])
+                found.append(Finding(name=what, count=count, detail=detail))
         return found
+
+    def _halved(self) -> Finding | None:
+        """Return the finding of a server that cuts long prompts to fewer tokens than it reads of shorter ones."""
+        ordered = sorted(self._sizes, reverse=True)
+        tokens = self._sizes[ordered[0]][0] if ordered else 0
+        cut = list(takewhile(lambda characters: self._sizes[characters][0] == tokens, ordered))
+        if not tokens or len(cut) < PLATEAU:
+            return None
+        others = [size / self._sizes[size][0] for size in ordered[len(cut) :] if self._sizes[size][0]]
+        if cut[-1] / tokens < (LOOSER * max(others) if others else 2 * CHARACTERS_PER_TOKEN):
+            return None
+        detail = f"the longest, of {cut[-1]} to {cut[0]} characters, are {tokens} tokens each"
+        return Finding(name="truncated", count=len(cut), key=self._sizes[cut[0]][1].hex(), detail=detail)
 
 
 def is_name_of(told: str, asked: str) -> bool:

@@ -64,7 +64,7 @@ def ask(server: ChaosServer) -> Callable[..., list[Any]]:
         finally:
             await adapter.aclose()
 
-    def run(*requests: Any, blobs: Any = None, keep: Any = None, **settings: Any) -> list[Any]:
-        return asyncio.run(once(requests, settings, {"blobs": blobs, "keep": keep}))
+    def run(*requests: Any, blobs: Any = None, keep: Any = None, note: Any = None, **settings: Any) -> list[Any]:
+        return asyncio.run(once(requests, settings, {"blobs": blobs, "keep": keep, "note": note}))
 
     return run

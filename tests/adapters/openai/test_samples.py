@@ -110,39 +110,3 @@ class TestFieldsBeyond:
     def test_schema_that_is_none_is_refused(self, ask, server, schema):
         (error,) = ask(Generate(messages=(Message("user", (Text("a"),)),), json_schema=schema))
         assert error.code == "request.value" and not server.seen
-
-
-class TestOtherServers:
-    def test_azure_wants_its_header_and_the_version_in_the_query(self, ask, server, key):
-        targets = []
-        server.play(Reply(body=chat("A.")), where=lambda call: targets.append(call.target) is None)
-        (answer,) = ask(draws("a", 1)[0], header="api-key", api_version="2024-10-21")
-        headers = server.seen[0].headers
-        assert answer.text == "A." and targets == ["/v1/chat/completions?api-version=2024-10-21"]
-        assert headers["api-key"] == key and "Authorization" not in headers
-
-    def test_azure_filters_are_read(self, ask, server):
-        inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": {"hate": {"filtered": True}}}
-        error = {"error": {"message": "filtered", "code": "content_filter", "status": 400, "innererror": inner}}
-        server.plan = [Reply(400, error), Reply(body=chat("", "content_filter"))]
-        assert [ask(draws("a", 1)[0])[0].status for _ in range(2)] == ["filtered", "filtered"]
-
-    def test_openrouter_gives_reasoning_and_errors_inside_200(self, ask, server):
-        behind = {"provider_name": "X", "raw": "upstream is overloaded"}
-        error = {"error": {"code": 502, "message": "Provider returned error", "metadata": behind}}
-        server.plan = [Reply(body=chat("A.", reasoning="hm")), Reply(body=error)]
-        answer, failed = (ask(draws("a", 1)[0])[0] for _ in range(2))
-        assert (answer.reasoning, answer.text) == ("hm", "A.")
-        assert isinstance(failed, TransientError) and "upstream is overloaded" in str(failed)
-
-    def test_openrouter_choice_that_failed_is_an_error(self, ask, server):
-        failed = {"message": {"role": "assistant", "content": "Par"}, "finish_reason": "error", "index": 0}
-        failed["error"] = {"code": 502, "message": "cut"}
-        server.plan = [Reply(body={"choices": [failed]})]
-        (error,) = ask(draws("a", 1)[0])
-        assert isinstance(error, TransientError)
-
-    def test_ollama_thinks_in_a_field_of_its_own(self, ask, server):
-        server.plan = [Reply(body=chat("A.", reasoning="hm") | {"system_fingerprint": "fp_ollama"})]
-        (answer,) = ask(draws("a", 1)[0], api_key_env="", effort="none")
-        assert answer.reasoning == "hm" and server.seen[0].body["reasoning_effort"] == "none"

@@ -144,6 +144,41 @@ def test_long_prompts_of_honest_counts_are_not_cut_off():
     assert looked([(ask("word " * 300), answer(read=512))] * 5) == {}, "one prompt, asked again"
 
 
+def ollama(tokens, context=4096):
+    """Return how many tokens of a prompt Ollama reads, and counts: half of its context, if the prompt is longer."""
+    return tokens if tokens <= context else context // 2 + 2
+
+
+@pytest.mark.parametrize(
+    ("lengths", "found"),
+    [
+        ((500, 1500, 4000, 5000, 6000, 7000), True),
+        ((300, 400, 4100, 4150, 4200), True),
+        ((5000, 5010, 5020), True),  # no prompt was read whole
+        ((500, 1500, 4000), False),
+        ((3000, 4000, 5000, 6000), False),  # two cut prompts are too few to tell
+    ],
+)
+def test_prompts_cut_to_half_a_context_are_found(lengths, found):
+    told = looked([(ask("word " * count), answer(read=ollama(count))) for count in lengths])
+    assert list(told) == (["truncated"] if found else [])
+
+
+def test_templates_and_scripts_of_their_own_length_are_no_cut_prompts():
+    template = [(ask("word " * 400 + "a" * more), answer(read=400)) for more in range(3)]
+    shorter = [(ask("word " * 350), answer(read=350)), (ask("字" * 900), answer(read=900))]
+    assert looked([*template, *shorter]) == {}
+
+
+def test_several_providers_behind_a_router_are_a_finding():
+    inspector = Inspector("m", Expected())
+    for name in ("A", "B", "B", ""):
+        inspector.hear(Remark(model="m", provider=name))
+    found = inspector.result()
+    assert names(*found.findings)["providers"].count == 2 and found.providers["B"].count == 2
+    assert add_up(found, found).providers["A"].count == 2
+
+
 def test_context_is_checked_where_it_is_known():
     pairs = [(ask("word " * 1000), answer(read=256))]
     assert looked(pairs) == {} and looked(pairs, context=512)["context"].count == 1
