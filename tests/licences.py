@@ -48,8 +48,10 @@ REASONS = {
     "tqdm": "used unchanged; the MPL covers changes to its own files only",
     "psycopg": "in the extra `postgres` only, and imported as it is, which the LGPL allows to programs of any licence",
     "psycopg-binary": "as `psycopg`",
-    "labmtsimple": "in the extra `lexicon` only; neither the package nor its repository states a licence. The adapter "
-    "reads one of its files, which has a licence of its own (below); without the package, it works with VADER alone",
+    "labmtsimple": "in the extras `lexicon` and `all`; neither the package nor its repository "
+    "(github.com/andyreagan/labMT-simple, its setup.py and README, looked at in November 2026) states a licence. The "
+    "adapter reads one of its files, which has a licence of its own (below); without the package "
+    "(`pip uninstall labMTsimple`), it works with VADER alone",
 }
 """Why a package may be needed although its licence is copyleft or not stated."""
 DATA = (

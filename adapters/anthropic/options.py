@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from ...core.contracts.errors import UsageError
 from ..endpoint.options import EndpointOptions, Positive
 
 
@@ -24,3 +25,13 @@ class AnthropicOptions(EndpointOptions, frozen=True, kw_only=True):
     """How much to spend on an answer, sent as `output_config.effort`, such as low, medium, high, xhigh, max."""
     anthropic_version: str = "2023-06-01"
     """Version of the API, sent as `anthropic-version`."""
+
+    def __post_init__(self) -> None:
+        """Refuse a budget of thoughts beside another word about thinking: one of them would not be sent."""
+        super().__post_init__()
+        if self.thinking is not None and self.thinking_tokens is not None:
+            raise UsageError(
+                f"thinking = {self.thinking!r} and thinking_tokens = {self.thinking_tokens} exclude each other. "
+                "Leave one out.",
+                code="options.conflict",
+            )

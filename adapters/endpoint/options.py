@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from ...core.contracts import Options
 from ...core.contracts.adapter import Expected
+from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.records import Scalar
-from ..shared.reasoning import Tags, thinking_settings
+from ..shared.reasoning import Tags, check_tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -63,6 +64,17 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
     """Replies whose raw JSON is stored with the answer: those whose status is not `ok` or whose finish reason is not
     known (`unusual`), all, or none."""
 
+    omissible: ClassVar[frozenset[str]] = frozenset(
+        {"temperature", "top_p", "top_k", "min_p", "max_tokens", "stop", "seed"}
+    )
+    """Names that `omit` may have."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings that would do nothing, or not what they say, before a study is planned with them."""
+        if unknown := [name for name in self.omit if name not in self.omissible]:
+            raise UnknownNameError("field in omit", unknown[0], self.omissible)
+        check_tags(self.think_tags)
+
     def __repr__(self) -> str:
         """Return the model only: a mistaken setting may hold a key."""
         return f"{type(self).__name__}(model={self.model!r}, ...)"
@@ -75,8 +87,9 @@ def endpoint_settings(options: EndpointOptions, address: str) -> dict[str, Scala
     named = {"system_prompt": options.system_prompt, "max_tokens": options.max_tokens, "effort": options.effort}
     settings |= {name: value for name, value in named.items() if value is not None}
     settings |= thinking_settings(options)
-    if options.omit:
-        settings["omit"] = msgspec.json.encode(sorted(options.omit)).decode()
+    # A seed chooses a draw, and no other model: an endpoint that turns out to refuse it keeps its answers.
+    if omitted := sorted(set(options.omit) - {"seed"}):
+        settings["omit"] = msgspec.json.encode(omitted).decode()
     if options.extra_body:
         settings["extra_body"] = msgspec.json.encode(options.extra_body, order="sorted").decode()
     return settings

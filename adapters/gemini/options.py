@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from ...core.contracts.errors import UsageError
 from ..endpoint.options import EndpointOptions
 
 Threshold = Literal["OFF", "BLOCK_NONE", "BLOCK_ONLY_HIGH", "BLOCK_MEDIUM_AND_ABOVE", "BLOCK_LOW_AND_ABOVE"]
@@ -32,3 +33,13 @@ class GeminiOptions(EndpointOptions, frozen=True, kw_only=True):
         None
     )
     """Threshold of the adjustable filters, for all their categories. None: the provider's own."""
+
+    def __post_init__(self) -> None:
+        """Refuse a level beside a budget, which Google refuses at the first request."""
+        super().__post_init__()
+        if self.effort is not None and self.thinking_tokens is not None:
+            raise UsageError(
+                f"effort = {self.effort!r} and thinking_tokens = {self.thinking_tokens} exclude each other: the API "
+                "takes a level or a budget. Leave one out.",
+                code="options.conflict",
+            )

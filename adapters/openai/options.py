@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -49,6 +49,7 @@ class OpenAIOptions(EndpointOptions, frozen=True, kw_only=True):
     Requests that need others are refused."""
     samples_per_call: Annotated[int, msgspec.Meta(ge=1, le=128)] = 1
     """Samples of one question to ask for in one call (`n`), where the endpoint offers it; part of the identity."""
+    omissible: ClassVar[frozenset[str]] = EndpointOptions.omissible | {"max_completion_tokens"}
     transport: Literal["lean", "sdk"] = "lean"
     """`sdk` sends every call through the package's own stack: slower, for networks where the lean path fails."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None

@@ -7,19 +7,40 @@ only the closing one stands in the text. Both parts are kept word for word: toge
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
+from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Scalar
 from .sampling import cut_at
 
+Mark = Annotated[str, msgspec.Meta(pattern=r"\S")]
+"""A text that is not blank."""
+
 
 class Tags(NamedTuple):
-    """The marks around reasoning."""
+    """The marks around reasoning; both must be given."""
 
-    opening: str = "<think>"
-    closing: str = "</think>"
+    opening: Mark
+    closing: Mark
+
+
+USUAL = Tags("<think>", "</think>")
+
+
+def check_tags(tags: Tags | None) -> None:
+    """Refuse one mark for both ends, which could not tell reasoning from an answer.
+
+    Raises:
+        UsageError: naming it.
+    """
+    if tags is not None and tags.opening == tags.closing:
+        raise UsageError(
+            f"think_tags are both {tags.opening!r}. Give two different marks, such as {list(USUAL)}.",
+            code="options.value",
+            name="think_tags",
+        )
 
 
 class Thinking(Protocol):
@@ -38,7 +59,7 @@ class Thinking(Protocol):
 
 def is_opened(prompt: str, tags: Tags | None = None) -> bool:
     """Return whether a prompt, as the model reads it, ends with the opening tag: what follows is reasoning."""
-    opening, _ = tags or Tags()
+    opening, _ = tags or USUAL
     return prompt.rstrip().endswith(opening)
 
 
@@ -49,7 +70,7 @@ def apart(text: str, tags: Tags | None = None, *, opened: bool = False) -> tuple
     opening one or the prompt has `opened` it. Where the prompt is not known, a closing tag that no opening one precedes
     ends reasoning, too.
     """
-    opening, closing = tags or Tags()
+    opening, closing = tags or USUAL
     begun = opened or text.lstrip().startswith(opening)
     end = text.find(closing)
     if end < 0:

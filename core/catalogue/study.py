@@ -241,10 +241,32 @@ class Catalogue:
             UsageError: a setting is unknown or invalid, or the model cannot be told how much to think.
         """
         kind, settings = self.adapter_class(model), dict(self.registry.model(model).settings)
+        if isinstance(name := settings.get("model"), str) and not name.strip():
+            raise UsageError(
+                f"model {model}: the setting 'model' is empty. Name the model.", code="options.value", name="model"
+            )
         level = settings.get(THINKING)
         if level is not None and (level in get_args(Level) or THINKING not in kind.options.__struct_fields__):
             settings = dict(kind.think(ensure_level(settings.pop(THINKING)), settings))
+            self._ensure_heeded(model, settings)
         return build_options(f"model {model}", kind.options, settings)
+
+    def _ensure_heeded(self, model: str, told: Mapping[str, Any]) -> None:
+        """Refuse an entry whose level of thinking replaces another of its settings; in a variant that is its purpose.
+
+        Raises:
+            UsageError: naming both.
+        """
+        base = model if model in self.registry.models else split_name(model)[0]
+        own = self.registry.model(base).settings
+        for name, value in own.items() if THINKING in own else ():
+            if name not in (THINKING, "answer_room") and not isinstance(value, Mapping) and told.get(name) != value:
+                raise UsageError(
+                    f"model {base}: {THINKING} = {own[THINKING]!r} and {name} = {value!r} exclude each other. Leave "
+                    "one out.",
+                    code="options.conflict",
+                    name=name,
+                )
 
     def why_not(self, model: str, operation: type[Request]) -> str:
         """Return the reason why a model cannot do an operation, as the end of a sentence; empty if it can.

@@ -44,7 +44,7 @@ def list_all(kind: str | None, plugins: bool, model: str | None, store: str, reg
 def _fits(catalogue: Catalogue, model: str) -> Table:
     """Return the studies with whether a model can answer them."""
     name = catalogue.named(model)
-    catalogue.registry.model(name)
+    catalogue.options_of(name)  # an error of the entry is one of all studies, and said once
     table = Table(title=f"studies, and whether {name} can answer them", title_justify="left")
     for head in ("name", "fits", "how, or why not"):
         table.add_column(head, overflow="fold")

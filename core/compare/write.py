@@ -10,6 +10,7 @@ import msgspec
 import polars as pl
 
 from ..catalogue.study import SUBJECT
+from ..contracts.estimates import Estimate
 from ..engine.manifest import Manifest, new_name
 from ..report import ReportContent, StudyInfo, write
 from ..report.export import Format, encode, write_bytes
@@ -19,6 +20,8 @@ from .compare import Comparison
 T = TypeVar("T")
 TABLES: tuple[Format, ...] = ("parquet", "csv")
 FIGURES = ("svg", "pdf", "png")
+FEW, LARGEST = 24, 5
+"""Differences that the short table shows whole; and how many of a measure by group it shows of more."""
 
 
 def differences_frame(comparison: Comparison) -> pl.DataFrame:
@@ -49,6 +52,33 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
     return write(_content(comparison), place, FIGURES)
 
 
+def largest(comparison: Comparison) -> tuple[list[Estimate], str]:
+    """Return the differences to show first, and what to say of the others.
+
+    With several pairs of runs, a measure has its difference over all in every pair, and by group the largest few.
+    """
+    every = [difference.estimate for difference in comparison.headline]
+    pairs = {(e.group.get("run"), e.group.get("against")) for e in every}
+    if comparison.ranked or len(pairs) < 2 or len(every) <= FEW:
+        return every, ""
+    by_group: dict[str, list[Estimate]] = {}
+    for one in every:
+        if one.group.keys() - {"run", "against"}:
+            by_group.setdefault(one.metric, []).append(one)
+    kept = {
+        id(one)
+        for rows in by_group.values()
+        for one in sorted(rows, key=lambda e: -abs(e.value) if e.value is not None else 0.0)[:LARGEST]
+    }
+    shown = [one for one in every if id(one) in kept or not one.group.keys() - {"run", "against"}]
+    if len(shown) == len(every):
+        return every, ""
+    return shown, (
+        f"Headline estimates are the differences over all and, of each measure, the {LARGEST} largest by group: "
+        f"{len(shown)} of {len(every)}. They were chosen by their size; all stand in the sections below."
+    )
+
+
 def _study(comparison: Comparison) -> str:
     names = dict.fromkeys(scores.manifest.study.name for scores in comparison.runs.values())
     return "-".join(names)
@@ -66,6 +96,7 @@ def _by_role(comparison: Comparison, of: Callable[[Manifest], Mapping[str, T]]) 
 def _content(comparison: Comparison) -> ReportContent:
     studies = {scores.manifest.study.name: scores.manifest.study for scores in comparison.runs.values()}
     first, several = next(iter(studies.values())), len(studies) > 1
+    shown, left_out = largest(comparison)
     sources = [f"{name}: {study.source or 'not stated'}" for name, study in studies.items()]
     return ReportContent(
         title=comparison.title,
@@ -78,9 +109,9 @@ def _content(comparison: Comparison) -> ReportContent:
         names=_by_role(comparison, lambda manifest: manifest.study.roles),
         settings=_by_role(comparison, lambda manifest: manifest.settings),
         estimates=comparison.estimates,
-        headline=[difference.estimate for difference in comparison.headline] or None,
+        headline=shown or None,
         conclusions={"comparison": comparison.conclusion},
-        warnings=comparison.notes,
+        warnings=(*comparison.notes, *([left_out] if left_out else [])),
         charts=comparison.charts,
         listings=comparison.listings,
         methods=[text for text in comparison.methods if text],

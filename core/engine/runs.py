@@ -35,7 +35,7 @@ from ..store import Found, NewTrial, Store, get_run, renewed_answers, trial_coun
 from ..store.bulk import batched
 from .asking import Keyed
 from .batch.options import BatchOptions, BatchRecord
-from .batch.stage import BatchStage, ensure_batches, takes
+from .batch.stage import BatchStage, ensure_batches, fed, takes
 from .budget import Budget, Caps, ensure_priced
 from .collector import spared
 from .counts import Counts
@@ -309,6 +309,7 @@ class _Run:
                 batch = await batches.record(before.batch if before is not None else None)
             else:
                 await self._windows(stage, scheduler)
+                batch = await fed(ledger, stage.name)
         finally:
             await scheduler.aclose()
             now = StageRecord(planned, _record(scheduler.counts), describe(limiter.take()), batch)

@@ -258,11 +258,20 @@ class Scheduler:
             return
         async with self._turn:
             if (like := watch.wants([keyed.request for keyed in asked])) is not None:
-                if self.budget is not None:
-                    self.budget.ensure_room(DRAWS + 1, "a stage that samples needs for its canary and a question")
-                self._refused = await watch.ask(like, self._draw) or self._refused
+                self._refused = await watch.ask(like, self._draw_within) or self._refused
         if self._reason is not None:
             await self._stop()
+
+    async def _draw_within(self, requests: Sequence[Generate]) -> list[AnyResponse | ModelError]:
+        """Draw, if the budget has room for that and for a question of the study afterwards."""
+        if self.budget is not None:
+            why = "a stage that samples needs for its canary and a question"
+            if self.counts.canary:
+                why = (
+                    f"the canary's draws were alike, so that it needs a second question (give {2 * DRAWS + 1} in all):"
+                )
+            self.budget.ensure_room(DRAWS + 1, why)
+        return await self._draw(requests)
 
     async def _draw(self, requests: Sequence[Generate]) -> list[AnyResponse | ModelError]:
         """Ask requests that belong to no trial, in batches like the others: nothing is stored, all is counted."""

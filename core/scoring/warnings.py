@@ -38,7 +38,9 @@ BATCHES = (
     "Stage {stage!r} was asked in batches, and a sample of {compared} by single calls, too: {texts} equal texts, "
     "{outcomes} equal outcomes{p}. The batches' answers count."
 )
-NOT_COMPARED = "Stage {stage!r} was asked in batches; whether single calls are answered alike was not checked."
+NOT_COMPARED = (
+    "Stage {stage!r} was asked in batches; whether single calls are answered alike was not checked by this run."
+)
 EQUAL_SHARE, EQUAL_PROMPTS = 0.9, 5
 """Share of prompts with equal answers from which on a reader is told, and the fewest prompts."""
 UNEVEN = (

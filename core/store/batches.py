@@ -265,19 +265,22 @@ class Batches:
             connection.execute(sa.update(items).where(where).values(single=response.decode()))
 
     def singles(self, run: int, name: str, stage: str) -> dict[bytes, tuple[str, str | None]]:
-        """Return what was asked both ways, by key: the single response, and that of the batch.
+        """Return what was asked both ways, by key: the single response, and that of a batch.
 
-        These are the requests of the batches that a run handed in for a stage, and those whose answers it uses.
+        These are the requests of the batches that a run handed in for a stage, and those whose answers it uses. Where
+        a batch expired before it came to a request, the answer is that of the one after it.
         """
         batch, items, exchange, trials = table_of(Batch), table_of(BatchItem), table_of(Exchange), table_of(RunTrial)
+        other = items.alias("answered")
         used = sa.select(trials.c.exchange_id).where(trials.c.run_id == run, trials.c.stage == stage)
         own = sa.and_(batch.c.run == name, batch.c.stage == stage)
         query = (
             sa.select(items.c.key, items.c.single, exchange.c.response)
             .join_from(items, batch, items.c.batch_id == batch.c.id)
-            .join(exchange, items.c.exchange_id == exchange.c.id, isouter=True)
-            .where(items.c.single.is_not(None), sa.or_(own, items.c.exchange_id.in_(used)))
-            .order_by(batch.c.id)
+            .join(other, sa.and_(other.c.key == items.c.key, other.c.exchange_id.is_not(None)), isouter=True)
+            .join(exchange, other.c.exchange_id == exchange.c.id, isouter=True)
+            .where(items.c.single.is_not(None), sa.or_(own, other.c.exchange_id.in_(used)))
+            .order_by(batch.c.id, sa.case((other.c.batch_id == items.c.batch_id, 1), else_=0))
         )
         with self._reading() as connection:
             return {bytes(key): (alone, both) for key, alone, both in connection.execute(query)}

@@ -187,7 +187,7 @@ def _endpoint(
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"concurrency": 2}),
             *({"timeout_seconds": 9.0}, {"reply_mib": 1}, {"keep_replies": "all"}, *same),
-            *({"named_as": ["m"]}, {"context": 9000}, {"batches": True}),
+            *({"named_as": ["m"]}, {"context": 9000}, {"batches": True}, {"omit": ["seed"]}),
         ),
         unjudged=unjudged,
         ignores=ignores,
@@ -362,7 +362,7 @@ CASES = {
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"organization": "o"}, {"project": "p"}),
             *({"concurrency": 2}, {"timeout_seconds": 9.0}, {"transport": "sdk"}, {"reply_mib": 1}),
-            *({"keep_replies": "all"}, {"named_as": ["m"]}, {"context": 9000}),
+            *({"keep_replies": "all"}, {"named_as": ["m"]}, {"context": 9000}, {"omit": ["seed"]}),
             *({"takes": ["top_k"]}, {"header": "api-key"}, {"batches": True}),
             {"operations": ["generate", "likelihood", "classify", "embed", "draw"]},
         ),

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
+
 from ...catalogue.study import Study
 from ...contracts import Stage, Trial
 from ...contracts.adapter import OPERATIONS, ModelAdapter
@@ -37,6 +39,7 @@ from ..budget import Spending
 from ..charging import Charges
 from ..counts import Counts
 from ..integrity.canary import DRAWS
+from ..ledger import Ledger
 from ..scheduler import Scheduler
 from ..wall import ERRORS
 from .desk import Desk
@@ -47,6 +50,7 @@ from .survey import Collected, Lack, Survey
 LOG = logging.getLogger(__name__)
 TRIES = 3
 """Batches that a request is part of in one command, if it expires or its failure may pass."""
+FED = "its answers came in batches of other runs, whose manifests have their comparison with single calls"
 OTHERS_SECONDS = 1.0
 """Seconds between two looks for answers that another process is asking for by single calls."""
 
@@ -134,12 +138,8 @@ class BatchStage:
         """Return what was asked in batches, for the manifest."""
         found = await self.ledger.do(self.book.of_stage, self.ledger.run_id, self.stage.name)
         notes = (*(before.notes if before is not None else ()), *self.desk.notes)
-        return BatchRecord(
-            batches={row.provider_id or row.mark: row.outcome or row.state for row, _ in found},
-            answers=sum(answers for _, answers in found),
-            notes=tuple(dict.fromkeys(notes)),
-            sentinel=await self.sentinels.compare(),
-        )
+        told = tuple(dict.fromkeys(notes))
+        return msgspec.structs.replace(_recorded(found), notes=told, sentinel=await self.sentinels.compare())
 
     def _shared(self) -> dict[str, Any]:
         base = self.scheduler
@@ -361,6 +361,19 @@ class _Pile:
     def take(self) -> list[Draft]:
         rows, self.rows, self.size = self.rows, [], 0
         return rows
+
+
+def _recorded(found: Sequence[tuple[BatchRow, int]]) -> BatchRecord:
+    return BatchRecord(
+        batches={row.provider_id or row.mark: row.outcome or row.state for row, _ in found},
+        answers=sum(answers for _, answers in found),
+    )
+
+
+async def fed(ledger: Ledger, stage: str) -> BatchRecord | None:
+    """Return the batches of other runs whose answers a stage has that asked in none; None if there are none."""
+    found = await ledger.do(Batches(ledger.store).of_stage, ledger.run_id, stage)
+    return msgspec.structs.replace(_recorded(found), notes=(FED,)) if found else None
 
 
 def takes(adapter: ModelAdapter, stage: Stage) -> bool:

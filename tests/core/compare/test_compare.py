@@ -21,8 +21,17 @@ from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.published import Published
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.cli.comparison import rank_table
-from prejudge.core.compare import CompareOptions, compare, rank_runs, score_all, write_comparison
+from prejudge.core.compare import (
+    CompareOptions,
+    Comparison,
+    Difference,
+    compare,
+    rank_runs,
+    score_all,
+    write_comparison,
+)
 from prejudge.core.compare.beside import in_words, set_beside
+from prejudge.core.compare.write import largest
 from prejudge.core.contracts import Estimate, Listing
 from prejudge.core.contracts.errors import PermanentError, PluginError, UnknownNameError, UsageError
 from prejudge.core.contracts.records import Generation
@@ -238,6 +247,27 @@ def test_comparison_leaves_report_frames_and_figures(comparing, run_study, store
     assert pl.read_csv(folder / "differences.csv").height == 2
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg", ".pdf", ".png"}
     assert set(json.loads((folder / "manifests.json").read_text())) == {"fake", "other"}
+
+
+def test_page_of_many_pairs_shows_the_largest_differences_by_group_first():
+    def one(pair, value, **group):
+        run, against = pair
+        made = Estimate.from_flat(metric="m", group={"run": run, "against": against, **group}, value=value, n=9)
+        return Difference(made, 0.0, value)
+
+    def comparison(pairs):
+        over_all = [one(pair, 0.001) for pair in pairs]
+        by_group = [one(pair, (-1) ** place * place / 100, g=place) for pair in pairs for place in range(20)]
+        undefined = [one(pair, None, g="none") for pair in pairs]
+        found = (*over_all, *by_group, *undefined)
+        return Comparison("t", {}, found, found, "", (), (), ())
+
+    three = comparison([("b", "a"), ("c", "a"), ("c", "b")])
+    shown, said = largest(three)
+    assert [e.value for e in shown] == [0.001] * 3 + [0.18, -0.19] * 2 + [-0.19] and f"{len(shown)} of 66" in said
+    assert len(three.estimates) == 66
+    pair = comparison([("b", "a")])
+    assert largest(pair) == ([d.estimate for d in pair.headline], "")
 
 
 def test_unknown_option_of_the_comparison_is_named(comparing, run_study, store):

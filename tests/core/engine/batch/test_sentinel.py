@@ -75,6 +75,27 @@ def test_sample_follows_from_the_keys_and_not_from_the_order(run):
     FakeModel.made.clear()
 
 
+def test_sample_whose_batch_expired_is_compared_with_the_batch_that_answers(run, store, provider):
+    provider.on_submit = lambda held: setattr(held, "end", "expired" if len(provider.batches) == 1 else "ended")
+    provider.items = lambda name, request, tried: "expired" if tried == 0 else None
+    FakeModel.script = lambda request, seen: Generation(text="other") if text_of(request) == "q 1" else None
+    run(n=20)
+    found = sentinel(store)
+    assert len(provider.batches) == 2 and len(asked()) == 20
+    assert (found.asked, found.compared, found.equal_texts, found.differs) == (20, 20, 19, True)
+
+
+def test_run_by_single_calls_names_the_batches_that_its_answers_came_in(run, run_study, store, catalogue, provider):
+    run(n=20)
+    name, model = run_study(n=30)
+    record = manifest_of(get_run(store, name)).stages["count"].batch
+    assert len(model.asked) == 10
+    assert (record.batches, record.answers, record.sentinel) == ({"batch-0": "ended"}, 20, None)
+    assert any("other runs" in line for line in warnings_of(score(catalogue, store, name)))
+    alone, _ = run_study(n=5, words=("other",))
+    assert manifest_of(get_run(store, alone)).stages["count"].batch is None
+
+
 def test_single_answers_are_no_answers_of_the_store(run, run_study, store, provider):
     FakeModel.script = lambda request, seen: Generation(text="alone")
     run()

@@ -271,6 +271,15 @@ def test_budget_holds_for_the_canary_too(store, server):
     assert len(server.seen) == DRAWS + 1 and len(asked_of(server, canary=False)) == 1
 
 
+def test_budget_that_leaves_no_second_question_says_what_is_needed(store, server):
+    server.play(REPEATING["temperature-ignored"]())
+    with raises_code(BudgetError, "budget-spent", "alike", str(2 * DRAWS + 1)):
+        perform(store, catalogue_of(server.url), RunOptions(caps=Caps(requests=DRAWS + 4)))
+    assert len(server.seen) == DRAWS
+    with raises_code(HaltedError, "endpoint.repeats"):
+        perform(store, catalogue_of(server.url), RunOptions(caps=Caps(requests=2 * DRAWS + 1)))
+
+
 def test_refresh_mixes_the_generation_into_the_seed(store, server):
     """A cache that tells bodies apart cannot answer a refresh with the old answers."""
     catalogue = catalogue_of(server.url)
