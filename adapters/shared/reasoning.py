@@ -35,9 +35,9 @@ def check_tags(tags: Tags | None) -> None:
     Raises:
         UsageError: naming it.
     """
-    if tags is not None and tags.opening == tags.closing:
+    if tags is not None and tags[0] == tags[1]:
         raise UsageError(
-            f"think_tags are both {tags.opening!r}. Give two different marks, such as {list(USUAL)}.",
+            f"think_tags are both {tags[0]!r}. Give two different marks, such as {list(USUAL)}.",
             code="options.value",
             name="think_tags",
         )
