@@ -14,6 +14,7 @@ ALIKE = "the canary gave one answer"
 REPEATS = "repeats"
 FINDINGS = {
     REPEATS: "draws of one prompt are alike where they cannot be",
+    "one-text": "all answers, to different prompts, are one text",
     "max-tokens": "answers are longer than the limit of tokens that was sent",
     "stop": "answers hold a stop text that should have ended them",
     "context": "prompts longer than the model's context were answered all the same",

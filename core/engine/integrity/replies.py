@@ -26,6 +26,8 @@ as long as the shortest: they were cut off."""
 LENGTHS, LOOSER = 512, 1.5
 """Lengths of prompts that are kept, the longest; and how many times as many characters a token the longest must have as
 all others, if a server cut them off to less than it would have read whole, as Ollama does to half of its context."""
+PROMPTS, WORDS = 20, 10
+"""Different prompts that one text of at least so many words must answer, and nothing else any of them."""
 _DATED = r"\d{4,}|v\d+|latest|preview|exp|experimental|stable|free"
 _LEAVES_OUT = re.compile(_DATED)
 _ADDS = re.compile(rf"{_DATED}|\d+|gguf|awq|gptq|fp\d+|bf\d+|int\d+|q\d.*|[kmsl]|xs")
@@ -44,6 +46,10 @@ class Inspector:
         self._fingerprints: dict[str, Sighting] = {}
         self._longest: dict[int, bytes] = {}
         self._most_tokens = 0
+        self._text: str | None = None
+        self._told: set[int] = set()
+        """The text of all answers so far, and the prompts that it answers, while there is one."""
+        self._varied = False
         self._sizes: dict[int, tuple[int, bytes]] = {}
         """Tokens and key by characters; 0 tokens where they differ."""
         self._providers: dict[str, Sighting] = {}
@@ -100,6 +106,10 @@ class Inspector:
         )
 
     def _look_at_text(self, key: bytes, request: Generate, answer: Generation) -> None:
+        if not self._varied and answer.status == "ok":
+            self._text = self._text or answer.text
+            self._varied = answer.text != self._text or len(answer.text.split()) < WORDS
+            self._told.add(hash(request.messages))
         limit = request.sampling.max_tokens or self._expected.max_tokens
         if limit is not None and answer.usage.output_tokens > (most := limit + self._expected.answer_room) + SLACK:
             self._find("max-tokens", key, f"{answer.usage.output_tokens} tokens where {most} were allowed")
@@ -148,6 +158,9 @@ class Inspector:
             found.append(Finding(name="truncated", count=len(lengths), key=key, detail=detail))
         elif (halved := self._halved()) is not None:
             found.append(halved)
+        if not self._varied and len(self._told) >= PROMPTS:
+            detail = f"{len(self._told):,} prompts, {' '.join((self._text or '').split())[:80]!r}"
+            found.append(Finding(name="one-text", count=self._checked, detail=detail))
         names = self._expected.names or (self._model,)
         if other := [name for name in self._models if not any(is_name_of(name, asked) for asked in names)]:
             count = sum(self._models[name].count for name in other)

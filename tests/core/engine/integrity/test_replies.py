@@ -179,6 +179,31 @@ def test_several_providers_behind_a_router_are_a_finding():
     assert add_up(found, found).providers["A"].count == 2
 
 
+HELLO = "Hello! I am an assistant, and I am here to help you with anything."
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        ([HELLO] * 20, True),
+        ([HELLO] * 19, False),
+        ([HELLO] * 30 + ["Yes."], False),
+        (["yes"] * 30, False),  # a model that is sure, or one option of a study
+        ([f"{HELLO} {number}" for number in range(30)], False),
+    ],
+)
+def test_one_text_to_all_prompts_is_found(texts, found):
+    pairs = [(ask(f"q {number}"), answer(text)) for number, text in enumerate(texts)]
+    told = looked(pairs)
+    assert ("one-text" in told) == found
+    assert not found or HELLO[:40] in told["one-text"].detail
+
+
+def test_one_text_to_one_prompt_and_one_refusal_to_all_are_no_finding():
+    assert looked([(ask("q", sample=number), answer(HELLO)) for number in range(30)]) == {}
+    assert looked([(ask(f"q {number}"), answer(HELLO, status="refused")) for number in range(30)]) == {}
+
+
 def test_context_is_checked_where_it_is_known():
     pairs = [(ask("word " * 1000), answer(read=256))]
     assert looked(pairs) == {} and looked(pairs, context=512)["context"].count == 1
