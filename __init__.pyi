@@ -2,12 +2,15 @@
 
 from .core import statistics as statistics
 from .core.api import Compared as Compared
+from .core.api import Converged as Converged
 from .core.api import Detectable as Detectable
 from .core.api import Run as Run
 from .core.api import Settings as Settings
+from .core.api import aconverge as aconverge
 from .core.api import arun as arun
 from .core.api import avary as avary
 from .core.api import compare as compare
+from .core.api import converge as converge
 from .core.api import import_scores as import_scores
 from .core.api import load as load
 from .core.api import plan as plan

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import msgspec
 import polars as pl
 
+from .catalogue.constructs import find_construct
 from .catalogue.study import SUBJECT, Catalogue, Study
 from .catalogue.variants import written
 from .compare import (
@@ -24,7 +25,11 @@ from .compare import (
     write_comparison,
 )
 from .contracts.canonical import decode_request, decode_response
-from .contracts.errors import UnknownNameError, UsageError
+from .contracts.errors import HaltedError, UnknownNameError, UnsupportedOperationError, UsageError
+from .converge import Convergence, cases_of, evidence_frame, write_convergence
+from .converge import converge as judge_methods
+from .converge.cases import OF_THE_METHOD
+from .converge.words import conclusion as said_of
 from .engine.batch.options import SENTINELS, BatchOptions
 from .engine.budget import Caps
 from .engine.manifest import manifest_of
@@ -173,6 +178,28 @@ class Compared(msgspec.Struct, frozen=True):
         return plotted(self.comparison.charts, name)
 
 
+class Converged(msgspec.Struct, frozen=True):
+    """Constructs measured by several methods, and the path of the page."""
+
+    convergence: Convergence
+    report: Path
+    """The HTML page; `convergence.json` and the tables lie beside it."""
+
+    def __repr__(self) -> str:
+        """Return the conclusion on each construct and model, and the path of the page."""
+        return "\n".join([*self.conclusions.values(), f"Report: {self.report}"])
+
+    @property
+    def methods(self) -> pl.DataFrame:
+        """Return a row per construct, model and method: its own value, the common scale, p, or what it lacks."""
+        return evidence_frame(self.convergence)
+
+    @property
+    def conclusions(self) -> dict[tuple[str, str], str]:
+        """Return what is said by construct and model."""
+        return {(one.construct, one.model): said_of(self.convergence, one) for one in self.convergence.judged}
+
+
 def _resolve(
     catalogue: Catalogue, study: str, model: str | Mapping[str, str] | None, options: Mapping[str, Any]
 ) -> Study:
@@ -252,6 +279,67 @@ def vary(
 ) -> Compared:
     """Do the same as `avary`, and block until it is done; also in a running event loop, such as a notebook's."""
     return _block(avary(study, model, varied, settings, **options))
+
+
+async def aconverge(
+    constructs: str | Sequence[str],
+    models: str | Sequence[str] = (),
+    settings: Settings | None = None,
+    *,
+    runs: Sequence[str] = (),
+    roles: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Converged:
+    """Measure constructs on models by every method that they can answer, and judge whether the methods agree.
+
+    Args:
+        constructs: names such as `skin-tone-and-desirability`, or construct files. Two or more are compared, too.
+        models: the models to study, one after another. From three on, methods are correlated over them.
+        settings: paths, cache mode, and one budget for all methods and models.
+        runs: runs that are used instead of asking, of any of the methods.
+        roles: models of other roles than `subject`.
+        options: as on the command line: `{"forced-choice.per_cell": 60}`.
+
+    Raises:
+        UsageError: an error that the user can fix; that of a construct, a model or an option before any is asked.
+    """
+    settings = settings or Settings()
+    catalogue = Catalogue.load(settings.registry)
+    names = [constructs] if isinstance(constructs, str) else list(constructs)
+    known = [find_construct(name, catalogue.plugins.constructs) for name in names]
+    subjects = [models] if isinstance(models, str) else list(models)
+    if not subjects and not runs:
+        raise UsageError("name what to measure: a model, or runs of it.", code="converge.nothing")
+    cases = await asyncio.to_thread(cases_of, catalogue, known, subjects, roles or {}, options or {})
+    purse, asked = Purse(settings.run_options.caps), list[str | None]()
+    with Store(settings.store, later=True) as store:
+        for place, case in enumerate(cases):
+            name = None
+            if case.study is not None:
+                try:
+                    name = await execute(
+                        catalogue, case.study, store, settings.run_options, settings.progress, purse.budget()
+                    )
+                except (HaltedError, UnsupportedOperationError) as error:
+                    if error.code not in OF_THE_METHOD:
+                        raise
+                    cases[place] = case.failed(str(error))
+            asked.append(name)
+        done = judge_methods(catalogue, store, known, cases, asked, runs)
+    return Converged(done, write_convergence(done, Path(settings.runs)))
+
+
+def converge(
+    constructs: str | Sequence[str],
+    models: str | Sequence[str] = (),
+    settings: Settings | None = None,
+    *,
+    runs: Sequence[str] = (),
+    roles: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Converged:
+    """Do the same as `aconverge`, and block until it is done; also in a running event loop, such as a notebook's."""
+    return _block(aconverge(constructs, models, settings, runs=runs, roles=roles, options=options))
 
 
 def score(name: str = "latest", settings: Settings | None = None, assignments: Mapping[str, Any] | None = None) -> Run:

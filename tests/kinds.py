@@ -53,6 +53,7 @@ PLACES = {
     ),
     "slow": (
         "core/calibration/test_calibration.py",
+        "core/converge/test_models.py",
         "adapters/simulated/test_leans.py",
         "adapters/simulated/test_study.py",
         "adapters/simulated/test_words.py::test_nothing_planted",

@@ -13,7 +13,8 @@ import pytest
 from .package_parts import ROOT, link_package
 
 ROOMS = ("probes", "metrics")
-STUDIES = sorted(path.parent.name for path in (ROOT / "probes").glob("*/plugin.py"))
+OF_NO_STUDY = {"constructs", "demo"}
+STUDIES = sorted({path.parent.name for path in (ROOT / "probes").glob("*/plugin.py")} - OF_NO_STUDY)
 OTHERS = {"subtle": "bistereo-tuples"}
 """A study to plan in the house without another; `subtle-sai` is that for all the rest."""
 SCRIPT = """

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pluggy
 
@@ -22,10 +22,12 @@ from ..contracts import Metric, Probe
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import PluginError, PrejudgeError, UnknownNameError
 from ..contracts.plugin import GROUP, Hooks, Plugged, StudyFile, hookimpl
+from .constructs import Construct, read_construct
 from .registry import Registry, StudyEntry
 from .studyfile import read_study_file
 
 LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 BUILT_IN = "prejudge"
 ROOMS = ("adapters", "metrics", "probes")
 """Folders of this package that contain plugins."""
@@ -61,7 +63,11 @@ class Registered(NamedTuple):
 
 
 KINDS: dict[str, type | None] = {"adapter": ModelAdapter, "probe": Probe, "metric": Metric, "command": None}
-HOOKS = {**{kind: f"prejudge_{kind}s" for kind in KINDS}, "study": "prejudge_studies"}
+HOOKS = {
+    **{kind: f"prejudge_{kind}s" for kind in KINDS},
+    "study": "prejudge_studies",
+    "construct": "prejudge_constructs",
+}
 """Hook by kind."""
 
 
@@ -70,6 +76,7 @@ class Offered(NamedTuple):
 
     things: dict[str, list[Plugged]]
     studies: dict[str, StudyEntry]
+    constructs: dict[str, Construct]
 
 
 class Plugins:
@@ -89,7 +96,8 @@ class Plugins:
         self.loaded: list[str] = []
         self.offers: dict[str, dict[str, Registered]] = {kind: {} for kind in KINDS}
         self.studies: dict[str, StudyEntry] = {}
-        self._owners: dict[str, str] = {}
+        self.constructs: dict[str, Construct] = {}
+        self._owners: dict[tuple[str, str], str] = {}
         self._kinds = tuple(kinds)
         self._add(BUILT_IN, lambda: BuiltIns(registry))
         for entry in [*built_in_plugins(), *found_plugins()] if found is None else found:
@@ -128,7 +136,8 @@ class Plugins:
         for kind, things in offered.things.items():
             self.offers[kind].update({thing.name: Registered(thing, plugin) for thing in things})
         self.studies.update(offered.studies)
-        self._owners.update(dict.fromkeys(offered.studies, plugin))
+        self.constructs.update(offered.constructs)
+        self._owners.update(dict.fromkeys(_files_of(offered), plugin))
 
     def _leave_out_overridden(self, offered: Offered) -> None:
         """Leave out built-in entries that the user's registry replaces."""
@@ -140,7 +149,7 @@ class Plugins:
         owners = [
             (kind, thing.name, self._owner(kind, thing.name)) for kind, t in offered.things.items() for thing in t
         ]
-        owners += [("study", name, self._owners.get(name)) for name in offered.studies]
+        owners += [(kind, name, self._owners.get((kind, name))) for kind, name in _files_of(offered)]
         for kind, name, owner in owners:
             if owner is not None:
                 raise ValueError(f"the plugin {owner!r} already has a {kind} named {name!r}")
@@ -211,21 +220,27 @@ def _ask(module: Any, plugin: str, kinds: Iterable[str]) -> Offered:
     manager.register(module, name=plugin)
     manager.check_pending()
     answers = {kind: [one for many in getattr(manager.hook, HOOKS[kind])() for one in many] for kind in kinds}
-    studies = _read_studies(answers.pop("study", ()))
+    studies = _read_files("study", read_study_file, answers.pop("study", ()))
+    constructs = _read_files("construct", read_construct, answers.pop("construct", ()))
     for thing in (thing for things in answers.values() for thing in things):
         if not isinstance(thing, Plugged):
             raise TypeError(f"a hook returned {thing!r}; return prejudge.Plugged records")
-    return Offered(answers, studies)
+    return Offered(answers, studies, constructs)
 
 
-def _read_studies(places: Iterable[StudyFile]) -> dict[str, StudyEntry]:
-    studies: dict[str, StudyEntry] = {}
+def _files_of(offered: Offered) -> list[tuple[str, str]]:
+    """Return kind and name of what is offered as files."""
+    return [*(("study", name) for name in offered.studies), *(("construct", name) for name in offered.constructs)]
+
+
+def _read_files(kind: str, read: Callable[[StudyFile], tuple[str, T]], places: Iterable[StudyFile]) -> dict[str, T]:
+    found: dict[str, T] = {}
     for place in places:
-        name, entry = read_study_file(place)
-        if name in studies:
-            raise ValueError(f"two study files are named {name!r}")
-        studies[name] = entry
-    return studies
+        name, entry = read(place)
+        if name in found:
+            raise ValueError(f"two {kind} files are named {name!r}")
+        found[name] = entry
+    return found
 
 
 def _label(entry: EntryPoint) -> str:

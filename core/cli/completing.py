@@ -30,6 +30,16 @@ def complete_study(ctx: click.Context, _: click.Parameter, incomplete: str) -> l
     return _beginning(titles.items(), incomplete) or complete_file(ctx, _, incomplete)
 
 
+def complete_construct(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the constructs; if none matches, files, since a construct may be a file."""
+    try:
+        constructs = Catalogue.load(ctx.params.get("registry")).plugins.constructs
+    except PrejudgeError:
+        constructs = {}
+    titles = {name: construct.title for name, construct in constructs.items()}
+    return _beginning(titles.items(), incomplete) or complete_file(ctx, _, incomplete)
+
+
 def complete_model(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer the models, and the adapters for names of the form ADAPTER:MODEL; a prefix `ROLE=` is kept."""
     role, equals, begun = incomplete.rpartition("=")

@@ -13,7 +13,7 @@ from .completing import complete_model
 from .shared import registry_option, store_option
 from .terminal import terminal
 
-KINDS = ("studies", "models", "probes", "metrics", "adapters", "runs", "plugins")
+KINDS = ("studies", "constructs", "models", "probes", "metrics", "adapters", "runs", "plugins")
 
 
 @click.command("list")
@@ -28,7 +28,7 @@ KINDS = ("studies", "models", "probes", "metrics", "adapters", "runs", "plugins"
 @store_option
 @registry_option
 def list_all(kind: str | None, plugins: bool, model: str | None, store: str, registry: str | None) -> None:
-    """List studies, models, probes, metrics and adapters, or one kind. Also: runs, plugins."""
+    """List studies, models, probes, metrics and adapters, or one kind. Also: constructs, runs, plugins."""
     catalogue = Catalogue.load(registry)
     if model is not None:
         if kind not in (None, "studies") or plugins:
@@ -60,6 +60,8 @@ def rows_of(kind: str, catalogue: Catalogue, store: str) -> list[tuple[str, ...]
     registry, plugins = catalogue.registry, catalogue.plugins
     if kind == "studies":
         return [(name, study.title, study.source) for name, study in sorted(registry.studies.items())]
+    if kind == "constructs":
+        return [(name, one.title, ", ".join(one.methods)) for name, one in sorted(plugins.constructs.items())]
     if kind == "models":
         return [(name, model.adapter, model.summary) for name, model in sorted(registry.models.items())]
     if kind == "runs":
@@ -73,7 +75,12 @@ def rows_of(kind: str, catalogue: Catalogue, store: str) -> list[tuple[str, ...]
 
 
 def _table(kind: str, rows: list[tuple[str, ...]]) -> Table:
-    heads = {"studies": ("title", "source"), "models": ("adapter", "summary"), "runs": ("study", "state")}
+    heads = {
+        "studies": ("title", "source"),
+        "constructs": ("title", "methods"),
+        "models": ("adapter", "summary"),
+        "runs": ("study", "state"),
+    }
     table = Table(title=kind, title_justify="left")
     for head in ("name", *heads.get(kind, ("state", "reason") if kind == "plugins" else ("summary", "plugin"))):
         table.add_column(head, overflow="fold")

@@ -23,6 +23,7 @@ COMMANDS = {
     "plan": ("plan:plan", "Count the requests and the cost of a study before running it."),
     "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
     "compare": ("compare:compare", "Compare runs of one study, or the ranks of models in several studies."),
+    "converge": ("converge:converge", "Measure one construct by several methods, and judge whether they agree."),
     "gate": ("gate:gate", "Check a run against a policy; write JUnit XML and a summary for a pull request."),
     "export": ("tables:export", "Write estimates or observations as Parquet, CSV, JSON or LaTeX."),
     "card": ("card:card", "Write a model card and a data sheet of a run."),

@@ -100,7 +100,7 @@ def plan(
         studies = [catalogue.study(study, roles, values)]
     asked = any(value not in (None, {}) for value in known.values())
     for chosen in studies:
-        stages = _planned(catalogue, chosen, store)
+        stages = planned(catalogue, chosen, store)
         effects = _smallest(catalogue, chosen, store, **known).lines if asked else ()
         for stage in stages:
             _show(stage)
@@ -108,7 +108,8 @@ def plan(
             echo(line)
 
 
-def _planned(catalogue: Catalogue, study: Study, store: str) -> list[StagePlan]:
+def planned(catalogue: Catalogue, study: Study, store: str) -> list[StagePlan]:
+    """Return the plan of a study, with its stored answers where there is a store."""
     if study.roles and ("://" in store or Path(store).exists()):
         with Store(store, writable=False) as opened:
             return plan_study(catalogue, study, opened)

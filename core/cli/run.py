@@ -115,7 +115,7 @@ def run(
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
     batch = _read_batch(where, chosen_now=where["batch"])
     own = {"mode": cast("Mode", where["mode"]), "refresh": where["refresh"], "command": command, "batch": batch}
-    options = _read_options(where, **own)
+    options = read_run_options(where, **own)
     if varied:
         studies = varied_studies(catalogue, study, roles, read_varied(varied), values)
         return perform_all(catalogue, studies, options, where)
@@ -199,11 +199,11 @@ def resume(name: str, **where: Any) -> int:
     mode: Mode = "refresh" if manifest.mode == "refresh" else "use"
     batch = _read_batch(where, chosen_now=manifest.batch is not None)
     own = {"mode": mode, "refresh": manifest.refresh, "command": manifest.command, "batch": batch}
-    options = _read_options(where, name=found.name, **own)
+    options = read_run_options(where, name=found.name, **own)
     return perform(catalogue, manifest.study, options, where)[0]
 
 
-def _read_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
+def read_run_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
     """Return the settings of a run from the options that `run` and `resume` share, and `own`."""
     caps = Caps(**{name: where[f"max_{name}"] for name in Caps.__struct_fields__})
     faults = {"keep_going": where["keep_going"], "accept_repeats": where["accept_repeats"]}
@@ -255,11 +255,30 @@ def perform(
         UsageError: the run was interrupted; the message has the command that resumes it.
     """
     ensure_writable(Path(where["runs"]))
+    code, name = ask(catalogue, study, options, where, budget)
+    if name is None:
+        return code, None
+    with scored_again(name, where), Store(where["store"], later=True) as store:
+        return deliver(score(catalogue, store, name), store, where), name
+
+
+def ask(
+    catalogue: Catalogue,
+    study: Study,
+    options: RunOptions,
+    where: Mapping[str, Any],
+    budget: Budget | None = None,
+) -> tuple[int, str | None]:
+    """Run a study with progress on the terminal, without scoring it; return the exit code and the finished run.
+
+    Raises:
+        UsageError: the run was interrupted; the message has the command that resumes it.
+    """
     with Store(where["store"], later=True) as store:
         progress = make_progress(where.get("progress", "auto"), quiet=where["quiet"])
         try:
             with _terminated_gently():
-                name = asyncio.run(execute(catalogue, study, store, options, progress, budget))
+                return 0, asyncio.run(execute(catalogue, study, store, options, progress, budget))
         except KeyboardInterrupt:
             goes_on = "What is with the provider in batches goes on there. " if options.batch is not None else ""
             said = f"interrupted. {goes_on}{_resume(progress.run, where)}"
@@ -276,8 +295,6 @@ def perform(
             return PENDING, None
         finally:
             progress.close()
-        with scored_again(name, where):
-            return deliver(score(catalogue, store, name), store, where), name
 
 
 @contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from ..catalogue.study import SUBJECT
 from ..contracts.errors import DataError, StoreError, UsageError
 from ..contracts.options import parse_assignments
 from ..contracts.places import Places
@@ -70,6 +71,15 @@ model_option = click.option(
     shell_complete=complete_model,
     help="The model to study: its name, its folder (./my-bert) or ADAPTER:MODEL. ROLE=NAME sets another role. "
     "Repeatable.",
+)
+many_models_option = click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="[ROLE=]NAME",
+    shell_complete=complete_model,
+    help="A model to study: its name, its folder (./my-bert) or ADAPTER:MODEL. Repeatable; ROLE=NAME sets another role "
+    "of all.",
 )
 vary_option = click.option(
     "--vary",
@@ -196,6 +206,13 @@ def read_assignments(assignments: tuple[str, ...], data: str | None, orders: str
     """Return the options set on the command line; those with an option of their own come last."""
     own = {"data": data, "orders": orders}
     return parse_assignments(assignments) | {name: value for name, value in own.items() if value is not None}
+
+
+def split_models(models: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the models of the role `subject`, and the model of each other role."""
+    roles = [text for text in models if (found := _ROLE.fullmatch(text)) and found[1] != SUBJECT]
+    subjects = [text.removeprefix(f"{SUBJECT}=") for text in models if text not in roles]
+    return subjects, read_models(tuple(roles))
 
 
 def read_models(models: tuple[str, ...]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The five hooks of a plugin, each of which only registers, and the record that most of them return.
+"""The six hooks of a plugin, each of which only registers, and the record that most of them return.
 
 The built-in studies use the same hooks: each folder `probes/<study>/` has a `plugin.py` that names its probes,
 metrics, studies and commands.
@@ -16,7 +16,7 @@ import pluggy
 GROUP = "prejudge"
 """Group of the entry points, and prefix of every hook's name."""
 StudyFile = str | Path | Traversable
-"""A study file: its path, a resource of a package, or `package:NAME/PATH`."""
+"""A file of a study or of a construct: its path, a resource of a package, or `package:NAME/PATH`."""
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
 
@@ -48,6 +48,10 @@ class Hooks:
     @hookspec
     def prejudge_studies(self) -> Iterable[StudyFile]:  # type: ignore[empty-body]
         """Return the study files of the plugin."""
+
+    @hookspec
+    def prejudge_constructs(self) -> Iterable[StudyFile]:  # type: ignore[empty-body]
+        """Return the construct files of the plugin."""
 
     @hookspec
     def prejudge_commands(self) -> Iterable[Plugged]:  # type: ignore[empty-body]
