@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -125,16 +124,6 @@ def wire_seed(request: Generate, generation: int = 0) -> int | None:
     else:
         return None
     return int.from_bytes(hashlib.sha256(text).digest()[:4], "big") >> 1
-
-
-# Quotes inside a JSON string are escaped, so these match members only.
-_NUMBER = r'"(?:attempt|sample|seed)":-?\d+'
-_NEXT, _FIRST = re.compile(f",{_NUMBER}"), re.compile(rf"\{{{_NUMBER},?")
-
-
-def question_text(encoded: str) -> str:
-    """Return the canonical encoding of `question_of` a request from its own, without decoding it."""
-    return _FIRST.sub("{", _NEXT.sub("", encoded)).replace(',"sampling":{}', "")
 
 
 def decode_response(encoded: bytes | str) -> AnyResponse:

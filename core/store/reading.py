@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 import polars as pl
 import sqlalchemy as sa
 
-from ..contracts.canonical import decode_request, encode, question_text, request_key
+from ..contracts.canonical import decode_request, encode, request_key
 from ..contracts.errors import DataError, UnknownNameError
 from ..contracts.places import handed_on
 from .bulk import LOOKUP, batched, plain_rows, table_of
@@ -28,7 +28,8 @@ TRIAL_SCHEMA = {
     "status": pl.String,
     "response": pl.String,
 }
-
+_NUMBER = r'"(?:attempt|sample|seed)":-?[0-9]+'
+_ASKED = {"key": pl.Binary, "model": pl.Int64, "request": pl.String}
 
 RECHECK = "recheck of "
 """Prefix of a recheck's study name; the name of the original run follows."""
@@ -136,7 +137,19 @@ def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
 
     A first answer with the status `ok` was `unreadable`: otherwise it was the last.
     """
-    firsts = dict(_earlier(store, run_id, stage, ["attempt"], _first_attempt))
+    trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
+    query = (
+        sa.select(trials.c.key, model.c.digest, exchange.c.request)
+        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
+        .join(model)
+        .where(trials.c.run_id == run_id, trials.c.stage == stage, exchange.c.request.like('%"attempt":%'))
+    )
+    firsts: dict[bytes, bytes] = {}
+    with translated(store.url), store.engine.connect() as connection:
+        for rows in connection.execute(query).partitions(LOOKUP):
+            requests = unpack(connection, (request for *_, request in rows))
+            for (key, digest, _), text in zip(rows, requests, strict=True):
+                firsts[bytes(key)] = request_key(bytes(digest), _first_attempt(text))
     found = store.find(firsts.values())
     statuses = {key: found[first].status for key, first in firsts.items() if first in found}
     return {key: "unreadable" if status == "ok" else status for key, status in statuses.items()}
@@ -144,36 +157,41 @@ def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
 
 def read_prompts(store: Store, run_id: int, stage: str) -> dict[bytes, bytes]:
     """Return the key that all samples of a prompt share, that of a first one without a seed, by their own keys."""
-    return dict(
-        _earlier(store, run_id, stage, ["attempt", "sample", "seed"], lambda text: question_text(text).encode())
+    trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
+    query = (
+        sa.select(trials.c.key, exchange.c.model_id, exchange.c.request)
+        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
+        .where(trials.c.run_id == run_id, trials.c.stage == stage)
     )
+    prompts: dict[bytes, bytes] = {}
+    with translated(store.url), store.engine.connect() as connection:
+        known = connection.execute(sa.select(model.c.id, model.c.digest))
+        digests = {number: bytes(digest) for number, digest in known}
+        for rows in plain_rows(connection, query, STREAMED):
+            keys, numbers, requests = zip(*rows, strict=True)
+            whole = pl.DataFrame({"key": keys, "model": numbers, "request": requests}, schema=_ASKED)
+            asked = whole.with_columns(question=question_texts(pl.col("request")))
+            asked = asked.filter(pl.col("question") != pl.col("request"))
+            # Samples of one prompt follow each other: each question is put together and hashed once.
+            first = asked.select("model", "question").unique()
+            texts = unpack(connection, first["question"])
+            shared = [
+                request_key(digests[number], text.encode()) for number, text in zip(first["model"], texts, strict=True)
+            ]
+            found = asked.join(first.with_columns(prompt=pl.Series(shared, dtype=pl.Binary)), on=["model", "question"])
+            prompts.update(zip(found["key"], found["prompt"], strict=True))
+    return prompts
 
 
-def _question(text: str) -> bytes:
-    return question_text(text).encode()
+def question_texts(requests: pl.Expr) -> pl.Expr:
+    """Return the canonical requests without the numbers of their samples and attempts: `question_of`, undecoded."""
+    # Quotes inside a JSON string are escaped, so the patterns match members only.
+    rest = requests.str.replace_all(f",{_NUMBER}", "").str.replace_all(rf"\{{{_NUMBER},?", "{")
+    return rest.str.replace_all(',"sampling":{}', "", literal=True)
 
 
 def _first_attempt(text: str) -> bytes:
     return encode(msgspec.structs.replace(decode_request(text), attempt=0))
-
-
-def _earlier(
-    store: Store, run_id: int, stage: str, numbers: Sequence[str], earlier: Callable[[str], bytes]
-) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the keys of a stage's requests that have one of these numbers, each with that of an earlier request."""
-    trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
-    numbered = sa.or_(*(exchange.c.request.like(f'%"{name}":%') for name in numbers))
-    query = (
-        sa.select(trials.c.key, model.c.digest, exchange.c.request)
-        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
-        .join(model)
-        .where(trials.c.run_id == run_id, trials.c.stage == stage, numbered)
-    )
-    with translated(store.url), store.engine.connect() as connection:
-        for rows in connection.execute(query).partitions(LOOKUP):
-            requests = unpack(connection, (request for *_, request in rows))
-            for (key, digest, _), text in zip(rows, requests, strict=True):
-                yield bytes(key), request_key(bytes(digest), earlier(text))
 
 
 def used_answers(store: Store, run_id: int, keys: Iterable[bytes]) -> dict[bytes, int]:

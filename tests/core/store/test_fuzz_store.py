@@ -6,6 +6,7 @@ import json
 from uuid import uuid4
 
 import msgspec
+import polars as pl
 import pytest
 from fakes import FakeModel, ask, text_of
 from hypothesis import example, given, settings
@@ -21,7 +22,6 @@ from prejudge.core.contracts.canonical import (
     encode_response,
     identity_digest,
     question_of,
-    question_text,
     request_key,
 )
 from prejudge.core.contracts.errors import DataError, PermanentError
@@ -39,6 +39,7 @@ from prejudge.core.contracts.records import (
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Failure, NewExchange, NewTrial, get_run, read_failures, read_trials
 from prejudge.core.store.checks import Checks
+from prejudge.core.store.reading import question_texts
 from prejudge.testing import raises_code
 
 EVERY_STORE = True
@@ -77,7 +78,8 @@ members = st.sampled_from([',"sample":1', '{"seed":2,', '"attempt":3', ',"sampli
 @example(Generate(messages=(), sampling=Sampling(seed=3), sample=2, attempt=1))
 @example(Draw(prompt="a,", seed=-4))
 def test_question_of_an_encoded_request_needs_no_decoding(request):
-    assert question_text(encode(request).decode()).encode() == encode(question_of(request))
+    frame = pl.DataFrame({"request": [encode(request).decode()]}).select(question_texts(pl.col("request")))
+    assert frame.item().encode() == encode(question_of(request))
 
 
 @settings(max_examples=40)
