@@ -251,6 +251,11 @@ class Earlier(msgspec.Struct, frozen=True):
         """Return whether the run was finished."""
         return self.row.state == "finished"
 
+    @property
+    def complete(self) -> bool:
+        """Return whether the run was finished, and every trial of it has an answer."""
+        return self.done and not any(record.counts.get("failed") for record in self.manifest.stages.values())
+
 
 def find_earlier(store: Store, name: str | None, study: Study) -> Earlier | None:
     """Return the stored record of a run of this name and study; None if the run is new."""

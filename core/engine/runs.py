@@ -46,6 +46,7 @@ from .integrity.replies import Inspector
 from .ledger import Ledger
 from .limiter import Limiters, describe
 from .manifest import (
+    Earlier,
     Manifest,
     StageRecord,
     add_up,
@@ -135,10 +136,8 @@ async def execute(
     owner = catalogue.plugins.offers["probe"][study.probe].plugin
     adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
     try:
-        if earlier is not None:
-            identities = {role: adapters[model].identity for role, model in study.roles.items()}
-            why = "so its answers would be those of two models"
-            ensure_same_models(earlier.manifest, identities, "run.other-model", why)
+        if earlier is not None and _is_of_others(earlier, study, adapters):
+            return earlier.row.name
         _ensure_set_up(study, instrument.stages(), adapters)
         if options.batch is not None:
             ensure_batches(study, instrument.stages(), adapters)
@@ -149,6 +148,23 @@ async def execute(
     finally:
         for adapter in adapters.values():
             await adapter.aclose()
+
+
+def _is_of_others(earlier: Earlier, study: Study, adapters: Mapping[str, ModelAdapter]) -> bool:
+    """Return whether a complete run, of which nothing is left to ask, asked models that have changed since.
+
+    Raises:
+        UsageError: they have changed, and the run is not complete.
+    """
+    identities = {role: adapters[model].identity for role, model in study.roles.items()}
+    try:
+        why = "so its answers would be those of two models"
+        ensure_same_models(earlier.manifest, identities, "run.other-model", why)
+    except UsageError:
+        if earlier.complete:
+            return True
+        raise
+    return False
 
 
 def _ensure_set_up(study: Study, stages: Iterable[Stage], adapters: Mapping[str, ModelAdapter]) -> None:

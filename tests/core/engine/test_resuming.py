@@ -9,7 +9,7 @@ import pytest
 from fakes import CountOptions, FakeModel, text_of
 
 from prejudge.core.catalogue.study import EveryOption
-from prejudge.core.contracts.errors import AuthenticationError, UsageError
+from prejudge.core.contracts.errors import AuthenticationError, PermanentError, UsageError
 from prejudge.core.engine.manifest import Manifest, StageRecord, add_up, as_made
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import get_run
@@ -89,11 +89,23 @@ def test_a_model_that_changed_since_is_refused_before_it_is_asked(run_study, cat
     assert resume(catalogue, store, name).state == "finished"
 
 
-def test_a_finished_run_is_not_asked_anew_of_another_model(run_study, catalogue, store):
+def test_a_complete_run_is_not_asked_anew_of_another_model(run_study, catalogue, store, slow_clock):
     name, _ = run_study(n=10)
+    before, made = get_run(store, name), len(FakeModel.made)
+    change(catalogue, model="another")
+    assert resume(catalogue, store, name) == before
+    assert not any(model.asked for model in FakeModel.made[made:])
+
+
+def test_a_finished_run_that_lacks_answers_is_refused_too(run_study, catalogue, store):
+    FakeModel.script = lambda request, seen: PermanentError("no") if text_of(request) == "q 9" else None
+    name, _ = run_study(n=10)
+    FakeModel.script = None
     change(catalogue, model="another")
     with raises_code(UsageError, "run.other-model"):
         resume(catalogue, store, name)
+    change(catalogue, model="fake")
+    assert counts(resume(catalogue, store, name))["failed"] == 0
 
 
 def test_what_is_no_identity_may_change(run_study, catalogue, store):
