@@ -22,6 +22,7 @@ COMMANDS = {
     "score": ("score:score", "Score a run again from the store, or measure published scores."),
     "plan": ("plan:plan", "Count the requests and the cost of a study before running it."),
     "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
+    "view": ("view:view", "Read every answer in the browser, compare runs, and label samples."),
     "compare": ("compare:compare", "Compare runs of one study, or the ranks of models in several studies."),
     "converge": ("converge:converge", "Measure one construct by several methods, and judge whether they agree."),
     "gate": ("gate:gate", "Check a run against a policy; write JUnit XML and a summary for a pull request."),

@@ -84,7 +84,7 @@ def _page(content: ReportContent, drawings: Sequence[Drawing]) -> str:
         published=published_grid(content.published),
         missing=[plain_grid(table) for table in content.missing],
         listings=[(one, plain_grid(Table.from_frame(one.caption, one.frame))) for one in content.listings],
-        policy=_policy(style, script),
+        policy=policy(style, script),
         style=Markup(style),
         script=Markup(script),
     )
@@ -120,7 +120,8 @@ def _resource(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str) -> str:
+    """Return the policy of a page whose only style and script are these."""
     return (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
         "base-uri 'none'; form-action 'none'"

@@ -34,8 +34,12 @@ def clean(value: object) -> object:
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    value = shorten(value, MOST_CHARACTERS)
-    shown = _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", value)
+    return visible(shorten(value, MOST_CHARACTERS))
+
+
+def visible(text: str) -> str:
+    """Return a text that can be encoded, with every character that would change the surrounding text made visible."""
+    shown = _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text)
     return _REORDERING.sub(lambda found: f"[U+{ord(found.group()):04X}]", shown)
 
 

@@ -1,0 +1,233 @@
+"""Build the index of a run: its trials as columns, and the texts asked and answered.
+
+The store is read once, in parts; memory does not grow with the run. Where the study's probe is installed, its reader
+says what the answers are, as it does for the report; a stage whose review sees all answers at once is reviewed, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import polars as pl
+import sqlalchemy as sa
+
+from ..catalogue.study import Catalogue
+from ..contracts import Stage
+from ..contracts.canonical import decode_request, decode_response
+from ..contracts.errors import PrejudgeError
+from ..contracts.records import Classification, Generation
+from ..engine.manifest import as_made, manifest_of
+from ..engine.observations import TRIALS, build_observations
+from ..engine.reading import First
+from ..report.examples import show_request, show_response
+from ..store import RunRow, Store, read_failures, trial_counts
+from ..store.bulk import plain_rows, table_of
+from ..store.engine import translated
+from ..store.parts import unpack
+from ..store.reading import damaged
+from ..store.tables import Exchange, RunTrial
+from .columns import Role, marks_of
+from .texts import TextWriter
+from .writing import Described, Writer
+
+READ = 20_000
+"""Trials read at once."""
+DESCRIPTION = "index.json"
+ROWS = ("ordinal", "trial-mark", "answer-mark")
+"""Arrays with a number per row: place in the plan of its stage, and digests of 64 bits of trial and answer."""
+
+
+class Description(msgspec.Struct, frozen=True):
+    """What an index says of itself."""
+
+    rows: int
+    columns: tuple[Described, ...]
+    seconds: float
+    """How long it took to build."""
+    unread: str = ""
+    """Why no reader has read the answers; empty if one has."""
+
+
+class Built(msgspec.Struct):
+    """How far a build is."""
+
+    done: int = 0
+    total: int = 0
+    started: float = 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Return the seconds that are left, by the pace so far."""
+        spent = time.monotonic() - self.started
+        return spent * (self.total - self.done) / self.done if self.done else None
+
+
+class Reader(NamedTuple):
+    """The stages whose readers are installed, and how they read."""
+
+    stages: dict[str, Stage]
+    first: First
+    why: str = ""
+
+
+def reader_of(catalogue: Catalogue, run: RunRow) -> Reader:
+    """Return the readers of a run's stages; where they cannot be had, why."""
+    manifest = manifest_of(run)
+    try:
+        study = as_made(catalogue, manifest)
+        return Reader({stage.name: stage for stage in catalogue.instrument(study).stages()}, manifest.refusals)
+    except PrejudgeError as error:
+        return Reader({}, manifest.refusals, str(error))
+
+
+def build(store: Store, run: RunRow, catalogue: Catalogue, folder: Path, seen: Callable[[Built], None]) -> None:
+    """Write the index of a run into an empty folder; `seen` is told how far it is.
+
+    Raises:
+        DataError: a row of the store is damaged.
+        StoreError: the store cannot be read.
+    """
+    counts = trial_counts(store, run.id)
+    reader = reader_of(catalogue, run)
+    order = [name for name in reader.stages if name in counts] + sorted(counts.keys() - reader.stages.keys())
+    built = Built(0, sum(counts.values()), time.monotonic())
+    table = _Table(folder)
+    failures = read_failures(store, run.id)
+    for name in order:
+        stage = reader.stages.get(name)
+        reviewed = stage is not None and type(stage).review is not Stage.review
+        kept: list[pl.DataFrame] = []
+        for trials, requests in _parts(store, run.id, name):
+            table.note(name, trials, requests)
+            frame = _observed(stage, trials, failures, reader.first)
+            if reviewed:
+                kept.append(frame)
+            else:
+                table.add(name, stage, frame)
+            built.done += trials.height
+            seen(built)
+        if reviewed and stage is not None and kept:
+            table.add(name, stage, stage.review(pl.concat(kept, how="diagonal_relaxed"), store.blob))
+    found = Description(table.rows, table.close(), time.monotonic() - built.started, reader.why)
+    (folder / DESCRIPTION).write_bytes(msgspec.json.encode(found))
+
+
+class _Table:
+    """The columns of an index while it is written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self.rows = folder, 0
+        self._writers: dict[str, Writer] = {}
+        self._asked, self._said = TextWriter(folder, "asked"), TextWriter(folder, "said")
+        self._rows = {name: (folder / f"{name}.part").open("wb") for name in ROWS}
+
+    def note(self, stage: str, trials: pl.DataFrame, requests: Sequence[str | None]) -> None:
+        """Write what every trial has, whatever its study."""
+        said, marks = [], []
+        known: dict[str | None, tuple[str, int]] = {}
+        for response in trials["response"]:
+            if response not in known:
+                text = answer_text(response)
+                known[response] = text, int.from_bytes(hashlib.sha256(text.encode(errors="replace")).digest()[:8])
+            text, mark = known[response]
+            said.append(text)
+            marks.append(mark)
+        self._said.write(said)
+        self._asked.write([request_text(request) for request in requests])
+        named = marks_of(trials.select(pl.concat_str(pl.lit(f"{stage}\n"), "trial")).to_series())
+        ordinals = trials["ordinal"].to_numpy().astype(np.int64)
+        for name, values in zip(ROWS, (ordinals, named, np.array(marks, dtype=np.uint64)), strict=True):
+            self._rows[name].write(np.ascontiguousarray(values).tobytes())
+
+    def add(self, stage: str, own: Stage | None, frame: pl.DataFrame) -> None:
+        """Write the observations of the next trials of a stage."""
+        roles: dict[str, Role] = {"stage": "stage", "status": "status", "reason": "reason"}
+        factors = own.factors if own is not None else ()
+        outcomes = own.outcomes if own is not None else ()
+        frame = frame.with_columns(pl.lit(stage).alias("stage"))
+        left_out = {"trial", "key", "ordinal"}
+        names = [name for name in ("stage", "status", *factors, *outcomes, "reason") if name in frame.columns]
+        names += [name for name in frame.columns if name not in left_out and name not in names]
+        for name in names:
+            role = roles.get(name) or ("outcome" if name in outcomes else "factor")
+            if name not in self._writers:
+                self._writers[name] = Writer(self._folder, len(self._writers), name, role)
+                if self.rows:
+                    self._writers[name].skip(self.rows)
+            self._writers[name].write(frame[name])
+        for name, writer in self._writers.items():
+            if name not in names:
+                writer.skip(frame.height)
+        self.rows += frame.height
+
+    def close(self) -> tuple[Described, ...]:
+        self._asked.close()
+        self._said.close()
+        for name, file in self._rows.items():
+            file.close()
+            path = self._folder / f"{name}.part"
+            np.save(self._folder / f"{name}.npy", np.fromfile(path, dtype=np.int64 if name == "ordinal" else np.uint64))
+            path.unlink()
+        return tuple(writer.close() for writer in self._writers.values())
+
+
+def answer_text(response: str | None) -> str:
+    """Return the words of an answer, with its reasoning; of others, what the report shows of them."""
+    if response is None:
+        return ""
+    try:
+        found = decode_response(response)
+    except (msgspec.MsgspecError, UnicodeError):
+        return response
+    match found:
+        case Generation():
+            return "\n".join(filter(None, [found.reasoning, found.text]))
+        case Classification(text=text) if text:
+            return text
+    return "\n".join(text for _, text in show_response(found))
+
+
+def request_text(request: str | None) -> str:
+    """Return the words of a request."""
+    try:
+        return "" if request is None else "\n".join(text for _, text in show_request(decode_request(request)))
+    except (msgspec.MsgspecError, UnicodeError):
+        return request or ""
+
+
+def _parts(store: Store, run_id: int, stage: str) -> Iterator[tuple[pl.DataFrame, list[str | None]]]:
+    """Yield a stage's trials in plan order, and their requests."""
+    trials, exchange = table_of(RunTrial), table_of(Exchange)
+    query = (
+        sa.select(
+            trials.c.ordinal, trials.c.trial, trials.c.factors, trials.c.key, exchange.c.status, exchange.c.response,
+            exchange.c.request,
+        )
+        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id, isouter=True)
+        .where(trials.c.run_id == run_id, trials.c.stage == stage)
+        .order_by(trials.c.ordinal)
+    )  # fmt: skip
+    schema = {"ordinal": pl.Int64, **TRIALS}
+    with translated(store.url), store.engine.connect() as connection, store.engine.connect() as other:
+        for rows in plain_rows(connection, query, READ):
+            try:
+                frame = pl.DataFrame([row[:-1] for row in rows], schema=schema, orient="row")
+            except (TypeError, pl.exceptions.PolarsError):
+                raise damaged(f"stage {stage!r}", "a trial or its answer is no text") from None
+            packed = [row[-1] if isinstance(row[-1], str) else None for row in rows]
+            texts = iter(unpack(other, (text for text in packed if text is not None)))
+            yield frame, [None if text is None else next(texts) for text in packed]
+
+
+def _observed(stage: Stage | None, trials: pl.DataFrame, failures: dict[bytes, str], first: First) -> pl.DataFrame:
+    if stage is not None:
+        return build_observations(stage, trials, failures, first)
+    factors = [msgspec.json.decode(text, type=dict[str, Any]) for text in trials["factors"]]
+    frame = pl.DataFrame(factors, infer_schema_length=None, strict=False)
+    return frame.with_columns(trials["status"].fill_null("failed"))

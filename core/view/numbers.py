@@ -1,0 +1,63 @@
+"""The estimates of a run: from its folder, or measured from the store where that has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from ..contracts.estimates import COLUMNS
+from ..scoring.score import estimates_frame, score
+from ..store import RunRow
+from .room import Room
+
+ESTIMATES = "estimates.parquet"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """An estimate."""
+
+    metric: str
+    label: str
+    group: dict[str, Any]
+    value: float | None
+    neutral: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    n: int | None
+    p: float | None
+    verdict: str
+    note: str
+
+
+def numbers_of(room: Room, run: RunRow) -> tuple[list[Row], str]:
+    """Return the estimates in the order of the report, and where they are from.
+
+    Raises:
+        PrejudgeError: the run cannot be scored.
+    """
+    folder = room.folder(run)
+    if folder is not None and (path := folder / ESTIMATES).is_file():
+        return rows_of(pl.read_parquet(path)), "the run's report"
+    kept = room.kept.setdefault("numbers", {})
+    if (run.name, run.head) not in kept:
+        scores = score(room.catalogue, room.store, run.name)
+        kept[run.name, run.head] = rows_of(estimates_frame([e for own in scores.estimates.values() for e in own]))
+    return kept[run.name, run.head], "the store, measured now"
+
+
+def rows_of(frame: pl.DataFrame) -> list[Row]:
+    """Return the rows of a frame of estimates; the columns before `value`, but the metric, are factors."""
+    known = {*COLUMNS, "label", "meaning", "explained"}
+    factors = [name for name in frame.columns if name not in known and not name.startswith("missing_")]
+    return [_row(one, factors) for one in frame.iter_rows(named=True)]
+
+
+def _row(one: dict[str, Any], factors: list[str]) -> Row:
+    group = {name: one[name] for name in factors if one[name] is not None}
+    texts: dict[str, Any] = {name: str(one.get(name) or "") for name in ("label", "unit", "verdict", "note")}
+    numbers: dict[str, Any] = {name: one.get(name) for name in ("value", "neutral", "low", "high", "n")}
+    p = one.get("p_adjusted") if one.get("p_adjusted") is not None else one.get("p")
+    return Row(metric=str(one["metric"]), group=group, p=p, **texts, **numbers)

@@ -1,0 +1,76 @@
+"""Templates of the pages: every value is escaped, and characters that reorder text are shown by number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from ..contracts.words import number
+from ..report.text import shorten, visible, web_link
+from .columns import EMPTY, NOTHING
+from .urls import WHERE, run_url
+
+MOST_CHARACTERS = 1_000_000
+"""Maximum length of a text on a page; the store has the full text."""
+
+
+def page(name: str, values: Mapping[str, Any]) -> str:
+    """Return a page."""
+    return _environment().get_template(name).render(**values)
+
+
+@cache
+def style() -> str:
+    """Return the style: that of the report, and what these pages have besides."""
+    return f"{_read('core.report', 'report.css')}\n{_resource('view.css')}"
+
+
+@cache
+def script() -> str:
+    """Return the script."""
+    return _resource("view.js")
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_resource),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_inert,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(level=level, moment=moment, number=number, web_link=web_link)
+    environment.globals.update(run_url=run_url, WHERE=WHERE)
+    return environment
+
+
+def _inert(value: object) -> object:
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return visible(shorten(value, MOST_CHARACTERS))
+
+
+def level(word: str | None) -> str:
+    """Return a level for people."""
+    return {NOTHING: "none", EMPTY: "empty text", None: ""}.get(word, word or "")
+
+
+def moment(seconds: float | None) -> str:
+    """Return a time of the store."""
+    return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _resource(name: str) -> str:
+    return _read("core.view", name)
+
+
+def _read(package: str, name: str) -> str:
+    return resources.files(f"{__package__.removesuffix('core.view')}{package}").joinpath(name).read_text("utf-8")

@@ -1,0 +1,61 @@
+"""Two runs trial by trial: the trials of one name in both, as columns with what each answered."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from ..store import RunRow
+from .columns import Column, Filters, Found, Rows, find
+from .room import Room
+from .shelf import Index
+
+SAME, OTHER = "same words", "other words"
+KEPT = 2
+"""Pairings that are kept in memory."""
+
+
+class Pairing(msgspec.Struct, frozen=True):
+    """The trials that two runs have in common."""
+
+    first: Rows
+    """Row in the first run, in its plan order."""
+    second: Rows
+    columns: dict[str, Column]
+    only_first: int
+    only_second: int
+
+    def find(self, filters: Filters) -> Found:
+        """Return which of the common trials fit, numbered from 0."""
+        return find(self.columns, filters)
+
+
+def pair(room: Room, first: RunRow, second: RunRow, a: Index, b: Index) -> Pairing:
+    """Return the common trials of two runs, found by stage and name; factors are those of the first."""
+    kept = room.kept.setdefault("pairs", {})
+    name = (a.folder, b.folder)
+    if name not in kept:
+        while len(kept) >= KEPT:
+            kept.pop(next(iter(kept)))
+        kept[name] = _pair(a, b)
+    found: Pairing = kept[name]
+    return found
+
+
+def _pair(a: Index, b: Index) -> Pairing:
+    _, ours, theirs = np.intersect1d(a.trial_marks, b.trial_marks, return_indices=True)
+    order = np.argsort(ours, kind="stable")
+    ours, theirs = ours[order], theirs[order]
+    alike = a.answer_marks[ours] == b.answer_marks[theirs]
+    columns = {"answers": Column("answers", "comparison", "levels", (SAME, OTHER), (~alike).astype(np.uint8))}
+    for role in ("status", "outcome"):
+        for name in [name for name, column in a.columns.items() if column.role == role and name in b.columns]:
+            one, two = a.columns[name].taken(ours), b.columns[name].taken(theirs)
+            for column, which in ((one, "first"), (two, "second")):
+                if column.codes is not None:
+                    own = f"{name}, {which} run"
+                    columns[own] = msgspec.structs.replace(column, name=own, role="comparison")
+    for name, column in a.columns.items():
+        if column.role in ("factor", "stage"):
+            columns[name] = column.taken(ours)
+    return Pairing(ours, theirs, columns, a.rows - len(ours), b.rows - len(ours))

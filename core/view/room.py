@@ -1,0 +1,71 @@
+"""`Room`: what the pages read: a store, the catalogue, the shelf of indices and the folder of reports."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..catalogue.study import Catalogue
+from ..contracts.errors import PrejudgeError
+from ..engine.manifest import as_made, manifest_of, read_manifest
+from ..report.place import folder_within
+from ..store import RunRow, Store
+from .shelf import Index, Shelf
+
+REPORT = "report.html"
+
+
+class Room(msgspec.Struct, frozen=True, dict=True):
+    """A reading room."""
+
+    store: Store
+    """Opened to be read."""
+    catalogue: Catalogue
+    runs: Path
+    """The folder of reports."""
+    cache: Path | None = None
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        """Return the indices."""
+        return Shelf(self.store, self.catalogue, self.cache)
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """Return results that are kept while the room is open."""
+        return {}
+
+    def folder(self, run: RunRow) -> Path | None:
+        """Return the folder with the output of a run; None if there is none, or it is another's of that name."""
+        try:
+            folder = folder_within(self.runs, run.name)
+            return folder if folder.is_dir() and read_manifest(folder).head == manifest_of(run).head else None
+        except PrejudgeError:
+            return None
+
+    def report(self, run: RunRow) -> Path | None:
+        """Return the report of a run, if it was written."""
+        folder = self.folder(run)
+        path = None if folder is None else folder / REPORT
+        return path if path is not None and path.is_file() else None
+
+    def declared(self, run: RunRow, index: Index) -> list[tuple[str, ...]]:
+        """Return the columns by which the study's measures make units and clusters of trials, if they say so."""
+        try:
+            instrument = self.catalogue.instrument(as_made(self.catalogue, manifest_of(run)))
+        except PrejudgeError:
+            return []
+        found: list[tuple[str, ...]] = []
+        for metric, options in instrument.metrics.values():
+            pivot = getattr(metric, "pivot", None)
+            names = [getattr(pivot, "index", ""), getattr(metric, "row", "")]
+            ways: tuple[str, ...]
+            try:
+                ways = tuple(getattr(options, "ways", None) or getattr(metric, "clusters", ()))
+            except PrejudgeError:
+                ways = ()
+            found += [(name,) for name in (*names, *ways) if isinstance(name, str) and name in index.columns]
+        return list(dict.fromkeys(found))

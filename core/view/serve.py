@@ -1,0 +1,36 @@
+"""Serve a reading room on this machine, until it is interrupted."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from ..contracts.errors import UsageError
+from .guard import Guard
+
+HOST = "127.0.0.1"
+
+
+def serve(app: ASGIApp, port: int = 0, landing: str = "/", ready: Callable[[str], None] = print) -> None:
+    """Serve an application; `ready` is told the start link. 0: a free port.
+
+    Raises:
+        UsageError: the port is taken.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((HOST, port))
+        except OSError as error:
+            raise UsageError(
+                f"port {port} cannot be used: {error.strerror or error}. Name another with --port.", code="view.port"
+            ) from None
+        guard = Guard(app, listening.getsockname()[1], landing)
+        server = uvicorn.Server(
+            uvicorn.Config(guard, log_level="warning", access_log=False, server_header=False, lifespan="off")
+        )
+        ready(guard.link)
+        server.run(sockets=[listening])

@@ -1,0 +1,172 @@
+"""The indices of runs in the user's cache: found by what they were made of, built anew where they are missing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..catalogue.study import Catalogue
+from ..contracts.errors import PrejudgeError, UsageError
+from ..contracts.version import VERSION
+from ..store import RunRow, Store, trial_counts
+from .build import DESCRIPTION, ROWS, Built, Description, build
+from .columns import Column, Filters, Found, Mask, find
+from .texts import Texts
+from .writing import read_column
+
+FORMAT = 1
+"""Increased when an index changes its form."""
+KEPT = 16
+"""Results of filters that are kept in memory."""
+
+
+class Index:
+    """The index of one run, read-only."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.described = msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Description)
+        self.columns: Mapping[str, Column] = {
+            one.name: read_column(folder, number, one) for number, one in enumerate(self.described.columns)
+        }
+        loaded = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ROWS]
+        self.ordinals: NDArray[np.int64] = loaded[0]
+        self.trial_marks: NDArray[np.uint64] = loaded[1]
+        self.answer_marks: NDArray[np.uint64] = loaded[2]
+        self.asked, self.said = Texts(folder, "asked"), Texts(folder, "said")
+        self._found: dict[object, Found] = {}
+
+    @property
+    def rows(self) -> int:
+        """Return the number of trials."""
+        return self.described.rows
+
+    def find(self, filters: Filters, words: str = "", where: str = "said") -> Found:
+        """Return the trials that fit the filters, and contain the words in what was `said`, `asked`, or in either.
+
+        Raises:
+            UnknownNameError: a filter names no column.
+        """
+        asked = (tuple(sorted(filters.items())), words.strip(), where)
+        if asked not in self._found:
+            if len(self._found) >= KEPT:
+                self._found.pop(next(iter(self._found)), None)
+            self._found[asked] = find(self.columns, filters, self._containing(words.strip(), where))
+        return self._found[asked]
+
+    def _containing(self, words: str, where: str) -> Mask | None:
+        if not words:
+            return None
+        if where == "both":
+            return self.said.containing(words) | self.asked.containing(words)
+        return (self.asked if where == "asked" else self.said).containing(words)
+
+    def stage_of(self, row: int) -> str:
+        """Return the stage of a trial."""
+        return self.columns["stage"].word(row) or ""
+
+
+class Shelf:
+    """Indices by run. One is built at a time, in a thread of its own."""
+
+    def __init__(self, store: Store, catalogue: Catalogue, cache: Path | None = None) -> None:
+        self._store, self._catalogue = store, catalogue
+        self._cache = cache or cache_folder()
+        self._open: dict[str, Index] = {}
+        self._builds: dict[str, Built | PrejudgeError] = {}
+        self._lock, self._turn = threading.Lock(), threading.Lock()
+
+    def index(self, run: RunRow) -> Index | Built:
+        """Return the index of a run, or how far its build is, which begins here.
+
+        Raises:
+            PrejudgeError: it could not be built.
+        """
+        name = self._name(run)
+        with self._lock:
+            if name in self._open:
+                return self._open[name]
+            if (self._cache / name / DESCRIPTION).exists():
+                self._builds.pop(name, None)
+                return self._open.setdefault(name, Index(self._cache / name))
+            found = self._builds.get(name)
+            if isinstance(found, PrejudgeError):
+                del self._builds[name]  # asked for again, it is tried again
+                raise found
+            if found is None:
+                found = self._builds[name] = Built()
+                threading.Thread(target=self._build, args=(name, run, found), daemon=True).start()
+            return found
+
+    def wait(self, run: RunRow) -> Index:
+        """Return the index of a run, built in this thread where it is missing.
+
+        Raises:
+            PrejudgeError: it could not be built.
+        """
+        name = self._name(run)
+        if not (self._cache / name / DESCRIPTION).exists():
+            self._make(name, run, Built())
+        found = self.index(run)
+        assert isinstance(found, Index)
+        return found
+
+    def _build(self, name: str, run: RunRow, built: Built) -> None:
+        try:
+            with self._turn:
+                self._make(name, run, built)
+        except PrejudgeError as error:
+            self._builds[name] = error
+        except Exception as error:  # a plugin's reader: whatever it raises, the page says so
+            self._builds[name] = UsageError(
+                f"the index of {run.name} cannot be built: {type(error).__name__}: {error}.", code="view.index"
+            )
+
+    def _make(self, name: str, run: RunRow, built: Built) -> None:
+        def seen(now: Built) -> None:
+            built.done, built.total, built.started = now.done, now.total, now.started
+
+        place = self._cache / name
+        try:
+            self._cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder = Path(tempfile.mkdtemp(prefix="new-", dir=self._cache))
+            try:
+                build(self._store, run, self._catalogue, folder, seen)
+                shutil.rmtree(place, ignore_errors=True)  # half of an index
+                folder.rename(place)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError as error:
+            raise UsageError(
+                f"the index of {run.name} cannot be written to {str(self._cache)!r}: {error.strerror or error}. "
+                "Free some space, or set PREJUDGE_CACHE to another folder.",
+                code="view.index",
+            ) from None
+
+    def _name(self, run: RunRow) -> str:
+        # A run that goes on has no head: what it has so far is its own index. A stranger can give two stores one head,
+        # so the store is part of the name.
+        head = run.head.hex() if run.head else f"{trial_counts(self._store, run.id)}"
+        made = (FORMAT, VERSION, pl.__version__, str(self._store.url), run.id, run.name, run.manifest, head)
+        return hashlib.sha256(repr(made).encode()).hexdigest()[:40]
+
+
+def cache_folder() -> Path:
+    """Return the folder of indices: that of `PREJUDGE_CACHE`, else the user's cache."""
+    if own := os.environ.get("PREJUDGE_CACHE"):
+        return Path(own) / "view"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "prejudge" / "view"
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "prejudge" / "view"
