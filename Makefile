@@ -86,6 +86,7 @@ bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/limiter.py
 	$(BIN)/python benchmarks/pace.py
 	$(BIN)/python benchmarks/attractiveness.py
+	$(BIN)/python benchmarks/view.py
 
 bench-encoder: $(VENV)/.dev
 	$(BIN)/python benchmarks/encoder.py

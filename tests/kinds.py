@@ -50,6 +50,8 @@ PLACES = {
         "contracts/test_kit_of_endpoints.py",
         "core/engine/integrity/test_endpoint.py",
         "core/report/test_browser.py",
+        "core/view/test_browser.py",
+        "core/view/test_guard.py",
     ),
     "slow": (
         "core/calibration/test_calibration.py",

@@ -37,7 +37,7 @@ def view(name: str | None, port: int, opened: bool, **where: Any) -> None:
         raise MissingExtraError("prejudge view", "view") from None
     ensure_there(where["store"])
 
-    def ready(link: str) -> None:
+    def ready(link: str, _: object) -> None:
         echo(f"Open this link; it works once:\n{link}\nCtrl-C ends.")
         if opened:
             webbrowser.open(link)

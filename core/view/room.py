@@ -64,7 +64,7 @@ class Room(msgspec.Struct, frozen=True, dict=True):
             names = [getattr(pivot, "index", ""), getattr(metric, "row", "")]
             ways: tuple[str, ...]
             try:
-                ways = tuple(getattr(options, "ways", None) or getattr(metric, "clusters", ()))
+                ways = tuple(getattr(options, "ways", ()) or getattr(metric, "clusters", ()))
             except PrejudgeError:
                 ways = ()
             found += [(name,) for name in (*names, *ways) if isinstance(name, str) and name in index.columns]

@@ -14,8 +14,10 @@ from .guard import Guard
 HOST = "127.0.0.1"
 
 
-def serve(app: ASGIApp, port: int = 0, landing: str = "/", ready: Callable[[str], None] = print) -> None:
-    """Serve an application; `ready` is told the start link. 0: a free port.
+def serve(
+    app: ASGIApp, port: int = 0, landing: str = "/", ready: Callable[[str, uvicorn.Server], None] | None = None
+) -> None:
+    """Serve an application; `ready` is told the start link and the server, which it may stop. 0: a free port.
 
     Raises:
         UsageError: the port is taken.
@@ -32,5 +34,6 @@ def serve(app: ASGIApp, port: int = 0, landing: str = "/", ready: Callable[[str]
         server = uvicorn.Server(
             uvicorn.Config(guard, log_level="warning", access_log=False, server_header=False, lifespan="off")
         )
-        ready(guard.link)
+        if ready is not None:
+            ready(guard.link, server)
         server.run(sockets=[listening])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import shutil
 
 import pytest
 from hostile import HOSTILE, RUN
 from matplotlib.figure import Figure
 from msgspec.structs import replace
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.estimates import Chart, Estimate, Example
@@ -17,17 +16,6 @@ from prejudge.core.report import Picture, Published, ReportContent, ShownExample
 
 FOLDED = "details.metric summary"
 OPEN_ALL = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """Start the machine's own Chromium. Playwright keeps an event loop in this thread, so it ends with the module."""
-    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if program is None:
-        pytest.skip(f"no Chromium on the PATH ({', '.join(CHROMIUM)}): the page is not tried in a browser")
-    with sync_playwright() as driver, driver.chromium.launch(executable_path=program) as started:
-        yield started
 
 
 @pytest.fixture

@@ -1,0 +1,99 @@
+"""The reading room in a real browser, with and without its script. Skipped where there is no Chromium."""
+
+from __future__ import annotations
+
+import pytest
+from hostile import HOSTILE
+from playwright.sync_api import expect
+
+from prejudge.core.view.urls import run_url
+
+
+@pytest.fixture
+def heard():
+    """Return the faults that a browser met."""
+    return []
+
+
+@pytest.fixture
+def opened(chromium, served, heard):
+    """Return a function that opens a browser at a page."""
+    contexts = []
+
+    def show(path, *, width=1200, script=True, scheme="light"):
+        if not contexts:
+            contexts.append(
+                chromium.new_context(
+                    viewport={"width": width, "height": 800}, java_script_enabled=script, color_scheme=scheme
+                )
+            )
+            page = contexts[0].new_page()
+            for name in ("dialog", "pageerror", "requestfailed"):
+                page.on(name, lambda event: heard.append(event))
+            page.goto(served.link)
+            assert page.url == f"{served.base}/"
+        page = contexts[0].pages[0]
+        page.goto(f"{served.base}{path}")
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+
+
+def test_filter_and_scroll_without_a_new_page(opened, heard, room, answered):
+    room.shelf.wait(run := answered(n=400))
+    page = opened(run_url(run.name))
+    page.evaluate("window.kept = 1")
+    page.get_by_role("link", name="odd 200").click()
+    expect(page.locator(".found strong")).to_have_text("200")
+    assert page.url.endswith("?f.parity=odd") and page.evaluate("window.kept") == 1
+    for _ in range(3):
+        page.mouse.wheel(0, 20_000)
+        page.wait_for_timeout(100)
+    expect(page.locator("table.trials tbody tr")).to_have_count(200)
+    rows = page.evaluate("[...document.querySelectorAll('table.trials tbody th')].map(e => +e.innerText)")
+    assert rows == list(range(2, 401, 2))
+    page.wait_for_timeout(300)
+    assert "from=" in page.url
+    page.go_back()
+    expect(page.locator(".found strong")).to_have_text("400")
+    assert not heard
+
+
+def test_everything_works_without_the_script(opened, room, answered):
+    room.shelf.wait(run := answered(n=120))
+    page = opened(run_url(run.name), script=False)
+    page.get_by_role("link", name="even 60").click()
+    page.get_by_placeholder("Words in a text").fill("she is")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator(".found strong")).to_have_text("30")
+    assert "f.parity=even" in page.url and "q=she" in page.url
+    page.get_by_role("link", name="any").first.click()
+    page.locator("table.trials tbody a").first.click()
+    page.get_by_role("link", name="other number (60)").click()
+    expect(page.locator("article")).to_have_count(12)
+    assert page.locator("mark").count() > 2
+
+
+def test_hostile_answers_do_nothing(opened, heard, room, answered):
+    said = [payload for payload in HOSTILE if payload.encode("utf-8", "ignore").decode() == payload]
+    room.shelf.wait(run := answered(said.__getitem__, n=len(said)))
+    page = opened(run_url(run.name))
+    for path in (run_url(run.name), run_url(run.name, "twins", 0, query="?vary=number"), run_url(run.name, "trial", 3)):
+        page = opened(path)
+        page.evaluate("""() => {
+            for (const node of document.querySelectorAll('main *'))
+                for (const kind of ['mouseover', 'focus', 'click'])
+                    if (!node.closest('a, button, select')) node.dispatchEvent(new Event(kind, {bubbles: true}));
+        }""")
+        assert page.evaluate("typeof OWNED + typeof ({}).OWNED") == "undefinedundefined"
+    assert not heard
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_scrolls_in_one_direction_only(opened, room, answered, scheme):
+    room.shelf.wait(run := answered(lambda n: "x" * 3000, n=60))
+    for path in ("/", run_url(run.name), run_url(run.name, "trial", 3), run_url(run.name, "numbers"), "/samples"):
+        page = opened(path, width=390, scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, path

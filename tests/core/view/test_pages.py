@@ -1,0 +1,116 @@
+"""The pages without a browser: what a model said is inert, urls hold what is shown, and numbers lead to answers."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+from hostile import HOSTILE
+
+from prejudge.core.contracts.records import Generation
+from prejudge.core.view.urls import View, read_view, run_url
+
+
+class Seen(HTMLParser):
+    """What a browser would make of a page: tags, attributes and texts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def links(text):
+    return [unescape(href) for href in re.findall(r'href="([^"]*)"', text)]
+
+
+def test_what_a_model_said_stays_text(client, room, answered):
+    said = [payload for payload in HOSTILE if payload.encode("utf-8", "ignore").decode() == payload]
+    run = answered(lambda n: Generation(text=said[n], reasoning=said[-n]), n=len(said))
+    room.shelf.wait(run)
+    paths = [run_url(run.name), run_url(run.name, "export"), run_url(run.name, query="?q=<script>&f.parity='\"><b>")]
+    paths += [run_url(run.name, "trial", n) for n in range(len(said))]
+    paths += [run_url(run.name, "twins", 0, query="?vary=number"), f"/compare?a={run.name}&b={run.name}"]
+    for path in paths:
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        seen = Seen(answer.text)
+        assert seen.tags.count("script") == (0 if path.endswith("export") else 1)
+        assert not {"iframe", "base", "object", "embed", "animate", "template"} & set(seen.tags)
+        assert not [name for name, _ in seen.attributes if name.startswith("on") or name in ("style", "srcdoc")]
+        assert all(re.match(r"/(?!/)|#|\?", v or "") for n, v in seen.attributes if n in ("href", "src", "action"))
+        assert not re.search("[\u202a-\u202e\u2066-\u2069\x00\x1b]", answer.text)
+    shown = Seen(client.get(run_url(run.name, "trial", 0)).text).text
+    assert said[0] in shown
+
+
+def test_url_is_what_is_shown():
+    view = View(filters={"a b": ("x&y", '""', ""), "from": ("1",)}, words="100 % ü", where="both", start=7)
+    pairs = [one.partition("=") for one in view.query[1:].split("&")]
+    from urllib.parse import unquote_plus
+
+    assert read_view((unquote_plus(name), unquote_plus(value)) for name, _, value in pairs) == view
+    assert view.toggled("a b", "").filters["a b"] == ("x&y", '""')
+    assert view.without("a b").toggled("from", "1") == View(words="100 % ü", where="both")
+
+
+def test_pages_follow_each_other_in_plan_order(client, room, answered):
+    room.shelf.wait(run := answered(n=260))
+    path, rows = run_url(run.name, query="?f.parity=even"), []
+    while path:
+        text = client.get(path).text
+        rows += [int(row) for row in re.findall(r"/trial/(\d+)", text)]
+        path = next((href for href in links(text) if f'rel="next" href="{href}"'.replace("&", "&amp;") in text), "")
+    assert rows == list(range(0, 260, 2))
+    assert '"prev"' in client.get(run_url(run.name, query="?from=259")).text
+
+
+def test_a_number_leads_to_its_answers_and_back(client, room, answered):
+    room.shelf.wait(run := answered(n=8))
+    text = client.get(run_url(run.name, "numbers")).text
+    assert run_url(run.name) in links(text) and "mean_length" in text
+    back = links(client.get(run_url(run.name, query="?f.parity=odd")).text)
+    assert run_url(run.name, "numbers", query="?f.parity=odd") in back
+
+
+def test_missing_things_are_named_on_a_page(client, room, answered):
+    room.shelf.wait(run := answered(n=4))
+    for path, code in {
+        run_url("nothing"): "unknown-run",
+        run_url(run.name, "trial", 99): "unknown-row",
+        run_url(run.name, query="?f.colour=red"): "unknown-factor-or-outcome",
+        f"/image/{'0' * 64}": "store.no-image",
+        run_url(run.name, "report"): "view.no-report",
+    }.items():
+        answer = client.get(path)
+        assert answer.status_code in (404, 409) and code in answer.text, path
+
+
+def test_only_images_are_served_as_images(client, store, answered):
+    answered(n=1)
+    svg = store.keep(b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>", "image/svg+xml")
+    png = store.keep(b"\x89PNG\r\n\x1a\nrest", "text/html")
+    assert client.get(f"/image/{svg}").status_code == 415
+    assert client.get(f"/image/{png}").headers["content-type"] == "image/png"
+
+
+def test_report_runs_apart(client, room, answered):
+    run = answered(n=2)
+    folder = room.runs / run.name
+    folder.mkdir(parents=True)
+    (folder / "report.html").write_text("<script>alert(document.cookie)</script>")
+    assert client.get(run_url(run.name, "report")).status_code == 404  # nothing says that it is of this run
+    from prejudge.core.report.output import write_output
+    from prejudge.core.scoring.score import score
+
+    write_output(score(room.catalogue, room.store, run.name), room.store, room.runs)
+    policy = client.get(run_url(run.name, "report")).headers["content-security-policy"]
+    assert policy.startswith("sandbox") and "allow-same-origin" not in policy and "default-src 'none'" in policy
