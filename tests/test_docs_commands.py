@@ -76,6 +76,8 @@ def small(options_of) -> Iterator[None]:
             if option.name in world.SHORT:
                 patch.setattr(option, "default", world.SHORT[option.name])
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
+        # A reading room is open until somebody ends it.
+        patch.setattr("prejudge.core.view.serve.serve", lambda *_: None)
         yield
 
 

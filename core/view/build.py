@@ -196,7 +196,9 @@ def answer_text(response: str | None) -> str:
 def request_text(request: str | None) -> str:
     """Return the words of a request."""
     try:
-        return "" if request is None else "\n".join(text for _, text in show_request(decode_request(request)))
+        texts = [] if request is None else [text for _, text in show_request(decode_request(request))]
+        # Names of images would make a text of its own of every request.
+        return "\n".join(text for text in texts if not text.startswith("[image "))
     except (msgspec.MsgspecError, UnicodeError):
         return request or ""
 
