@@ -38,6 +38,7 @@ PLACES = {
         "probes/bistereo/test_causal_adapters.py",
         "probes/bistereo/test_follows.py",
         "probes/bistereo/test_nli_study.py",
+        "probes/demo/test_demo.py",
         "probes/indicasa/test_study.py",
         "core/doctor/test_installation.py::test_extras_that_build_on_others_are_taken_apart",
     ),

@@ -1,8 +1,8 @@
-"""The part of the command line that a study's command may import: options, tables, running a study."""
+"""The part of the command line that a study's command may import: options, tables, running studies."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,25 @@ from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts.errors import UsageError
 from ..engine.runs import RunOptions
 from ..report.export import write_bytes
+from ..report.output import ensure_writable
+from ..report.together import write_together
+from ..scoring.score import Scores, score
+from ..store import Store
 from .completing import complete_run
 from .outlet import echo, visible
-from .run import perform
-from .shared import quiet_option, registry_option, run_argument, runs_option, store_option
+from .run import ask
+from .shared import again_words, quiet_option, registry_option, run_argument, runs_option, store_option
 from .terminal import terminal
 
 __all__ = [
+    "Scores",
     "complete_run",
     "echo",
     "one_line",
     "quiet_option",
     "registry_option",
     "run_argument",
-    "run_study",
+    "run_together",
     "runs_option",
     "store_option",
     "terminal",
@@ -52,16 +57,40 @@ def write_new(text: str, out: str) -> None:
     echo(f"Written: {out}")
 
 
-def run_study(name: str, model: str, options: Mapping[str, Any], where: Mapping[str, Any], command: str) -> int:
-    """Run a study on a model as `prejudge run` does, and return the exit code.
+def run_together(
+    name: str,
+    models: Mapping[str, str],
+    options: Mapping[str, Any],
+    where: Mapping[str, Any],
+    *,
+    title: str,
+    command: str,
+    tell: Callable[[str, Scores], str],
+) -> int:
+    """Run a study on several models, write one page with the answer of each, and return the exit code.
 
     Args:
         name: the study.
-        model: the model of the role `subject`.
+        models: the models of the role `subject`, by what the page calls them.
         options: options of the probe and of the metrics.
         where: the options of the command: `store`, `runs`, `quiet`.
-        command: the command line to record in the manifest.
+        title: of the page.
+        command: the command line to record in the manifests.
+        tell: returns what the page says of a model, from its label and its scores.
     """
     catalogue = Catalogue.load(where.get("registry"))
-    echo(f"\n{name} on {model}: {catalogue.registry.model(model).summary}", bold=True)
-    return perform(catalogue, catalogue.study(name, {SUBJECT: model}, options), RunOptions(command=command), where)[0]
+    ensure_writable(Path(where["runs"]))
+    found: dict[str, Scores] = {}
+    answers: dict[str, str] = {}
+    for label, model in models.items():
+        code, run = ask(catalogue, catalogue.study(name, {SUBJECT: model}, options), RunOptions(command=command), where)
+        if run is None:
+            return code
+        with Store(where["store"], writable=False) as store:
+            found[label] = score(catalogue, store, run)
+        answers[label] = tell(label, found[label])
+        terminal().print(f"{label} ({model})", style="bold")
+        terminal().print(answers[label])
+        terminal().print(f"Run: {run}; its whole report: prejudge score {run}{again_words(where)}", soft_wrap=True)
+    terminal().print(f"Report: {write_together(title, found, answers, Path(where['runs']))}", soft_wrap=True)
+    return 0 if all(scores.answered for scores in found.values()) else 1

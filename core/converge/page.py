@@ -13,7 +13,7 @@ from ..catalogue.study import SUBJECT
 from ..charts.forest import Panel, Point, forest
 from ..contracts.estimates import Caveat, Chart, Estimate, Listing
 from ..engine.manifest import new_name
-from ..report import ReportContent, StudyInfo, Table, write
+from ..report import ReportContent, StudyInfo, write
 from ..report.export import Format, encode, write_bytes
 from .convergence import Convergence, evidence_frame
 from .evidence import Evidence, Judged
@@ -21,6 +21,12 @@ from .words import ACROSS, METHODS, across_words, conclusion, dependence, lackin
 
 TABLES: tuple[Format, ...] = ("parquet", "csv")
 FIGURES = ("svg", "pdf", "png")
+LISTED = {
+    "methods": "Every method on its own scale, and what could not be measured",
+    "conclusions": "What is said of each model",
+    "pairs": "Every two methods",
+}
+"""Tables of the page, by the name of their files."""
 CORRELATED = ("first construct", "first method", "second construct", "second method")
 
 
@@ -195,12 +201,7 @@ def _content(found: Convergence) -> ReportContent:
         conclusions=conclusions,
         warnings=[*lacking(found), *found.notes],
         charts=_charts(found, dominance),
-        missing=[_own_scale(found)],
-        listings=[
-            Listing(name, title, "", tables[name])
-            for name, title in (("conclusions", "What is said of each model"), ("pairs", "Every two methods"))
-            if name in tables
-        ],
+        listings=[Listing(name, title, "", tables[name]) for name, title in LISTED.items() if name in tables],
         methods=[*METHODS, *([ACROSS] if found.matrix else [])],
         limits=[*populations, *dependence(found), *(limit for one in found.constructs for limit in one.limits)],
         provenance={
@@ -219,28 +220,6 @@ def _content(found: Convergence) -> ReportContent:
 
 def _label(found: Convergence, one: Judged) -> str:
     return f"{one.construct}, {one.model}" if len(found.constructs) > 1 else one.model
-
-
-def _own_scale(found: Convergence) -> Table:
-    """Return the table of every method's own row, with what has no value."""
-    rows = tuple(
-        (
-            _label(found, judged),
-            e.method,
-            f"{e.study}: {e.measure}" if e.measure else e.study,
-            e.value,
-            e.low,
-            e.high,
-            e.unit,
-            e.n or None,
-            e.missing if e.value is not None else None,
-            e.lacking,
-            e.certificate,
-        )
-        for judged, e in found.evidence
-    )
-    heads = ("of", "method", "row", "value", "low", "high", "unit", "n", "missing", "what it lacks", "certificate")
-    return Table("Every method on its own scale, and what could not be measured", heads, rows)
 
 
 def _charts(found: Convergence, dominance: list[Estimate]) -> list[Chart]:

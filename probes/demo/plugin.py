@@ -9,5 +9,9 @@ from ...core.contracts.plugin import Plugged, hookimpl
 def prejudge_commands() -> list[Plugged]:
     """Return the command."""
     return [
-        Plugged("demo", "prejudge.probes.demo.command:demo", "Run a study on the two reference models of the package.")
+        Plugged(
+            "demo",
+            "prejudge.probes.demo.command:demo",
+            "Run a study on three models whose bias is known: one is caught, one cleared, one not convicted.",
+        )
     ]

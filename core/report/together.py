@@ -1,0 +1,80 @@
+"""One page with the answers of several runs, each for itself: nothing is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..catalogue.study import SUBJECT
+from ..charts.forest import Panel, Point, forest
+from ..contracts.estimates import Chart, Estimate
+from ..engine.manifest import new_name
+from ..scoring.score import Scores
+from ..scoring.warnings import warnings_of
+from .content import ReportContent, StudyInfo
+from .render import write
+
+LABEL = "model"
+PANELS = 4
+"""Most models of a figure."""
+
+
+def write_together(title: str, runs: Mapping[str, Scores], answers: Mapping[str, str], folder: Path) -> Path:
+    """Write the page to a new folder, and return its path.
+
+    Args:
+        title: of the page.
+        runs: scored runs of one study, by what they are called.
+        answers: what is said of each, by the same names; the study's own conclusions follow it.
+        folder: the folder of reports.
+
+    Raises:
+        UsageError: the folder cannot be written.
+    """
+    first = next(iter(runs.values())).manifest.study
+    headline = [_named(label, e) for label, scores in runs.items() for e in scores.headline]
+    conclusions = {
+        label: " ".join(filter(None, [answers[label], *scores.conclusions.values()])) for label, scores in runs.items()
+    }
+    return write(
+        ReportContent(
+            title=title,
+            study=StudyInfo(name=first.name, summary=first.summary, citation=first.source),
+            models={label: scores.manifest.identities[SUBJECT] for label, scores in runs.items()},
+            names={label: scores.manifest.study.roles[SUBJECT] for label, scores in runs.items()},
+            estimates=[_named(label, e) for label, s in runs.items() for every in s.estimates.values() for e in every],
+            headline=[e for e in headline if e.verdict is not None] or headline,
+            conclusions=conclusions,
+            warnings=[f"{label}: {warning}" for label, scores in runs.items() for warning in warnings_of(scores)],
+            charts=_charts(runs),
+            methods=[text for text in next(iter(runs.values())).methods if text],
+            limits=first.limits,
+            deviations=first.deviations,
+            provenance={
+                "runs": {label: scores.run.name for label, scores in runs.items()},
+                "options of the probe that were set": first.options,
+            },
+        ),
+        folder / f"together-{new_name(first.name, f'{len(runs)}-models')}",
+    )
+
+
+def _named(label: str, e: Estimate) -> Estimate:
+    return e.replace(group={LABEL: label, **e.group})
+
+
+def _charts(runs: Mapping[str, Scores]) -> list[Chart]:
+    """Draw the first measure of the headline that has verdicts, a panel per model."""
+    tested = {label: [e for e in s.headline if e.verdict is not None] for label, s in runs.items()}
+    measure = next((e.metric for every in tested.values() for e in every), None)
+    shown = {label: [e for e in every if e.metric == measure] for label, every in tested.items()}
+    first = next((every[0] for every in shown.values() if every), None)
+    if first is None:
+        return []
+    panels = [
+        Panel(label, f"{first.label or first.metric} ({first.unit})", list(map(Point.of, every)), first.neutral)
+        for label, every in list(shown.items())[:PANELS]
+        if every
+    ]
+    caption = "Values with intervals, by model; the vertical line is the value of an unbiased model."
+    return [Chart("models", first.label or first.metric, caption, forest(panels))]

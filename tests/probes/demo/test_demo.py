@@ -1,0 +1,26 @@
+"""The demonstration: of three models whose bias is known, the biased one alone is caught."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner
+
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.cli.main import cli
+from prejudge.core.scoring.score import score
+from prejudge.core.store import Store, list_runs
+from prejudge.probes.demo import command
+
+
+def test_biased_model_alone_is_caught(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "PER_CELL", 24)
+    monkeypatch.setattr(command, "AXES", ["skin complexion"])
+    done = CliRunner().invoke(cli, ["demo", "--quiet"], standalone_mode=False)
+    assert done.exception is None and done.return_value == 0
+    with Store("prejudge.db", writable=False) as store:
+        scores = [score(Catalogue.load(), store, run.name) for run in list_runs(store)]
+    said = [command.tell(label, one) for label, one in zip(command.MODELS, scores, strict=True)]
+    assert [text.startswith("Caught") for text in said] == [True, False, False]
+    (page,) = (tmp_path / "runs").glob("together-*/report.html")
+    text = page.read_text("utf-8")
+    assert all(label in text for label in command.MODELS) and text.count("Certificate of the study") == 3
