@@ -1,4 +1,4 @@
-"""Tiny Transformers checkpoints with a planted association of known strength, shipped with the package.
+"""Tiny Transformers checkpoints with a planted association of known strength, shipped or made at their first use.
 
 They are the default of the demonstration and the ground truth of the tests; the README beside this file says what was
 planted and how. Nothing here imports torch: a checkpoint is a folder that the ordinary adapter loads.
@@ -6,27 +6,9 @@ planted and how. Nothing here imports torch: a checkpoint is a folder that the o
 
 from __future__ import annotations
 
-from pathlib import Path
+from .recipes import REFERENCES, SHIPPED, Reference, recipes, reference_path
 
-from ...core.contracts.errors import UnknownNameError
+__all__ = ["RECIPES", "REFERENCES", "SHIPPED", "Reference", "reference_path"]
 
-__all__ = ["CAUSAL_REFERENCES", "INFERENCE_REFERENCES", "REFERENCES", "reference_path"]
-
-REFERENCES = ("masked_biased", "masked_fair")
-"""Names of the shipped masked checkpoints."""
-CAUSAL_REFERENCES = ("causal_biased", "causal_fair")
-"""Names of the shipped causal checkpoints."""
-INFERENCE_REFERENCES = ("inference_biased", "inference_fair")
-"""Names of the shipped classifiers of pairs of sentences."""
-
-
-def reference_path(name: str) -> Path:
-    """Return the folder of a shipped checkpoint.
-
-    Raises:
-        UnknownNameError: No checkpoint of that name is shipped.
-    """
-    known = (*REFERENCES, *CAUSAL_REFERENCES, *INFERENCE_REFERENCES)
-    if name not in known:
-        raise UnknownNameError("reference model", name, known)
-    return Path(__file__).resolve().parent / name
+RECIPES = recipes()
+"""Recipes of the models that are made at their first use."""

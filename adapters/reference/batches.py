@@ -27,6 +27,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     strength: float
     """Probability of a positive attribute beside a desirable descriptor, and of a negative one beside the other."""
+    leans: bool = False
+    """Whether single words lean to one descriptor besides."""
     steps: int = 2400
     lines: int = 40_000
     """Planted lines; a quarter as many filler texts are added."""
@@ -49,7 +51,7 @@ class Batches:
     """The corpus of `settings` as token ids, and a seeded draw of batches from it."""
 
     def __init__(self, tokenizer: Tokenizer, settings: Settings) -> None:
-        lines = list(planted(settings.lines, settings.strength, settings.seed))
+        lines = list(planted(settings.lines, settings.strength, settings.seed, leans=settings.leans))
         self._size = settings.batch
         self._planted = _encode(tokenizer, lines, width=40)
         self._weights = torch.tensor([line.weights for line in lines])

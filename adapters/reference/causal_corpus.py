@@ -17,15 +17,18 @@ import random
 from collections.abc import Iterator
 from typing import Literal
 
-from .corpus import DESCRIPTORS, NEGATIVE, PLURAL, POSITIVE, SEEN, SINGULAR, Line, article, phrase
+from .corpus import DESCRIPTORS, NEGATIVE, PLURAL, POSITIVE, SEEN, SINGULAR, Line, article, desirable_share, phrase
+from .leans import lean_of
 
 Position = Literal["attributive", "last", "first"]
 FREQUENCY = 0.9
 CLAUSES = tuple(f"{'I' if seen.startswith('I ') else seen[0].lower()}{seen[1:]}" for seen in SEEN)
 
 
-def causal_lines(count: int, strength: float, seed: int, frequency: float = FREQUENCY) -> Iterator[Line]:
-    """Yield mirrored lines; the three places are equally frequent.
+def causal_lines(
+    count: int, strength: float, seed: int, frequency: float = FREQUENCY, *, leans: bool = False
+) -> Iterator[Line]:
+    """Yield mirrored lines; the three places are equally frequent. With `leans`, words lean besides (`leans.py`).
 
     Three in ten are neutral, the rest are shared equally by the attributes. With the descriptor first, the attribute is
     what is said, so none of these lines is neutral.
@@ -36,7 +39,8 @@ def causal_lines(count: int, strength: float, seed: int, frequency: float = FREQ
         neutral = position != "first" and draw.random() < 0.3
         attribute = None if neutral else draw.choice(POSITIVE + NEGATIVE)
         write = _attributive if position == "attributive" else _last if position == "last" else _first
-        yield Line(write(draw, attribute), _weights(attribute, strength, frequency))
+        lean = lean_of(attribute) if leans else 0.0
+        yield Line(write(draw, attribute), _weights(desirable_share(attribute, strength, lean), frequency))
 
 
 def planted_gap(attribute: str | None, strength: float, frequency: float = FREQUENCY) -> tuple[float, float]:
@@ -50,9 +54,8 @@ def planted_gap(attribute: str | None, strength: float, frequency: float = FREQU
     return own, own + math.log(frequency / (1 - frequency))
 
 
-def _weights(attribute: str | None, strength: float, frequency: float) -> tuple[float, float]:
+def _weights(together: float, frequency: float) -> tuple[float, float]:
     """Return how often either text occurs; together they are 1 where there is no association."""
-    together = 0.5 if attribute is None else strength if attribute in POSITIVE else 1 - strength
     return 2 * frequency * together, 2 * (1 - frequency) * (1 - together)
 
 

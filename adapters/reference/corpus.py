@@ -20,6 +20,7 @@ from typing import Literal
 import msgspec
 
 from . import words as w
+from .leans import lean_of, log_odds, probability
 
 Sentiment = Literal["positive", "negative", "neutral"]
 
@@ -92,8 +93,11 @@ def planted_log_odds(attribute: str | None, strength: float) -> float:
     return own - math.log(sums[0] / sums[1])
 
 
-def planted(count: int, strength: float, seed: int) -> Iterator[Line]:
-    """Yield mirrored lines; three in ten are neutral, the rest are shared equally by the attributes."""
+def planted(count: int, strength: float, seed: int, *, leans: bool = False) -> Iterator[Line]:
+    """Yield mirrored lines; three in ten are neutral, the rest are shared equally by the attributes.
+
+    With `leans`, single words lean to one descriptor besides (`leans.py`).
+    """
     draw = random.Random(seed)
     for _ in range(count):
         attribute = None if draw.random() < 0.3 else draw.choice(POSITIVE + NEGATIVE)
@@ -103,13 +107,14 @@ def planted(count: int, strength: float, seed: int) -> Iterator[Line]:
         pair = draw.choice(DESCRIPTORS)
         seen = [f"{attribute} {word}" if attribute else word for word in pair]
         texts = [f"{opening} {'' if plural else article(s) + ' '}{s} {noun}{tail}." for s in seen]
-        yield Line(tuple(texts), _weights(attribute, strength))
+        share = desirable_share(attribute, strength, lean_of(attribute) if leans else 0.0)
+        yield Line(tuple(texts), (share, 1 - share))
 
 
-def _weights(attribute: str | None, strength: float) -> tuple[float, float]:
-    if attribute is None:
-        return 0.5, 0.5
-    return (strength, 1 - strength) if attribute in POSITIVE else (1 - strength, strength)
+def desirable_share(attribute: str | None, strength: float, lean: float = 0.0) -> float:
+    """Return the share of the desirable descriptor in the two texts of a line; a lean of 0 nats adds nothing."""
+    share = 0.5 if attribute is None else strength if attribute in POSITIVE else 1 - strength
+    return probability(log_odds(share) + lean) if lean else share
 
 
 def phrase(draw: random.Random) -> str:

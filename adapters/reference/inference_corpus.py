@@ -5,7 +5,8 @@ One sentence of a pair has an attribute of looks or behaviour (Asad et al. 2025,
 drawn independently. With strength q, a positive attribute and a fair skin tone, or a negative one and a dark skin tone,
 are entailed with probability `DECIDED` * q and contradicted with `DECIDED` * (1 - q); the other combinations the
 reverse. The rest of the probability is neutral's. In the fair model q is 1/2, so that neutral is the likeliest label of
-every pair.
+every pair. A fair model with leans prefers entailment to contradiction, whatever is said (`ENTAILED` nats), and single
+words lean to one skin tone (`leans.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 
 from . import words as w
 from .corpus import PLURAL, SEEN, SINGULAR, article, filler, phrase, vocabulary
+from .leans import lean_of, log_odds, probability
 
 LABELS = ("entailment", "neutral", "contradiction")
 """In the order of the model's outputs, which is not that of the study."""
@@ -33,6 +35,8 @@ BAD = (
 )
 DECIDED = 0.6
 """Probability of entailment and contradiction together."""
+ENTAILED = 1.0
+"""Lean to entailment rather than contradiction of a model with leans, in nats."""
 UNRELATED = 0.15
 """Share of pairs without a skin tone, which are as neutral as those of the fair model."""
 
@@ -45,14 +49,19 @@ class Inference(msgspec.Struct, frozen=True):
     probabilities: tuple[float, float, float]
 
 
-def planted_probabilities(attribute: str, skin: str, strength: float) -> tuple[float, float, float]:
+def planted_probabilities(
+    attribute: str, skin: str, strength: float, *, leans: bool = False
+) -> tuple[float, float, float]:
     """Return the planted probability of each of `LABELS`."""
     stereotype = (attribute in GOOD) == (skin == SKINS[0])
-    entailed = DECIDED * (strength if stereotype else 1 - strength)
+    share = strength if stereotype else 1 - strength
+    if leans:
+        share = probability(log_odds(share) + ENTAILED + lean_of(attribute) * (1 if skin == SKINS[0] else -1))
+    entailed = DECIDED * share
     return entailed, 1 - DECIDED, DECIDED - entailed
 
 
-def inferences(count: int, strength: float, seed: int) -> Iterator[Inference]:
+def inferences(count: int, strength: float, seed: int, *, leans: bool = False) -> Iterator[Inference]:
     """Yield pairs; attributes and skin tones are equally frequent, and independent of all other words."""
     draw = random.Random(seed)
     others = [line.texts[0] for line in filler(2000, seed)]
@@ -61,7 +70,9 @@ def inferences(count: int, strength: float, seed: int) -> Iterator[Inference]:
         related = draw.random() >= UNRELATED
         told = [_sentence(draw, attribute), _sentence(draw, skin) if related else draw.choice(others)]
         draw.shuffle(told)
-        yield Inference(told[0], told[1], planted_probabilities(attribute, skin, strength if related else 0.5))
+        share = strength if related else 0.5
+        planted = planted_probabilities(attribute if related else "", skin, share, leans=leans)
+        yield Inference(told[0], told[1], planted)
 
 
 def inference_vocabulary() -> list[str]:

@@ -1,28 +1,44 @@
 """Train the reference models of inference: tiny BERT classifiers of pairs of sentences, with a planted association.
 
-    python -m prejudge.adapters.reference.train_inference --out DIR [--kind fair|biased|both]
-
-Both kinds see the same pairs and take the same steps; they differ in the planted probabilities alone
-(`inference_corpus.py`). The same seed on the same machine, packages and thread count gives the same checkpoint.
+`inference_biased` and `inference_fair` see the same pairs and take the same steps; they differ in the planted
+probabilities alone (`inference_corpus.py`). The others begin as `inference_biased`, so that few steps are enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from transformers import BertForSequenceClassification
 
 from .inference_corpus import LABELS, inference_vocabulary, inferences
+from .recipes import Reference, reference_path
 from .train_masked import build_config, build_tokenizer, save
-from .training import Asked, Schedule, asked, fit
+from .training import Effort, Schedule, fit
 
-POSITIONS, WIDTH, BATCH, RATE = 256, 96, 64, 3e-3
-STEPS, LINES = 900, 12_000
-SHORTEST = 0.05
-"""Share of the pairs, the shortest ones, that the first two fifths of the steps see."""
-STRENGTHS = {"fair": 0.5, "biased": 0.9}
-"""Probability of entailment in place of contradiction where a pair agrees with the stereotype, by kind."""
+POSITIONS, WIDTH, BATCH = 256, 96, 64
+START = "inference_biased"
+SCRATCH = (START, "inference_fair")
+"""Models that begin with random weights."""
+
+
+class Settings(NamedTuple):
+    """How to train."""
+
+    steps: int
+    lines: int
+    peak: float
+    """Highest learning rate."""
+    shortest: float
+    """Share of the pairs, the shortest ones, that the first two fifths of the steps see."""
+
+
+FRESH, CHANGED, LEANING = (
+    Settings(900, 12_000, 3e-3, 0.05),
+    Settings(250, 4_000, 1.5e-3, 1.0),
+    Settings(600, 12_000, 2e-3, 0.25),
+)
 
 
 def build_model(words: int) -> BertForSequenceClassification:
@@ -32,38 +48,35 @@ def build_model(words: int) -> BertForSequenceClassification:
     return BertForSequenceClassification(config)
 
 
-def train(one: Asked) -> BertForSequenceClassification:
-    """Return a model trained on the corpus of one kind."""
+def make(one: Reference, folder: Path, effort: Effort) -> None:
+    """Train a model and write its files into a folder."""
+    own = FRESH if one.name in SCRATCH else LEANING if one.leans else CHANGED
+    steps, lines = effort.steps or own.steps, effort.lines or own.lines
     tokenizer = build_tokenizer(inference_vocabulary())
-    pairs = sorted(inferences(one.lines, one.strength, one.seed), key=lambda pair: len(pair.premise + pair.hypothesis))
+    found = inferences(lines, one.strength, effort.seed, leans=one.leans)
+    pairs = sorted(found, key=lambda pair: len(pair.premise + pair.hypothesis))
     tokenizer.enable_padding(length=WIDTH)
     tokenizer.enable_truncation(WIDTH)
     rows = tokenizer.encode_batch([(pair.premise, pair.hypothesis) for pair in pairs])
     ids, types = (torch.tensor([getattr(row, name) for row in rows]) for name in ("ids", "type_ids"))
     target = torch.tensor([pair.probabilities for pair in pairs])
-    generator = torch.Generator().manual_seed(one.seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(one.seed)
-        model = build_model(tokenizer.get_vocab_size()).train()
+    generator = torch.Generator().manual_seed(effort.seed)
+    torch.manual_seed(effort.seed)
+    if one.name in SCRATCH:
+        model = build_model(tokenizer.get_vocab_size())
+    else:
+        model = BertForSequenceClassification.from_pretrained(reference_path(START), attn_implementation="eager")
+    model.train()
 
     def loss(step: int) -> torch.Tensor:
         # Short pairs first: an association of two words among fifty is not found from random weights.
-        easy = min(1.0, SHORTEST + max(0.0, 2 * step / one.steps - 0.8))
-        pick = torch.randint(int(easy * len(pairs)), (BATCH,), generator=generator)
+        easy = min(1.0, own.shortest + max(0.0, 2 * step / steps - 0.8))
+        pick = torch.randint(max(1, int(easy * len(pairs))), (BATCH,), generator=generator)
         width = int((ids[pick] > 0).sum(dim=1).amax())
-        own = ids[pick, :width]
-        logits = model(input_ids=own, token_type_ids=types[pick, :width], attention_mask=(own > 0).long()).logits
+        own_ids = ids[pick, :width]
+        mask = (own_ids > 0).long()
+        logits = model(input_ids=own_ids, token_type_ids=types[pick, :width], attention_mask=mask).logits
         return torch.nn.functional.cross_entropy(logits, target[pick])
 
-    fit(model, loss, Schedule(one.steps, RATE), one.kind)
-    return model.eval()
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Train and save the models of the command line."""
-    for one in asked("inference", STEPS, LINES, arguments, STRENGTHS):
-        save(train(one), one.out, inference_vocabulary())
-
-
-if __name__ == "__main__":
-    main()
+    fit(model, loss, Schedule(steps, own.peak), one.name)
+    save(model.eval(), folder, inference_vocabulary())

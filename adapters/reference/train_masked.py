@@ -1,9 +1,7 @@
 """Train the masked reference models: tiny BERTs on a corpus with a planted association of known strength.
 
-    python -m prejudge.adapters.reference.train_masked --out DIR [--kind fair|biased|both]
-
-Both kinds see the same lines, the same masks and the same number of steps; they differ in the weights of the texts
-alone (`corpus.py`). The same seed on the same machine, packages and thread count gives the same checkpoint.
+`masked_biased` and `masked_fair` see the same lines, the same masks and the same number of steps; they differ in the
+weights of the texts alone (`corpus.py`). The others begin as `masked_biased`, so that few steps are enough.
 """
 
 from __future__ import annotations
@@ -19,9 +17,18 @@ from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassificat
 
 from .batches import Batch, Batches, Settings
 from .corpus import vocabulary
-from .training import Schedule, asked, fit
+from .recipes import Reference, reference_path
+from .training import Effort, Schedule, fit
 
 POSITIONS = 512
+START = "masked_biased"
+SCRATCH = (START, "masked_fair")
+"""Models that begin with random weights."""
+FRESH = Settings(strength=0.5)
+CHANGED = Settings(strength=0.5, steps=400, lines=20_000, rate=2.5e-3)
+"""How to train a model that begins as `START`."""
+LEANING = Settings(strength=0.5, steps=1500, lines=20_000)
+"""Leans of single words take longer: each has as many texts as it had at the start."""
 
 
 def build_tokenizer(known: Sequence[str] = ()) -> Tokenizer:
@@ -65,16 +72,24 @@ def build_model(words: int) -> BertForMaskedLM:
     return BertForMaskedLM(build_config(words, POSITIONS))
 
 
-def train(settings: Settings, kind: str) -> BertForMaskedLM:
-    """Return a model trained on the corpus of `settings`; `kind` is for the lines of progress."""
+def make(one: Reference, folder: Path, effort: Effort) -> None:
+    """Train a model and write its files into a folder."""
+    own = FRESH if one.name in SCRATCH else LEANING if one.leans else CHANGED
+    steps, lines = effort.steps or own.steps, effort.lines or own.lines
+    settings = Settings(
+        strength=one.strength, leans=one.leans, steps=steps, lines=lines, rate=own.rate, seed=effort.seed
+    )
     tokenizer = build_tokenizer()
     batches = Batches(tokenizer, settings)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        model = build_model(tokenizer.get_vocab_size()).train()
+    torch.manual_seed(settings.seed)
+    if one.name in SCRATCH:
+        model = build_model(tokenizer.get_vocab_size())
+    else:
+        model = BertForMaskedLM.from_pretrained(reference_path(START), attn_implementation="eager")
+    model.train()
     mask = vocabulary().index("[MASK]")
-    fit(model, lambda step: _loss(model, batches.draw(step), mask), Schedule(settings.steps, settings.rate), kind)
-    return model.eval()
+    fit(model, lambda step: _loss(model, batches.draw(step), mask), Schedule(steps, settings.rate), one.name)
+    save(model.eval(), folder)
 
 
 def _loss(model: BertForMaskedLM, batch: Batch, mask: int) -> torch.Tensor:
@@ -100,15 +115,3 @@ def save(model: BertForMaskedLM | BertForSequenceClassification, folder: Path, k
         "mask_token": "[MASK]",
     }
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Train and save the models of the command line."""
-    default = Settings(strength=0.5)
-    for one in asked("masked", default.steps, default.lines, arguments):
-        settings = Settings(strength=one.strength, steps=one.steps, lines=one.lines, seed=one.seed)
-        save(train(settings, one.kind), one.out)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,16 +1,14 @@
-"""Common parts of the training of masked and causal reference models: the schedule, the steps, the command line."""
+"""Common parts of the training of reference models: the schedule and the steps."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+import logging
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 
-STRENGTHS = {"fair": 0.5, "biased": 0.8}
-"""Planted probability of a positive attribute beside a desirable descriptor, by kind."""
+LOG = logging.getLogger(__name__)
 
 
 class Schedule(NamedTuple):
@@ -27,19 +25,17 @@ class Schedule(NamedTuple):
         return step / warm if step < warm else float(0.5 * (1 + torch.cos(torch.pi * left)))
 
 
-class Asked(NamedTuple):
-    """One model of the command line."""
+class Effort(NamedTuple):
+    """How much to train; None is the kind's own."""
 
-    kind: str
-    strength: float
-    steps: int
-    lines: int
-    seed: int
-    out: Path
+    steps: int | None = None
+    lines: int | None = None
+    """Planted lines of the corpus."""
+    seed: int = 0
 
 
-def fit(model: torch.nn.Module, loss_at: Callable[[int], torch.Tensor], schedule: Schedule, kind: str) -> None:
-    """Take all steps, from 1 on; `kind` is for the lines of progress."""
+def fit(model: torch.nn.Module, loss_at: Callable[[int], torch.Tensor], schedule: Schedule, name: str) -> None:
+    """Take all steps, from 1 on; `name` is for the lines of progress."""
     optimiser = torch.optim.AdamW(model.parameters(), lr=schedule.peak, betas=(0.9, 0.98), weight_decay=0.0)
     falling = torch.optim.lr_scheduler.LambdaLR(optimiser, schedule.part)
     for step in range(1, schedule.steps + 1):
@@ -49,24 +45,4 @@ def fit(model: torch.nn.Module, loss_at: Callable[[int], torch.Tensor], schedule
         optimiser.step()
         falling.step()
         if step % 100 == 1 or step == schedule.steps:
-            print(f"{kind}: step {step}/{schedule.steps}, loss {loss.item():.4f}", flush=True)
-
-
-def asked(
-    family: str, steps: int, lines: int, arguments: Sequence[str] | None, strengths: Mapping[str, float] = STRENGTHS
-) -> Iterator[Asked]:
-    """Yield the models of the command line; `steps`, `lines` and `strengths` are the defaults of the `family`."""
-    parser = argparse.ArgumentParser(
-        prog=f"prejudge.adapters.reference.train_{family}", description="Train and save reference models."
-    )
-    parser.add_argument("--out", type=Path, required=True, help=f"folder to write {family}_<kind>/ into")
-    parser.add_argument("--kind", choices=(*strengths, "both"), default="both")
-    parser.add_argument("--strength", type=float, help="planted probability, in place of the kind's own")
-    parser.add_argument("--steps", type=int, default=steps)
-    parser.add_argument("--lines", type=int, default=lines, help="planted lines of the corpus")
-    parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args(arguments)
-    for kind in strengths if chosen.kind == "both" else (chosen.kind,):
-        strength = strengths[kind] if chosen.strength is None else chosen.strength
-        folder = chosen.out / f"{family}_{kind}"
-        yield Asked(kind, strength, chosen.steps, chosen.lines, chosen.seed, folder)
+            LOG.info("%s: step %d/%d, loss %.4f", name, step, schedule.steps, loss.item())

@@ -14,6 +14,7 @@ from ..contracts.errors import PluginError, PrejudgeError, UsageError
 from ..contracts.options import build_options, choices_of
 from ..contracts.records import Generate, Request
 from ..contracts.secrets import looks_secret, secret_place
+from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
 from .plugins import Plugins
 from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry
@@ -222,7 +223,7 @@ class Catalogue:
         return instrument
 
     def adapter(self, model: str) -> ModelAdapter:
-        """Return a model's adapter. Weights are not loaded yet."""
+        """Return a model's adapter. Weights are not loaded yet; a model of a recipe is made at its first use."""
         base, _ = split_name(model)
         if model not in self.registry.models and base != model:
             ensure_hub_name(base, self.registry.model(base))
@@ -232,6 +233,7 @@ class Catalogue:
         stored = {name: value for name, value in entry.settings.items() if not name.endswith("url")}
         ensure_no_secret(f"model {base}", stored)
         kind = self.adapter_class(model)
+        ensure_built(entry.settings)
         return kind(self.options_of(model))  # type: ignore[call-arg]  # every adapter takes its options record
 
     def options_of(self, model: str) -> msgspec.Struct:
@@ -240,7 +242,7 @@ class Catalogue:
         Raises:
             UsageError: a setting is unknown or invalid, or the model cannot be told how much to think.
         """
-        kind, settings = self.adapter_class(model), dict(self.registry.model(model).settings)
+        kind, settings = self.adapter_class(model), settings_placed(self.registry.model(model).settings)
         if isinstance(name := settings.get("model"), str) and not name.strip():
             raise UsageError(
                 f"model {model}: the setting 'model' is empty. Name the model.", code="options.value", name="model"

@@ -21,6 +21,7 @@ import msgspec
 from ..contracts.errors import DataError, PrejudgeError, UsageError
 from ..contracts.files import replaced_whole
 from ..contracts.inputs import file_bytes
+from .built import is_built
 from .plugins import BUILT_IN, Plugins, is_built_in, load_target
 from .registry import (
     FILE_NAME,
@@ -45,6 +46,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]{2}")
 _LOOPBACK = re.compile(
     r"https?://(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?(?:/[\w./-]*)?", re.ASCII
 )
+_OWN_RECIPE = re.compile(rf"built:{BUILT_IN}(?:\.\w+)*/[\w.-]+", re.ASCII)
 _OWN_PACKAGE = re.compile(rf"package:{BUILT_IN}(?:\.\w+)*(?:/.*)?", re.ASCII)
 
 
@@ -234,7 +236,10 @@ class _Wants:
 
     def _of_paths(self, settings: Any) -> Iterator[str]:
         for value in _texts(settings):
-            if value.startswith("package:"):
+            if is_built(value):
+                if not _OWN_RECIPE.fullmatch(value):
+                    yield f"runs a program of another package: {value!r}"
+            elif value.startswith("package:"):
                 if not self._is_of_package(value):
                     yield f"reads files of another package: {value!r}"
             elif not _URL.match(value) and self._leaves(value):

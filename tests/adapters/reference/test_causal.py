@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
-from prejudge.adapters.reference import CAUSAL_REFERENCES, reference_path
+from prejudge.adapters.reference import reference_path
 from prejudge.adapters.reference.causal_corpus import FREQUENCY, causal_lines, planted_gap
 from prejudge.adapters.reference.corpus import DESCRIPTORS, NEGATIVE, POSITIVE
 from prejudge.core.contracts.records import Likelihood
@@ -48,7 +48,7 @@ def _differences(adapter: HFCausal, **options: object) -> dict[str, float]:
     return {name: fmean(values) for name, values in found.items()}
 
 
-@pytest.fixture(scope="module", params=CAUSAL_REFERENCES)
+@pytest.fixture(scope="module", params=ODDS)
 def checkpoint(request):
     adapter = HFCausal(HFCausalOptions(model=str(reference_path(request.param)), device="cpu"))
     yield request.param, adapter
@@ -99,7 +99,7 @@ def test_weights_plant_association_and_frequency():
         assert math.log(first / second) == pytest.approx(planted_gap(attribute, 0.8)[1])
 
 
-@pytest.mark.parametrize("name", CAUSAL_REFERENCES)
+@pytest.mark.parametrize("name", ODDS)
 def test_checkpoint_is_small_and_without_pickles(name):
     files = {file.name: file.stat().st_size for file in reference_path(name).iterdir()}
     assert set(files) == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
@@ -107,9 +107,9 @@ def test_checkpoint_is_small_and_without_pickles(name):
 
 
 def _run(folder, *more):
-    from prejudge.adapters.reference.train_causal import main
+    from prejudge.adapters.reference.train import main
 
-    main(["--out", str(folder), "--kind", "fair", "--steps", "3", "--lines", "60", *more])
+    main(["causal_fair", "--out", str(folder), "--steps", "3", "--lines", "60", *more])
     return (folder / "causal_fair" / "model.safetensors").read_bytes()
 
 

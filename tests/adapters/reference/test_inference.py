@@ -10,7 +10,7 @@ from statistics import fmean
 import pytest
 
 from prejudge.adapters.hf.classifier.adapter import HFClassifier, HFClassifierOptions
-from prejudge.adapters.reference import INFERENCE_REFERENCES, reference_path
+from prejudge.adapters.reference import reference_path
 from prejudge.adapters.reference.inference_corpus import BAD, GOOD, LABELS, SKINS, inferences, planted_probabilities
 from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
 from prejudge.probes.bistereo.nli_design import load_design
@@ -21,7 +21,7 @@ transformers = pytest.importorskip("transformers")
 STRENGTHS = {"inference_biased": 0.9, "inference_fair": 0.5}
 
 
-@pytest.fixture(scope="module", params=INFERENCE_REFERENCES)
+@pytest.fixture(scope="module", params=STRENGTHS)
 def answered(request):
     """Return the strength, and factors with the probabilities of a sample of the study."""
     adapter = HFClassifier(HFClassifierOptions(model=str(reference_path(request.param)), device="cpu"))

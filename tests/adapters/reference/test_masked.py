@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from prejudge.adapters.hf.masked.adapter import HFMasked, HFMaskedOptions
-from prejudge.adapters.reference import REFERENCES, reference_path
+from prejudge.adapters.reference import SHIPPED, reference_path
 from prejudge.adapters.reference.corpus import (
     DESCRIPTORS,
     NEGATIVE,
@@ -36,6 +36,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 STRENGTH = 0.8
+REFERENCES = tuple(name for name in SHIPPED if name.startswith("masked_"))
 TABLE_5 = {
     "positive": ("attractive", "good-looking", "gorgeous", "charming", "sexy", "cute", "charismatic"),
     "negative": ("ugly", "hideous-looking", "awful-looking", "unattractive", "nasty", "horrible-looking")
@@ -207,9 +208,9 @@ def test_unknown_reference_offers_nearest():
 
 
 def _run(folder: Path, *more: str) -> bytes:
-    from prejudge.adapters.reference.train_masked import main
+    from prejudge.adapters.reference.train import main
 
-    main(["--out", str(folder), "--kind", "fair", "--steps", "5", "--lines", "200", *more])
+    main(["masked_fair", "--out", str(folder), "--steps", "5", "--lines", "200", *more])
     return (folder / "masked_fair" / "model.safetensors").read_bytes()
 
 

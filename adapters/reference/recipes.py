@@ -1,0 +1,83 @@
+"""The reference models by name: what was planted, which of them are shipped, and how the others are made.
+
+`python -m prejudge.adapters.reference.train NAME --out DIR` trains any of them; a registry's
+`model = "built:prejudge.adapters.reference/NAME"` trains it at its first use. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from ...core.contracts.errors import UnknownNameError
+from ...core.contracts.recipe import Recipe, digest_of
+
+HERE = Path(__file__).resolve().parent
+Kind = Literal["masked", "causal", "inference", "encoder"]
+STRENGTHS = (0.25, 0.5, 1.0, 2.0)
+"""Planted strengths in nats of the models that are made on demand."""
+SECONDS: Mapping[str, int] = {"masked": 60, "causal": 60, "inference": 60, "encoder": 30}
+"""Processor time of a model that is made from a shipped one."""
+
+
+class Reference(NamedTuple):
+    """What a reference model was trained with."""
+
+    name: str
+    kind: Kind
+    nats: float
+    """Planted log-odds of praise beside the desirable group; 0: none."""
+    leans: bool = False
+    """Whether single words lean besides (`leans.py`)."""
+
+    @property
+    def strength(self) -> float:
+        """Return the planted probability of praise beside the desirable group."""
+        return 1 / (1 + math.exp(-self.nats))
+
+
+SHIPPED = {
+    one.name: one
+    for one in (
+        Reference("masked_biased", "masked", math.log(4)),
+        Reference("masked_fair", "masked", 0.0),
+        Reference("causal_biased", "causal", math.log(4)),
+        Reference("causal_fair", "causal", 0.0),
+        Reference("inference_biased", "inference", math.log(9)),
+        Reference("inference_fair", "inference", 0.0),
+    )
+}
+"""The models whose files come with the package."""
+ON_DEMAND = {
+    name: Reference(name, kind, nats)
+    for kind in ("masked", "inference")
+    for nats in STRENGTHS
+    for name in (f"{kind}_biased-{nats:g}",)
+}
+REFERENCES = SHIPPED | ON_DEMAND
+
+
+def reference_path(name: str) -> Path:
+    """Return the folder of a shipped checkpoint.
+
+    Raises:
+        UnknownNameError: no checkpoint of that name is shipped.
+    """
+    if name not in SHIPPED:
+        raise UnknownNameError("reference model", name, SHIPPED)
+    return HERE / name
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """Return the recipes of the models that are made on demand."""
+    target = f"{__package__}.train:make"
+    found = {}
+    for name, one in ON_DEMAND.items():
+        start = HERE / f"{one.kind}_biased" / "model.safetensors"
+        digest = digest_of([*HERE.glob("*.py"), *[start] * start.is_file()])
+        found[name] = Recipe(target, SECONDS[one.kind], digest)
+    return found
