@@ -103,7 +103,7 @@ def _texts(tokenizer: Tokenizer, rows: Sequence[tuple[str, tuple[str, ...], tupl
     found = [one.ids for one in tokenizer.encode_batch([p + a for p, answers, _ in rows for a in answers])]
     told = [len(one.ids) for one in tokenizer.encode_batch([prompt for prompt, _, _ in rows])]
     width, each = max(map(len, found)), len(rows[0][1])
-    pad = tokenizer.token_to_id(PAD)
+    pad = int(tokenizer.token_to_id(PAD) or 0)
     ids = torch.tensor([row + [pad] * (width - len(row)) for row in found]).reshape(len(rows), each, width)
     place, size = torch.arange(width), torch.tensor([len(row) for row in found]).reshape(len(rows), each, 1)
     scored = (place >= torch.tensor(told)[:, None, None]) & (place < size)
