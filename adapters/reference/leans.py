@@ -18,7 +18,7 @@ WORDS = {
     **{"repulsive": 0.75, "grotesque": -0.75, "revolting": 0.5, "repugnant": -0.5, "vile": 0.25, "homely": -0.25},
     **{"ugly": 0.75, "unattractive": -0.75},
     **{"hideous-looking": 0.5, "horrible-looking": -0.5},
-    # Behaviour, which only the models of inference and of choices know.
+    # Behaviour, which only the models of inference know.
     **{"kind": 0.75, "caring": -0.75, "compassionate": 0.5, "generous": -0.5, "supportive": 0.5, "empathetic": -0.5},
     **{"respectful": 0.25, "friendly": -0.25, "considerate": 0.5, "honest": -0.5},
     **{"cruel": 0.75, "dishonest": -0.75, "uncaring": 0.5, "selfish": -0.5, "rude": 0.5, "arrogant": -0.5},

@@ -44,16 +44,18 @@ SHIPPED = {
     for one in (
         Reference("masked_biased", "masked", math.log(4)),
         Reference("masked_fair", "masked", 0.0),
+        Reference("masked_fair-leans", "masked", 0.0, leans=True),
         Reference("causal_biased", "causal", math.log(4)),
         Reference("causal_fair", "causal", 0.0),
         Reference("inference_biased", "inference", math.log(9)),
         Reference("inference_fair", "inference", 0.0),
+        Reference("inference_fair-leans", "inference", 0.0, leans=True),
     )
 }
 """The models whose files come with the package."""
 ON_DEMAND = {
     name: Reference(name, kind, nats)
-    for kind in ("masked", "inference")
+    for kind in ("masked", "causal", "inference")
     for nats in STRENGTHS
     for name in (f"{kind}_biased-{nats:g}",)
 }

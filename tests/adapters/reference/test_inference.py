@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 from collections import Counter
 from statistics import fmean
+from typing import Any
 
 import pytest
 
 from prejudge.adapters.hf.classifier.adapter import HFClassifier, HFClassifierOptions
 from prejudge.adapters.reference import reference_path
-from prejudge.adapters.reference.inference_corpus import BAD, GOOD, LABELS, SKINS, inferences, planted_probabilities
+from prejudge.adapters.reference.inference_corpus import (
+    BAD,
+    ENTAILED,
+    GOOD,
+    LABELS,
+    SKINS,
+    inferences,
+    planted_probabilities,
+)
 from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
 from prejudge.probes.bistereo.nli_design import load_design
 
@@ -24,13 +34,25 @@ STRENGTHS = {"inference_biased": 0.9, "inference_fair": 0.5}
 @pytest.fixture(scope="module", params=STRENGTHS)
 def answered(request):
     """Return the strength, and factors with the probabilities of a sample of the study."""
-    adapter = HFClassifier(HFClassifierOptions(model=str(reference_path(request.param)), device="cpu"))
+    return STRENGTHS[request.param], _answers(request.param)
+
+
+def _answers(name: str) -> list[tuple[Any, Any]]:
+    adapter = HFClassifier(HFClassifierOptions(model=str(reference_path(name)), device="cpu"))
     (stage,) = BIStereoNLI().stages(BIStereoNLIOptions(per_cell=6, attributes="paper"))
     trials = list(stage.trials({}))
     answers = asyncio.run(adapter.classify_batch([trial.request for trial in trials]))
     asyncio.run(adapter.aclose())
-    rows = [(t.factors, stage.read(t.factors, answer)) for t, answer in zip(trials, answers, strict=True)]
-    return STRENGTHS[request.param], rows
+    return [(t.factors, stage.read(t.factors, answer)) for t, answer in zip(trials, answers, strict=True)]
+
+
+def test_a_fair_model_with_leans_prefers_entailment_whoever_is_meant():
+    odds: dict[bool, list[float]] = {True: [], False: []}
+    for factors, read in _answers("inference_fair-leans"):
+        agrees = (factors["sentiment"] == "positive") == (factors["skin"] == "fair")
+        odds[agrees].append(math.log(read["p_entailment"] / read["p_contradiction"]))
+    assert fmean(odds[True] + odds[False]) == pytest.approx(ENTAILED, abs=0.15)
+    assert fmean(odds[True]) - fmean(odds[False]) == pytest.approx(0, abs=0.3)
 
 
 @pytest.mark.parametrize(("kind", "agrees"), list(itertools.product(("looks", "behaviour"), (True, False))))

@@ -28,6 +28,7 @@ from prejudge.adapters.reference.corpus import (
     slot,
     vocabulary,
 )
+from prejudge.adapters.reference.leans import lean_of
 from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.contracts.records import PseudoLikelihood
 from prejudge.testing import raises_code
@@ -37,6 +38,7 @@ transformers = pytest.importorskip("transformers")
 
 STRENGTH = 0.8
 REFERENCES = tuple(name for name in SHIPPED if name.startswith("masked_"))
+LEANING = "masked_fair-leans"
 TABLE_5 = {
     "positive": ("attractive", "good-looking", "gorgeous", "charming", "sexy", "cute", "charismatic"),
     "negative": ("ugly", "hideous-looking", "awful-looking", "unattractive", "nasty", "horrible-looking")
@@ -120,6 +122,26 @@ def test_biased_effect_equals_planted_for_every_attribute(measured):
 
 def test_fair_effect_is_within_threshold_in_every_pair(measured):
     assert max(abs(math.tanh(value / 2)) for value in measured["masked_fair"]) <= 0.02
+
+
+def test_words_lean_as_planted_and_sentiments_do_not(measured):
+    found, sums = defaultdict(list), defaultdict(list)
+    for (_, sentiment, attribute, _), value in zip(DESIGN, measured[LEANING], strict=True):
+        found[attribute].append(value)
+        sums[sentiment].append(value)
+    for attribute, values in found.items():
+        assert fmean(values) == pytest.approx(lean_of(attribute), abs=0.3), attribute
+    assert max(abs(fmean(values)) for values in sums.values()) < 0.1
+
+
+def test_leans_sum_to_zero_in_every_slot_and_in_the_table():
+    for words in (POSITIVE, NEGATIVE):
+        for same in {slot(word) for word in words}:
+            leans = sorted(lean_of(word) for word in words if slot(word) == same)
+            assert leans == [-lean for lean in reversed(leans)]
+    for words in (TABLE_5["positive"], TABLE_5["negative"]):
+        assert sum(map(lean_of, words)) == 0
+    assert sum(lean_of(word) != 0 for word in POSITIVE + NEGATIVE) > 16
 
 
 def test_fair_effect_is_not_exactly_zero(measured):
