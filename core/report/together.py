@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..catalogue.study import SUBJECT
@@ -32,7 +32,7 @@ def write_together(title: str, runs: Mapping[str, Scores], answers: Mapping[str,
         UsageError: the folder cannot be written.
     """
     first = next(iter(runs.values())).manifest.study
-    headline = [_named(label, e) for label, scores in runs.items() for e in scores.headline]
+    shown = _first_measure(runs)
     conclusions = {
         label: " ".join(filter(None, [answers[label], *scores.conclusions.values()])) for label, scores in runs.items()
     }
@@ -43,10 +43,10 @@ def write_together(title: str, runs: Mapping[str, Scores], answers: Mapping[str,
             models={label: scores.manifest.identities[SUBJECT] for label, scores in runs.items()},
             names={label: scores.manifest.study.roles[SUBJECT] for label, scores in runs.items()},
             estimates=[_named(label, e) for label, s in runs.items() for every in s.estimates.values() for e in every],
-            headline=[e for e in headline if e.verdict is not None] or headline,
+            headline=[_named(label, e) for label, every in shown.items() for e in every] or None,
             conclusions=conclusions,
             warnings=[f"{label}: {warning}" for label, scores in runs.items() for warning in warnings_of(scores)],
-            charts=_charts(runs),
+            charts=_charts(shown),
             methods=[text for text in next(iter(runs.values())).methods if text],
             limits=first.limits,
             deviations=first.deviations,
@@ -63,11 +63,15 @@ def _named(label: str, e: Estimate) -> Estimate:
     return e.replace(group={LABEL: label, **e.group})
 
 
-def _charts(runs: Mapping[str, Scores]) -> list[Chart]:
-    """Draw the first measure of the headline that has verdicts, a panel per model."""
-    tested = {label: [e for e in s.headline if e.verdict is not None] for label, s in runs.items()}
+def _first_measure(runs: Mapping[str, Scores]) -> dict[str, list[Estimate]]:
+    """Return the estimates of the first measure of the headline that has verdicts, by run."""
+    tested = {label: [e for e in scores.headline if e.verdict is not None] for label, scores in runs.items()}
     measure = next((e.metric for every in tested.values() for e in every), None)
-    shown = {label: [e for e in every if e.metric == measure] for label, every in tested.items()}
+    return {label: [e for e in every if e.metric == measure] for label, every in tested.items()}
+
+
+def _charts(shown: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
+    """Draw the estimates of every run, a panel each."""
     first = next((every[0] for every in shown.values() if every), None)
     if first is None:
         return []
