@@ -101,6 +101,7 @@ calibrate: $(VENV)/.dev
 	$(BIN)/python benchmarks/resampling.py
 	$(BIN)/python benchmarks/calibrate_attractiveness.py
 	$(BIN)/python benchmarks/calibrate_dora.py
+	$(BIN)/python benchmarks/calibrate_converge.py
 
 clean:
 	rm -rf $(VENV) .build build dist *.egg-info
