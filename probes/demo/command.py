@@ -20,7 +20,7 @@ BIASED, FAIR, LEANING = "a biased model", "a fair model", "a fair model whose wo
 MODELS = {
     BIASED: "reference-masked-biased",
     FAIR: "reference-masked-fair",
-    LEANING: "simulated-fair[word_spread=0.5]",
+    LEANING: "reference-masked-fair-leans",
 }
 AXES = ["skin complexion", "height", "body shape"]
 PER_CELL = 100
