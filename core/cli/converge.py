@@ -20,7 +20,7 @@ from ..contracts.words import UNDEFINED, interval, number, p_value
 from ..converge import Case, Convergence, Judged, cases_of, write_convergence
 from ..converge import converge as judge
 from ..converge.cases import OF_THE_METHOD
-from ..converge.words import across_words, conclusion, verdict_words
+from ..converge.words import across_words, certificates, conclusion, verdict_words
 from ..engine.plan import StagePlan
 from ..engine.runs import RunOptions
 from ..engine.varying import Purse
@@ -150,6 +150,8 @@ def show(found: Convergence, page: Path) -> int:
         console.print()
     if found.matrix is not None:
         console.print(across_words(found.matrix))
+    if said := certificates(found):
+        console.print(said)
     console.print(f"Report: {page}", soft_wrap=True)
     return 0 if found.answered else 1
 

@@ -148,7 +148,9 @@ def _unasked(catalogue: Catalogue, construct: Construct, name: str, model: str, 
 def _evidence(catalogue: Catalogue, construct: Construct, name: str, scores: Scores) -> Evidence:
     method = construct.methods[name]
     known = _known(catalogue, construct, name, scores.manifest.study.roles.get(SUBJECT, scores.run.name))
-    return evidence_of(row_of(scores.estimates, method), method, known | {"run": scores.run.name})
+    calibration = getattr(scores.manifest, "calibration", None)
+    known |= {"run": scores.run.name, "certificate": "uncalibrated" if calibration is None else calibration.told}
+    return evidence_of(row_of(scores.estimates, method), method, known)
 
 
 def evidence_frame(found: Convergence) -> pl.DataFrame:

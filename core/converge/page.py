@@ -17,7 +17,7 @@ from ..report import ReportContent, StudyInfo, write
 from ..report.export import Format, encode, write_bytes
 from .convergence import Convergence, evidence_frame
 from .evidence import Evidence, Judged
-from .words import ACROSS, METHODS, across_words, conclusion, dependence, lacking, title_of
+from .words import ACROSS, METHODS, across_words, certificates, conclusion, dependence, lacking, title_of
 
 TABLES: tuple[Format, ...] = ("parquet", "csv")
 FIGURES = ("svg", "pdf", "png")
@@ -199,7 +199,7 @@ def _content(found: Convergence) -> ReportContent:
         estimates=every,
         headline=dominance,
         conclusions=conclusions,
-        warnings=[*lacking(found), *found.notes],
+        warnings=[*filter(None, [certificates(found)]), *lacking(found), *found.notes],
         charts=_charts(found, dominance),
         listings=[Listing(name, title, "", tables[name]) for name, title in LISTED.items() if name in tables],
         methods=[*METHODS, *([ACROSS] if found.matrix else [])],

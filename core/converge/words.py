@@ -88,6 +88,12 @@ def lacking(found: Convergence) -> list[str]:
     return [f"{e.model}, {e.method}: {e.lacking.rstrip('.')}." for _, e in found.evidence if e.lacking]
 
 
+def certificates(found: Convergence) -> str:
+    """Say of every study that was asked whether a certificate holds for it as it was asked."""
+    states = dict.fromkeys(f"{e.method} ({e.study}): {e.certificate}" for _, e in found.evidence if e.certificate)
+    return f"Certificates: {'; '.join(states)}." if states else ""
+
+
 def verdict_words(e: Evidence, construct: Construct) -> str:
     """Return the study's own verdict in short words, in the direction of the construct."""
     words = {Verdict.ABOVE: "shown", Verdict.BELOW: "opposite shown", Verdict.NEAR: "near 0", Verdict.OPEN: "open"}

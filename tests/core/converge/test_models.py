@@ -118,7 +118,7 @@ def test_files(found):
     names = {path.name for path in folder.iterdir()}
     assert {"methods.csv", "pairs.csv", "conclusions.csv", "correlations.csv", "figures"} <= names
     values = pl.read_csv(folder / "methods.csv").filter(model="simulated-biased")
-    assert values.height == 3 and (values["dominance"] > 0.3).all()
+    assert values.height == 3 and (values["dominance"] > 0.3).all() and values["certificate"].null_count() == 0
 
 
 def test_runs_instead_of_asking(found, settings):
