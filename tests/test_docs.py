@@ -23,6 +23,7 @@ import click
 import polars as pl
 import pytest
 
+from prejudge.core.catalogue.constructs import read_construct
 from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
 from prejudge.core.catalogue.registry import Registry, StudyEntry, parse_registry
 from prejudge.core.catalogue.study import Catalogue
@@ -221,6 +222,9 @@ def test_toml_of_the_pages_is_read_as_what_it_is(block, tmp_path):
         part = any("probe" not in study for study in data.get("studies", {}).values())
         rest = '[studies.my-study]\nprobe = "crows-pairs"\nmetrics = {}\n' if part else ""
         assert parse_registry(rest + block.text, where)
+    elif "methods" in data:
+        (tmp_path / "construct.toml").write_text(block.text, "utf-8")
+        assert len(read_construct(tmp_path / "construct.toml")[1].methods) > 1
     elif "rules" in data:
         assert parse_policy(block.text, where).rules
     else:
