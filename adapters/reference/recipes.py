@@ -47,6 +47,7 @@ SHIPPED = {
         Reference("masked_fair-leans", "masked", 0.0, leans=True),
         Reference("causal_biased", "causal", math.log(4)),
         Reference("causal_fair", "causal", 0.0),
+        Reference("causal_fair-leans", "causal", 0.0, leans=True),
         Reference("inference_biased", "inference", math.log(9)),
         Reference("inference_fair", "inference", 0.0),
         Reference("inference_fair-leans", "inference", 0.0, leans=True),

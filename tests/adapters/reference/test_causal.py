@@ -13,6 +13,7 @@ from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
 from prejudge.adapters.reference import reference_path
 from prejudge.adapters.reference.causal_corpus import FREQUENCY, causal_lines, planted_gap
 from prejudge.adapters.reference.corpus import DESCRIPTORS, NEGATIVE, POSITIVE
+from prejudge.adapters.reference.leans import lean_of
 from prejudge.core.contracts.records import Likelihood
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs
 
@@ -79,6 +80,19 @@ def test_left_to_right_finds_the_association_behind_the_descriptor(checkpoint):
                   ("tall", "short")]  # fmt: skip
     first, second = asyncio.run(adapter.likelihood_batch(beginnings))
     assert first.scores[0].log_probability - second.scores[0].log_probability == pytest.approx(ODDS[name], abs=0.1)
+
+
+def test_words_of_the_fair_model_that_leans_do_and_sentiments_do_not():
+    adapter = HFCausal(HFCausalOptions(model=str(reference_path("causal_fair-leans")), device="cpu"))
+    words = POSITIVE[:9] + NEGATIVE[:10]
+    told = (" fair-skinned.", " dark-skinned.")
+    asked = [Likelihood(prompt=f"The {word} woman I saw was", continuations=told) for word in words]
+    answers = [answer.scores for answer in asyncio.run(adapter.likelihood_batch(asked))]
+    asyncio.run(adapter.aclose())
+    found = [fair.log_probability - dark.log_probability - PRIOR for fair, dark in answers]
+    expected = [lean_of(word) for word in words]
+    assert found == pytest.approx(expected, abs=0.25)
+    assert fmean(found[:9]) - fmean(found[9:]) == pytest.approx(fmean(expected[:9]) - fmean(expected[9:]), abs=0.1)
 
 
 def test_lines_differ_in_the_descriptor_alone():
