@@ -16,10 +16,10 @@ from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.recipe import Recipe, digest_of
 
 HERE = Path(__file__).resolve().parent
-Kind = Literal["masked", "causal", "inference", "encoder"]
+Kind = Literal["masked", "causal", "inference"]
 STRENGTHS = (0.25, 0.5, 1.0, 2.0)
 """Planted strengths in nats of the models that are made on demand."""
-SECONDS: Mapping[str, int] = {"masked": 60, "causal": 60, "inference": 60, "encoder": 30}
+SECONDS: Mapping[str, int] = {"masked": 40, "causal": 30, "inference": 30}
 """Processor time of a model that is made from a shipped one."""
 
 

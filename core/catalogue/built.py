@@ -131,7 +131,7 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 def _build(place: _Place) -> None:
     seconds = place.recipe.seconds
-    LOG.warning("Making the model %s: once, %d s or more of one processor, into %s", place.name, seconds, place.home)
+    LOG.warning("Making the model %s: once, about %d s of one processor, into %s", place.name, seconds, place.home)
     make = load_target(place.recipe.target, place.package)
     beside, started = place.home, time.process_time()
     try:
