@@ -41,15 +41,17 @@ REPORT_POLICY = (
 )
 """A report is a file that anybody may have written: it runs as a site of its own, without this one's cookie."""
 
-Handler = Callable[[Room, Request], Response]
+Handler = Callable[[Any, Request], Response]
+"""Takes the room, which is None where there is no store."""
 
 
-def application(room: Room, more: Mapping[str, tuple[tuple[str, ...], Handler]] | None = None) -> Starlette:
-    """Return the application of a room, with further pages by path: their methods and handler."""
-    pages: dict[str, tuple[tuple[str, ...], Handler]] = {
+def application(room: Room | None, more: Mapping[str, tuple[tuple[str, ...], Handler]] | None = None) -> Starlette:
+    """Return the application of a room, with further pages by path: their methods and handler.
+
+    None: there is no store, and there are the further pages only.
+    """
+    own: dict[str, tuple[tuple[str, ...], Handler]] = {
         "/": (("GET",), runs),
-        "/style.css": (("GET",), lambda *_: Response(style(), media_type="text/css")),
-        "/script.js": (("GET",), lambda *_: Response(script(), media_type="text/javascript")),
         "/image/{sha256}": (("GET",), image),
         "/run/{run}": (("GET",), trials),
         "/run/{run}/levels/{column}": (("GET",), levels),
@@ -59,13 +61,18 @@ def application(room: Room, more: Mapping[str, tuple[tuple[str, ...], Handler]] 
         "/run/{run}/report": (("GET",), report),
         "/run/{run}/export": (("GET",), export),
         "/compare": (("GET",), compare),
+    }
+    pages: dict[str, tuple[tuple[str, ...], Handler]] = {
+        "/style.css": (("GET",), lambda *_: Response(style(), media_type="text/css")),
+        "/script.js": (("GET",), lambda *_: Response(script(), media_type="text/javascript")),
+        **({} if room is None else own),
         **(more or {}),
     }
     routes = [Route(path, _page(room, handler), methods=list(methods)) for path, (methods, handler) in pages.items()]
     return Starlette(routes=routes)
 
 
-def _page(room: Room, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+def _page(room: Room | None, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that runs in a thread of its own, and says what is wrong in the words of the error."""
 
     async def answer(request: Request) -> Response:
@@ -93,7 +100,7 @@ def problem(error: Exception, status: int) -> Response:
     return HTMLResponse(page("problem.html", {"text": text, "code": code, "title": "Not shown"}), status_code=status)
 
 
-def html(name: str, **values: Any) -> Response:
+def html(name: str, /, **values: Any) -> Response:
     """Return a page."""
     return HTMLResponse(page(name, values))
 

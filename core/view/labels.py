@@ -1,0 +1,191 @@
+"""Samples and labels in a folder of their own, apart from the evidence: files that are written once, or only grow.
+
+    samples/SAMPLE/design.json        how it was drawn, with verdicts; for whoever reads the results
+    samples/SAMPLE/sheet.json         what those who label see, images beside it
+    samples/SAMPLE/labels-NAME.jsonl  one line per label of a person; a later one of the same item counts
+
+A folder without its design can be sent to people who label elsewhere; their files of labels are put back beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from ..contracts.errors import DataError, UnknownNameError, UsageError
+from ..contracts.inputs import file_bytes
+from ..store.names import run_name
+from .sampling import Design, Sheet
+
+DESIGN, SHEET = "design.json", "sheet.json"
+MOST_NAME = 60
+_IMAGE = re.compile(r"[0-9a-f]{64}")
+T = TypeVar("T")
+
+
+class Label(msgspec.Struct, frozen=True):
+    """What a person said of an item."""
+
+    item: str
+    by: str
+    label: str
+    """Empty: it cannot be told."""
+    note: str = ""
+    at: float = 0.0
+
+
+class Sample(msgspec.Struct, frozen=True, dict=True):
+    """A sample in its folder."""
+
+    folder: Path
+
+    @cached_property
+    def sheet(self) -> Sheet:
+        """Return what is labelled.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        return _read(self.folder / SHEET, Sheet)
+
+    @cached_property
+    def design(self) -> Design:
+        """Return how it was drawn.
+
+        Raises:
+            DataError: it is not here, or cannot be read.
+        """
+        return _read(self.folder / DESIGN, Design)
+
+    def labels(self) -> dict[str, dict[str, Label]]:
+        """Return the labels that count, by person and item.
+
+        Raises:
+            DataError: a line is no label.
+        """
+        found: dict[str, dict[str, Label]] = {}
+        for path in sorted(self.folder.glob("labels-*.jsonl")):
+            lines = file_bytes(path).split(b"\n")
+            for number, line in enumerate(lines[:-1], 1):  # what follows the last line end was never finished
+                try:
+                    one = msgspec.json.decode(line, type=Label)
+                except (msgspec.MsgspecError, UnicodeError) as error:
+                    raise DataError(
+                        f"{path.name}, line {number}: {error}. Restore the line, or remove it.",
+                        code="annotation.damaged",
+                    ) from None
+                found.setdefault(one.by, {})[one.item] = one
+        return found
+
+    def add(self, by: str, item: str, label: str, note: str = "") -> None:
+        """Append a label, and flush it to the disk.
+
+        Raises:
+            UsageError: the name, the item or the label is none.
+        """
+        sheet = self.sheet
+        ensure_person(by)
+        if item not in {one.item for one in sheet.items} or label not in ("", *sheet.labels):
+            raise UsageError(f"{label!r} is no label of item {item!r}.", code="annotation.label")
+        line = msgspec.json.encode(Label(item, by, label, note[:2000], time.time()))
+        path = self.folder / f"labels-{run_name(by)}.jsonl"
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        with os.fdopen(os.open(path, flags, 0o644), "r+b") as file:
+            # What follows the last line end was being written when a process died: nobody was told of it.
+            file.seek(file.read().rfind(b"\n") + 1)
+            file.truncate()
+            file.write(line + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def order(self, by: str) -> list[int]:
+        """Return the places of the items in the order of a person: random, and the same every time."""
+        entropy = [self.sheet.seed, *by.encode()]
+        return [int(place) for place in np.random.default_rng(entropy).permutation(len(self.sheet.items))]
+
+    def image(self, sha256: str) -> bytes:
+        """Return an image of an item.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+        """
+        path = self.folder / f"{sha256}.image"
+        if not _IMAGE.fullmatch(sha256) or not path.is_file():
+            raise UnknownNameError("image", sha256, [])
+        return path.read_bytes()
+
+    def drawn_at_random(self, labels: Mapping[str, Mapping[str, Label]]) -> bool:
+        """Return whether each person labelled the first items of their order, without choosing among them."""
+        names = [one.item for one in self.sheet.items]
+        return all(
+            {names[place] for place in self.order(by)[: len(own)]} == set(own) for by, own in labels.items() if own
+        )
+
+
+def samples_in(folder: Path) -> list[Sample]:
+    """Return the samples of a folder, the newest first."""
+    return [Sample(path.parent) for path in sorted(folder.glob(f"*/{SHEET}"), reverse=True)]
+
+
+def sample_of(folder: Path, name: str) -> Sample:
+    """Return a sample by its name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    found = {sample.folder.name: sample for sample in samples_in(folder)}
+    if name not in found:
+        raise UnknownNameError("sample", name, found)
+    return found[name]
+
+
+def write_sample(folder: Path, design: Design, sheet: Sheet, image: Callable[[str], bytes]) -> Sample:
+    """Write a new sample, with its images.
+
+    Raises:
+        UsageError: the folder cannot be written.
+    """
+    place = folder / design.sample
+    try:
+        place.mkdir(parents=True)
+        for sha256 in {one for item in sheet.items for one in item.images}:
+            try:
+                (place / f"{sha256}.image").write_bytes(image(sha256))
+            except DataError:
+                continue  # the store has it not: the page says so
+        (place / DESIGN).write_bytes(msgspec.json.format(msgspec.json.encode(design), indent=1))
+        (place / SHEET).write_bytes(msgspec.json.format(msgspec.json.encode(sheet), indent=1))
+    except OSError as error:
+        raise UsageError(
+            f"the sample cannot be written to {str(place)!r}: {error.strerror or error}. Name another folder with "
+            "--samples.",
+            code="file.unwritable",
+        ) from None
+    return Sample(place)
+
+
+def ensure_person(by: str) -> None:
+    """Refuse a name under which labels cannot be kept.
+
+    Raises:
+        UsageError: it is empty or too long.
+    """
+    if not by.strip() or len(by) > MOST_NAME:
+        raise UsageError(f"{by!r} is no name: give 1 to {MOST_NAME} characters.", code="annotation.person")
+
+
+def _read(path: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(file_bytes(path), type=kind)
+    except FileNotFoundError:
+        raise DataError(f"{str(path.parent)!r} has no {path.name}.", code="annotation.sample") from None
+    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+        raise DataError(f"{str(path)!r} cannot be read: {error}.", code="annotation.sample") from None

@@ -1,0 +1,166 @@
+"""Samples and labels: drawn by stratum, labelled blind, and what they say recomputed from the files."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import numpy as np
+import polars as pl
+import pytest
+from starlette.testclient import TestClient
+
+from prejudge.core.contracts.errors import UsageError
+from prejudge.core.view.app import application
+from prejudge.core.view.desk import label_pages, sample_pages
+from prejudge.core.view.judged import judge
+from prejudge.core.view.labels import samples_in
+from prejudge.core.view.sampling import allocated, draw
+from prejudge.core.view.urls import run_url
+
+FORM = {
+    "question": "What is it?",
+    "labels": "ok\nunreadable\nother",
+    "verdict": "status",
+    "cell.parity": "1",
+    "n": "60",
+}
+
+
+@pytest.fixture
+def desk(room, tmp_path):
+    """Return a client with the pages of samples."""
+    return TestClient(application(room, sample_pages(tmp_path / "samples")), follow_redirects=False)
+
+
+@pytest.fixture
+def sample(desk, room, answered, tmp_path):
+    """Return a drawn sample of 400 answers, a quarter of which are empty."""
+    room.shelf.wait(run := answered(n=400))
+    assert desk.get(run_url(run.name, "sample")).status_code == 200
+    answer = desk.post(run_url(run.name, "sample"), data={**FORM, "seed": "5"})
+    assert answer.status_code == 303
+    (made,) = samples_in(tmp_path / "samples")
+    assert answer.headers["location"] == f"/sample/{made.folder.name}"
+    return made
+
+
+def test_sample_is_drawn_by_stratum_with_its_chances(sample, room, store):
+    design = sample.design
+    sizes = {(s.cell["parity"], s.verdict): s.size for s in design.strata}
+    assert sizes == {("even", "ok"): 200, ("odd", "ok"): 100, ("odd", "unreadable"): 100}
+    for number, stratum in enumerate(design.strata):
+        own = [one for one in design.items if one.stratum == number]
+        assert len(own) == stratum.drawn == len({one.row for one in own})
+        assert {one.probability for one in own} == {stratum.drawn / stratum.size}
+        assert all(("even", "odd")[one.row % 2] == stratum.cell["parity"] for one in own)
+    assert allocated([10_000, 100, 1], 50) == [45, 5, 1]
+
+
+def test_seed_draws_the_same_again_and_every_answer_alike(room, answered):
+    index = room.shelf.wait(answered(n=40))
+    rows, seen = np.arange(40), np.zeros(40)
+    assert draw(index, rows, "status", [], 8, 3) == draw(index, rows, "status", [], 8, 3)
+    for seed in range(600):
+        strata, drawn = draw(index, rows, "status", [], 8, seed)
+        for row, _, probability in drawn:
+            seen[row] += 1 / probability
+    assert abs(seen / 600 - 1).max() < 0.4  # inverse chances weigh every answer once
+    with pytest.raises(UsageError) as error:
+        draw(index, rows, "number", [], 8, 0)
+    assert error.value.code == "annotation.verdict"
+
+
+def label_all(client, sample, by, choose, most=10_000):
+    """Label as a person does, a page at a time; `choose` sees the text of the page."""
+    page = client.get(f"/label/{sample.folder.name}", params={"by": by})
+    for _ in range(most):
+        found = re.search(r'name="item" value="(\w+)"', page.text)
+        if found is None:
+            return page.text
+        form = {"by": by, "item": found[1], "label": choose(unescape(page.text))}
+        page = client.post(f"/label/{sample.folder.name}", data=form, follow_redirects=True)
+        assert page.status_code == 200
+    return page.text
+
+
+def test_those_who_label_see_no_model_verdict_or_other_person(sample, desk):
+    seen = []
+    client = TestClient(application(None, label_pages(sample.folder.parent)), follow_redirects=False)
+    label_all(client, sample, "Ana", lambda text: seen.append(text) or "ok", 5)
+    label_all(client, sample, "Bo", lambda text: seen.append(text) or "other", 5)
+    design = sample.design
+    for text in seen:
+        words = re.sub(r'<button name="label".*?</button>', "", text, flags=re.S)
+        assert not [word for word in (design.run, "fake", "parity", "even", "unreadable", "/run/") if word in words]
+    assert "Ana" not in "".join(seen[5:])
+    assert sample.order("Ana") != sample.order("Bo")
+    assert json.loads((sample.folder / "sheet.json").read_text()).keys() == {
+        "sample",
+        "question",
+        "labels",
+        "seed",
+        "items",
+    }
+    for path in ("/", f"/sample/{sample.folder.name}", f"/run/{design.run}"):
+        assert client.get(path).status_code == 404
+
+
+def test_results_are_recomputed_from_the_files(sample, desk):
+    right = {one.item: sample.design.strata[one.stratum].verdict for one in sample.design.items}
+    said = {item.item: item.said for item in sample.sheet.items}
+    # People find that "I cannot say." is no answer, which the reader took for one.
+    truth = {item: "other" if text == "I cannot say." else right[item] for item, text in said.items()}
+    for by in ("Ana", "Bo"):
+        for item in (sample.sheet.items[place].item for place in sample.order(by)):
+            sample.add(by, item, truth[item])
+    found = judge(sample)
+    rows = pl.DataFrame(
+        [{"w": 1 / o.probability, "v": right[o.item], "t": truth[o.item], "s": o.stratum} for o in sample.design.items]
+    )
+    assert found.agreement.alpha == 1 and found.settled == rows.height
+    for row in found.shares:
+        if not row.group:
+            expected = rows.filter(pl.col("t") == row.label)["w"].sum() / 400
+            assert row.share.value == pytest.approx(expected)
+            assert row.share.low <= expected <= row.share.high
+    ok = rows.filter(pl.col("v") == "ok")
+    assert found.matrix["ok"]["other"].value == pytest.approx(ok.filter(pl.col("t") == "other")["w"].sum() / 300)
+    assert found.sensitivity["ok"].value == 1
+    (difference,) = [row for row in found.differences if row.label == "other"]
+    even, odd = (row.share.value for row in found.shares if row.label == "other" and row.group)
+    assert difference.rate.value == pytest.approx(even - odd)
+    page = desk.get(f"/sample/{sample.folder.name}?label=ok&right=90&positives=100&clear=95&negatives=100")
+    assert page.status_code == 200 and "Corrected share of ok" in page.text
+    table = desk.get(f"/sample/{sample.folder.name}/labels.csv").text
+    assert table.count("\n") == 2 * rows.height + 1 and "probability" in table.splitlines()[0]
+
+
+def test_chosen_answers_correct_nothing(sample, desk):
+    last = sample.sheet.items[sample.order("Ana")[-1]].item
+    sample.add("Ana", last, "ok")
+    found = judge(sample)
+    assert not found.shares and "drawn at random" in found.problem
+    page = desk.get(f"/sample/{sample.folder.name}")
+    assert page.status_code == 200 and "drawn at random" in page.text
+
+
+def test_labels_only_grow(sample, desk):
+    label_all(desk, sample, "../Ana", lambda _: "ok", 3)
+    (path,) = sample.folder.glob("labels-*")
+    assert path.parent == sample.folder and path.read_bytes().count(b"\n") == 3
+    item = json.loads(path.read_text().splitlines()[0])["item"]
+    with path.open("ab") as file:
+        file.write(b'{"item":"cut')  # a kill in the middle of a line
+    sample.add("../Ana", item, "other", "on second thoughts")
+    assert sample.labels()["../Ana"][item].label == "other" and path.read_bytes().count(b"\n") == 4
+    with path.open("ab") as file:
+        file.write(b"no label\n")
+    with pytest.raises(UsageError) as error:
+        sample.labels()
+    assert error.value.code == "annotation.damaged"
+    path.write_bytes(path.read_bytes().removesuffix(b"no label\n"))
+    for form in ({"item": item, "label": "no label"}, {"item": "none", "label": "ok"}, {"item": item, "by": ""}):
+        answer = desk.post(f"/label/{sample.folder.name}", data={"by": "Bo", "label": "ok", **form})
+        assert answer.status_code == 409 and "annotation." in answer.text
