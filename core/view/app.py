@@ -64,6 +64,7 @@ def application(room: Room | None, more: Mapping[str, tuple[tuple[str, ...], Han
     }
     pages: dict[str, tuple[tuple[str, ...], Handler]] = {
         "/style.css": (("GET",), lambda *_: Response(style(), media_type="text/css")),
+        "/favicon.ico": (("GET",), lambda *_: Response(status_code=204)),
         "/script.js": (("GET",), lambda *_: Response(script(), media_type="text/javascript")),
         **({} if room is None else own),
         **(more or {}),
