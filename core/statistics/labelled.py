@@ -43,7 +43,8 @@ class Part(msgspec.Struct, frozen=True):
 class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     """A share by the verdict alone, and corrected by labels."""
 
-    raw: float
+    raw: float | None
+    """None: no verdict means the label."""
     value: float | None
     low: float | None
     high: float | None
@@ -121,14 +122,20 @@ def _alike(parts: Sequence[Part], share: float, level: float) -> tuple[float, fl
 
 
 def corrected_share(
-    verdicts: Sequence[Sequence[Part]], label: int, raw: float, level: float, *, random: bool, spread: float = 0.0
+    verdicts: Sequence[Sequence[Part]],
+    label: int,
+    raw: float | None,
+    level: float,
+    *,
+    random: bool,
+    spread: float = 0.0,
 ) -> Corrected:
     """Return the share of answers with a label, corrected for the verdicts that people do not share.
 
     Args:
         verdicts: By verdict, the strata of the population with it, and the labels of their random samples.
         label: Place of the label in the counts.
-        raw: The share by the verdict alone.
+        raw: The share by the verdict alone; None if no verdict means the label.
         level: Of the interval.
         random: Whether the labelled answers were drawn at random within their strata.
         spread: Variance of the share over draws of as many answers, such as that of a cluster bootstrap; 0: the

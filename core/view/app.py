@@ -143,7 +143,8 @@ def trials(room: Room, request: Request) -> Response:
         "trials.html",
         title=run.name,
         **_listed(room, run, index, view, shown(room.store, run, index, rows), request),
-        facets=found.facets,
+        # What has few levels can be taken in at once, and comes first.
+        facets=sorted(found.facets, key=lambda facet: len(facet.counts) > LISTED),
         count=len(found.rows),
         total=found.total,
         place=place,
@@ -154,6 +155,7 @@ def trials(room: Room, request: Request) -> Response:
 
 def _listed(room: Room, run: RunRow, index: Index, view: View, rows: list[Shown], request: Request) -> dict[str, Any]:
     several = [c for c in index.columns.values() if c.role in ("factor", "stage") and len(c.levels) != 1]
+    several.sort(key=lambda column: len(column.levels) > LISTED)
     fixed = [(c.name, c.levels[0]) for c in index.columns.values() if c.role == "factor" and len(c.levels) == 1]
     return {
         "run": run,

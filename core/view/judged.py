@@ -30,7 +30,7 @@ class DifferenceRow(msgspec.Struct, frozen=True):
 
     groups: str
     label: str
-    raw: float
+    raw: float | None
     rate: Rate
 
 
@@ -134,7 +134,9 @@ def _groups(design: Design) -> list[tuple[str, Callable[[Stratum], bool]]]:
     return found
 
 
-def _raw(design: Design, label: str, inside: Callable[[Stratum], bool]) -> float:
+def _raw(design: Design, label: str, inside: Callable[[Stratum], bool]) -> float | None:
+    if all(stratum.verdict != label for stratum in design.strata):
+        return None  # missing, not 0
     own = [stratum for stratum in design.strata if inside(stratum)]
     return sum(s.size for s in own if s.verdict == label) / max(sum(s.size for s in own), 1)
 
@@ -150,7 +152,8 @@ def _differences(design: Design, labels: Sequence[str], rows: Sequence[ShareRow]
         for label in labels:
             first, second = (by[f"{name}: {word}", label] for word in words)
             told = f"{name}: {words[0]} less {words[1]}"
-            found.append(DifferenceRow(told, label, first.raw - second.raw, difference(first, second)))
+            raw = None if first.raw is None or second.raw is None else first.raw - second.raw
+            found.append(DifferenceRow(told, label, raw, difference(first, second)))
     return found
 
 

@@ -128,6 +128,11 @@ def test_results_are_recomputed_from_the_files(sample, desk):
     ok = rows.filter(pl.col("v") == "ok")
     assert found.matrix["ok"]["other"].value == pytest.approx(ok.filter(pl.col("t") == "other")["w"].sum() / 300)
     assert found.sensitivity["ok"].value == 1
+    assert {row.label: row.share.raw for row in found.shares if not row.group} == {
+        "ok": 0.75,
+        "unreadable": 0.25,
+        "other": None,
+    }
     (difference,) = [row for row in found.differences if row.label == "other"]
     even, odd = (row.share.value for row in found.shares if row.label == "other" and row.group)
     assert difference.rate.value == pytest.approx(even - odd)
