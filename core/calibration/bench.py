@@ -17,11 +17,10 @@ from ..contracts.canonical import encode, encode_response, question_of, request_
 from ..contracts.errors import DataError, ModelError
 from ..contracts.estimates import Estimate
 from ..contracts.records import AnyRequest, AnyResponse
-from ..engine.manifest import Manifest
 from ..engine.observations import TRIALS, gather_observations, stack
 from ..engine.reading import read_answer
-from ..scoring.score import measure_frame
 from ..store.bulk import batched
+from .brief import Brief
 
 WINDOW = 4096
 """Trials that are asked together, the shortest first, as a run asks them."""
@@ -65,8 +64,9 @@ class Bench:
         """Load the study's probe and metrics; nothing is asked."""
         self.catalogue, self.study = catalogue, study
         self.instrument = catalogue.instrument(study)
-        every = self.instrument.every_option
-        self.manifest = Manifest(run="calibration", study=study, identities={}, refusals="reader", options=every)
+        self._metrics = [
+            (metric.every_stage, Brief(metric, options)) for metric, options in self.instrument.metrics.values()
+        ]
         self.requests = 0
         """Requests to models so far."""
         self._blobs: dict[str, bytes] = {}
@@ -98,10 +98,17 @@ class Bench:
             earlier[stage.name] = await self._stage(stage, model, asked)
         return earlier
 
-    def measure(self, observations: Mapping[str, pl.DataFrame]) -> tuple[Estimate, ...]:
-        """Return the headline of a study's metrics, with verdicts, as a run reports it."""
-        frame = stack(observations) if len(observations) > 1 else next(iter(observations.values()))
-        return measure_frame(self.catalogue, self.manifest, frame).headline
+    def measure(self, observations: Mapping[str, pl.DataFrame], *, check: bool = True) -> tuple[Estimate, ...]:
+        """Return the headline of a study's metrics, with verdicts, as a run reports it.
+
+        Args:
+            observations: by stage.
+            check: whether to make every estimate, and to see whether the headline can be had without the others.
+        """
+        last = list(observations.values())[-1]
+        whole = stack(observations) if any(every for every, _ in self._metrics) else last
+        found = (own.headline(whole if every else last, check=check) for every, own in self._metrics)
+        return tuple(estimate for own in found for estimate in own)
 
     async def _stage(self, stage: Stage, model: ModelAdapter, asked: Sequence[Asked]) -> pl.DataFrame:
         rows: list[tuple[str, str, bytes, str | None, str | None]] = []
@@ -128,7 +135,10 @@ class Bench:
                 firsts[key] = "failed" if isinstance(before, ModelError) else before.status
         frame = pl.DataFrame(rows, schema=TRIALS, orient="row")
         prompts = {one.sent.key: one.prompt for one in asked}
-        return gather_observations(stage, [frame], failures, self._blob, earlier=firsts, prompts=prompts)
+        reasoning = self.instrument.needs_reasoning
+        return gather_observations(
+            stage, [frame], failures, self._blob, earlier=firsts, prompts=prompts, reasoning=reasoning
+        )
 
     async def _answers(self, model: ModelAdapter, sent: Iterable[Sent]) -> dict[bytes, AnyResponse | ModelError]:
         requests = {one.key: one for one in sent}

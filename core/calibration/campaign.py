@@ -17,6 +17,7 @@ from ..catalogue.study import SUBJECT, Catalogue, Study
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import Estimate
+from ..contracts.files import replaced_whole
 from ..contracts.options import build_options
 from ..contracts.records import Scalar
 from .bench import Bench
@@ -49,9 +50,12 @@ class Number(msgspec.Struct, frozen=True, array_like=True):
     unit: str = ""
 
     @classmethod
-    def of(cls, estimate: Estimate) -> Number:
-        """Return the number of an estimate."""
+    def of(cls, estimate: Estimate, discoveries: Mapping[str, Mapping[str, Scalar]] | None = None) -> Number:
+        """Return the number of an estimate; one of `discoveries` counts what is significant, and is shown above 0."""
         shown = None if estimate.verdict is None else estimate.shown
+        counted = (discoveries or {}).get(estimate.metric)
+        if shown is None and counted is not None and counted.items() <= estimate.group.items():
+            shown = bool(estimate.value)
         ends = (estimate.value, estimate.low, estimate.high, estimate.neutral)
         return cls(estimate.metric, estimate.group, *ends, shown, estimate.label, estimate.unit)
 
@@ -75,6 +79,13 @@ class Opening(msgspec.Struct, frozen=True):
     study: Study
     gallery: dict[str, Null]
     digests: dict[str, str]
+    settings: dict[str, Any] = {}
+    """Of every model of the gallery: the words of the study."""
+
+    @property
+    def alike(self) -> bytes:
+        """Return what must be the same, that studies belong together; models may be added to the gallery."""
+        return msgspec.json.encode(msgspec.structs.replace(self, gallery={}))
 
 
 class Campaign:
@@ -131,7 +142,7 @@ class Campaign:
             if role == SUBJECT:
                 models[role] = self.model(self.gallery[null], seed, strength)
             elif name == STAND_IN:
-                models[role] = self.model(self.gallery[FAIR], seed)
+                models[role] = self.model(self.gallery[FAIR].with_settings(self.gallery[null].others), seed)
             else:
                 models[role] = self._others.setdefault(role, self.catalogue.adapter(name))
         return asyncio.run(self.bench.observe(models))
@@ -140,22 +151,22 @@ class Campaign:
         """Ask, read and measure one study."""
         start = time.process_time()
         observations = self.observe(null, seed, strength)
-        numbers = tuple(map(Number.of, self.bench.measure(observations)))
+        found = self.bench.measure(observations, check=seed == 0)
+        numbers = tuple(Number.of(one, self.entry.calibration.discoveries) for one in found)
         trials = sum(frame.height for frame in observations.values())
         read = sum(frame.filter(pl.col("status") == "ok").height for frame in observations.values())
         missing = 1 - read / trials if trials else 0.0
         return Done(null, strength, seed, numbers, missing, time.process_time() - start)
 
-    def touches(self, null: str) -> bool:
-        """Return whether a null changes the headline of a study against `fair`, in one of two models at least."""
-        return any(not _alike(self.one(null, seed), self.one(FAIR, seed)) for seed in (0, 1))
-
     def opening(self, digests: dict[str, str]) -> Opening:
         """Return the first line of the record."""
-        return Opening(self.study, self.gallery, digests)
+        words = dict.fromkeys(("title", "summary", "source"), "") | dict.fromkeys(
+            ("published", "deviations", "limits"), ()
+        )
+        return Opening(msgspec.structs.replace(self.study, **words), self.gallery, digests, self.words)
 
 
-def _alike(one: Done, other: Done) -> bool:
+def alike(one: Done, other: Done) -> bool:
     """Return whether two studies found the same, but for rounding."""
     if [(n.measure, n.group, n.shown) for n in one.numbers] != [(n.measure, n.group, n.shown) for n in other.numbers]:
         return False
@@ -187,6 +198,16 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(msgspec.json.encode(opening) + b"\n")
 
+    def made(self, campaign: Campaign, null: str, seed: int, strength: float = 0.0) -> Done:
+        """Return one study, made now if it is not done."""
+        if (done := self.done.get((null, strength, seed))) is None:
+            self.add(done := campaign.one(null, seed, strength))
+        return done
+
+    def touches(self, campaign: Campaign, null: str) -> bool:
+        """Return whether a null changes the headline of a study against `fair`, in one of two models at least."""
+        return any(not alike(self.made(campaign, null, seed), self.made(campaign, FAIR, seed)) for seed in (0, 1))
+
     def add(self, done: Done) -> None:
         """Record one study."""
         with self.path.open("ab") as file:
@@ -206,7 +227,7 @@ class Journal:
             lines = [msgspec.json.decode(line, type=Done) for line in rest[:-1] if line]
         except msgspec.MsgspecError as error:
             raise DataError(f"{str(self.path)!r} is no record of a calibration: {error}.", code="data.syntax") from None
-        if msgspec.json.encode(before) != msgspec.json.encode(opening):
+        if before.alike != opening.alike:
             raise UsageError(
                 f"{str(self.path)!r} is of another design, gallery or version of the study. Remove it to begin anew, "
                 "or name another folder: --out DIR",
@@ -216,7 +237,12 @@ class Journal:
             whole = self.path.stat().st_size - len(rest[-1])
             with self.path.open("r+b") as file:
                 file.truncate(whole)
-        self.done = {(one.null, one.strength, one.seed): one for one in lines}
+        same = {name for name, null in before.gallery.items() if null == opening.gallery.get(name, null)}
+        self.done = {(one.null, one.strength, one.seed): one for one in lines if one.null in same}
+        if before.gallery != (wanted := before.gallery | opening.gallery):
+            kept = [msgspec.structs.replace(opening, gallery=wanted), *self.done.values()]
+            with replaced_whole(self.path) as beside:
+                beside.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in kept))
 
 
 def pending(journal: Journal, cells: Iterable[Cell]) -> Iterator[tuple[str, float, int]]:

@@ -6,17 +6,20 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ..catalogue.certificates import Certificate, flat
+from ..catalogue.digests import code_digests, folders_of
 from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts.version import VERSION
+from ..engine.manifest import digest_data, digest_files
 from .by_command import differing
 from .campaign import Campaign, Cell, Done, Journal, cells_of, pending
-from .certificate import Certificate
 from .gallery import FAIR, Null
-from .rates import group_of
+from .rates import group_of, sensitivities
 
 STRENGTHS = (0.25, 0.5, 1.0, 2.0)
 """Biases that are planted, beside none."""
@@ -67,17 +70,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Processor time of one study."""
 
 
-def plan_of(campaign: Campaign, size: Size) -> Plan:
+def plan_of(campaign: Campaign, journal: Journal, size: Size) -> Plan:
     """Try every model of the gallery twice, and return what is worth asking."""
-    first = campaign.one(FAIR, 0)
+    campaign.one(FAIR, 0)  # the first one makes more than any other, and warms what is kept
     requests = campaign.bench.requests
-    unchanged = tuple(null for null in campaign.gallery if null != FAIR and not campaign.touches(null))
+    seconds = campaign.one(FAIR, 1).seconds
+    unchanged = tuple(null for null in campaign.gallery if null != FAIR and not journal.touches(campaign, null))
     left = [null for null in campaign.gallery if null not in unchanged]
     biased = [null for null in left if null in (FAIR, *size.planted_in)] if campaign.planted and size.planted else []
     cells = cells_of(left, (), size.studies, 0) + [
         cell for cell in cells_of(biased, STRENGTHS, size.studies, size.planted) if cell.strength
     ]
-    return Plan(cells=tuple(cells), unchanged=unchanged, requests=requests, seconds=first.seconds)
+    return Plan(cells=tuple(cells), unchanged=unchanged, requests=requests, seconds=seconds)
 
 
 def conduct(recipe: Recipe, campaign: Campaign, journal: Journal, plan: Plan, jobs: int) -> Iterator[Done]:
@@ -105,16 +109,35 @@ def certificate_of(
         prejudge=VERSION,
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         design=design_of(campaign),
+        options=flat(campaign.bench.instrument.every_option),
+        sizes=sizes_of(campaign),
         requests=plan.requests,
         digests=digests,
+        folders=folders_of(campaign.catalogue, campaign.study),
         gallery={name: null.settings for name, null in campaign.gallery.items()},
         meanings={name: null.meaning for name, null in campaign.gallery.items()},
         planted=campaign.planted,
         groups=tuple(groups),
+        sensitivity=sensitivities(groups, campaign.gallery),
         seconds=sum(one.seconds for one in journal.done.values()),
         by_command=checked.studies,
         differing=checked.differing,
     )
+
+
+def digests_of(campaign: Campaign) -> dict[str, str]:
+    """Return the digests of the probe, the metrics, the statistics and the data of a study."""
+    instrument = campaign.bench.instrument
+    data = digest_data(msgspec.structs.asdict(instrument.options)) | digest_files(instrument.files())
+    own = {f"data {Path(path).name}": digest for path, digest in data.items()}
+    return code_digests(campaign.catalogue, campaign.study) | own
+
+
+def sizes_of(campaign: Campaign) -> tuple[str, ...]:
+    """Return the options that say how much is asked: those that the stated design sets to numbers or lists."""
+    own = campaign.entry.calibration
+    numbers = [n for n, v in own.options.items() if isinstance(v, int | float | list) and not isinstance(v, bool)]
+    return tuple(sorted({*numbers, *own.sizes}))
 
 
 def design_of(campaign: Campaign) -> dict[str, Any]:
@@ -122,7 +145,9 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
     study = campaign.study
     metrics = {f"{name}.{key}": value for name, own in study.metrics.items() for key, value in own.items()}
     roles = {f"model of {role}": name for role, name in study.roles.items() if role != SUBJECT}
-    return study.options | metrics | roles
+    # A path is of this machine: the digests name the file.
+    made = {name: value for name, value in study.options.items() if name != "data"}
+    return made | metrics | roles
 
 
 def _studies(recipe: Recipe, campaign: Campaign, todo: Sequence[tuple[str, float, int]], jobs: int) -> Iterator[Done]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,6 +17,11 @@ FAIR = "fair"
 """The model of the gallery that others are compared with, and in which biases are planted."""
 
 
+Kind = Literal["", "words", "wording", "order", "refusals", "time", "requests", "errors"]
+"""Words that are compared; wording of what is asked; order and labels of options; refused and unreadable answers; time
+within a run; requests for several samples; errors of the model or of a judge."""
+
+
 class Null(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A fair model of the gallery."""
 
@@ -24,6 +29,14 @@ class Null(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of the adapter."""
     meaning: str = ""
     adapter: str = "simulated"
+    kind: Kind = ""
+    """What the nuisance is a change of, for the certificate's table of sensitivities."""
+    others: dict[str, Any] = {}
+    """Settings of the fair models that stand in for other roles, such as a judge or an encoder."""
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Null:
+        """Return it with more settings."""
+        return msgspec.structs.replace(self, settings=self.settings | dict(settings))
 
 
 def load_gallery(path: str | None = None) -> dict[str, Null]:

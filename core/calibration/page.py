@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..catalogue.certificates import LEVEL, WANTED, Certificate, Group, Rate, Sensitivity, named
 from ..charts.forest import new_figure, plain
 from ..contracts.estimates import Chart
-from ..contracts.records import Scalar
 from ..contracts.words import UNDEFINED, counted, number, percent
-from .certificate import LEVEL, Certificate, Group, Rate
 from .gallery import FAIR
-from .rates import Response, holds, most_by_chance, responses
+from .rates import Response, responses, shift_of
 
 SHOWN = 12
 """Rows of numbers under planted biases."""
@@ -22,19 +21,35 @@ def page(certificate: Certificate, figure: str = "") -> str:
 
 
 def verdict(certificate: Certificate) -> str:
-    """Return in one or two sentences under which fair models the study holds its level."""
-    judged = [group for group in _fair(certificate) if group.studies and not group.unchanged]
-    failed = [group for group in judged if not all(map(holds, group.rates))]
+    """Return in a few sentences under which fair models the study holds its level, and by how many studies."""
+    judged, failed = certificate.fair, certificate.failed
     of = counted(len(judged), "fair model")
     if not judged:
         return "No study of a fair model was made."
+    few = f" Each fair model has {certificate.least:,} studies or more" if judged else ""
+    few += f", below the {WANTED:,} that are wanted." if certificate.least < WANTED else "."
+    if not any(rate.studies for group in judged for rate in group.rates):
+        return f"No number of the headline has a verdict in a study of this size.{few}"
     if not failed:
-        return f"Every number of the headline holds the level of {percent(LEVEL, 0)} under all {of} that can change it."
+        held = f"Every number of the headline holds the level of {percent(LEVEL, 0)} under all {of} that can change it."
+        return held + few
     names = ", ".join(f"`{group.null}`" for group in failed)
     return (
         f"Under {len(judged) - len(failed)} of {of} every number of the headline holds the level of "
         f"{percent(LEVEL, 0)}. Under the others ({names}) a finding of this study may be due to what these models do."
+        f"{few}"
     )
+
+
+def main_table(certificate: Certificate) -> list[str]:
+    """Return the table of the fair models, as lines of Markdown."""
+    head = ("model", "what it does", "studies", "number", "shown", "any shown", "neutral covered", "shift", "missing")
+    return [*_table(head, [_fair_row(certificate, group) for group in _fair(certificate)])]
+
+
+def excerpt(certificate: Certificate) -> str:
+    """Return what the page of a study shows of its certificate."""
+    return "\n".join([verdict(certificate), "", *main_table(certificate)])
 
 
 def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
@@ -42,17 +57,14 @@ def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
     if figure:
         yield from (f"![False positives by fair model]({figure})", "")
     yield from ("## Fair models", "")
-    most = most_by_chance(max((group.studies for group in certificate.groups if not group.strength), default=0))
     yield (
-        "The number of the headline that differs from neutral most often, with the share of studies and its 95 % "
-        f"interval (Clopper and Pearson); **bold** where chance does not explain it (more than {most} of the studies "
-        f"at {percent(LEVEL, 0)}, with a risk of 1 %). *Shift*: mean of that number less its mean under `{FAIR}`, in "
-        "standard deviations between studies."
+        "The number of the headline that is shown to differ from neutral most often, with the share of studies and its "
+        f"95 % interval (Clopper and Pearson); **bold** where chance does not explain it at {percent(LEVEL, 0)}, "
+        "with a risk of 1 % shared by all numbers of the headline. *Shift*: mean of that number less its mean under "
+        f"`{FAIR}`, in standard deviations between studies."
     )
     yield ""
-    rows = [_fair_row(certificate, group) for group in _fair(certificate)]
-    head = ("model", "what it does", "studies", "number", "shown", "any shown", "neutral covered", "shift", "missing")
-    yield from _table(head, rows)
+    yield from main_table(certificate)
     for null in dict.fromkeys(group.null for group in certificate.groups if group.strength):
         if found := responses(certificate, null):
             yield from ("", f"## Planted biases in `{null}`", "")
@@ -63,8 +75,32 @@ def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
             )
             yield ""
             yield from _table(_response_head(found[0]), [_response_row(one) for one in found[:SHOWN]])
+    if certificate.sensitivity:
+        yield from ("", "## Sensitivity", "")
+        yield (
+            "How far fair models that differ in one respect move a number of the headline, at the farthest: its mean "
+            f"less that under `{FAIR}`, in standard deviations between studies of `{FAIR}`; and how much wider the "
+            "numbers spread between studies, at the widest."
+        )
+        yield ""
+        head = ("to", "models", "farthest", "number", "shift", "spread, times")
+        yield from _table(head, [_sensitivity_row(one) for one in certificate.sensitivity])
+    if certificate.real:
+        yield from ("", "## Trained models", "")
+        yield "Studies of reference models, each with another seed of the study and so other words or items."
+        yield ""
+        rows = [_fair_row(certificate, group) for group in certificate.real]
+        yield from _table(("model", "studies", "number", "shown"), [(r[0], r[2], r[3], r[4]) for r in rows])
     yield from ("", "## What it holds for", "")
     yield from _facts(certificate)
+
+
+def _sensitivity_row(one: Sensitivity) -> tuple[str, ...]:
+    nulls = ", ".join(f"`{name}`" for name in one.nulls)
+    if not one.largest:
+        return one.to, nulls, UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED
+    wider = UNDEFINED if one.wider is None else number(one.wider, 2)
+    return one.to, nulls, f"`{one.largest}`", named(one.measure, one.group), number(one.shift, 2), wider
 
 
 def _facts(certificate: Certificate) -> Iterator[str]:
@@ -87,17 +123,11 @@ def _fair(certificate: Certificate) -> list[Group]:
     return [group for group in certificate.groups if not group.strength]
 
 
-def worst(group: Group) -> Rate | None:
-    """Return the number that is shown most often."""
-    judged = [rate for rate in group.rates if rate.studies]
-    return max(judged, key=lambda rate: rate.rate or 0.0, default=None)
-
-
 def _fair_row(certificate: Certificate, group: Group) -> tuple[str, ...]:
     name, meaning = f"`{group.null}`", certificate.meanings.get(group.null, "")
     if group.unchanged:
         return name, meaning, "", "not changed by it", "", "", "", "", ""
-    rate = worst(group)
+    rate = group.worst
     if rate is None:
         return name, meaning, str(group.studies), "no number has a verdict", "", "", "", "", percent(group.missing, 1)
     share = f"{percent(rate.rate or 0.0, 1)} ({percent(rate.low or 0.0, 1)} to {percent(rate.high or 0.0, 1)})"
@@ -106,7 +136,7 @@ def _fair_row(certificate: Certificate, group: Group) -> tuple[str, ...]:
         meaning,
         str(group.studies),
         named(rate.measure, rate.group),
-        share if holds(rate) else f"**{share}**",
+        share if rate.holds else f"**{share}**",
         percent(group.any_shown / group.studies, 1),
         UNDEFINED if rate.covered is None else percent(rate.covered, 1),
         _shift(certificate, rate),
@@ -117,15 +147,7 @@ def _fair_row(certificate: Certificate, group: Group) -> tuple[str, ...]:
 def _shift(certificate: Certificate, rate: Rate) -> str:
     fair = certificate.group(FAIR)
     own = next((r for r in (fair.rates if fair else ()) if (r.measure, r.group) == (rate.measure, rate.group)), None)
-    if own is None or own.mean is None or rate.mean is None or not own.spread:
-        return UNDEFINED
-    return number((rate.mean - own.mean) / own.spread, 2)
-
-
-def named(measure: str, group: dict[str, Scalar] | dict[str, object]) -> str:
-    """Return a measure with its group, in one line."""
-    levels = ", ".join(str(value) for value in group.values())
-    return f"{measure} ({levels})" if levels else measure
+    return number(None if own is None else shift_of(own, rate), 2)
 
 
 def _response_head(one: Response) -> tuple[str, ...]:
@@ -149,13 +171,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def draw(certificate: Certificate) -> Chart:
     """Draw the highest rate of false positives by fair model."""
-    rows = [(group, rate) for group in _fair(certificate) if (rate := worst(group)) is not None and not group.unchanged]
+    rows = [(group, rate) for group in _fair(certificate) if (rate := group.worst) is not None and not group.unchanged]
     figure = new_figure((7.6, 0.3 * len(rows) + 1.4))
     axes = figure.add_subplot()
     for place, (_, rate) in enumerate(rows):
-        colour = "#0072B2" if holds(rate) else "#D55E00"
+        colour = "#0072B2" if rate.holds else "#D55E00"
         axes.plot([100 * (rate.low or 0.0), 100 * (rate.high or 0.0)], [place, place], color=colour, linewidth=1.4)
-        axes.plot([100 * (rate.rate or 0.0)], [place], marker="o" if holds(rate) else "D", color=colour, linestyle="")
+        axes.plot([100 * (rate.rate or 0.0)], [place], marker="o" if rate.holds else "D", color=colour, linestyle="")
     axes.axvline(100 * LEVEL, linestyle="--", linewidth=0.8, color="#555555")
     axes.set_yticks(range(len(rows)), [group.null for group, _ in rows])
     axes.invert_yaxis()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
 from scipy import stats
 
+from ..catalogue.certificates import LEVEL, Certificate, Group, Rate, Sensitivity
 from .campaign import Cell, Done, Number
-from .certificate import LEVEL, Certificate, Group, Rate
+from .gallery import FAIR, Null
 
 RISK = 0.01
 """Chance that a rate which is right is called too high."""
@@ -24,7 +25,10 @@ def group_of(cell: Cell, done: Sequence[Done], *, unchanged: bool = False) -> Gr
     for one in done:
         for number in one.numbers:
             by_place.setdefault(msgspec.json.encode((number.measure, number.group)), []).append(number)
-    rates = (_rate(numbers, planted=bool(cell.strength)) for numbers in by_place.values())
+    rates = [_rate(numbers, planted=bool(cell.strength)) for numbers in by_place.values()]
+    judged = sum(rate.studies > 0 for rate in rates)
+    if not cell.strength:
+        rates = [msgspec.structs.replace(rate, holds=holds(rate, judged)) for rate in rates]
     return Group(
         null=cell.null,
         strength=cell.strength,
@@ -68,14 +72,50 @@ def exact_interval(count: int, of: int) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def most_by_chance(studies: int) -> int:
-    """Return the most false positives that chance explains in so many studies at `LEVEL`."""
-    return int(stats.binom.ppf(1 - RISK, studies, LEVEL))
+def most_by_chance(studies: int, among: int = 1) -> int:
+    """Return the most false positives that chance explains in so many studies at `LEVEL`.
+
+    The risk is shared by the numbers `among` which one is picked.
+    """
+    return int(stats.binom.ppf(1 - RISK / max(among, 1), studies, LEVEL))
 
 
-def holds(rate: Rate) -> bool:
+def holds(rate: Rate, among: int = 1) -> bool:
     """Return whether the rate of false positives is within binomial limits of the level."""
-    return rate.shown <= most_by_chance(rate.studies)
+    return rate.shown <= most_by_chance(rate.studies, among)
+
+
+def sensitivities(groups: Sequence[Group], gallery: Mapping[str, Null]) -> tuple[Sensitivity, ...]:
+    """Return how far the models of each kind of the gallery move the numbers of the headline from those of `fair`."""
+    fair = next((one for one in groups if one.null == FAIR and not one.strength), None)
+    kinds = dict.fromkeys(null.kind for null in gallery.values() if null.kind)
+    own = {kind: [one for one in groups if not one.strength and gallery[one.null].kind == kind] for kind in kinds}
+    return tuple(_sensitivity(kind, fair, found) for kind, found in own.items() if fair is not None and found)
+
+
+def _sensitivity(kind: str, fair: Group, groups: Sequence[Group]) -> Sensitivity:
+    nulls = tuple(group.null for group in groups)
+    compared = [
+        (abs(shift), shift, group.null, rate, (rate.spread or 0.0) / (own.spread or 1.0))
+        for group in groups
+        for rate in group.rates
+        for own in fair.rates
+        if (own.measure, own.group) == (rate.measure, rate.group) and (shift := shift_of(own, rate)) is not None
+    ]
+    if not compared:
+        return Sensitivity(to=kind, nulls=nulls)
+    _, shift, null, rate, _ = max(compared, key=lambda one: one[0])
+    widest = max(one[-1] for one in compared)
+    return Sensitivity(
+        to=kind, nulls=nulls, largest=null, measure=rate.measure, group=rate.group, shift=shift, wider=widest
+    )
+
+
+def shift_of(fair: Rate, other: Rate) -> float | None:
+    """Return the difference of the means in standard deviations between studies of the first; None if undefined."""
+    if fair.mean is None or other.mean is None or not fair.spread:
+        return None
+    return (other.mean - fair.mean) / fair.spread
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,6 +68,13 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Models of roles other than `subject`; without them, that of the study, or else a fair model of the gallery."""
     planted: str = "strength"
     """The setting by which a bias is planted; empty: none can be planted in this study."""
+    discoveries: dict[str, dict[str, Any]] = {}
+    """Measures that count what is significant, with the levels of their default: of a fair model they are 0, but for
+    one study in twenty."""
+    sizes: tuple[str, ...] = ()
+    """Options of `options` that say how much is asked, besides those that are numbers or lists."""
+    none: str = ""
+    """Why the study is not calibrated, as a sentence; empty: it is."""
 
 
 class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,8 +9,7 @@ import click
 import msgspec
 
 from ..calibration.campaign import Journal, pending
-from ..calibration.certificate import digests_of
-from ..calibration.certify import Recipe, Size, certificate_of, check, conduct, plan_of
+from ..calibration.certify import Recipe, Size, certificate_of, check, conduct, digests_of, plan_of
 from ..calibration.gallery import choose, load_gallery
 from ..calibration.page import draw, page, verdict
 from ..contracts.words import counted
@@ -59,10 +58,10 @@ def calibrate(
     """
     recipe = Recipe(study, read_assignments(assignments, data), choose(load_gallery(gallery), nulls), registry)
     campaign, wanted = recipe.campaign(), msgspec.convert(size, Size)
-    digests = digests_of(campaign.catalogue, campaign.study)
+    digests = digests_of(campaign)
     name, folder = campaign.study.name, Path(out)
     journal = Journal(folder / f"{name}.jsonl", campaign.opening(digests))
-    plan = plan_of(campaign, wanted)
+    plan = plan_of(campaign, journal, wanted)
     left = len(list(pending(journal, plan.cells)))
     hours = left * plan.seconds / 3600
     each = counted(plan.requests, "request")

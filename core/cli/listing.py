@@ -6,6 +6,8 @@ import click
 from rich.table import Table
 
 from ..catalogue.capabilities import fit_of
+from ..catalogue.certificates import find_certificates, present_code
+from ..catalogue.registry import StudyEntry
 from ..catalogue.study import Catalogue
 from ..contracts.errors import UsageError
 from ..store import Store, list_runs
@@ -59,7 +61,7 @@ def rows_of(kind: str, catalogue: Catalogue, store: str) -> list[tuple[str, ...]
     """Return a row for each item of a kind: its name and a description."""
     registry, plugins = catalogue.registry, catalogue.plugins
     if kind == "studies":
-        return [(name, study.title, study.source) for name, study in sorted(registry.studies.items())]
+        return [(n, one.title, one.source, _known(catalogue, n, one)) for n, one in sorted(registry.studies.items())]
     if kind == "constructs":
         return [(name, one.title, ", ".join(one.methods)) for name, one in sorted(plugins.constructs.items())]
     if kind == "models":
@@ -74,9 +76,19 @@ def rows_of(kind: str, catalogue: Catalogue, store: str) -> list[tuple[str, ...]
     return [(name, offer.plugged.summary, offer.plugin) for name, offer in sorted(offers.items())]
 
 
+def _known(catalogue: Catalogue, name: str, entry: StudyEntry) -> str:
+    """Return whether a study has a certificate, and of which date; whether it holds is told of a run."""
+    if entry.calibration.none:
+        return "none: no measure of bias"
+    for one in find_certificates(catalogue, name, entry.probe):
+        old = "" if present_code(catalogue, entry, one) == one.code else "older than the code: "
+        return f"{old}{one.made}, {one.least:,} studies of each fair model"
+    return "uncalibrated"
+
+
 def _table(kind: str, rows: list[tuple[str, ...]]) -> Table:
     heads = {
-        "studies": ("title", "source"),
+        "studies": ("title", "source", "calibration"),
         "constructs": ("title", "methods"),
         "models": ("adapter", "summary"),
         "runs": ("study", "state"),

@@ -76,6 +76,10 @@ def show(scores: Scores, place: str = "") -> None:
         console.print(estimates_table(scores.headline))
     for sentence in scores.conclusions.values():
         console.print(sentence)
+    for sentence in scores.confused:
+        console.print(sentence)
+    if (known := scores.manifest.calibration) is not None:
+        console.print(f"Study:  {known.told}", soft_wrap=True)
     if scores.run.state != "imported":
         console.print(f"Run:    {scores.run.name}")
     if scores.manifest.head:

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from ..catalogue.certificates import Calibrated
 from ..catalogue.origins import Origin, ensure_installed
 from ..catalogue.study import Catalogue, EveryOption, Study
 from ..contracts.adapter import Identity, ModelAdapter
@@ -89,6 +90,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """By kind and name, such as `metric my-metric`: the package of each third-party part of the run."""
     measured: dict[str, Origin] = {}
     """The same of the parts that the folder was last scored with. Never in the store."""
+    calibration: Calibrated | None = None
+    """Whether the study has a certificate that holds for this run, when it was last scored. Never in the store."""
     remeasured: dict[str, Any] = {}
     """`METRIC.option`: options changed when the run was scored again. Never in the store."""
     head: str = ""

@@ -87,6 +87,10 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """The rows to show first; None: per metric, the estimates with the broadest groups, if they are few."""
     conclusions: dict[str, str] = {}
     """A conclusion per metric that answers the study's question, with uncertainty."""
+    calibration: str = ""
+    """Whether the study is certified as it was made."""
+    confused: Sequence[str] = ()
+    """What the study cannot tell from bias, by its certificate."""
     warnings: Sequence[str] = ()
     """Warnings, such as an unfinished run or corrected input."""
     charts: Sequence[Chart] = ()

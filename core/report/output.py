@@ -94,6 +94,8 @@ def build_content(
         estimates=[estimate for estimates in scores.estimates.values() for estimate in estimates],
         headline=scores.headline or None,
         conclusions={name: sentence for name, sentence in scores.conclusions.items() if sentence},
+        calibration=manifest.calibration.told if manifest.calibration is not None else "",
+        confused=scores.confused,
         warnings=warnings_of(scores),
         charts=scores.charts,
         published=published_beside_measured(scores, beside),

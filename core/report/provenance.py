@@ -26,6 +26,7 @@ def provenance(scores: Scores, store: Store | None) -> dict[str, Any]:
     return {
         **_run(scores.run, manifest),
         "cost": cost_words(manifest),
+        **({"calibration": manifest.calibration.told} if manifest.calibration is not None else {}),
         "answers by stage": {name: record.counts for name, record in manifest.stages.items()},
         "pace by stage": {name: _pace(record) for name, record in manifest.stages.items()},
         **({"batches by stage": batches} if (batches := _batches(manifest)) else {}),

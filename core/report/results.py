@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 import polars as pl
 
+from ..catalogue.certificates import Calibrated
 from ..catalogue.study import Catalogue
 from ..contracts import Chart
 from ..contracts.errors import DataError, UnknownNameError
@@ -36,7 +37,8 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     def __repr__(self) -> str:
         """Return the run's name, its conclusions and the path of its report."""
         others = f" (scored again with {in_words(self.remeasured)})" if self.remeasured else ""
-        lines = [f"Run {self.name}{others}", *self.conclusions.values()]
+        known = [] if self.calibration is None else [f"Study: {self.calibration.told}"]
+        lines = [f"Run {self.name}{others}", *self.conclusions.values(), *self.scores.confused, *known]
         return "\n".join(lines if self.report is None else [*lines, f"Report: {self.report}"])
 
     @property
@@ -48,6 +50,11 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     def manifest(self) -> Manifest:
         """Return the manifest of the run."""
         return self.scores.manifest
+
+    @property
+    def calibration(self) -> Calibrated | None:
+        """Return whether the study is certified as it was made, and what it cannot tell from bias."""
+        return self.manifest.calibration
 
     @property
     def remeasured(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..catalogue.certificates import calibrated
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
 from ..catalogue.study import STAGE, Catalogue, EveryOption, Instrument, Study
@@ -102,6 +103,12 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     def seen_by(self, metric: Metric) -> pl.DataFrame:
         """Return the observations that a metric is computed from."""
         return self.stacked if metric.every_stage else self.last
+
+    @property
+    def confused(self) -> tuple[str, ...]:
+        """Return what the study cannot tell from bias, by its certificate."""
+        known = self.manifest.calibration
+        return () if known is None else known.confused
 
     @property
     def answered(self) -> bool:
@@ -256,7 +263,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     limits += [Caveat.ONE_DRAW] if any(one.repeated for one in scores.manifest.integrity.values()) else []
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
-            found = [_described(e, metric, options) for e in metric.compute(scores.seen_by(metric), options)]
+            found = [described(e, metric, options) for e in metric.compute(scores.seen_by(metric), options)]
             estimates[name] = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
     # The present digests: a file may have been given, or may have changed, after the run.
     data = scores.manifest.data | digest_files(instrument.files())
@@ -265,6 +272,8 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     record = msgspec.to_builtins([manifest, instrument.every_option])
     places = Places.of(record)
     named, every = msgspec.convert(places.record(record), tuple[Manifest, EveryOption])
+    known = calibrated(catalogue, made.study, instrument.every_option, data)
+    named = msgspec.structs.replace(named, calibration=known)
     return msgspec.structs.replace(
         scores,
         manifest=named,
@@ -278,8 +287,8 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     )
 
 
-def _described(estimate: Estimate, metric: Metric, options: Any) -> Estimate:
-    """Add label and meaning of its measure, and, if the metric gives no verdict, the verdict by the corrected p."""
+def described(estimate: Estimate, metric: Metric, options: Any) -> Estimate:
+    """Return an estimate with the words of its measure, and with a verdict by its corrected p if it has none."""
     if estimate.verdict is None and estimate.p_adjusted is not None:
         estimate = judge(estimate, float(getattr(options, "alpha", ALPHA)))
     words = metric.measures.get(estimate.metric) or COMMON.get(estimate.metric)

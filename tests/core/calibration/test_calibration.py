@@ -7,16 +7,19 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import betaincinv
 from scipy.stats import binom
 
 from prejudge.core.calibration.by_command import differing
 from prejudge.core.calibration.campaign import Campaign, Cell, Done, Journal, Number, cells_of, pending
-from prejudge.core.calibration.certificate import Certificate, Rate, digests_of, read_certificate, state_of
+from prejudge.core.calibration.certify import digests_of
 from prejudge.core.calibration.gallery import FAIR, choose, load_gallery
 from prejudge.core.calibration.page import page, verdict
 from prejudge.core.calibration.rates import exact_interval, group_of, holds, most_by_chance, responses
+from prejudge.core.catalogue.certificates import Certificate, Rate, confused, read_certificate, state_of
+from prejudge.core.catalogue.digests import digest_of_module
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.testing import raises_code
@@ -138,9 +141,11 @@ def test_the_gallery_can_be_built_and_names_are_checked(tmp_path: Path, campaign
         load_gallery(str(tmp_path / "absent.toml"))
 
 
-def test_a_null_that_no_answer_depends_on_is_not_asked(campaign: Campaign) -> None:
-    assert not campaign.touches("refuses-one-group")  # nothing is refused where likelihoods are asked
-    assert campaign.touches("copying")
+def test_a_null_that_no_answer_depends_on_is_not_asked(campaign: Campaign, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "s.jsonl", campaign.opening({}))
+    assert not journal.touches(campaign, "refuses-one-group")  # nothing is refused where likelihoods are asked
+    assert journal.touches(campaign, "copying")
+    assert {key[0] for key in journal.done} == {FAIR, "refuses-one-group", "copying"}  # and is asked only once
 
 
 def test_a_planted_bias_is_found_and_a_fair_model_differs_by_its_seed() -> None:
@@ -186,17 +191,67 @@ def test_a_record_is_taken_up_after_a_kill_and_refused_for_another_design(tmp_pa
 
 
 def test_a_certificate_says_when_it_no_longer_holds() -> None:
-    held = certificate()
-    assert state_of(None, {}, {})[0] == "uncalibrated"
-    assert state_of(held, {"per_cell": 3}, {"probe p": "a"}) == ("certified", "")
-    assert state_of(held, {"per_cell": 9}, {"probe p": "a"}, 30)[0] == "certified at another size"
-    state, why = state_of(held, {"per_cell": 3}, {"probe p": "b"})
-    assert (state, "probe p" in why) == ("uncalibrated", True)
-    assert state_of(held, {"per_cell": 3}, {"probe p": "a", "data x.csv": "c"})[0] == "uncalibrated"
+    options = {"per_cell": 3, "asking": "likelihood", "m.resamples": 99, "seed": 0}
+    held = certificate(digests={"probe p": "a", "data x.csv": "c"}, options=options, sizes=("per_cell",))
+
+    def state(code: str = "a", data: str = "c", **changes: Any) -> str:
+        return state_of(held, options | changes, {"probe p": code}, [data])[0]
+
+    assert state() == state(seed=4) == "certified"
+    assert state(per_cell=9) == state(**{"m.resamples": 999}) == "certified at another size"
+    assert state(asking="generate", per_cell=9) == state(data="d") == "certified for other options"
+    assert state(code="b", asking="generate") == "older than the code"
+    assert state_of(held, options, {"probe p": "a", "metric m": "c"}, ["c"])[0] == "older than the code"
+
+
+def test_what_a_design_cannot_tell_from_bias_is_read_from_its_certificate() -> None:
+    draws = np.random.default_rng(5).random(400)
+    groups = []
+    for null, share in ((FAIR, 0.05), ("word-leans", 0.4), ("copying", 0.9)):
+        studies = [done(number(1.0, shown=bool(draw < share)), null=null, seed=n) for n, draw in enumerate(draws)]
+        groups.append(group_of(Cell(null, 0.0, 400), studies))
+    first, second = confused(certificate(groups=tuple(groups)))
+    shown = int((draws < 0.9).sum())
+    assert "copying" in first and f"{100 * shown / 400:.1f} %" in first  # the worst comes first
+    assert "word leans" in second
+    low, high = exact_interval(int((draws < 0.4).sum()), 400)
+    assert f"({100 * low:.1f} % to {100 * high:.1f} %)" in second
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("x = 1\n", "# why\nx  =  1", True),
+        ('def f():\n    "Old."\n    return 1\n', 'def f():\n    """New."""\n    return (1)\n', True),
+        ("x = 1\n", "x = 2\n", False),
+        ("x = 'a'\n", "x = u'a'\n", True),
+        ("x = a < b\n", "x = a > b\n", False),
+    ],
+)
+def test_a_digest_follows_what_code_says_and_not_how_it_is_written(
+    before: str, after: str, same: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    digest_of_module.cache_clear()
+    for number, text in enumerate((before, after)):
+        package = tmp_path / f"own{number}"
+        (package / "certificates").mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "part.py").write_text("from .deep import x\n")
+        (package / "deep.py").write_text(text)
+        (package / "unused.py").write_text(f"x = {number}\n")
+        (package / "study.toml").write_text(f'probe = "p"\ntitle = "{number}"\n')
+        (package / "certificates" / "s.json").write_text(str(number))
+        monkeypatch.syspath_prepend(str(tmp_path))
+        found.append(digest_of_module(f"own{number}.part"))
+    assert (found[0] == found[1]) is same
+    (package / "words.csv").write_text("data")
+    digest_of_module.cache_clear()
+    assert digest_of_module("own1.part") != found[1]
 
 
 def test_digests_follow_the_data_and_name_every_part(campaign: Campaign, tmp_path: Path) -> None:
-    own = digests_of(campaign.catalogue, campaign.study)
+    own = digests_of(campaign)
     assert set(own) == {"probe bistereo-tuples", "metric bistereo-tuples", "statistics"}
     assert len(set(own.values())) == 3
     rows = "sent_more,sent_less,stereo_antistereo,bias_type\nOld men nap.,Young men nap.,stereo,age\n"
@@ -204,8 +259,18 @@ def test_digests_follow_the_data_and_name_every_part(campaign: Campaign, tmp_pat
     for text in (rows, rows.replace("nap", "rest")):
         (tmp_path / "pairs.csv").write_text(text)
         crows = Campaign(Catalogue.load(), "crows-pairs", {"data": str(tmp_path / "pairs.csv")}, load_gallery())
-        found.append(digests_of(crows.catalogue, crows.study))
+        found.append(digests_of(crows))
     assert {part for part in found[0] if found[0][part] != found[1][part]} == {"data pairs.csv"}
+
+
+def test_the_short_way_to_a_headline_is_given_up_where_it_finds_something_else(campaign: Campaign) -> None:
+    observations = campaign.observe("word-leans", 3)
+    whole = campaign.bench.measure(observations)
+    assert campaign.bench.measure(observations, check=False) == whole
+    (_, brief), *_ = campaign.bench._metrics
+    assert brief._short is not None
+    missing = {name: frame.filter(pl.lit(False)) for name, frame in observations.items()}
+    assert campaign.bench.measure(missing) == campaign.bench.measure(missing, check=False)
 
 
 def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path) -> None:
@@ -213,7 +278,7 @@ def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path)
     words += ["--null", "copying", "--null", "noisy", "--set", "bistereo-tuples.resamples=99"]
     first = call(tmp_path, *words)
     assert first.returncode == 0, first.stderr
-    assert "14 studies of 115 requests" in first.stderr
+    assert "11 studies of 115 requests" in first.stderr
     made = read_certificate(tmp_path / "calibration" / "bistereo-tuples.json")
     assert [(g.null, g.strength, g.studies, g.unchanged) for g in made.groups] == [
         *(("fair", 0.0, 3, False), ("copying", 0.0, 3, False)),

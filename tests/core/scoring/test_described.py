@@ -6,7 +6,7 @@ import pytest
 
 from prejudge.core.contracts import Metric
 from prejudge.core.contracts.estimates import Estimate, Measure
-from prejudge.core.scoring.score import _described
+from prejudge.core.scoring import score
 
 
 class Named(Metric):
@@ -19,7 +19,7 @@ class Named(Metric):
 def described(metric="m", options=None, **fields):
     with pytest.warns(DeprecationWarning):
         estimate = Estimate(metric=metric, group={}, value=1.0, neutral=0.0, test="t", **fields)
-    return _described(estimate, Named(), options or SimpleNamespace())
+    return score.described(estimate, Named(), options or SimpleNamespace())
 
 
 def test_words_of_the_measure_are_filled_in_and_own_ones_stay():

@@ -1,0 +1,189 @@
+"""Digests of what the numbers of a study depend on: code by what it says, data by its bytes.
+
+Of code, the modules that the probe or metric imports from its own distribution count, followed through all of them, and
+of this package all of `statistics`. Comments, docstrings and layout do not: the syntax tree is digested, as it is in
+every version of Python, so that a certificate survives an edit that changes no number. Of data, every file in the
+packages of these modules counts, but for study files (their options are compared by value), templates of words,
+pages, and certificates.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from .origins import digest_of
+from .registry import StudyEntry
+from .study import Catalogue, Study
+
+CORE = __package__.rpartition(".")[0]
+STATISTICS = "statistics"
+FOLDER = "certificates"
+"""Folder of certificates beside the modules of a study."""
+WORDS = frozenset({".j2", ".jinja", ".md", ".pyi", ".pyc"})
+"""Endings of files that hold words or types, and nothing that a number depends on."""
+
+
+def code_digests(catalogue: Catalogue, study: Study | StudyEntry) -> dict[str, str]:
+    """Return the digests of the probe, the metrics and the statistics of a study, with the data in their packages."""
+    modules = _modules(catalogue, study)
+    return {part: digest_of_module(module) for part, module in modules.items()} | {STATISTICS: _statistics()}
+
+
+def folders_of(catalogue: Catalogue, study: Study | StudyEntry) -> dict[str, str]:
+    """Return the digests of the folders that the others rest on, by package and path; none for modules without one.
+
+    To compare these takes no reading of code: where they are the same, so is all that it says.
+    """
+    found = {f"{CORE.partition('.')[0]}/core/statistics"}
+    for module in _modules(catalogue, study).values():
+        top = module.partition(".")[0]
+        if (root := _root(module)) is None:
+            return {}
+        found |= {f"{top}/{path.parent.relative_to(root).as_posix()}" for path in _imported(module, root)}
+    return {name: _digest_of_folder(_folder(name)) for name in sorted(found)}
+
+
+def unchanged(folders: Mapping[str, str]) -> bool:
+    """Return whether folders are what they were, to the byte; not if none is known."""
+    return bool(folders) and all(_digest_of_folder(_folder(name)) == digest for name, digest in folders.items())
+
+
+def _folder(name: str) -> Path | None:
+    top, _, inside = name.partition("/")
+    root = _root(top)
+    return None if root is None else root / inside
+
+
+@cache
+def _digest_of_folder(folder: Path | None) -> str:
+    """Return the digest of the code and data in a folder; nothing where it is gone."""
+    if folder is None or not folder.is_dir():
+        return ""
+    digest = hashlib.sha256()
+    for path in sorted([*folder.glob("*.py"), *_data(folder)]):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0".encode(errors="surrogateescape"))
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _modules(catalogue: Catalogue, study: Study | StudyEntry) -> dict[str, str]:
+    """Return the modules of the probe and the metrics of a study."""
+    parts = [("probe", study.probe), *(("metric", name) for name in study.metrics)]
+    return {f"{kind} {name}": catalogue.plugins.load(kind, name).__module__ for kind, name in parts}
+
+
+@cache
+def digest_of_module(module: str) -> str:
+    """Return the digest of a module, of all that it imports from its own distribution, and of their data."""
+    root = _root(module)
+    if root is None:
+        own = getattr(sys.modules.get(module), "__file__", None)
+        return digest_of((), [] if own is None else [Path(own)])
+    files = _imported(module, root)
+    # The root of this package holds every study.
+    folders = {path.parent for path in files} - {Path(str(sys.modules[CORE].__file__)).parent.parent}
+    data = [path for folder in sorted(folders) for path in _data(folder)]
+    return _digest(root, [*files, *data])
+
+
+@cache
+def _statistics() -> str:
+    folder = Path(str(sys.modules[CORE].__file__)).parent / "statistics"
+    return _digest(folder, folder.glob("*.py"))
+
+
+def _root(module: str) -> Path | None:
+    """Return the folder of a module's outermost package; None if it stands alone, or was made at run time."""
+    spec = find_spec(module.partition(".")[0])
+    places = None if spec is None else spec.submodule_search_locations
+    return next(iter(map(Path, places or ())), None)
+
+
+def _digest(root: Path, files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(set(files)):
+        content = _said(path) if path.suffix == ".py" else hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{path.relative_to(root).as_posix()}\0{content}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _imported(module: str, root: Path) -> list[Path]:
+    """Return the files of a module and of all that it imports from its distribution, save this package's core."""
+    found: dict[str, Path] = {}
+    ahead = [module]
+    while ahead:
+        name = ahead.pop()
+        path = _file(name, root)
+        if name in found or path is None or name == CORE or name.startswith(f"{CORE}."):
+            continue
+        found[name] = path
+        ahead += _imports(name, path)
+    return list(found.values())
+
+
+def _file(name: str, root: Path) -> Path | None:
+    own = root.joinpath(*name.split(".")[1:])
+    return next((path for path in (own.with_suffix(".py"), own / "__init__.py") if path.is_file()), None)
+
+
+def _imports(name: str, path: Path) -> Iterator[str]:
+    """Yield the modules of its own distribution that a module may import, also within functions."""
+    top, package = name.partition(".")[0], name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == top)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            if base.partition(".")[0] == top:
+                yield base
+                yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _data(folder: Path) -> Iterator[Path]:
+    """Yield the files of a package that are data."""
+    for path in folder.rglob("*"):
+        inside = path.relative_to(folder).parts
+        skipped = path.suffix in WORDS or path.suffix == ".py" or {FOLDER, "__pycache__"} & set(inside)
+        if path.is_file() and not skipped and not (path.suffix == ".toml" and _is_study(path)):
+            yield path
+
+
+def _is_study(path: Path) -> bool:
+    try:
+        return isinstance(tomllib.loads(path.read_text("utf-8")).get("probe"), str)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return False
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes())
+
+
+@cache
+def _said(path: Path) -> str:
+    """Return the digest of what the code of a file says: not its comments, docstrings and layout."""
+    return hashlib.sha256(repr(_told(_tree(path))).encode(errors="surrogatepass")).hexdigest()
+
+
+def _told(node: object) -> object:
+    if isinstance(node, ast.AST):
+        # What is empty is left out: a later Python has more fields.
+        own = ((name, value) for name, value in vars(node).items() if name in node._fields and name != "kind")
+        return type(node).__name__, *sorted((name, _told(value)) for name, value in own if value not in (None, []))
+    if isinstance(node, list):
+        return [_told(one) for one in node if not _is_words(one)]
+    return node
+
+
+def _is_words(node: object) -> bool:
+    """Return whether a statement is a text alone: the docstring of a module, class, function or field."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
