@@ -67,10 +67,15 @@ chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.core.cli.chaos_matrix
 	PREJUDGE_KILLS=60 $(TESTS) tests/core/cli/test_chaos_kill.py -s
 
-# Slow: certificates of the built-in studies that need no data (a day and more; each takes up where it stopped).
+# Slow: certificates of the built-in studies that need no data (some hours; each takes up where it stopped), beside the
+# studies and in their pages. With PREJUDGE_SHARED_DATA also of those that need data which are not included.
+CERTIFIED := bistereo-tuples bistereo-pairs bistereo-nli subtle-sai subtle-asa dora-t2t attractiveness
 certificates: $(VENV)/.dev
-	for study in bistereo-tuples bistereo-pairs bistereo-nli subtle-sai subtle-asa attractiveness dora-t2t; do \
+	for study in $(CERTIFIED); do \
 		$(BIN)/prejudge calibrate $$study --jobs 2 --out .build/certificates || exit 1; done
+	[ -z "$$PREJUDGE_SHARED_DATA" ] || $(BIN)/prejudge calibrate crows-pairs --jobs 2 --out .build/certificates \
+		--data "$$PREJUDGE_SHARED_DATA/crows_pairs/crows_pairs_anonymized.csv"
+	$(BIN)/python benchmarks/certificates.py .build/certificates
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/pll.py

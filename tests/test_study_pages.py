@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from prejudge.core.calibration.page import excerpt
+from prejudge.core.catalogue.certificates import read_certificate
 from prejudge.core.catalogue.study import Catalogue
 
 STUDIES = Catalogue.load().registry.studies
@@ -37,6 +39,7 @@ def test_study_says_where_it_is_from_and_what_it_does_not_show(study):
     assert entry.title and entry.summary and entry.source and entry.limits
 
 
+CERTIFICATES = sorted((PAGES[0].parents[2] / "probes").glob("*/certificates/*.json"))
 ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = sorted((ROOT / "probes").glob("*/data/**/README.md"))
 LISTS = {path.parent for path in (ROOT / "probes").glob("*/data/**/*") if path.suffix in (".csv", ".toml")}
@@ -52,3 +55,17 @@ def test_every_word_list_has_a_statement_that_the_documentation_shows():
     shown = (ROOT / "docs" / "data-statements.md").read_text("utf-8")
     assert LISTS and {path.parent for path in STATEMENTS} == LISTS
     assert all(f'"{path.relative_to(ROOT).as_posix()}"' in shown for path in STATEMENTS)
+
+
+@pytest.mark.parametrize("path", CERTIFICATES, ids=lambda path: path.stem)
+def test_a_page_shows_the_certificate_that_stands_beside_its_study(path):
+    certificate = read_certificate(path)
+    assert certificate.study == path.stem
+    assert any(excerpt(certificate) in page.read_text("utf-8") for page in PAGES), "run benchmarks/certificates.py"
+    assert STUDIES[path.stem].calibration.none == ""
+
+
+@pytest.mark.parametrize("study", sorted(STUDIES))
+def test_a_study_without_a_certificate_says_why_in_its_page_or_file(study):
+    told = STUDIES[study].calibration.none or any(path.stem == study for path in CERTIFICATES)
+    assert told or any(f"`{study}` is not calibrated" in page.read_text("utf-8") for page in PAGES)

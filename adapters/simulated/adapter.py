@@ -53,7 +53,7 @@ from .words import (
     read_blanks,
 )
 
-VERSION, LEANING = "5", "6"
+VERSION, LEANING = "5", "7"
 """Of answers, and of those in which more leans than the templates'."""
 CHUNK = 250
 """Number of answers after which other tasks of the event loop can run."""

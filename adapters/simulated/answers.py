@@ -221,9 +221,12 @@ class Answers:
         score = self._tilt(signs, text) + self._habits.text(continuation) + self._listed_lean(prompt, continuation)
         if self._planted.leans and (inference := inference_in(prompt)) is not None:
             score += self._label_lean(inference, continuation.strip().lower())
-        if self._planted.analogies and (analogy := analogy_in(prompt)) is not None:
+        if (self._planted.analogies or self._planted.word_spread) and (analogy := analogy_in(prompt)) is not None:
             described = self._lists.signs(analogy.second).described
             score += analogy.lean(continuation.strip(), described, self._planted)
+            # The text names two groups, so that no sign of it says whom the end is about.
+            lean = self._leans.mean("word lean", self._lists.valued(continuation)) if self._planted.word_spread else 0.0
+            score += described / 2 * self._planted.word_spread * lean
         if signs == NEITHER:
             score -= CLASH * clashes(WORD.findall(f"{_last(prompt)} {continuation}"))
         return self._scored(score, count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..catalogue.certificates import LEVEL, WANTED, Certificate, Group, Rate, Sensitivity, named
+from ..catalogue.digests import FOLDER
 from ..charts.forest import new_figure, plain
 from ..contracts.estimates import Chart
 from ..contracts.words import UNDEFINED, counted, number, percent
@@ -47,9 +48,18 @@ def main_table(certificate: Certificate) -> list[str]:
     return [*_table(head, [_fair_row(certificate, group) for group in _fair(certificate)])]
 
 
+def marks(study: str) -> tuple[str, str]:
+    """Return what stands around the part about a certificate in the page of a study."""
+    return f"<!-- certificate of {study}: written by benchmarks/certificates.py -->", f"<!-- end of {study} -->"
+
+
 def excerpt(certificate: Certificate) -> str:
-    """Return what the page of a study shows of its certificate."""
-    return "\n".join([verdict(certificate), "", *main_table(certificate)])
+    """Return what the page of a study shows of its certificate, with its marks."""
+    begin, end = marks(certificate.study)
+    made = f"`prejudge calibrate {certificate.study}`, {certificate.made}, {certificate.requests:,} requests a study."
+    words = f"{made} [What the columns mean](../guides/calibrate.md#the-certificate)."
+    figure = f"![False positives by fair model]({FOLDER}/{certificate.study}.svg)"
+    return "\n".join([begin, "", words, "", verdict(certificate), "", *main_table(certificate), "", figure, "", end])
 
 
 def _lines(certificate: Certificate, figure: str) -> Iterator[str]:

@@ -52,18 +52,21 @@ def _rate(numbers: Sequence[Number], *, planted: bool) -> Rate:
     return Rate(
         measure=numbers[0].measure,
         group=numbers[0].group,
-        label=numbers[0].label,
-        unit=numbers[0].unit,
         neutral=neutral,
         studies=len(judged),
         shown=shown,
-        low=low,
-        high=high,
-        mean=mean,
-        spread=float(values.std(ddof=1)) if values.size > 1 else None,
-        covered=covered,
+        low=_rounded(low),
+        high=_rounded(high),
+        mean=_rounded(mean),
+        spread=_rounded(float(values.std(ddof=1))) if values.size > 1 else None,
+        covered=_rounded(covered),
         intervals=len(ends),
     )
+
+
+def _rounded(value: float | None) -> float | None:
+    """Return a number with six digits: the file of a certificate is read by people too."""
+    return None if value is None else float(f"{value:.6g}")
 
 
 def exact_interval(count: int, of: int) -> tuple[float, float]:

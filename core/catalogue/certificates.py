@@ -53,8 +53,6 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     measure: str
     group: dict[str, Scalar] = {}
-    label: str = ""
-    unit: str = ""
     neutral: float | None = None
     studies: int
     """Studies in which it has a verdict."""

@@ -35,6 +35,7 @@ EVERY = 30.0
     "--by-command", default=20, show_default=True, type=click.IntRange(0), help="Studies to make by `prejudge run` too."
 )
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes at once.")
+@click.option("--recorded", is_flag=True, help="Make no more studies: certify those that are recorded.")
 @click.option(
     "--out", default="calibration", show_default=True, metavar="DIR", help="Folder of record and certificate."
 )
@@ -46,6 +47,7 @@ def calibrate(
     nulls: tuple[str, ...],
     gallery: str | None,
     by_command: int,
+    recorded: bool,
     out: str,
     data: str | None,
     assignments: tuple[str, ...],
@@ -62,12 +64,13 @@ def calibrate(
     name, folder = campaign.study.name, Path(out)
     journal = Journal(folder / f"{name}.jsonl", campaign.opening(digests))
     plan = plan_of(campaign, journal, wanted)
-    left = len(list(pending(journal, plan.cells)))
+    left = 0 if recorded else len(list(pending(journal, plan.cells)))
     hours = left * plan.seconds / 3600
     each = counted(plan.requests, "request")
-    echo(f"{left:,} studies of {each} each, about {hours:.1f} hours of processor time.", err=True)
+    echo(f"{left:,} studies of {each} each, about {hours:.2g} hours of processor time.", err=True)
     start = told = perf_counter()
-    for number, _ in enumerate(conduct(recipe, campaign, journal, plan, wanted.jobs), 1):
+    made = () if recorded else conduct(recipe, campaign, journal, plan, wanted.jobs)
+    for number, _ in enumerate(made, 1):
         if perf_counter() - told > EVERY:
             told = perf_counter()
             echo(f"{number:,} of {left:,} studies, {told - start:,.0f} s", err=True)
