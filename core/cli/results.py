@@ -79,7 +79,7 @@ def show(scores: Scores, place: str = "") -> None:
     for sentence in scores.confused:
         console.print(sentence)
     if (known := scores.manifest.calibration) is not None:
-        console.print(f"Study:  {known.told}", soft_wrap=True)
+        console.print(f"Calibration: {known.told}", soft_wrap=True)
     if scores.run.state != "imported":
         console.print(f"Run:    {scores.run.name}")
     if scores.manifest.head:

@@ -37,7 +37,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     def __repr__(self) -> str:
         """Return the run's name, its conclusions and the path of its report."""
         others = f" (scored again with {in_words(self.remeasured)})" if self.remeasured else ""
-        known = [] if self.calibration is None else [f"Study: {self.calibration.told}"]
+        known = [] if self.calibration is None else [f"Calibration: {self.calibration.told}"]
         lines = [f"Run {self.name}{others}", *self.conclusions.values(), *self.scores.confused, *known]
         return "\n".join(lines if self.report is None else [*lines, f"Report: {self.report}"])
 

@@ -220,7 +220,7 @@ def test_nuisances_change_no_answer_where_they_are_0_and_stand_in_the_identity_w
     plain = Simulated(SimulatedOptions())
     assert plain.identity.version == "5" and not {"item_spread", "unequal"} & {*plain.identity.settings}
     leaning = Simulated(SimulatedOptions(item_spread=0.2)).identity
-    assert leaning.version == "6" and leaning.settings["item_spread"] == 0.2
+    assert leaning.version == "7" and leaning.settings["item_spread"] == 0.2
     texts = [f"I saw a {{}} woman at {n}." for n in range(5)]
     assert gaps(texts, item_spread=0.0) == pytest.approx(0.0)
 

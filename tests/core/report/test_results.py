@@ -31,7 +31,9 @@ def test_loaded_run_is_the_run(made, place):
     loaded = load(run.name, settings.store) if place == "store" else load(run.report.parent)
     assert loaded.name == run.name and loaded.manifest.study.name == "count"
     assert loaded.estimates.equals(run.estimates) and loaded.observations.equals(run.observations)
-    assert repr(loaded) == f"Run {run.name}\nThe mean length is 3.0."
+    told = "The mean length is 3.0.\nCalibration: uncalibrated: it has no certificate"
+    assert repr(loaded) == f"Run {run.name}\n{told}"
+    assert loaded.calibration.state == "uncalibrated"
 
 
 def test_folder_that_was_scored_again_says_so(made, monkeypatch):
