@@ -104,7 +104,8 @@ class Campaign:
         self.entry = catalogue.registry.study(name)
         own = self.entry.calibration
         like = catalogue.registry.model(own.like).settings
-        self.words = {key: locate(value, None) for key, value in (like | own.settings).items() if key != own.planted}
+        self.stated = {key: value for key, value in (like | own.settings).items() if key != own.planted}
+        self.words = {key: locate(value, None) for key, value in self.stated.items()}
         roles = {SUBJECT: STAND_IN} | own.roles
         self.study = catalogue.study(name, roles, own.options | dict(assignments))
         needed = {stage.role for stage in catalogue.instrument(self.study).every_stage() if not stage.optional}
@@ -163,7 +164,7 @@ class Campaign:
         words = dict.fromkeys(("title", "summary", "source"), "") | dict.fromkeys(
             ("published", "deviations", "limits"), ()
         )
-        return Opening(msgspec.structs.replace(self.study, **words), self.gallery, digests, self.words)
+        return Opening(msgspec.structs.replace(self.study, **words), self.gallery, digests, self.stated)
 
 
 def alike(one: Done, other: Done) -> bool:
