@@ -1,9 +1,9 @@
 """Digests of what the numbers of a study depend on: code by what it says, data by its bytes.
 
 Of code, the modules that the probe or metric imports from its own distribution count, followed through all of them, and
-of this package all of `statistics`. Comments, docstrings and layout do not: the syntax tree is digested, as it is in
-every version of Python, so that a certificate survives an edit that changes no number. Of data, every file in the
-packages of these modules counts, but for study files (their options are compared by value), templates of words,
+of this package what they import of `statistics`. Comments, docstrings and layout do not: the syntax tree is digested,
+as it is in every version of Python, so that a certificate survives an edit that changes no number. Of data, every file
+in the packages of these modules counts, but for study files (their options are compared by value), templates of words,
 pages, and certificates.
 """
 
@@ -33,7 +33,8 @@ WORDS = frozenset({".j2", ".jinja", ".md", ".pyi", ".pyc"})
 def code_digests(catalogue: Catalogue, study: Study | StudyEntry) -> dict[str, str]:
     """Return the digests of the probe, the metrics and the statistics of a study, with the data in their packages."""
     modules = _modules(catalogue, study)
-    return {part: digest_of_module(module) for part, module in modules.items()} | {STATISTICS: _statistics()}
+    own = {part: digest_of_module(module) for part, module in modules.items()}
+    return own | {STATISTICS: _statistics(tuple(modules.values()))}
 
 
 def folders_of(catalogue: Catalogue, study: Study | StudyEntry) -> dict[str, str]:
@@ -86,7 +87,7 @@ def digest_of_module(module: str) -> str:
     if root is None:
         own = getattr(sys.modules.get(module), "__file__", None)
         return digest_of((), [] if own is None else [Path(own)])
-    files = _imported(module, root)
+    files = [path for path in _imported(module, root) if path.parent != _folder_of_statistics()]
     # The root of this package holds every study.
     folders = {path.parent for path in files} - {Path(str(sys.modules[CORE].__file__)).parent.parent}
     data = [path for folder in sorted(folders) for path in _data(folder)]
@@ -94,9 +95,17 @@ def digest_of_module(module: str) -> str:
 
 
 @cache
-def _statistics() -> str:
-    folder = Path(str(sys.modules[CORE].__file__)).parent / "statistics"
-    return _digest(folder, folder.glob("*.py"))
+def _statistics(modules: tuple[str, ...]) -> str:
+    """Return the digest of the statistics that modules of this package import; of any other it is all of them."""
+    folder, roots = _folder_of_statistics(), {_root(module) for module in modules}
+    if roots != {folder.parents[1]}:
+        return _digest(folder, folder.glob("*.py"))
+    files = [path for module in modules for path in _imported(module, folder.parents[1]) if path.parent == folder]
+    return _digest(folder, files)
+
+
+def _folder_of_statistics() -> Path:
+    return Path(str(sys.modules[CORE].__file__)).parent / STATISTICS
 
 
 def _root(module: str) -> Path | None:
@@ -121,7 +130,8 @@ def _imported(module: str, root: Path) -> list[Path]:
     while ahead:
         name = ahead.pop()
         path = _file(name, root)
-        if name in found or path is None or name == CORE or name.startswith(f"{CORE}."):
+        core = name == CORE or name.startswith(f"{CORE}.")
+        if name in found or path is None or (core and not name.startswith(f"{CORE}.{STATISTICS}")):
             continue
         found[name] = path
         ahead += _imports(name, path)
@@ -144,7 +154,18 @@ def _imports(name: str, path: Path) -> Iterator[str]:
             base = ".".join([*above, *([node.module] if node.module else [])])
             if base.partition(".")[0] == top:
                 yield base
-                yield from (f"{base}.{alias.name}" for alias in node.names)
+                names = {alias.name for alias in node.names}
+                yield from (f"{base}.{one}" for one in names)
+                if base == f"{CORE}.{STATISTICS}":
+                    yield from (f"{base}.{module}" for name, module in _offered().items() if name in names)
+
+
+@cache
+def _offered() -> dict[str, str]:
+    """Return the module of each name that the statistics offer, which are loaded at their first use."""
+    stub = ast.parse((_folder_of_statistics() / "__init__.pyi").read_bytes())
+    froms = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module]
+    return {alias.asname or alias.name: str(node.module) for node in froms for alias in node.names}
 
 
 def _data(folder: Path) -> Iterator[Path]:
