@@ -119,7 +119,7 @@ def main() -> None:
     torch.set_num_threads(1)
     print("| model | planted | independent | study |\n| --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as place:
-        for name in chosen.names or REFERENCES:
+        for name in chosen.names or [name for name, one in REFERENCES.items() if one.kind in STUDIES]:
             one = REFERENCES[name]
             folder = reference_path(name) if name in SHIPPED else (chosen.made or Path(place)) / name
             if not folder.is_dir():
