@@ -104,8 +104,7 @@ class Campaign:
         self.entry = catalogue.registry.study(name)
         own = self.entry.calibration
         like = catalogue.registry.model(own.like).settings
-        self.stated = {key: value for key, value in (like | own.settings).items() if key != own.planted}
-        self.words = {key: locate(value, None) for key, value in self.stated.items()}
+        self.words = {key: locate(value, None) for key, value in (like | own.settings).items() if key != own.planted}
         roles = {SUBJECT: STAND_IN} | own.roles
         self.study = catalogue.study(name, roles, own.options | dict(assignments))
         needed = {stage.role for stage in catalogue.instrument(self.study).every_stage() if not stage.optional}
@@ -160,11 +159,10 @@ class Campaign:
         return Done(null, strength, seed, numbers, missing, time.process_time() - start)
 
     def opening(self, digests: dict[str, str]) -> Opening:
-        """Return the first line of the record."""
-        words = dict.fromkeys(("title", "summary", "source"), "") | dict.fromkeys(
-            ("published", "deviations", "limits"), ()
-        )
-        return Opening(msgspec.structs.replace(self.study, **words), self.gallery, digests, self.stated)
+        """Return the first line of the record: without the study's words, and with names of files for their paths."""
+        told = {name: getattr(self.study, name) for name in ("name", "probe", "options", "metrics", "roles")}
+        words = {key: Path(one).name if Path(str(one)).is_absolute() else one for key, one in self.words.items()}
+        return Opening(Study(**told), self.gallery, digests, words)
 
 
 def alike(one: Done, other: Done) -> bool:
